@@ -1,0 +1,27 @@
+"""Machines that send samples and run an agent."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
+
+
+class Host(models.Model):
+    """One machine, known by the `host` tag of its samples."""
+
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="hosts")
+    name = models.CharField(max_length=253)
+    first_seen_at = models.DateTimeField(auto_now_add=True)
+    last_sample_at = models.DateTimeField(null=True, blank=True)
+
+    objects = OrganisationOwnedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["organisation", "name"]
+        constraints = [
+            models.UniqueConstraint(fields=["organisation", "name"], name="host_name_is_unique")
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,77 @@
+"""Who owns rows and who may see them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.db import models
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+
+
+class Role(models.TextChoices):
+    """What a member may do: viewers read, operators also approve, admins also manage access."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+
+class OrganisationQuerySet(models.QuerySet["Organisation"]):
+    def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> OrganisationQuerySet:
+        """Organisations that the user is a member of; none for an anonymous user."""
+        if not user.is_authenticated:
+            return self.none()
+        return self.filter(memberships__user_id=user.pk)
+
+
+class Organisation(models.Model):
+    """A tenant: every other row belongs to exactly one."""
+
+    slug = models.SlugField(unique=True)
+    name = models.CharField(max_length=200)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = OrganisationQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["slug"]
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class OrganisationOwnedQuerySet(models.QuerySet[Any]):
+    """Rows with an `organisation` column; the only way from a person to rows."""
+
+    def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> Any:
+        """Rows of the organisations that the user is a member of."""
+        return self.filter(organisation__in=Organisation.objects.visible_to(user))
+
+
+class Membership(models.Model):
+    """One person's role in one organisation."""
+
+    organisation = models.ForeignKey(
+        Organisation, on_delete=models.CASCADE, related_name="memberships"
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships"
+    )
+    role = models.CharField(max_length=10, choices=Role.choices, default=Role.VIEWER)
+
+    class Meta:
+        ordering = ["organisation", "user"]
+        constraints = [
+            models.UniqueConstraint(fields=["organisation", "user"], name="one_role_per_member")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} is {self.role} of {self.organisation}"
+
+    @property
+    def may_operate(self) -> bool:
+        """Whether this member may approve, reject and roll back."""
+        return self.role in (Role.OPERATOR, Role.ADMIN)

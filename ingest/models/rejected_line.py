@@ -1,0 +1,28 @@
+"""What was sent and not stored, and why."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
+from ingest.models.token import Token
+
+
+class RejectedLine(models.Model):
+    """One line that was refused; the rest of its batch was kept."""
+
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE)
+    token = models.ForeignKey(Token, null=True, on_delete=models.SET_NULL)
+    received_at = models.DateTimeField()
+    line_number = models.PositiveIntegerField()
+    line = models.TextField(help_text="The first part of the line as it was sent")
+    reason = models.TextField()
+
+    objects = OrganisationOwnedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-received_at", "line_number"]
+        indexes = [models.Index(fields=["organisation", "-received_at"], name="rejected_recent")]
+
+    def __str__(self) -> str:
+        return f"line {self.line_number}: {self.reason}"

@@ -1,0 +1,78 @@
+"""Secrets by which programs identify themselves; only their hash is stored."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import datetime
+from typing import Any
+
+from django.db import models
+
+from ingest.models.host import Host
+from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
+
+TOKEN_PREFIX = "slu_"
+"""Marks a leaked secret as ours for secret scanners."""
+
+
+class Scope(models.TextChoices):
+    """What a token is good for."""
+
+    INGEST = "ingest"
+    ENFORCE = "enforce"
+    READ = "read"
+    WRITE = "write"
+
+
+def token_digest(secret: str) -> str:
+    """SHA-256 of the secret: tokens are 256 random bits, so no salt or stretching is needed."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+class TokenQuerySet(OrganisationOwnedQuerySet):
+    def issue(
+        self, *, organisation: Organisation, scope: Scope, name: str, host: Host | None = None
+    ) -> tuple[Token, str]:
+        """Create a token; the secret is returned once and cannot be read again."""
+        secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
+        token = self.create(
+            organisation=organisation,
+            scope=scope,
+            name=name,
+            host=host,
+            digest=token_digest(secret),
+        )
+        return token, secret
+
+    def valid(self, secret: str, *, now: datetime) -> Token | None:
+        """The token of this secret if it is neither revoked nor expired."""
+        found: Any = (
+            self.select_related("organisation", "host")
+            .filter(digest=token_digest(secret), revoked_at=None)
+            .exclude(expires_at__lte=now)
+            .first()
+        )
+        return found  # type: ignore[no-any-return]  # QuerySet[Any] of the shared base
+
+
+class Token(models.Model):
+    """One scope for one organisation; an enforcer's token is bound to its host."""
+
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="tokens")
+    name = models.CharField(max_length=100)
+    scope = models.CharField(max_length=10, choices=Scope.choices)
+    host = models.ForeignKey(Host, null=True, blank=True, on_delete=models.CASCADE)
+    digest = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+
+    objects = TokenQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["organisation", "name", "pk"]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.scope})"
