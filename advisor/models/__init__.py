@@ -1,0 +1,30 @@
+from advisor.models.compliance import ComplianceRecord
+from advisor.models.congestion import Episode, ResourceStatus, State, StatePoint
+from advisor.models.policy import Enforcer, Policy, PublishedDocument
+from advisor.models.recommendation import Recommendation, RecommendationState
+from advisor.models.resource import Attachment, Mode, Resource, ResourceKind, ThresholdMode, Unit
+from advisor.models.workload import AdapterKind, Claim, Tier, Workload, WorkloadKind
+
+__all__ = [
+    "AdapterKind",
+    "Attachment",
+    "Claim",
+    "ComplianceRecord",
+    "Enforcer",
+    "Episode",
+    "Mode",
+    "Policy",
+    "PublishedDocument",
+    "Recommendation",
+    "RecommendationState",
+    "Resource",
+    "ResourceKind",
+    "ResourceStatus",
+    "State",
+    "StatePoint",
+    "ThresholdMode",
+    "Tier",
+    "Unit",
+    "Workload",
+    "WorkloadKind",
+]

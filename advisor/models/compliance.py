@@ -1,0 +1,60 @@
+"""Whether hosts do what the policy says, and whether it works."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from advisor.models.policy import Policy
+from advisor.models.resource import Resource
+from advisor.models.workload import Workload
+from ingest.models.host import Host
+from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
+
+
+class ComplianceRecord(models.Model):
+    """One allocation at one time: desired against applied, read back and measured.
+
+    Numbers are in the resource's unit; None means absent, and the reason says why.
+    """
+
+    organisation = models.ForeignKey(
+        Organisation, on_delete=models.CASCADE, related_name="compliance_records"
+    )
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="compliance_records")
+    resource = models.ForeignKey(
+        Resource, on_delete=models.CASCADE, related_name="compliance_records"
+    )
+    workload = models.ForeignKey(
+        Workload, on_delete=models.CASCADE, related_name="compliance_records"
+    )
+    policy = models.ForeignKey(
+        Policy, null=True, on_delete=models.CASCADE, related_name="compliance_records"
+    )
+    revision = models.PositiveIntegerField()
+    reported_at = models.DateTimeField()
+    desired = models.JSONField()
+    applied = models.JSONField(null=True)
+    read_back = models.JSONField(null=True)
+    measured = models.FloatField(null=True, help_text="By the agent, from the kernel's counters")
+    observed = models.FloatField(null=True, help_text="By the service, from stored samples")
+    outcome = models.CharField(max_length=12)
+    reason = models.TextField(blank=True)
+    verdict = models.CharField(max_length=20)
+    verdict_reason = models.TextField(blank=True)
+
+    objects = OrganisationOwnedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-reported_at", "resource", "workload"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["host", "resource", "workload", "reported_at"],
+                name="one_record_per_report",
+            )
+        ]
+        indexes = [
+            models.Index(fields=["resource", "workload", "-reported_at"], name="compliance_recent")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.workload} on {self.resource}: {self.verdict}"

@@ -1,0 +1,97 @@
+"""What the detector saw and concluded."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from advisor.models.resource import Resource
+from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
+
+
+class State(models.TextChoices):
+    CLEAR = "clear"
+    CONGESTED = "congested"
+    UNKNOWN = "unknown"
+
+
+class ResourceStatus(models.Model):
+    """The newest conclusion about a resource, and where the detector goes on.
+
+    `advice_gap` says why there is no recommendation, for example too few samples.
+    """
+
+    resource = models.OneToOneField(Resource, on_delete=models.CASCADE, related_name="status")
+    state = models.CharField(max_length=10, choices=State.choices, default=State.UNKNOWN)
+    state_since = models.DateTimeField(null=True, blank=True)
+    value = models.FloatField(null=True, blank=True)
+    threshold = models.FloatField(null=True, blank=True)
+    reason = models.TextField(blank=True)
+    detected_until = models.DateTimeField(null=True, blank=True)
+    detector = models.JSONField(default=dict)
+    advice_gap = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["resource"]
+        verbose_name_plural = "resource statuses"
+
+    def __str__(self) -> str:
+        return f"{self.resource}: {self.state}"
+
+
+class StatePoint(models.Model):
+    """The detector's conclusion about one window; `value` is compared with `threshold`."""
+
+    resource = models.ForeignKey(Resource, on_delete=models.CASCADE, related_name="state_points")
+    at = models.DateTimeField()
+    state = models.CharField(max_length=10, choices=State.choices)
+    value = models.FloatField(null=True, blank=True)
+    threshold = models.FloatField(null=True, blank=True)
+    load = models.FloatField(null=True, blank=True, help_text="Rate in the resource's unit")
+    reason = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["resource", "at"]
+        constraints = [
+            models.UniqueConstraint(fields=["resource", "at"], name="one_state_per_window")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.resource} at {self.at:%H:%M:%S}: {self.state}"
+
+
+class Episode(models.Model):
+    """One stretch of congestion of one resource, however many workloads suffer.
+
+    `victims` and `aggressors` are lists of objects with a workload name and its number;
+    `evidence` holds the windows the conclusion rests on.
+    """
+
+    organisation = models.ForeignKey(
+        Organisation, on_delete=models.CASCADE, related_name="episodes"
+    )
+    resource = models.ForeignKey(Resource, on_delete=models.CASCADE, related_name="episodes")
+    started_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, blank=True)
+    peak_value = models.FloatField()
+    threshold = models.FloatField()
+    victims = models.JSONField(default=list)
+    aggressors = models.JSONField(default=list)
+    evidence = models.JSONField(default=list)
+
+    objects = OrganisationOwnedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-started_at", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["resource", "started_at"], name="one_episode_per_start"
+            ),
+            models.UniqueConstraint(
+                fields=["resource"],
+                condition=models.Q(ended_at=None),
+                name="one_open_episode_per_resource",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.resource} from {self.started_at:%Y-%m-%d %H:%M}"

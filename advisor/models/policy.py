@@ -1,0 +1,101 @@
+"""Approved allocations, and the documents that carry them to hosts."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+
+from advisor.models.recommendation import Recommendation
+from advisor.models.resource import Resource
+from ingest.models.host import Host
+from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
+
+
+class PolicyIsImmutable(Exception):
+    """A stored policy version was about to be changed; publish a new version instead."""
+
+
+class Policy(models.Model):
+    """One immutable version of what a resource's workloads shall get; the highest is in force.
+
+    `allocations` is a list of objects: claim, workload, reservation, limit, shares, entitlement.
+    An empty list means: restore what the agent found. A database trigger refuses updates too.
+    """
+
+    organisation = models.ForeignKey(
+        Organisation, on_delete=models.CASCADE, related_name="policies"
+    )
+    resource = models.ForeignKey(Resource, on_delete=models.CASCADE, related_name="policies")
+    version = models.PositiveIntegerField()
+    allocations = models.JSONField()
+    recommendation = models.ForeignKey(
+        Recommendation, null=True, blank=True, on_delete=models.PROTECT, related_name="policies"
+    )
+    rollback_of = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT)
+    created_at = models.DateTimeField()
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="policies"
+    )
+
+    objects = OrganisationOwnedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["resource", "-version"]
+        verbose_name_plural = "policies"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["resource", "version"], name="policy_version_is_unique"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.resource} version {self.version}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if self.pk is not None:
+            raise PolicyIsImmutable(f"{self} is immutable; publish a new version")
+        super().save(*args, **kwargs)
+
+
+def new_signing_key() -> str:
+    return secrets.token_hex(32)
+
+
+class Enforcer(models.Model):
+    """The agent of one host: its signing key, what it can enforce, and when it last reported."""
+
+    host = models.OneToOneField(Host, on_delete=models.CASCADE, related_name="enforcer")
+    signing_key = models.CharField(max_length=64, default=new_signing_key)
+    lease_s = models.PositiveIntegerField(default=900)
+    agent_version = models.CharField(max_length=40, blank=True)
+    support = models.JSONField(default=list)
+    applied_revision = models.PositiveIntegerField(null=True, blank=True)
+    last_pull_at = models.DateTimeField(null=True, blank=True)
+    last_report_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["host"]
+
+    def __str__(self) -> str:
+        return f"enforcer of {self.host}"
+
+
+class PublishedDocument(models.Model):
+    """The content of a host's policy document under one revision; leases are issued on it."""
+
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="documents")
+    revision = models.PositiveIntegerField()
+    content = models.JSONField()
+    published_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["host", "-revision"]
+        constraints = [
+            models.UniqueConstraint(fields=["host", "revision"], name="revision_is_unique")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.host} revision {self.revision}"

@@ -1,0 +1,65 @@
+"""Advice with its reason, and what people decided about it."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from advisor.models.congestion import Episode
+from advisor.models.resource import Resource
+from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
+
+
+class RecommendationState(models.TextChoices):
+    PROPOSED = "proposed"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    SUPERSEDED = "superseded"
+    EXPIRED = "expired"
+
+
+class Recommendation(models.Model):
+    """Allocations that would help one resource, with the evidence they were computed from.
+
+    `inputs` is the canonical text of the solver's inputs: recomputing from it gives `answer`
+    byte for byte.
+    """
+
+    organisation = models.ForeignKey(
+        Organisation, on_delete=models.CASCADE, related_name="recommendations"
+    )
+    resource = models.ForeignKey(
+        Resource, on_delete=models.CASCADE, related_name="recommendations"
+    )
+    episode = models.ForeignKey(
+        Episode, null=True, blank=True, on_delete=models.SET_NULL, related_name="recommendations"
+    )
+    kind = models.CharField(max_length=40)
+    state = models.CharField(
+        max_length=12, choices=RecommendationState.choices, default=RecommendationState.PROPOSED
+    )
+    summary = models.TextField()
+    inputs = models.TextField()
+    answer = models.TextField()
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    decided_at = models.DateTimeField(null=True, blank=True)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL
+    )
+    decision_reason = models.TextField(blank=True)
+
+    objects = OrganisationOwnedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["resource"],
+                condition=models.Q(state="proposed"),
+                name="one_open_recommendation_per_resource",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.summary

@@ -1,0 +1,105 @@
+"""What workloads contend for, and where hosts reach it."""
+
+from __future__ import annotations
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+
+from ingest.models.host import Host
+from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
+
+
+class ResourceKind(models.TextChoices):
+    DATASTORE = "datastore"
+    UPLINK = "uplink"
+
+
+class Unit(models.TextChoices):
+    """What capacity, reservations and limits of a resource are counted in."""
+
+    IOPS = "iops"
+    BYTES_PER_S = "bytes_per_s"
+    BITS_PER_S = "bits_per_s"
+
+
+class Mode(models.TextChoices):
+    """Meaning of reservation beside shares; same values as `advisor.core` uses."""
+
+    FLOOR = "floor"
+    ADDITIVE = "additive"
+
+
+class ThresholdMode(models.TextChoices):
+    FIXED = "fixed"
+    BASELINE = "baseline"
+
+
+class Resource(models.Model):
+    """One datastore or uplink with its capacity and the meaning of its controls.
+
+    `threshold` is milliseconds of normalised latency for a datastore and a part of capacity
+    (0-1) for an uplink. `capacity` is None until it is stated or measured.
+    """
+
+    organisation = models.ForeignKey(
+        Organisation, on_delete=models.CASCADE, related_name="resources"
+    )
+    name = models.CharField(max_length=200)
+    kind = models.CharField(max_length=10, choices=ResourceKind.choices)
+    unit = models.CharField(max_length=12, choices=Unit.choices)
+    capacity = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0.0)])
+    mode = models.CharField(max_length=10, choices=Mode.choices)
+    threshold_mode = models.CharField(
+        max_length=10, choices=ThresholdMode.choices, default=ThresholdMode.FIXED
+    )
+    threshold = models.FloatField(validators=[MinValueValidator(0.0)])
+    baseline_percentile = models.FloatField(
+        default=95.0, validators=[MinValueValidator(1.0), MaxValueValidator(99.9)]
+    )
+    activity_floor = models.FloatField(
+        help_text="Below this rate, in the resource's unit, it is never congested"
+    )
+    window_s = models.FloatField(default=10.0, validators=[MinValueValidator(1.0)])
+    reservable_ratio = models.FloatField(
+        default=0.75, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)]
+    )
+    discovered = models.BooleanField(default=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = OrganisationOwnedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["organisation", "kind", "name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organisation", "name"], name="resource_name_is_unique"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(capacity__isnull=True) | models.Q(capacity__gt=0),
+                name="capacity_is_positive",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_uplink(self) -> bool:
+        return self.kind == ResourceKind.UPLINK
+
+
+class Attachment(models.Model):
+    """The device by which a host reaches a resource: a disk of a datastore, the NIC of an uplink."""
+
+    resource = models.ForeignKey(Resource, on_delete=models.CASCADE, related_name="attachments")
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="attachments")
+    device = models.CharField(max_length=255)
+
+    class Meta:
+        ordering = ["resource", "host", "device"]
+        constraints = [
+            models.UniqueConstraint(fields=["host", "device"], name="device_has_one_resource")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.device}"

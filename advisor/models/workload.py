@@ -1,0 +1,87 @@
+"""Who uses a resource, and what was promised to them."""
+
+from __future__ import annotations
+
+from django.core.validators import MinValueValidator
+from django.db import models
+
+from advisor.models.resource import Resource
+from ingest.models.host import Host
+from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
+
+
+class WorkloadKind(models.TextChoices):
+    VM = "vm"
+    CONTAINER = "container"
+    SLICE = "slice"
+
+
+class Tier(models.TextChoices):
+    """Business importance; default shares are seed 001's Table 1."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Workload(models.Model):
+    """A virtual machine, container or slice with I/O of its own."""
+
+    organisation = models.ForeignKey(
+        Organisation, on_delete=models.CASCADE, related_name="workloads"
+    )
+    name = models.CharField(max_length=200)
+    kind = models.CharField(max_length=10, choices=WorkloadKind.choices, default=WorkloadKind.VM)
+    tier = models.CharField(max_length=10, choices=Tier.choices, default=Tier.MEDIUM)
+
+    objects = OrganisationOwnedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["organisation", "name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organisation", "name"], name="workload_name_is_unique"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class AdapterKind(models.TextChoices):
+    """How a workload's traffic or I/O is told apart on its host."""
+
+    VNIC = "vnic"
+    CGROUP = "cgroup"
+
+
+class Claim(models.Model):
+    """What one workload was promised on one resource, and the adapter through which it comes.
+
+    `shares` None means the default of the workload's tier. Values are in the resource's unit.
+    """
+
+    resource = models.ForeignKey(Resource, on_delete=models.CASCADE, related_name="claims")
+    workload = models.ForeignKey(Workload, on_delete=models.CASCADE, related_name="claims")
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="claims")
+    adapter_kind = models.CharField(max_length=10, choices=AdapterKind.choices)
+    adapter = models.CharField(max_length=1024, help_text="Interface name or cgroup path")
+    reservation = models.FloatField(default=0.0, validators=[MinValueValidator(0.0)])
+    limit = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0.0)])
+    shares = models.PositiveIntegerField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["resource", "workload", "host"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["resource", "workload", "host"], name="one_claim_per_workload_and_host"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(limit__isnull=True)
+                | models.Q(limit__gte=models.F("reservation")),
+                name="limit_covers_reservation",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.workload} on {self.resource}"
