@@ -1,0 +1,192 @@
+"""One JSON text per value, and a decoder that accepts nothing it does not know.
+
+The dataclass is the schema: field types decide what is accepted, and every refusal
+names the JSON path.
+"""
+
+import dataclasses
+import functools
+import json
+import math
+import types
+import typing
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from enforcers.errors import ContractError
+
+LARGEST_INTEGER = 2**63 - 1
+
+T = TypeVar("T")
+
+
+def encode(value: Any) -> bytes:
+    """The canonical bytes of a dataclass: sorted keys, no spaces, ASCII, no NaN."""
+    return dump(to_plain(value))
+
+
+def dump(plain: Any) -> bytes:
+    """The canonical bytes of plain JSON data."""
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return text.encode("ascii")
+
+
+def to_plain(value: Any) -> Any:
+    """Turn a dataclass into dicts, lists and scalars."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, tuple):
+        return [to_plain(item) for item in value]
+    if isinstance(value, datetime):
+        return _format_time(value)
+    if isinstance(value, StrEnum):
+        return value.value
+    return value
+
+
+def parse(data: bytes | str) -> Any:
+    """Parse JSON strictly: no NaN, no infinity, no repeated key.
+
+    Raises ContractError.
+    """
+    try:
+        return json.loads(data, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
+    except UnicodeDecodeError as error:
+        raise ContractError("$", f"not UTF-8 text ({error.reason})") from error
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno} column {error.colno}"
+        raise ContractError("$", f"not JSON ({error.msg}, {where})") from error
+    except RecursionError as error:
+        raise ContractError("$", "nested too deeply") from error
+    except ValueError as error:
+        raise ContractError("$", f"not JSON ({error})") from error
+
+
+def decode(kind: type[T], plain: Any, path: str = "$") -> T:
+    """Build `kind` from parsed JSON. Raises ContractError with the path of the first problem."""
+    result: T = _decode_value(kind, plain, path)
+    return result
+
+
+def _decode_value(kind: Any, plain: Any, path: str) -> Any:
+    origin = typing.get_origin(kind)
+    if origin is tuple:
+        return _decode_list(typing.get_args(kind)[0], plain, path)
+    if origin in (types.UnionType, typing.Union):
+        return _decode_optional(kind, plain, path)
+    if dataclasses.is_dataclass(kind):
+        return _decode_object(kind, plain, path)
+    if issubclass(kind, StrEnum):
+        return _decode_enum(kind, plain, path)
+    return _decode_scalar(kind, plain, path)
+
+
+def _decode_list(item_kind: Any, plain: Any, path: str) -> tuple[Any, ...]:
+    if not isinstance(plain, list):
+        raise ContractError(path, f"expected a list, got {_describe(plain)}")
+    return tuple(
+        _decode_value(item_kind, item, f"{path}[{index}]") for index, item in enumerate(plain)
+    )
+
+
+def _decode_optional(kind: Any, plain: Any, path: str) -> Any:
+    if plain is None:
+        return None
+    inner = next(arg for arg in typing.get_args(kind) if arg is not types.NoneType)
+    return _decode_value(inner, plain, path)
+
+
+def _decode_object(kind: Any, plain: Any, path: str) -> Any:
+    if not isinstance(plain, dict):
+        raise ContractError(path, f"expected an object, got {_describe(plain)}")
+    fields = _field_types(kind)
+    unknown = sorted(set(plain) - set(fields))
+    if unknown:
+        raise ContractError(f"{path}.{unknown[0]}", "unknown key")
+    missing = [name for name in fields if name not in plain]
+    if missing:
+        raise ContractError(f"{path}.{missing[0]}", "missing")
+    values = {
+        name: _decode_value(field, plain[name], f"{path}.{name}")
+        for name, field in fields.items()
+    }
+    try:
+        return kind(**values)
+    except ContractError as error:
+        raise ContractError(path + error.path.removeprefix("$"), error.problem) from error
+
+
+def _decode_enum(kind: type[StrEnum], plain: Any, path: str) -> StrEnum:
+    allowed = [member.value for member in kind]
+    if not isinstance(plain, str) or plain not in allowed:
+        wanted = ", ".join(allowed)
+        raise ContractError(path, f"expected one of {wanted}, got {_describe(plain)}")
+    return kind(plain)
+
+
+def _decode_scalar(kind: Any, plain: Any, path: str) -> Any:
+    if kind is float:
+        return _decode_float(plain, path)
+    if kind is datetime:
+        return _decode_time(plain, path)
+    # bool is a subclass of int, so the exact type decides.
+    if type(plain) is not kind:
+        raise ContractError(path, f"expected {kind.__name__}, got {_describe(plain)}")
+    if kind is int and abs(plain) > LARGEST_INTEGER:
+        raise ContractError(path, f"integer beyond {LARGEST_INTEGER}")
+    return plain
+
+
+def _decode_float(plain: Any, path: str) -> float:
+    if type(plain) not in (int, float):
+        raise ContractError(path, f"expected float, got {_describe(plain)}")
+    try:
+        number = float(plain)
+    except OverflowError as error:
+        raise ContractError(path, "number is not finite") from error
+    if not math.isfinite(number):
+        raise ContractError(path, "number is not finite")
+    return number
+
+
+def _decode_time(plain: Any, path: str) -> datetime:
+    if not isinstance(plain, str):
+        raise ContractError(path, f"expected an RFC 3339 time, got {_describe(plain)}")
+    try:
+        moment = datetime.fromisoformat(plain)
+    except ValueError as error:
+        raise ContractError(path, f"expected an RFC 3339 time, got {_describe(plain)}") from error
+    if moment.tzinfo is None:
+        raise ContractError(path, "time without a zone")
+    return moment.astimezone(UTC)
+
+
+def _format_time(moment: datetime) -> str:
+    if moment.tzinfo is None:
+        raise ContractError("$", "time without a zone")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+@functools.cache
+def _field_types(kind: Any) -> dict[str, Any]:
+    hints = typing.get_type_hints(kind)
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+
+
+def _describe(plain: Any) -> str:
+    text = json.dumps(plain, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not allowed")
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"key {repeated!r} appears twice")
+    return result

@@ -1,0 +1,328 @@
+"""The wire between the service and the host agent; the only definition of it.
+
+The service sends one signed `PolicyDocument` per host, the agent answers with
+`ComplianceReport`s. Numbers called reservation, limit, entitlement, capacity and rate are in
+the unit of their resource. Times are aware and in UTC.
+"""
+
+import hashlib
+import hmac
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from enforcers import canonical_json
+from enforcers.errors import ContractError as ContractError
+from enforcers.errors import SignatureError as SignatureError
+from enforcers.field_checks import check_name, check_not_negative, check_positive, check_unique
+
+SCHEMA_VERSION = 1
+LARGEST_SHARES = 1_000_000
+
+# Keeps a signature over a policy document from being valid for anything else.
+_SIGNATURE_CONTEXT = b"sluice policy document v1\n"
+
+
+class ResourceKind(StrEnum):
+    """What is contended."""
+
+    UPLINK = "uplink"
+    DATASTORE = "datastore"
+
+
+class Unit(StrEnum):
+    """The unit of every number that belongs to one resource."""
+
+    BITS_PER_S = "bits_per_s"
+    IOPS = "iops"
+    BYTES_PER_S = "bytes_per_s"
+
+
+class ReservationMode(StrEnum):
+    """Whether shares are counted on top of the reservation or include it."""
+
+    FLOOR = "floor"
+    ADDITIVE = "additive"
+
+
+class Mechanism(StrEnum):
+    """The kernel facility that enforces."""
+
+    TC_HTB = "tc_htb"
+    CGROUP_IO = "cgroup_io"
+
+
+class SelectorKind(StrEnum):
+    """How the I/O of a workload is recognised on its host."""
+
+    VNIC = "vnic"
+    SOURCE_ADDRESS = "source_address"
+    CGROUP = "cgroup"
+
+
+class Outcome(StrEnum):
+    """What became of one allocation in one pass of the agent."""
+
+    APPLIED = "applied"
+    UNCHANGED = "unchanged"
+    DRIFTED = "drifted"
+    INEFFECTIVE = "ineffective"
+    UNSUPPORTED = "unsupported"
+    FAILED = "failed"
+
+
+class EnforcementState(StrEnum):
+    """What the agent is doing with the policy it holds."""
+
+    ENFORCING = "enforcing"
+    DRY_RUN = "dry_run"
+    EXPIRED = "expired"
+    IDLE = "idle"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceSpec:
+    """One contended resource as this host sees it.
+
+    `device` is an interface name for an uplink, a block device name or MAJ:MIN for a datastore.
+    """
+
+    name: str
+    kind: ResourceKind
+    device: str
+    capacity: float
+    unit: Unit
+    mode: ReservationMode
+    mechanism: Mechanism
+
+    def __post_init__(self) -> None:
+        check_name("name", self.name)
+        check_name("device", self.device)
+        check_positive("capacity", self.capacity)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selector:
+    """Recognises a workload: interface name, IP address or prefix, or cgroup path."""
+
+    kind: SelectorKind
+    value: str
+
+    def __post_init__(self) -> None:
+        check_name("value", self.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocation:
+    """What one workload may have of one resource; `limit` None means no limit."""
+
+    id: str
+    workload: str
+    resource: str
+    selector: Selector
+    reservation: float
+    limit: float | None
+    shares: int
+    entitlement: float
+
+    def __post_init__(self) -> None:
+        check_name("id", self.id)
+        check_name("workload", self.workload)
+        check_name("resource", self.resource)
+        check_not_negative("reservation", self.reservation)
+        check_not_negative("entitlement", self.entitlement)
+        if not 1 <= self.shares <= LARGEST_SHARES:
+            raise ContractError("$.shares", f"must be within 1..{LARGEST_SHARES}")
+        if self.limit is not None:
+            check_positive("limit", self.limit)
+            if self.limit < self.reservation:
+                raise ContractError("$.limit", "must not be below the reservation")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyDocument:
+    """Everything one host has to enforce until `expires_at`.
+
+    No allocations means: restore everything as it was found. `signature` is None until
+    `sign` has been called.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    host: str
+    revision: int
+    issued_at: datetime
+    expires_at: datetime
+    dry_run: bool
+    resources: tuple[ResourceSpec, ...]
+    allocations: tuple[Allocation, ...]
+    signature: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_version(self.schema_version)
+        check_name("host", self.host)
+        if self.revision < 1:
+            raise ContractError("$.revision", "must be at least 1")
+        if self.expires_at <= self.issued_at:
+            raise ContractError("$.expires_at", "must be after issued_at")
+        check_unique("resources", "name", [spec.name for spec in self.resources])
+        check_unique("allocations", "id", [item.id for item in self.allocations])
+        names = {spec.name for spec in self.resources}
+        for index, item in enumerate(self.allocations):
+            if item.resource not in names:
+                raise ContractError(
+                    f"$.allocations[{index}].resource", f"no resource named {item.resource!r}"
+                )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """The controls of one allocation: wanted, written, or found in the kernel.
+
+    None means the mechanism has no such control or it is not set. `native` shows the kernel's
+    own words, for evidence.
+    """
+
+    reservation: float | None
+    limit: float | None
+    shares: float | None
+    native: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """What a workload really got, from kernel counters over the last `window_s`.
+
+    `sample_count` counter readings were made, `backlogged_samples` of them saw bytes waiting.
+    `drops` and `overlimits` grew by so much in the window; `backlog_bytes` waited at its end.
+    None means the mechanism cannot see it.
+    """
+
+    rate: float
+    window_s: float
+    sample_count: int
+    backlogged_samples: int | None
+    backlog_bytes: int | None
+    drops: int | None
+    overlimits: int | None
+
+    def __post_init__(self) -> None:
+        check_not_negative("rate", self.rate)
+        check_positive("window_s", self.window_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationReport:
+    """Desired against applied, read back and measured, with a reason a person can act on.
+
+    `applied` and `read_back` are None if nothing was written or found, `measured` is None
+    until two counter readings exist.
+    """
+
+    id: str
+    workload: str
+    resource: str
+    desired: Setting
+    applied: Setting | None
+    read_back: Setting | None
+    measured: Measurement | None
+    outcome: Outcome
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MechanismSupport:
+    """Whether this host can run a mechanism, and if not, why."""
+
+    mechanism: Mechanism
+    supported: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComplianceReport:
+    """What the agent did with the policy it holds.
+
+    `revision` is that of the last document accepted, None if there was none. `refusal` says
+    why the newest document was not accepted or could not be had. `reports_dropped` counts the
+    reports lost since the agent started because the service was away too long.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    host: str
+    revision: int | None
+    reported_at: datetime
+    agent_version: str
+    state: EnforcementState
+    refusal: str | None
+    reports_dropped: int
+    support: tuple[MechanismSupport, ...]
+    allocations: tuple[AllocationReport, ...]
+
+    def __post_init__(self) -> None:
+        _check_version(self.schema_version)
+        check_name("host", self.host)
+
+
+def encode_document(document: PolicyDocument) -> bytes:
+    """Canonical JSON of a document, signature included."""
+    return canonical_json.encode(document)
+
+
+def decode_document(data: bytes | str) -> PolicyDocument:
+    """Read a document; raises ContractError. The signature is not checked here: see `verify`."""
+    return canonical_json.decode(PolicyDocument, _parse_version(data))
+
+
+def encode_report(report: ComplianceReport) -> bytes:
+    """Canonical JSON of a report."""
+    return canonical_json.encode(report)
+
+
+def decode_report(data: bytes | str) -> ComplianceReport:
+    """Read a report; raises ContractError."""
+    return canonical_json.decode(ComplianceReport, _parse_version(data))
+
+
+def canonical_bytes(document: PolicyDocument) -> bytes:
+    """The bytes a signature covers: the canonical JSON without the signature."""
+    plain = canonical_json.to_plain(document)
+    del plain["signature"]
+    return canonical_json.dump(plain)
+
+
+def sign(document: PolicyDocument, key: bytes) -> PolicyDocument:
+    """The same document with its HMAC-SHA256 signature under this host's key."""
+    return replace(document, signature=_signature(document, key))
+
+
+def verify(document: PolicyDocument, key: bytes) -> None:
+    """Raise SignatureError unless this host's key signed exactly this document."""
+    if document.signature is None:
+        raise SignatureError(f"revision {document.revision} carries no signature")
+    if not hmac.compare_digest(document.signature.encode(), _signature(document, key).encode()):
+        raise SignatureError(
+            f"the signature of revision {document.revision} does not match this host's key"
+        )
+
+
+def _signature(document: PolicyDocument, key: bytes) -> str:
+    if not key:
+        raise SignatureError("the signing key is empty")
+    message = _SIGNATURE_CONTEXT + canonical_bytes(document)
+    return hmac.new(key, message, hashlib.sha256).hexdigest()
+
+
+def _parse_version(data: bytes | str) -> Any:
+    plain = canonical_json.parse(data)
+    # The version is looked at first: a newer format may differ in everything else.
+    if isinstance(plain, dict) and "schema_version" in plain:
+        _check_version(plain["schema_version"])
+    return plain
+
+
+def _check_version(version: Any) -> None:
+    if type(version) is not int or version != SCHEMA_VERSION:
+        raise ContractError(
+            "$.schema_version", f"version {version!r} is unknown; known is {SCHEMA_VERSION}"
+        )

@@ -1,0 +1,34 @@
+"""Range checks of single wire fields; each raises ContractError naming the field."""
+
+import math
+
+from enforcers.errors import ContractError
+
+LONGEST_NAME = 255
+
+
+def check_name(field: str, value: str) -> None:
+    """Refuse an empty, overlong or unprintable name."""
+    if not value or len(value) > LONGEST_NAME or not value.isprintable():
+        raise ContractError(f"$.{field}", f"must be 1..{LONGEST_NAME} printable characters")
+
+
+def check_positive(field: str, value: float) -> None:
+    """Refuse anything but a finite number above 0."""
+    if not (math.isfinite(value) and value > 0):
+        raise ContractError(f"$.{field}", "must be a finite number above 0")
+
+
+def check_not_negative(field: str, value: float) -> None:
+    """Refuse anything but a finite number of at least 0."""
+    if not (math.isfinite(value) and value >= 0):
+        raise ContractError(f"$.{field}", "must be a finite number of at least 0")
+
+
+def check_unique(field: str, key: str, values: list[str]) -> None:
+    """Refuse the second use of a value; `key` names the field that repeats."""
+    seen: set[str] = set()
+    for index, value in enumerate(values):
+        if value in seen:
+            raise ContractError(f"$.{field}[{index}].{key}", f"{value!r} appears twice")
+        seen.add(value)
