@@ -1,0 +1,10 @@
+"""Decisions: detect, recommend, publish, judge."""
+
+from django.apps import AppConfig
+
+
+class AdvisorConfig(AppConfig):
+    """Registers the app with Django."""
+
+    name = "advisor"
+    verbose_name = "Advice"

@@ -1,0 +1,32 @@
+"""Django's SECRET_KEY: from the environment, else made once below the data directory."""
+
+import os
+import secrets
+from pathlib import Path
+
+from config import env
+
+
+def secret_key(path: Path) -> str:
+    """SLUICE_SECRET_KEY (or the file in SLUICE_SECRET_KEY_FILE), else the key kept at path."""
+    if given := env.secret("SLUICE_SECRET_KEY"):
+        return given
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        return _create(path)
+
+
+def _create(path: Path) -> str:
+    """Write a new key that only its owner may read; of two writers at once the first wins."""
+    path.parent.mkdir(mode=0o711, parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft.touch(mode=0o600)
+    draft.write_text(secrets.token_urlsafe(50))
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
+    return path.read_text()

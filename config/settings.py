@@ -1,0 +1,129 @@
+"""Django's settings, read from the environment; every default fits the embedded mode."""
+
+from pathlib import Path
+from urllib.parse import quote
+
+import dj_database_url
+
+from config import env
+from config.embedded.paths import POSTGRES_PORT, data_dir
+from config.secret_key import secret_key
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = data_dir()
+
+# --- What is installed
+
+INSTALLED_APPS = [
+    "config",
+    "web",
+    "advisor",
+    "ingest",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+# --- Database and broker
+
+EMBEDDED_DATABASE_URL = (
+    f"postgres://sluice@{quote(str(DATA_DIR.sockets), safe='')}:{POSTGRES_PORT}/sluice"
+)
+DATABASE_URL = env.secret("DATABASE_URL") or EMBEDDED_DATABASE_URL
+DATABASES = {
+    "default": dj_database_url.parse(
+        DATABASE_URL,
+        engine="django.db.backends.postgresql",
+        conn_max_age=60,
+        conn_health_checks=True,
+    )
+}
+REDIS_URL = env.secret("REDIS_URL") or DATA_DIR.valkey_url
+
+# --- Requests
+
+DEBUG = env.boolean("SLUICE_DEBUG", default=False)
+SECRET_KEY = secret_key(DATA_DIR.secret_key)
+ALLOWED_HOSTS = env.words("SLUICE_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
+CSRF_TRUSTED_ORIGINS = env.words("SLUICE_TRUSTED_ORIGINS", "")
+# A larger body is answered 413, which makes Telegraf split its batch (config/chunked_body.py).
+MAX_BODY_BYTES = env.integer("SLUICE_MAX_BODY_BYTES", 16 * 1024 * 1024, minimum=1024)
+# Django's own answer to a large body is 400, which makes Telegraf drop it; ours comes first.
+DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES + 1
+
+# --- Security
+
+HTTPS_ONLY = env.boolean("SLUICE_HTTPS_ONLY", default=False)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS_ONLY
+SECURE_SSL_REDIRECT = HTTPS_ONLY
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS_ONLY else 0
+if env.boolean("SLUICE_BEHIND_PROXY", default=False):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "login"
+
+# --- Words, time, static files
+
+LANGUAGE_CODE = "en-gb"
+USE_I18N = False
+TIME_ZONE = "UTC"
+USE_TZ = True
+STATIC_URL = "static/"
+STATIC_ROOT = Path(env.text("SLUICE_STATIC_ROOT", str(DATA_DIR.root / "static")))
+# Static files are served from the apps themselves, so that no collection step is needed.
+WHITENOISE_USE_FINDERS = True
+
+# --- Logs
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"key_value": {"()": "config.log_format.KeyValueFormatter"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "key_value"}},
+    "root": {"handlers": ["stderr"], "level": env.text("SLUICE_LOG_LEVEL", "INFO")},
+}
