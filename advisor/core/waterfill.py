@@ -1,0 +1,130 @@
+"""Exact water-filling: find the one level at which a capacity is used up.
+
+The amount a claim gets at level λ is clamp(λ·weight, floor, cap). It never falls as λ rises, and
+is linear between the breakpoints floor/weight and cap/weight. So the breakpoints are sorted, the last
+one that still fits is looked up, and the level inside that piece is solved for in one step:
+O(n log n), with no tolerance and no iteration towards a limit.
+
+Many independent groups are filled in one pass: the parents of one tree level, the windows of a
+history.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Booleans = npt.NDArray[np.bool_]
+Indexes = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Groups:
+    """Claims in order, cut into groups that are not empty: group g begins at `starts[g]`."""
+
+    starts: Indexes
+    sizes: Indexes
+
+    def spread(self, per_group: Floats) -> Floats:
+        """Repeat the value of each group once per claim of it."""
+        return np.repeat(per_group, self.sizes)
+
+    def total(self, per_claim: Floats) -> Floats:
+        """Sum over each group."""
+        sums: Floats = np.add.reduceat(per_claim, self.starts)
+        return sums
+
+    def largest(self, per_claim: Floats) -> Floats:
+        """Maximum over each group."""
+        maxima: Floats = np.maximum.reduceat(per_claim, self.starts)
+        return maxima
+
+
+def groups_of(sizes: Indexes) -> Groups:
+    """Consecutive groups of the given sizes, each at least 1."""
+    starts = np.zeros(len(sizes), dtype=np.intp)
+    np.cumsum(sizes[:-1], out=starts[1:])
+    return Groups(starts=starts, sizes=sizes)
+
+
+def fill(capacity: Floats, floor: Floats, cap: Floats, weight: Floats, groups: Groups) -> Floats:
+    """Amounts clamp(λ·weight, floor, cap) whose sum in each group is that group's capacity.
+
+    Needs 0 <= floor <= cap < inf, finite weight >= 0 and sum(floor) <= capacity, all in one unit.
+    A group that cannot take its capacity (the caps are too low, or what is left has weight 0) gets
+    all it can take, and some of the capacity stays unused. A weight 1e300 times smaller than the
+    largest of its group may count as 0.
+    """
+    # Powers of two change no digit; the largest weight of each group comes to lie at 1/2 to 1.
+    weight = np.ldexp(weight, -np.repeat(np.frexp(groups.largest(weight))[1], groups.sizes))
+    reach = np.where(weight > 0, cap, floor)
+    demand = groups.total(reach)
+    if not (demand > capacity).any():
+        return reach
+    amount = _Basin(
+        capacity=capacity, floor=floor, reach=reach, weight=weight, groups=groups
+    ).fill()
+    return np.where(groups.spread(demand) > groups.spread(capacity), amount, reach)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Basin:
+    """What `fill` fills, checked and scaled; a claim of weight 0 has reach = floor."""
+
+    capacity: Floats
+    floor: Floats
+    reach: Floats
+    weight: Floats
+    groups: Groups
+
+    def fill(self) -> Floats:
+        """Amounts for groups whose capacity lies between the sums of their floors and reaches."""
+        spread, total = self.groups.spread, self.groups.total
+        enters, leaves = self._per_weight(self.floor), self._per_weight(self.reach)
+        level, next_level = self._last_level_that_fits(enters, leaves)
+        full = leaves <= spread(level)
+        rising = ~full & (enters < spread(next_level))
+        fixed = np.where(full, self.reach, np.where(rising, 0.0, self.floor))
+        rest = np.maximum(self.capacity - total(fixed), 0.0)
+        rising_weight = np.where(rising, self.weight, 0.0)
+        weights = total(rising_weight)
+        part = rising_weight / spread(np.where(weights > 0, weights, 1.0))
+        return np.where(rising, np.clip(spread(rest) * part, self.floor, self.reach), fixed)
+
+    def _per_weight(self, amount: Floats) -> Floats:
+        """The level at which each claim has this amount; weight 0 has it beyond every level."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return np.where(self.weight > 0, amount / self.weight, np.inf)
+
+    def _last_level_that_fits(self, enters: Floats, leaves: Floats) -> tuple[Floats, Floats]:
+        """Per group the last breakpoint whose total is within the capacity, and the one after."""
+        points, first, count = self._sorted_breakpoints(enters, leaves)
+        low = np.zeros(len(count), dtype=np.intp)
+        high = count  # The total at `high` is above the capacity; `low` fits, as the floors do.
+        while (open_ := high - low > 1).any():
+            middle = np.where(open_, (low + high) // 2, low)
+            fits = self._used(points[first + middle]) <= self.capacity
+            low = np.where(open_ & fits, middle, low)
+            high = np.where(open_ & ~fits, middle, high)
+        after = np.minimum(first + high, len(points) - 1)
+        return points[first + low], np.where(high < count, points[after], np.inf)
+
+    def _used(self, level: Floats) -> Floats:
+        """What each group uses at its level."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            # inf·0 is NaN; fmax takes the floor then, which is what weight 0 gets.
+            amount = np.fmax(self.groups.spread(level) * self.weight, self.floor)
+        return self.groups.total(np.fmin(amount, self.reach))
+
+    def _sorted_breakpoints(
+        self, enters: Floats, leaves: Floats
+    ) -> tuple[Floats, Indexes, Indexes]:
+        """All breakpoints in rising order per group, where each group begins, how many it has."""
+        points = np.concatenate((enters, leaves))
+        if len(self.groups.sizes) == 1:
+            points.sort()
+        else:
+            group = np.repeat(np.arange(len(self.groups.sizes)), self.groups.sizes)
+            points = points[np.lexsort((points, np.concatenate((group, group))))]
+        return points, 2 * self.groups.starts, 2 * self.groups.sizes

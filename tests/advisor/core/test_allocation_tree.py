@@ -1,0 +1,154 @@
+"""The hierarchical solver: reference trees, sums at every node, and ambiguous or bad trees."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.core.allocation import Claim, Node, ReservationMode, allocate, allocate_tree
+
+MODES = list(ReservationMode)
+VECTOR_KEY = {ReservationMode.FLOOR: "MAX", ReservationMode.ADDITIVE: "SUM"}
+
+
+def node_of(row):
+    return Node(
+        name=row["name"],
+        reservation=row.get("r", 0.0),
+        limit=row.get("l"),
+        shares=row.get("s", 1.0),
+        demand=row.get("d"),
+        children=tuple(node_of(child) for child in row.get("children", [])),
+    )
+
+
+amounts = st.one_of(st.just(0.0), st.floats(1e-2, 1e3))
+
+
+@st.composite
+def nodes(draw, depth=3, name="root"):
+    fan = draw(st.integers(0, 3)) if depth else 0
+    return Node(
+        name=name,
+        reservation=draw(amounts),
+        limit=draw(st.none() | amounts),
+        shares=draw(st.floats(1e-1, 1e2)),
+        demand=draw(st.none() | amounts) if not fan else None,
+        children=tuple(draw(nodes(depth=depth - 1, name=f"child{i}")) for i in range(fan)),
+    )
+
+
+def walk(node, path=""):
+    yield f"{path}/{node.name}", node
+    for child in node.children:
+        yield from walk(child, f"{path}/{node.name}")
+
+
+def most(node):
+    """All that a node can take."""
+    own = min(math.inf if x is None else x for x in (node.limit, node.demand))
+    return min(own, sum(map(most, node.children))) if node.children else own
+
+
+def least(node):
+    """The reservation that counts: at least the children's sum, at most what it can take."""
+    return min(most(node), max(node.reservation, sum(map(least, node.children))))
+
+
+trees = nodes()
+capacities = st.floats(1e-1, 1e4)
+modes = st.sampled_from(MODES)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_tree_allocation_agrees_with_the_reference(tree_vector, mode):
+    result = allocate_tree(tree_vector["capacity"], node_of(tree_vector["tree"]), mode)
+
+    assert result == pytest.approx(tree_vector[VECTOR_KEY[mode]], rel=1e-9, abs=1e-9)
+
+
+@given(capacities, trees, modes)
+def test_children_share_exactly_what_their_parent_gets(capacity, root, mode):
+    result = allocate_tree(capacity, root, mode)
+
+    for path, node in walk(root):
+        if node.children:
+            inside = sum(result[f"{path}/{child.name}"] for child in node.children)
+            assert inside == pytest.approx(result[path], rel=1e-9, abs=1e-9 * capacity)
+
+
+@given(capacities, trees, modes)
+def test_no_node_exceeds_what_it_can_take(capacity, root, mode):
+    result = allocate_tree(capacity, root, mode)
+
+    assert all(result[path] <= most(node) * (1 + 1e-9) for path, node in walk(root))
+
+
+@given(trees, modes)
+def test_every_node_gets_its_reservation_where_the_root_can_hold_them(root, mode):
+    capacity = least(root) + 1.0
+
+    result = allocate_tree(capacity, root, mode)
+
+    for path, node in walk(root):
+        if all(sum(map(least, n.children)) <= most(n) for _, n in walk(root)):
+            assert result[path] >= least(node) * (1 - 1e-9) - 1e-9 * capacity
+
+
+@given(
+    capacities,
+    st.lists(st.tuples(amounts, st.none() | amounts, st.floats(0.1, 9)), min_size=1),
+    modes,
+)
+def test_a_tree_of_one_level_equals_the_flat_allocation(capacity, rows, mode):
+    children = tuple(
+        Node(name=str(i), reservation=r, limit=limit, shares=s)
+        for i, (r, limit, s) in enumerate(rows)
+    )
+    flat = allocate(capacity, [Claim(r, limit, s) for r, limit, s in rows], mode)
+
+    tree = allocate_tree(capacity, Node(name="root", children=children), mode)
+
+    assert [tree[f"/root/{i}"] for i in range(len(rows))] == pytest.approx(
+        flat, rel=1e-9, abs=1e-9 * capacity
+    )
+
+
+def test_idle_children_leave_their_shares_inside_the_parent():
+    busy, idle = Node(name="busy"), Node(name="idle", demand=0)
+    pool, other = Node(name="pool", children=(busy, idle)), Node(name="other")
+
+    result = allocate_tree(100, Node(name="ds", children=(pool, other)), ReservationMode.FLOOR)
+
+    assert result["/ds/pool/busy"] == 50.0  # Half of the datastore, all of its pool.
+
+
+def test_a_very_deep_tree_is_solved_without_recursion():
+    node = Node(name="leaf")
+    for _ in range(2000):
+        node = Node(name="n", children=(node,))
+
+    result = allocate_tree(7, node, ReservationMode.ADDITIVE)
+
+    assert set(result.values()) == {7.0}
+
+
+def test_a_bad_number_in_a_tree_is_refused_with_its_path():
+    root = Node(name="nic", children=(Node(name="vm", limit=-1),))
+
+    with pytest.raises(ValueError, match=r"^/nic/vm: limit is -1"):
+        allocate_tree(10, root, ReservationMode.FLOOR)
+
+
+@pytest.mark.parametrize("name", ["", "a/b"])
+def test_a_name_that_makes_paths_ambiguous_is_refused(name):
+    with pytest.raises(ValueError, match=r"^/nic: the name "):
+        allocate_tree(10, Node(name="nic", children=(Node(name=name),)), ReservationMode.FLOOR)
+
+
+def test_two_children_of_the_same_name_are_refused():
+    twins = (Node(name="vm"), Node(name="vm"))
+
+    with pytest.raises(ValueError, match=r"^/nic: two children have the same name"):
+        allocate_tree(10, Node(name="nic", children=twins), ReservationMode.FLOOR)
