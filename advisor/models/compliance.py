@@ -30,7 +30,7 @@ class ComplianceRecord(models.Model):
     policy = models.ForeignKey(
         Policy, null=True, on_delete=models.CASCADE, related_name="compliance_records"
     )
-    revision = models.PositiveIntegerField()
+    revision = models.PositiveIntegerField(null=True)
     reported_at = models.DateTimeField()
     desired = models.JSONField()
     applied = models.JSONField(null=True)

@@ -70,6 +70,7 @@ class Enforcer(models.Model):
     host = models.OneToOneField(Host, on_delete=models.CASCADE, related_name="enforcer")
     signing_key = models.CharField(max_length=64, default=new_signing_key)
     lease_s = models.PositiveIntegerField(default=900)
+    dry_run = models.BooleanField(default=False)
     agent_version = models.CharField(max_length=40, blank=True)
     support = models.JSONField(default=list)
     applied_revision = models.PositiveIntegerField(null=True, blank=True)

@@ -89,7 +89,7 @@ class Resource(models.Model):
 
 
 class Attachment(models.Model):
-    """The device by which a host reaches a resource: a disk of a datastore, the NIC of an uplink."""
+    """The device by which a host reaches a resource: a datastore's disk, an uplink's NIC."""
 
     resource = models.ForeignKey(Resource, on_delete=models.CASCADE, related_name="attachments")
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="attachments")

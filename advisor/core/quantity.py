@@ -1,0 +1,70 @@
+"""Rates as people write and read them: `94Mbit`, `500 IOPS`, `20MB`."""
+
+from __future__ import annotations
+
+import math
+import re
+
+_PREFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+_SUFFIXES = {
+    "bits_per_s": ("bit", "bits", "bit/s", "bps"),
+    "bytes_per_s": ("b", "bytes", "b/s"),
+    "iops": ("iops", "io/s", "io"),
+}
+_SHOWN = {"bits_per_s": "bit/s", "bytes_per_s": "B/s", "iops": "IOPS"}
+_QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?(?:e[0-9]+)?)\s*([a-z/]*)\s*", re.IGNORECASE)
+
+
+class QuantityError(ValueError):
+    """The text is not a rate in the wanted unit."""
+
+
+def parse_rate(text: str, unit: str) -> float:
+    """The rate in `unit` that a person wrote, for example `94Mbit` in `bits_per_s`.
+
+    A bare number is in the unit itself. Prefixes are decimal (k, M, G, T) in either case.
+    Raises QuantityError with an example of what is allowed.
+    """
+    match = _QUANTITY.fullmatch(text)
+    if match is None:
+        raise QuantityError(_complaint(text, unit))
+    number, word = float(match[1]), match[2].lower()
+    factor = _factor(word, unit)
+    if factor is None or not math.isfinite(number * factor):
+        raise QuantityError(_complaint(text, unit))
+    return number * factor
+
+
+def _factor(word: str, unit: str) -> float | None:
+    if word in _PREFIXES:
+        return _PREFIXES[word]
+    for suffix in sorted(_SUFFIXES[unit], key=len, reverse=True):
+        if word.endswith(suffix) and word[: -len(suffix)] in _PREFIXES:
+            return _PREFIXES[word[: -len(suffix)]]
+    return None
+
+
+def _complaint(text: str, unit: str) -> str:
+    example = {"bits_per_s": "94Mbit", "bytes_per_s": "20MB", "iops": "500"}[unit]
+    return f'"{text}" is not a rate in {_SHOWN[unit]}; write it like {example}'
+
+
+def format_rate(value: float | None, unit: str) -> str:
+    """Three significant digits, SI prefix and unit: `94.0 Mbit/s`; absence is an en dash."""
+    if value is None:
+        return "\N{EN DASH}"
+    magnitude = abs(value)
+    for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        # 999.5 would round to 1000 of the smaller prefix.
+        if magnitude >= factor * 0.9995 and not (unit == "iops" and factor == 1e3):
+            return f"{significant(value / factor)} {prefix}{_SHOWN[unit]}"
+    return f"{significant(value)} {_SHOWN[unit]}"
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number with so many significant digits and no exponent: 94.0, 6.67, 1234."""
+    if value == 0:
+        return "0"
+    decimals = digits - 1 - math.floor(math.log10(abs(value)))
+    rounded = round(value, decimals)
+    return f"{rounded:.{max(decimals, 0)}f}" if decimals < digits + 3 else f"{rounded:.2g}"

@@ -1,0 +1,23 @@
+"""Refusals of the advisor's services, worded for the person who asked.
+
+AdvisorError
+├── InventoryError      a resource, workload or claim was described wrongly
+├── DecisionRefused     approving, rejecting or rolling back is not possible (any more)
+└── ReportRefused       an agent's report does not fit what the service knows
+"""
+
+
+class AdvisorError(Exception):
+    """Base of all refusals; the text says what, which, and what to do."""
+
+
+class InventoryError(AdvisorError):
+    pass
+
+
+class DecisionRefused(AdvisorError):
+    pass
+
+
+class ReportRefused(AdvisorError):
+    pass

@@ -1,0 +1,45 @@
+"""`sluice approve`: put a recommendation into force."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from advisor.management.product_command import ProductCommand, find_user
+from advisor.models import Recommendation
+from advisor.services.decide import approve
+from ingest.models import Organisation
+
+
+class Command(ProductCommand):
+    help = "Approve a recommendation: it becomes a policy version that agents enforce"
+
+    def add_own_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("id", type=int)
+        parser.add_argument("--user", required=True, help="who approves; an operator or admin")
+
+    def run(self, *, organisation: Organisation, **options: Any) -> None:
+        policy = approve(
+            recommendation=find_recommendation(organisation, options["id"]),
+            user=find_user(organisation, options["user"]),
+            now=timezone.now(),
+        )
+        result = {"resource": policy.resource.name, "version": policy.version}
+        if options["as_json"]:
+            self.show_json(result)
+        else:
+            self.stdout.write(
+                f"{policy} is in force as soon as agents pull it. "
+                f"Undo with: sluice rollback {policy.resource.name} --user {options['user']}"
+            )
+
+
+def find_recommendation(organisation: Organisation, pk: int) -> Recommendation:
+    """The organisation's recommendation with this number."""
+    found = Recommendation.objects.filter(organisation=organisation, pk=pk).first()
+    if found is None:
+        raise CommandError(f"there is no recommendation {pk}; see: sluice recommendations")
+    return found

@@ -1,0 +1,49 @@
+"""`sluice compliance`: whether the policy holds, by measurement."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from advisor.core.quantity import format_rate
+from advisor.management.product_command import ProductCommand
+from advisor.models import ComplianceRecord
+from ingest.models import Organisation
+
+
+class Command(ProductCommand):
+    help = "The newest compliance record of every allocation"
+
+    def run(self, *, organisation: Organisation, **options: Any) -> None:
+        newest = (
+            ComplianceRecord.objects.filter(organisation=organisation)
+            .order_by("resource", "workload", "host", "-reported_at")
+            .distinct("resource", "workload", "host")
+            .select_related("resource", "workload", "host", "policy")
+        )
+        self.show(
+            [_row(record) for record in newest],
+            as_json=options["as_json"],
+            columns=["resource", "workload", "host", "outcome", "got", "verdict", "why"],
+            empty="no reports from agents yet",
+        )
+
+
+def _row(record: ComplianceRecord) -> dict[str, Any]:
+    return {
+        "resource": record.resource.name,
+        "workload": record.workload.name,
+        "host": record.host.name,
+        "revision": record.revision,
+        "policy_version": record.policy.version if record.policy else None,
+        "reported_at": record.reported_at,
+        "desired": record.desired,
+        "applied": record.applied,
+        "read_back": record.read_back,
+        "measured": record.measured,
+        "observed": record.observed,
+        "got": format_rate(record.measured, record.resource.unit),
+        "outcome": record.outcome,
+        "reason": record.reason,
+        "verdict": record.verdict,
+        "why": record.verdict_reason or record.reason,
+    }

@@ -1,0 +1,34 @@
+"""`sluice detect`: look for congestion now instead of on schedule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+
+from advisor.management.product_command import ProductCommand
+from advisor.services import detect, inventory
+from ingest.models import Organisation
+
+
+class Command(ProductCommand):
+    help = "Detect congestion on all resources, as the scheduler does"
+
+    def run(self, *, organisation: Organisation, **options: Any) -> None:
+        inventory.discover(organisation=organisation)
+        statuses = detect.detect_all(organisation=organisation, now=timezone.now())
+        self.show(
+            [
+                {
+                    "resource": status.resource.name,
+                    "state": status.state,
+                    "value": status.value,
+                    "threshold": status.threshold,
+                    "reason": status.reason,
+                }
+                for status in statuses
+            ],
+            as_json=options["as_json"],
+            columns=["resource", "state", "value", "threshold", "reason"],
+            empty="no resources yet; they appear with the first samples",
+        )

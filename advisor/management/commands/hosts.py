@@ -1,0 +1,37 @@
+"""`sluice hosts`: whether samples arrive and agents are well."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from advisor.management.product_command import ProductCommand
+from advisor.models import Enforcer
+from ingest.models import Host, Organisation
+
+
+class Command(ProductCommand):
+    help = "List hosts with their newest sample and the state of their agent"
+
+    def run(self, *, organisation: Organisation, **options: Any) -> None:
+        enforcers = {
+            enforcer.host_id: enforcer
+            for enforcer in Enforcer.objects.filter(host__organisation=organisation)
+        }
+        hosts = Host.objects.filter(organisation=organisation)
+        self.show(
+            [_row(host, enforcers.get(host.pk)) for host in hosts],
+            as_json=options["as_json"],
+            columns=["name", "last_sample_at", "agent", "last_report_at", "applied_revision"],
+            empty="no hosts yet; start Telegraf on one (see ingest/telegraf/README.md)",
+        )
+
+
+def _row(host: Host, enforcer: Enforcer | None) -> dict[str, Any]:
+    return {
+        "name": host.name,
+        "last_sample_at": host.last_sample_at,
+        "agent": (enforcer.agent_version or "enrolled, not seen yet") if enforcer else None,
+        "last_report_at": enforcer.last_report_at if enforcer else None,
+        "applied_revision": enforcer.applied_revision if enforcer else None,
+        "support": enforcer.support if enforcer else [],
+    }

@@ -1,0 +1,34 @@
+"""`sluice reject`: close a recommendation with the reason why not."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.utils import timezone
+
+from advisor.management.commands.approve import find_recommendation
+from advisor.management.product_command import ProductCommand, find_user
+from advisor.services.decide import reject
+from ingest.models import Organisation
+
+
+class Command(ProductCommand):
+    help = "Reject a recommendation and say why"
+
+    def add_own_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("id", type=int)
+        parser.add_argument("--user", required=True, help="who rejects; an operator or admin")
+        parser.add_argument("--reason", required=True)
+
+    def run(self, *, organisation: Organisation, **options: Any) -> None:
+        rejected = reject(
+            recommendation=find_recommendation(organisation, options["id"]),
+            user=find_user(organisation, options["user"]),
+            reason=options["reason"],
+            now=timezone.now(),
+        )
+        if options["as_json"]:
+            self.show_json({"id": rejected.pk, "state": rejected.state})
+        else:
+            self.stdout.write(f"Rejected: {rejected.summary}")

@@ -1,0 +1,37 @@
+"""`sluice rollback`: go back to an earlier policy version, or to none."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.utils import timezone
+
+from advisor.management.product_command import ProductCommand, find_resource, find_user
+from advisor.services.decide import rollback
+from ingest.models import Organisation
+
+
+class Command(ProductCommand):
+    help = "Put an earlier policy version back into force; before the first, agents restore"
+
+    def add_own_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("resource")
+        parser.add_argument("--user", required=True, help="who decides; an operator or admin")
+        parser.add_argument(
+            "--to-version", type=int, help="default: the one before; 0 means no policy"
+        )
+
+    def run(self, *, organisation: Organisation, **options: Any) -> None:
+        policy = rollback(
+            resource=find_resource(organisation, options["resource"]),
+            user=find_user(organisation, options["user"]),
+            now=timezone.now(),
+            to_version=options["to_version"],
+        )
+        if options["as_json"]:
+            self.show_json({"resource": policy.resource.name, "version": policy.version})
+        elif policy.allocations:
+            self.stdout.write(f"{policy} repeats the earlier allocations; agents apply it next")
+        else:
+            self.stdout.write(f"{policy} has no allocations; agents restore what they found")

@@ -1,0 +1,165 @@
+"""From approved policies to the signed document of one host."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+
+from advisor.models import (
+    AdapterKind,
+    Attachment,
+    Claim,
+    Enforcer,
+    Policy,
+    PublishedDocument,
+    Resource,
+)
+from enforcers.contract import (
+    Allocation,
+    Mechanism,
+    PolicyDocument,
+    ReservationMode,
+    ResourceKind,
+    ResourceSpec,
+    Selector,
+    SelectorKind,
+    Unit,
+    sign,
+)
+from ingest.models import Host
+
+_SELECTORS = {
+    AdapterKind.VNIC: SelectorKind.VNIC,
+    AdapterKind.CGROUP: SelectorKind.CGROUP,
+}
+
+
+def publish_documents(*, resource: Resource, now: datetime) -> list[PublishedDocument]:
+    """Give every enrolled host of the resource a new revision if its content changed."""
+    hosts = Host.objects.filter(attachments__resource=resource, enforcer__isnull=False)
+    return [publish_document(host=host, now=now) for host in hosts.distinct()]
+
+
+@transaction.atomic
+def publish_document(*, host: Host, now: datetime) -> PublishedDocument:
+    """The newest revision for this host; a new one only if the content differs."""
+    # One publisher a host at a time: revisions are numbered without gaps.
+    Enforcer.objects.select_for_update().get(host=host)
+    newest = PublishedDocument.objects.filter(host=host).order_by("-revision").first()
+    content = _content(host)
+    if newest is not None and newest.content == content:
+        return newest
+    return PublishedDocument.objects.create(
+        host=host,
+        revision=1 if newest is None else newest.revision + 1,
+        content=content,
+        published_at=now,
+    )
+
+
+def current_document(*, host: Host, now: datetime) -> PolicyDocument:
+    """The host's policy document with a fresh lease, signed with the host's key."""
+    published = publish_document(host=host, now=now)
+    enforcer = host.enforcer
+    Enforcer.objects.filter(pk=enforcer.pk).update(last_pull_at=now)
+    document = PolicyDocument(
+        host=host.name,
+        revision=published.revision,
+        issued_at=now,
+        expires_at=now + timedelta(seconds=enforcer.lease_s),
+        dry_run=enforcer.dry_run,
+        resources=tuple(_read_resource(item) for item in published.content["resources"]),
+        allocations=tuple(_read_allocation(item) for item in published.content["allocations"]),
+    )
+    return sign(document, enforcer.signing_key.encode())
+
+
+def _content(host: Host) -> dict[str, Any]:
+    resources: list[dict[str, Any]] = []
+    allocations: list[dict[str, Any]] = []
+    attachments = Attachment.objects.filter(host=host).select_related("resource")
+    for attachment in attachments.order_by("resource__name"):
+        resource = attachment.resource
+        policy = Policy.objects.filter(resource=resource).order_by("-version").first()
+        if policy is None or resource.capacity is None:
+            continue
+        own = _allocations_on(host, policy)
+        if own:
+            resources.append(_write_resource(resource, attachment.device))
+            allocations.extend(own)
+    return {"resources": resources, "allocations": allocations}
+
+
+def _allocations_on(host: Host, policy: Policy) -> list[dict[str, Any]]:
+    claims = {
+        claim.pk: claim
+        for claim in Claim.objects.filter(host=host, resource=policy.resource).select_related(
+            "workload"
+        )
+    }
+    return [
+        {
+            "id": allocation_id(claims[item["claim"]]),
+            "workload": claims[item["claim"]].workload.name,
+            "resource": policy.resource.name,
+            "selector": [claims[item["claim"]].adapter_kind, claims[item["claim"]].adapter],
+            "reservation": item["reservation"],
+            "limit": item["limit"],
+            "shares": item["shares"],
+            "entitlement": item["entitlement"],
+            "policy": policy.pk,
+        }
+        for item in policy.allocations
+        if item["claim"] in claims
+    ]
+
+
+def allocation_id(claim: Claim) -> str:
+    """The name of a claim on the wire."""
+    return f"claim-{claim.pk}"
+
+
+def claim_pk(allocation_id: str) -> int | None:
+    """The claim that `allocation_id` names, None if it is none of ours."""
+    prefix, _, number = allocation_id.partition("-")
+    return int(number) if prefix == "claim" and number.isdecimal() else None
+
+
+def _write_resource(resource: Resource, device: str) -> dict[str, Any]:
+    return {
+        "name": resource.name,
+        "kind": resource.kind,
+        "device": device,
+        "capacity": resource.capacity,
+        "unit": resource.unit,
+        "mode": resource.mode,
+    }
+
+
+def _read_resource(item: dict[str, Any]) -> ResourceSpec:
+    kind = ResourceKind(item["kind"])
+    return ResourceSpec(
+        name=item["name"],
+        kind=kind,
+        device=item["device"],
+        capacity=item["capacity"],
+        unit=Unit(item["unit"]),
+        mode=ReservationMode(item["mode"]),
+        mechanism=(Mechanism.TC_HTB if kind is ResourceKind.UPLINK else Mechanism.CGROUP_IO),
+    )
+
+
+def _read_allocation(item: dict[str, Any]) -> Allocation:
+    kind, value = item["selector"]
+    return Allocation(
+        id=item["id"],
+        workload=item["workload"],
+        resource=item["resource"],
+        selector=Selector(kind=_SELECTORS[AdapterKind(kind)], value=value),
+        reservation=item["reservation"],
+        limit=item["limit"],
+        shares=item["shares"],
+        entitlement=item["entitlement"],
+    )

@@ -1,0 +1,34 @@
+"""Giving a host what its agent needs: a configuration, a token and a signing key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.utils import timezone
+
+from advisor.models import Enforcer
+from ingest.models import Host, Organisation, Scope, Token
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enrolment:
+    """Secrets of one agent; they are shown once."""
+
+    host: Host
+    token: str
+    signing_key: str
+
+
+@transaction.atomic
+def enroll(*, organisation: Organisation, host_name: str, lease_s: int = 900) -> Enrolment:
+    """Let an agent act for this host; an earlier token of the host stops working."""
+    host, _ = Host.objects.get_or_create(organisation=organisation, name=host_name)
+    enforcer, _ = Enforcer.objects.update_or_create(host=host, defaults={"lease_s": lease_s})
+    Token.objects.filter(host=host, scope=Scope.ENFORCE, revoked_at=None).update(
+        revoked_at=timezone.now()
+    )
+    _, secret = Token.objects.issue(
+        organisation=organisation, scope=Scope.ENFORCE, name=f"agent of {host_name}", host=host
+    )
+    return Enrolment(host=host, token=secret, signing_key=enforcer.signing_key)
