@@ -1,10 +1,7 @@
-"""Samples in: decode, normalise, write, read."""
-
 from django.apps import AppConfig
 
 
 class IngestConfig(AppConfig):
-    """Registers the app with Django."""
+    """Samples in: tenants, hosts, tokens, series, sample tables."""
 
     name = "ingest"
-    verbose_name = "Samples"

@@ -1,4 +1,4 @@
-"""The addresses that the ingest app answers."""
+"""The addresses of the wire that Telegraf speaks."""
 
 from django.urls import URLPattern
 

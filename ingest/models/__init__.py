@@ -1,16 +1,30 @@
 from ingest.models.host import Host
 from ingest.models.organisation import Membership, Organisation, Role
 from ingest.models.rejected_line import RejectedLine
+from ingest.models.samples import (
+    CgroupPressureSample,
+    CgroupSample,
+    CollectorSample,
+    DiskioSample,
+    NetSample,
+    SystemSample,
+)
 from ingest.models.series import Series
 from ingest.models.token import Scope, Token
 
 __all__ = [
+    "CgroupPressureSample",
+    "CgroupSample",
+    "CollectorSample",
+    "DiskioSample",
     "Host",
     "Membership",
+    "NetSample",
     "Organisation",
     "RejectedLine",
     "Role",
     "Scope",
     "Series",
+    "SystemSample",
     "Token",
 ]

@@ -9,7 +9,10 @@ from ingest.models.token import Token
 
 
 class RejectedLine(models.Model):
-    """One line that was refused; the rest of its batch was kept."""
+    """The first line of a batch that was refused for this reason, and how many there were.
+
+    The rest of the batch was kept.
+    """
 
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE)
     token = models.ForeignKey(Token, null=True, on_delete=models.SET_NULL)
@@ -17,6 +20,9 @@ class RejectedLine(models.Model):
     line_number = models.PositiveIntegerField()
     line = models.TextField(help_text="The first part of the line as it was sent")
     reason = models.TextField()
+    line_count = models.PositiveIntegerField(
+        default=1, help_text="Lines of the batch that were refused for this reason"
+    )
 
     objects = OrganisationOwnedQuerySet.as_manager()
 
