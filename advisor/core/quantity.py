@@ -65,6 +65,7 @@ def significant(value: float, digits: int = 3) -> str:
     """A number with so many significant digits and no exponent: 94.0, 6.67, 1234."""
     if value == 0:
         return "0"
-    decimals = digits - 1 - math.floor(math.log10(abs(value)))
-    rounded = round(value, decimals)
-    return f"{rounded:.{max(decimals, 0)}f}" if decimals < digits + 3 else f"{rounded:.2g}"
+    # Rounded first: 0.9996 becomes 1.00, which has one decimal less than 0.999.
+    rounded = float(f"{value:.{digits - 1}e}")
+    decimals = digits - 1 - math.floor(math.log10(abs(rounded)))
+    return f"{rounded:.{max(decimals, 0)}f}"

@@ -104,10 +104,10 @@ class Migration(migrations.Migration):
                 ('version', models.PositiveIntegerField()),
                 ('allocations', models.JSONField()),
                 ('created_at', models.DateTimeField()),
-                ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='policies', to=settings.AUTH_USER_MODEL)),
+                ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='policies', to=settings.AUTH_USER_MODEL)),
                 ('organisation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='policies', to='ingest.organisation')),
-                ('rollback_of', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, to='advisor.policy')),
-                ('recommendation', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='policies', to='advisor.recommendation')),
+                ('rollback_of', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.RESTRICT, to='advisor.policy')),
+                ('recommendation', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='policies', to='advisor.recommendation')),
                 ('resource', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='policies', to='advisor.resource')),
             ],
             options={

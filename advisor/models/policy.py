@@ -32,12 +32,12 @@ class Policy(models.Model):
     version = models.PositiveIntegerField()
     allocations = models.JSONField()
     recommendation = models.ForeignKey(
-        Recommendation, null=True, blank=True, on_delete=models.PROTECT, related_name="policies"
+        Recommendation, null=True, blank=True, on_delete=models.RESTRICT, related_name="policies"
     )
-    rollback_of = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT)
+    rollback_of = models.ForeignKey("self", null=True, blank=True, on_delete=models.RESTRICT)
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="policies"
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.RESTRICT, related_name="policies"
     )
 
     objects = OrganisationOwnedQuerySet.as_manager()

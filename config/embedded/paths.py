@@ -5,14 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from config.embedded.errors import DataDirError
+
 # A unix socket's path must fit `sun_path`, 108 bytes with its closing zero (unix(7)).
 MAX_SOCKET_PATH_BYTES = 107
 POSTGRES_PORT = 5432
 SYSTEM_DATA_DIR = Path("/var/lib/sluice")
-
-
-class DataDirError(Exception):
-    """The data directory cannot be used as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +38,16 @@ class DataDir:
     def logs(self) -> Path:
         """One log file per child process."""
         return self.root / "log"
+
+    @property
+    def programs(self) -> Path:
+        """Copies of server programs that the service user could not reach where they are."""
+        return self.root / "programs"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the one supervisor that may use the directory."""
+        return self.root / "lock"
 
     @property
     def secret_key(self) -> Path:
