@@ -1,8 +1,8 @@
 """Exact water-filling: find the one level at which a capacity is used up.
 
 The amount a claim gets at level λ is clamp(λ·weight, floor, cap). It never falls as λ rises, and
-is linear between the breakpoints floor/weight and cap/weight. So the breakpoints are sorted, the last
-one that still fits is looked up, and the level inside that piece is solved for in one step:
+is linear between the breakpoints floor/weight and cap/weight. So the breakpoints are sorted, the
+last one that still fits is looked up, and the level inside that piece is solved for in one step:
 O(n log n), with no tolerance and no iteration towards a limit.
 
 Many independent groups are filled in one pass: the parents of one tree level, the windows of a

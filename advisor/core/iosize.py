@@ -1,0 +1,45 @@
+"""What an I/O's size costs a device.
+
+A device spends a fixed time per I/O and a time per byte. Three conventions are in use: the size
+term of BASIL, with which latencies are compared and device time is divided; the mClock cost of a
+known device; and VMware's count of one I/O per 32 KiB begun, with which limits are counted.
+"""
+
+import math
+
+SIZE_TERM_BYTES = 51_000.0
+"""The size at which half of the device time goes into the transfer (BASIL's K2)."""
+
+REFERENCE_BYTES = 8_000.0
+"""The size that counts as one."""
+
+COUNTED_BYTES = 32 * 1024
+"""One I/O is counted per so many bytes begun (VMware's IOPS limits)."""
+
+
+def size_cost(io_bytes: float | None) -> float:
+    """Device time of an I/O of this size, in I/Os of the reference size.
+
+    An unknown size counts as the reference size.
+    """
+    if io_bytes is None:
+        return 1.0
+    return (SIZE_TERM_BYTES + io_bytes) / (SIZE_TERM_BYTES + REFERENCE_BYTES)
+
+
+def size_normalized_ms(latency_ms: float, io_bytes: float | None) -> float:
+    """The latency that I/Os of the reference size would have had."""
+    return latency_ms / size_cost(io_bytes)
+
+
+def mclock_cost(io_bytes: float, *, mechanical_s: float, peak_bytes_per_s: float) -> float:
+    """Cost of an I/O against a small one on a device with this positioning time and bandwidth.
+
+    1 + S / (T·B), the latency model of mClock (OSDI'10, section 3.3).
+    """
+    return 1.0 + io_bytes / (mechanical_s * peak_bytes_per_s)
+
+
+def counted_ios(io_bytes: float) -> int:
+    """How many I/Os a limit counts for one of this size: one per 32 KiB begun, at least one."""
+    return max(1, math.ceil(io_bytes / COUNTED_BYTES))

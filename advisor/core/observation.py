@@ -1,0 +1,96 @@
+"""What queries hand to the core: facts about one window of one resource, in the resource's unit.
+
+`at` is the end of the window. A field that could not be measured is None, never 0.
+A NaN, infinite or negative number is refused with the field's name.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from advisor.core.number_checks import check_amount, check_aware, check_positive
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostLatency:
+    """Device latency that one host saw on a datastore, over all I/Os of a window.
+
+    `throttled` says that a limit of ours held this host's I/O back and that the latency was
+    measured above it, so that the latency says nothing about the datastore.
+    """
+
+    host: str
+    latency_ms: float | None
+    io_count: float
+    mean_io_bytes: float | None = None
+    throttled: bool = False
+
+    def __post_init__(self) -> None:
+        check_amount("latency_ms", self.latency_ms)
+        check_amount("io_count", self.io_count)
+        check_amount("mean_io_bytes", self.mean_io_bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimObservation:
+    """What one workload got of a resource in a window, and what it was promised at that time.
+
+    `backlogged` says whether more was waiting to be sent or served (queue, pressure, backlog);
+    None means nobody can tell. `throttled` says that its own limit held it back.
+    """
+
+    workload: str
+    rate: float
+    reservation: float = 0.0
+    limit: float | None = None
+    shares: float = 1000.0
+    backlogged: bool | None = None
+    throttled: bool = False
+    mean_io_bytes: float | None = None
+
+    def __post_init__(self) -> None:
+        check_amount(f"rate of {self.workload}", self.rate)
+        check_amount(f"reservation of {self.workload}", self.reservation)
+        check_amount(f"limit of {self.workload}", self.limit)
+        check_amount(f"shares of {self.workload}", self.shares)
+        check_amount(f"mean_io_bytes of {self.workload}", self.mean_io_bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatastoreObservation:
+    """One window of a datastore: what each host waited, and what each claim got."""
+
+    at: datetime
+    window_s: float
+    hosts: tuple[HostLatency, ...]
+    claims: tuple[ClaimObservation, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_aware("at", self.at)
+        check_positive("window_s", self.window_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UplinkObservation:
+    """One window of an uplink: what went out, what could, and what each claim got.
+
+    `tx_bits_per_s` None means that nothing was measured in the window.
+    """
+
+    at: datetime
+    window_s: float
+    tx_bits_per_s: float | None
+    capacity_bits_per_s: float | None
+    drops: float | None = None
+    backlog_bytes: float | None = None
+    claims: tuple[ClaimObservation, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_aware("at", self.at)
+        check_positive("window_s", self.window_s)
+        check_amount("tx_bits_per_s", self.tx_bits_per_s)
+        check_positive("capacity_bits_per_s", self.capacity_bits_per_s)
+        check_amount("drops", self.drops)
+        check_amount("backlog_bytes", self.backlog_bytes)
+
+
+Observation = DatastoreObservation | UplinkObservation
