@@ -1,0 +1,17 @@
+"""The product's settings with a data directory of the test run: tests never see the user's."""
+
+import os
+import tempfile
+from pathlib import Path
+
+# Short, because the sockets of the private servers lie below it.
+_scratch = Path(tempfile.mkdtemp(prefix="sluice-test-", dir="/tmp"))
+# As root the servers run as another user, who has to pass through.
+_scratch.chmod(0o711)
+os.environ["SLUICE_DATA_DIR"] = str(_scratch)
+for _name in ("DATABASE_URL", "REDIS_URL"):
+    os.environ.pop(_name, None)
+# Programs that a test starts read the product's own settings, with the directory above.
+os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
+
+from config.settings import *  # noqa: E402, F403  the environment comes first
