@@ -37,13 +37,13 @@ GONE_DEADLINE_S = 5.0
 class NetworkPlan:
     """What to build: `workloads` senders in front of a wire of `wire_bits_per_s`.
 
-    A short queue keeps TCP's sawtooth well below a measuring window: at 94 Mbit/s, 20 ms is
-    155 frames, and a window of 10 s averages over dozens of teeth.
+    A short queue keeps TCP's sawtooth well below a measuring window: at 94 Mbit/s, 30 ms is
+    233 frames, and a window of 10 s averages over dozens of teeth.
     """
 
     workloads: int
     wire_bits_per_s: float
-    wire_queue_s: float = 0.020
+    wire_queue_s: float = 0.030
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
