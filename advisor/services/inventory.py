@@ -208,16 +208,16 @@ def discover(*, organisation: Organisation) -> list[Resource]:
 
     Their capacity is unknown until somebody states it, so they are watched, not yet advised on.
     """
-    found = []
+    found: list[Resource] = []
     for kind, measurement, pattern in (
         (ResourceKind.DATASTORE, "diskio", _WHOLE_DISK),
         (ResourceKind.UPLINK, "net", _PHYSICAL_NIC),
     ):
-        for host, device, _ in queries.subjects(
-            organisation=organisation, measurement=measurement
-        ):
-            if pattern.fullmatch(device) and not _is_attached(host, device):
-                found.append(_add_discovered(host, device, kind))
+        found += [
+            _add_discovered(seen.host, seen.subject, kind)
+            for seen in queries.subjects(organisation=organisation, measurement=measurement)
+            if pattern.fullmatch(seen.subject) and not _is_attached(seen.host, seen.subject)
+        ]
     return found
 
 

@@ -1,0 +1,234 @@
+"""Samples of a resource's devices and adapters, cut into the windows the detector works on."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Protocol, TypeVar
+
+from advisor.core.observation import (
+    ClaimObservation,
+    DatastoreObservation,
+    HostLatency,
+    Observation,
+    UplinkObservation,
+)
+from advisor.models import AdapterKind, Attachment, Claim, Resource, Unit
+from advisor.services.tiers import shares_of
+from ingest import queries
+from ingest.core.rates import CgroupRates, DiskRates
+
+PRESSURE_OF_BACKLOG = 0.05
+"""A workload that waits for I/O this part of the time wants more than it gets."""
+
+
+class Rates(Protocol):
+    """What all rates have: the end and length of their interval."""
+
+    @property
+    def at(self) -> datetime: ...
+    @property
+    def seconds(self) -> float: ...
+
+
+RatesT = TypeVar("RatesT", bound=Rates)
+
+
+def observations(*, resource: Resource, since: datetime, until: datetime) -> list[Observation]:
+    """One observation for each window of the resource that ends in (since, until].
+
+    A window in which no host sent samples is left out: absence is for the detector to judge.
+    """
+    claims = _claims_by_window(resource, since, until)
+    attachments = list(resource.attachments.select_related("host"))
+    if resource.is_uplink:
+        return _uplink_windows(resource, attachments[0], claims, (since, until))
+    return _datastore_windows(resource, attachments, claims, (since, until))
+
+
+Span = tuple[datetime, datetime]
+ClaimsByWindow = dict[datetime, list[ClaimObservation]]
+
+
+def _uplink_windows(
+    resource: Resource, attachment: Attachment, claims: ClaimsByWindow, span: Span
+) -> list[Observation]:
+    rates = queries.net_rates(
+        host=attachment.host, interface=attachment.device, since=span[0], until=span[1]
+    )
+    return [
+        UplinkObservation(
+            at=at,
+            window_s=resource.window_s,
+            tx_bits_per_s=mean_rate(found, [item.sent_bits_per_s for item in found]),
+            capacity_bits_per_s=resource.capacity,
+            drops=sum(item.drops_per_s * item.seconds for item in found),
+            claims=tuple(claims.get(at, ())),
+        )
+        for at, found in by_window(rates, resource.window_s).items()
+    ]
+
+
+def _datastore_windows(
+    resource: Resource, attachments: list[Attachment], claims: ClaimsByWindow, span: Span
+) -> list[Observation]:
+    hosts: dict[datetime, list[HostLatency]] = defaultdict(list)
+    for attachment in attachments:
+        rates = queries.disk_rates(
+            host=attachment.host, device=attachment.device, since=span[0], until=span[1]
+        )
+        for at, found in by_window(rates, resource.window_s).items():
+            hosts[at].append(_host_latency(attachment.host.name, found))
+    return [
+        DatastoreObservation(
+            at=at,
+            window_s=resource.window_s,
+            hosts=tuple(hosts[at]),
+            claims=tuple(claims.get(at, ())),
+        )
+        for at in sorted(hosts)
+    ]
+
+
+def _host_latency(host: str, rates: list[DiskRates]) -> HostLatency:
+    counts = [(item.read_iops + item.write_iops) * item.seconds for item in rates]
+    total = sum(counts)
+    waited = sum(
+        item.latency_ms * count
+        for item, count in zip(rates, counts, strict=True)
+        if item.latency_ms is not None
+    )
+    moved = sum(
+        item.mean_io_bytes * count
+        for item, count in zip(rates, counts, strict=True)
+        if item.mean_io_bytes is not None
+    )
+    return HostLatency(
+        host=host,
+        latency_ms=waited / total if total else None,
+        io_count=total,
+        mean_io_bytes=moved / total if total else None,
+    )
+
+
+def _claims_by_window(resource: Resource, since: datetime, until: datetime) -> ClaimsByWindow:
+    result: ClaimsByWindow = defaultdict(list)
+    claims = resource.claims.select_related("workload", "host")
+    for claim in claims.order_by("workload__name", "pk"):
+        for at, rate, backlogged in claim_rates(claim, since=since, until=until):
+            result[at].append(
+                ClaimObservation(
+                    workload=claim.workload.name,
+                    rate=rate,
+                    reservation=claim.reservation,
+                    limit=claim.limit,
+                    shares=shares_of(claim),
+                    backlogged=backlogged,
+                )
+            )
+    return result
+
+
+def claim_rates(
+    claim: Claim, *, since: datetime, until: datetime
+) -> list[tuple[datetime, float, bool | None]]:
+    """End of window, rate in the resource's unit, and whether more was wanted (None: unknown).
+
+    What a workload sends is what its vNIC receives on the host's side.
+    """
+    window_s = claim.resource.window_s
+    if claim.adapter_kind == AdapterKind.VNIC:
+        received = queries.net_rates(
+            host=claim.host, interface=claim.adapter, since=since, until=until
+        )
+        return [
+            (at, mean_rate(found, [item.received_bits_per_s for item in found]), None)
+            for at, found in by_window(received, window_s).items()
+        ]
+    return _cgroup_claim_rates(claim, since, until)
+
+
+def _cgroup_claim_rates(
+    claim: Claim, since: datetime, until: datetime
+) -> list[tuple[datetime, float, bool | None]]:
+    device = _only_device(claim)
+    if device is None:
+        return []
+    rates = queries.cgroup_rates(
+        host=claim.host, path=claim.adapter, device=device, since=since, until=until
+    )
+    unit = claim.resource.unit
+    return [
+        (at, mean_rate(found, [_in_unit(item, unit) for item in found]), _backlogged(found))
+        for at, found in by_window(rates, claim.resource.window_s).items()
+    ]
+
+
+def _only_device(claim: Claim) -> str | None:
+    """The one device (`major:minor`) that the cgroup does I/O on; None if that is ambiguous."""
+    devices = {
+        seen.device
+        for seen in queries.subjects(
+            organisation=claim.resource.organisation, measurement="cgroup"
+        )
+        if seen.host == claim.host and seen.subject == claim.adapter
+    }
+    return devices.pop() if len(devices) == 1 else None
+
+
+def _in_unit(rates: CgroupRates, unit: str) -> float:
+    if unit == Unit.IOPS:
+        return rates.read_iops + rates.write_iops
+    return rates.read_bytes_per_s + rates.write_bytes_per_s
+
+
+def _backlogged(rates: list[CgroupRates]) -> bool | None:
+    pressures = [
+        item.some_pressure_ratio for item in rates if item.some_pressure_ratio is not None
+    ]
+    if not pressures:
+        return None
+    return max(pressures) >= PRESSURE_OF_BACKLOG
+
+
+def by_window(rates: Iterable[RatesT], window_s: float) -> dict[datetime, list[RatesT]]:
+    """Rates under the end of the window that their interval ends in, in order of time."""
+    windows: dict[datetime, list[RatesT]] = defaultdict(list)
+    for item in sorted(rates, key=lambda one: one.at):
+        windows[window_end(item.at, window_s)].append(item)
+    return windows
+
+
+def window_end(at: datetime, window_s: float) -> datetime:
+    """The end of the window that contains `at`; a time on the edge belongs to the earlier one."""
+    # Half a millisecond of slack: collectors stamp the edge itself, give or take rounding.
+    index = math.ceil((at.timestamp() - 0.0005) / window_s)
+    return datetime.fromtimestamp(index * window_s, UTC)
+
+
+def mean_rate(rates: Iterable[Rates], values: list[float]) -> float:
+    """The mean of rates over intervals of different length."""
+    seconds = [item.seconds for item in rates]
+    return sum(value * span for value, span in zip(values, seconds, strict=True)) / sum(seconds)
+
+
+def whole_windows(resource: Resource, *, now: datetime) -> datetime:
+    """The end of the last window that can no longer change, however late hosts send.
+
+    Telegraf sends once per flush interval, so a window is whole when every host that still
+    sends has samples after its end, and in any case after `GRACE`.
+    """
+    newest = [
+        queries.latest_sample_at(attachment.host)
+        for attachment in resource.attachments.select_related("host")
+    ]
+    alive = [at for at in newest if at is not None and at > now - GRACE]
+    reached = min(alive, default=now - GRACE)
+    index = math.floor((reached.timestamp() + 0.0005) / resource.window_s)
+    return datetime.fromtimestamp(index * resource.window_s, UTC)
+
+
+GRACE = timedelta(seconds=60)
+"""Samples later than this do not change what was concluded."""

@@ -1,0 +1,118 @@
+"""Named situations for the tests of the advisor: people, an uplink, three workloads."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractBaseUser
+
+from advisor.models import (
+    AdapterKind,
+    Claim,
+    Recommendation,
+    Resource,
+    ResourceKind,
+)
+from advisor.services import inventory
+from advisor.services.enrolment import Enrolment, enroll
+from ingest.models import Membership, Organisation, Role
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+MBIT = 1e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class People:
+    """The owner approves, the viewer only reads, the outsider belongs to another tenant."""
+
+    owner: AbstractBaseUser
+    operator: AbstractBaseUser
+    viewer: AbstractBaseUser
+    outsider: AbstractBaseUser
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """Host h1 whose 94 Mbit/s uplink is shared by web-1 (75 reserved), web-2 and web-3."""
+
+    organisation: Organisation
+    people: People
+    uplink: Resource
+    claims: list[Claim]
+    enrolment: Enrolment
+
+
+def make_cluster(slug: str = "acme") -> Cluster:
+    """The cluster of seed 002's reservation experiment at a tenth of its rates."""
+    organisation = Organisation.objects.create(slug=slug, name=slug.title())
+    uplink = inventory.add_resource(
+        organisation=organisation,
+        name="h1/up0",
+        kind=ResourceKind.UPLINK,
+        attachments=[("h1", "up0")],
+        capacity=94 * MBIT,
+    )
+    claims = [
+        inventory.set_claim(
+            resource=uplink,
+            workload_name=f"web-{number}",
+            host_name="h1",
+            adapter_kind=AdapterKind.VNIC,
+            adapter=f"p{number}",
+            reservation=75 * MBIT if number == 1 else 0.0,
+        )
+        for number in (1, 2, 3)
+    ]
+    return Cluster(
+        organisation=organisation,
+        people=_people(organisation),
+        uplink=uplink,
+        claims=claims,
+        enrolment=enroll(organisation=organisation, host_name="h1"),
+    )
+
+
+def _people(organisation: Organisation) -> People:
+    other, _ = Organisation.objects.get_or_create(slug="other", defaults={"name": "Other"})
+    return People(
+        owner=_member(organisation, "owner", Role.ADMIN),
+        operator=_member(organisation, "operator", Role.OPERATOR),
+        viewer=_member(organisation, "viewer", Role.VIEWER),
+        outsider=_member(other, f"outsider-of-{organisation}", Role.ADMIN),
+    )
+
+
+def _member(organisation: Organisation, name: str, role: Role) -> AbstractBaseUser:
+    username = name if organisation.slug == "acme" else f"{name}-{organisation}"
+    user = get_user_model().objects.create_user(username=username, password="correct horse")
+    Membership.objects.create(organisation=organisation, user=user, role=role)
+    return user
+
+
+def propose(cluster: Cluster, *, reservation: float = 75 * MBIT) -> Recommendation:
+    """An open recommendation that reserves `reservation` for web-1."""
+    rest = (94 * MBIT - reservation) / 3
+    allocations = [
+        {
+            "claim": claim.pk,
+            "workload": claim.workload.name,
+            "reservation": reservation if index == 0 else 0.0,
+            "limit": None,
+            "shares": 1000,
+            "entitlement": rest + (reservation if index == 0 else 0.0),
+        }
+        for index, claim in enumerate(cluster.claims)
+    ]
+    return Recommendation.objects.create(
+        organisation=cluster.organisation,
+        resource=cluster.uplink,
+        kind="reservation",
+        summary="Reserve bandwidth for web-1 on h1/up0",
+        inputs="{}",
+        answer=json.dumps({"allocations": allocations}),
+        created_at=NOW,
+        expires_at=NOW + timedelta(hours=24),
+    )
