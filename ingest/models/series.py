@@ -9,7 +9,7 @@ from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
 
 
 class Series(models.Model):
-    """One measurement with one set of tags; `tags_key` is their canonical text, so it can be unique.
+    """One measurement with one set of tags; `tags_key` is their canonical text, which is unique.
 
     `subject` is what the series is about on its host: the device of `diskio`, the interface of
     `net`, the path of `cgroup`, empty for `system`.

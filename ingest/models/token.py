@@ -12,7 +12,7 @@ from django.db import models
 from ingest.models.host import Host
 from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
 
-TOKEN_PREFIX = "slu_"
+TOKEN_PREFIX = "slu_"  # noqa: S105 - the public start of every secret, no secret itself
 """Marks a leaked secret as ours for secret scanners."""
 
 

@@ -1,0 +1,172 @@
+"""The read side: what is stored, as the dataclasses of `ingest.core`.
+
+Counters are kept as sent; rates are derived when they are read. A long range is thinned out in
+the database to the last reading of each step, and rates between those are exact means.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Max
+from django.db.models.fields.json import KT
+
+from ingest.core.catalogue import CGROUP, CGROUP_PRESSURE, DISKIO, NET, Measurement
+from ingest.core.rates import (
+    CGROUP_COUNTERS,
+    DISK_COUNTERS,
+    NET_COUNTERS,
+    PRESSURE_COUNTERS,
+    CgroupRates,
+    Derived,
+    DiskRates,
+    NetRates,
+    RatesT,
+    derive_cgroup_rates,
+    derive_disk_rates,
+    derive_net_rates,
+)
+from ingest.models import Host, Organisation, Series
+from ingest.readings import Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """Something that a host sends samples about: a device, an interface, a cgroup on a device.
+
+    `device` is empty except for cgroups, whose `subject` is their path.
+    """
+
+    host: Host
+    subject: str
+    device: str
+    last_sample_at: datetime | None
+
+
+def subjects(*, organisation: Organisation, measurement: str) -> list[Subject]:
+    """Everything that this organisation's hosts have sent this measurement about."""
+    hosts = Host.objects.filter(organisation=organisation).in_bulk()
+    rows = (
+        Series.objects.filter(organisation=organisation, measurement=measurement)
+        .values_list("host_id", "host__name", "subject", KT("tags__device"))
+        .annotate(latest=Max("last_sample_at"))
+        .order_by("host__name", "subject", KT("tags__device"))
+    )
+    return [
+        Subject(
+            host=hosts[host_id],
+            subject=subject,
+            device=device if device and measurement == CGROUP.name else "",
+            last_sample_at=latest,
+        )
+        for host_id, _, subject, device, latest in rows
+    ]
+
+
+def latest_sample_at(host: Host) -> datetime | None:
+    """The time of the newest sample of this host; None means that it has sent none."""
+    return Host.objects.filter(pk=host.pk).values_list("last_sample_at", flat=True).first()
+
+
+def disk_rates(
+    *, host: Host, device: str, since: datetime, until: datetime, max_points: int | None = None
+) -> list[DiskRates]:
+    """Rates of one device with `since < at <= until`, about `max_points` at most."""
+    span = Span(since=since, until=until, max_points=max_points)
+    ids = _series_ids(host, DISKIO, device)
+
+    def derive(series_id: int) -> Derived[DiskRates]:
+        readings = span.readings(DISKIO, series_id, DISK_COUNTERS)
+        return derive_disk_rates(readings, longest_interval_s=span.longest_interval_s(readings))
+
+    return _merged(ids, derive, span)
+
+
+def net_rates(
+    *, host: Host, interface: str, since: datetime, until: datetime, max_points: int | None = None
+) -> list[NetRates]:
+    """Rates of one interface with `since < at <= until`, about `max_points` at most."""
+    span = Span(since=since, until=until, max_points=max_points)
+    ids = _series_ids(host, NET, interface)
+
+    def derive(series_id: int) -> Derived[NetRates]:
+        readings = span.readings(NET, series_id, NET_COUNTERS)
+        return derive_net_rates(readings, longest_interval_s=span.longest_interval_s(readings))
+
+    return _merged(ids, derive, span)
+
+
+def cgroup_rates(
+    *,
+    host: Host,
+    path: str,
+    device: str,
+    since: datetime,
+    until: datetime,
+    max_points: int | None = None,
+) -> list[CgroupRates]:
+    """Rates of one cgroup on one device (`major:minor`) with `since < at <= until`."""
+    span = Span(since=since, until=until, max_points=max_points)
+    ids = _series_ids(host, CGROUP, path, device=device)
+    pressure = [
+        reading
+        for series_id in _series_ids(host, CGROUP_PRESSURE, path)
+        for reading in span.readings(CGROUP_PRESSURE, series_id, PRESSURE_COUNTERS)
+    ]
+
+    def derive(series_id: int) -> Derived[CgroupRates]:
+        readings = span.readings(CGROUP, series_id, CGROUP_COUNTERS)
+        return derive_cgroup_rates(
+            readings,
+            pressure,
+            device=device,
+            longest_interval_s=span.longest_interval_s(readings),
+        )
+
+    return _merged(ids, derive, span)
+
+
+def _series_ids(
+    host: Host, measurement: Measurement, subject: str, *, device: str = ""
+) -> list[int]:
+    """The series of one subject, the one heard of last first.
+
+    There are several when the host's tags changed, or when two collectors send for one host.
+    """
+    found = Series.objects.filter(host=host, measurement=measurement.name, subject=subject)
+    if device:
+        found = found.filter(tags__device=device)
+    return list(found.order_by("-last_sample_at", "-pk").values_list("pk", flat=True))
+
+
+def _merged(
+    series_ids: Iterable[int], derive: Callable[[int], Derived[RatesT]], span: Span
+) -> list[RatesT]:
+    """The rates of all series in order of time, each moment told once.
+
+    Every series counts for itself, because the counters of two need not be the same; where two
+    overlap, the one heard of last is believed.
+    """
+    merged: list[RatesT] = []
+    for series_id in series_ids:
+        taken = list(merged)
+        merged += [
+            rates
+            for rates in derive(series_id).rates
+            if span.since < rates.at <= span.until and not _overlaps(rates, taken)
+        ]
+        merged.sort(key=lambda rates: rates.at)
+    return merged
+
+
+def _overlaps(rates: RatesT, taken: Sequence[RatesT]) -> bool:
+    """Whether an interval of `taken`, which are in order and apart, shares time with this one."""
+    start = rates.at - timedelta(seconds=rates.seconds)
+    following = bisect_right(taken, start, key=lambda other: other.at)
+    if following == len(taken):
+        return False
+    other = taken[following]
+    return other.at - timedelta(seconds=other.seconds) < rates.at
