@@ -1,6 +1,5 @@
 """Django's settings, read from the environment; every default fits the embedded mode."""
 
-from pathlib import Path
 from urllib.parse import quote
 
 import dj_database_url
@@ -9,7 +8,6 @@ from config import env
 from config.embedded.paths import POSTGRES_PORT, data_dir
 from config.secret_key import secret_key
 
-BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = data_dir()
 
 # --- What is installed
@@ -114,8 +112,7 @@ USE_I18N = False
 TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "static/"
-STATIC_ROOT = Path(env.text("SLUICE_STATIC_ROOT", str(DATA_DIR.root / "static")))
-# Static files are served from the apps themselves, so that no collection step is needed.
+# Files are served from the apps themselves: there is no step that collects them.
 WHITENOISE_USE_FINDERS = True
 
 # --- Logs

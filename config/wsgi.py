@@ -1,9 +1,12 @@
-"""The WSGI application: Django behind the wrapper that reads chunked bodies."""
+"""The WSGI application: Django behind the layer that reads chunked bodies."""
 
 import os
 
+from django.conf import settings
 from django.core.wsgi import get_wsgi_application
+
+from config.chunked_body import ChunkedBody
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
-application = get_wsgi_application()
+application = ChunkedBody(get_wsgi_application(), max_body_bytes=settings.MAX_BODY_BYTES)

@@ -1,0 +1,115 @@
+"""A WSGI layer that gives Django the bodies it cannot see, and refuses the ones too large.
+
+Django reads as many bytes as Content-Length says. A chunked request has none, so Django would take
+it for empty: Telegraf's batches would be answered as if they held nothing, and be lost.
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from io import BytesIO
+from typing import Any, BinaryIO
+
+Environ = dict[str, Any]
+StartResponse = Callable[..., Any]
+Application = Callable[[Environ, StartResponse], Iterable[bytes]]
+
+READ_BYTES = 64 * 1024
+# A refused body is read on to this size, because a client whose connection is closed while it
+# sends often misses the answer, and Telegraf needs the 413 to split its batch.
+DRAINED_BYTES = 64 * 1024 * 1024
+RETRY_AFTER_S = 60
+
+
+class ChunkedBody:
+    """Wraps a WSGI application so that every body reaches it whole, with its length.
+
+    Answers 413 above the limit. Answers 503 to a chunked body when the server does not mark its
+    end: reading could wait for ever or stop short, and a 503 makes Telegraf keep what it has.
+    """
+
+    def __init__(self, application: Application, *, max_body_bytes: int) -> None:
+        self.application = application
+        self.max_body_bytes = max_body_bytes
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer one request (PEP 3333)."""
+        body: BinaryIO = environ["wsgi.input"]
+        if not environ.get("HTTP_TRANSFER_ENCODING"):
+            length_bytes = _content_length(environ)
+            if length_bytes > self.max_body_bytes:
+                _drain(body, min(length_bytes, DRAINED_BYTES))
+                return self._too_large(start_response)
+            return self.application(environ, start_response)
+        if not environ.get("wsgi.input_terminated"):
+            return _unreadable(start_response)
+        content = _read(body, self.max_body_bytes + 1)
+        if len(content) > self.max_body_bytes:
+            _drain(body, DRAINED_BYTES)
+            return self._too_large(start_response)
+        del environ["HTTP_TRANSFER_ENCODING"]
+        environ["wsgi.input"] = BytesIO(content)
+        environ["CONTENT_LENGTH"] = str(len(content))
+        return self.application(environ, start_response)
+
+    def _too_large(self, start_response: StartResponse) -> list[bytes]:
+        message = (
+            f"the body is larger than {self.max_body_bytes} bytes; send it in smaller parts "
+            "(SLUICE_MAX_BODY_BYTES sets the limit)"
+        )
+        return _answer(start_response, "413 Content Too Large", "request too large", message)
+
+
+def _unreadable(start_response: StartResponse) -> list[bytes]:
+    message = (
+        "this web server hands chunked bodies on without their end; "
+        "run the service under gunicorn, or put a proxy that buffers requests in front"
+    )
+    return _answer(
+        start_response,
+        "503 Service Unavailable",
+        "unavailable",
+        message,
+        headers=[("Retry-After", str(RETRY_AFTER_S))],
+    )
+
+
+def _content_length(environ: Environ) -> int:
+    """The announced length in bytes; 0 when there is none (left out or empty, PEP 3333)."""
+    text = environ.get("CONTENT_LENGTH") or "0"
+    return int(text) if text.isdecimal() else 0
+
+
+def _read(body: BinaryIO, at_most: int) -> bytes:
+    """The body up to a number of bytes."""
+    parts = []
+    while at_most > 0 and (part := body.read(min(READ_BYTES, at_most))):
+        parts.append(part)
+        at_most -= len(part)
+    return b"".join(parts)
+
+
+def _drain(body: BinaryIO, at_most: int) -> None:
+    """Read and forget, up to a number of bytes."""
+    while at_most > 0 and (part := body.read(min(READ_BYTES, at_most))):
+        at_most -= len(part)
+
+
+def _answer(
+    start_response: StartResponse,
+    status: str,
+    code: str,
+    message: str,
+    *,
+    headers: Iterable[tuple[str, str]] = (),
+) -> list[bytes]:
+    """A JSON answer in the form of the InfluxDB v2 interface."""
+    content = json.dumps({"code": code, "message": message}).encode()
+    start_response(
+        status,
+        [
+            ("Content-Type", "application/json"),
+            ("Content-Length", str(len(content))),
+            *headers,
+        ],
+    )
+    return [content]
