@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-settings.register_profile("core", deadline=None, max_examples=100)
+settings.register_profile("core", deadline=None, max_examples=40)
 settings.load_profile("core")
 
 CHECKOUT = Path(__file__).parents[3]
