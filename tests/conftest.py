@@ -46,9 +46,6 @@ def postgres_server() -> Iterator[None]:
     cluster.create()
     child = Child(cluster.server(durable=False))
     child.wait_until_ready()
-    if timescaledb:
-        # Django makes its test database from this template.
-        cluster.create_extension("template1")
     yield
     child.stop()
 

@@ -23,6 +23,7 @@ class ChildSpec:
     """What to start and how to stop it.
 
     `is_ready` answers whether the started child does its work; None means as soon as it runs.
+    The rest goes on without a child that is not essential.
     """
 
     name: str
@@ -34,6 +35,7 @@ class ChildSpec:
     stop_timeout_s: float = 15.0
     ready_timeout_s: float = 60.0
     is_ready: Callable[[], bool] | None = None
+    essential: bool = True
 
 
 class Child:

@@ -50,6 +50,16 @@ class DataDir:
         return self.root / "lock"
 
     @property
+    def telegraf_token(self) -> Path:
+        """The token of the local Telegraf, which the database holds only as a hash."""
+        return self.root / "telegraf-token"
+
+    @property
+    def telegraf_buffer(self) -> Path:
+        """What the local Telegraf has not delivered yet."""
+        return self.root / "telegraf-buffer"
+
+    @property
     def secret_key(self) -> Path:
         """Django's SECRET_KEY, made once."""
         return self.root / "secret-key"

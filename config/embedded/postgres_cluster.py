@@ -106,19 +106,12 @@ class PostgresCluster:
             return False
         return True
 
-    def prepare_database(self) -> None:
-        """Create the product's database, and the extension in it, unless they are there."""
+    def create_database(self) -> None:
+        """Create the product's database unless it is there; migrations add the extension."""
         with psycopg.connect(self.address("postgres"), autocommit=True) as connection:
             found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])
             if found.fetchone() is None:
                 connection.execute(f"CREATE DATABASE {DATABASE}")
-        if self.timescaledb:
-            self.create_extension(DATABASE)
-
-    def create_extension(self, database: str) -> None:
-        """Put TimescaleDB into a database unless it is there."""
-        with psycopg.connect(self.address(database), autocommit=True) as connection:
-            connection.execute("CREATE EXTENSION IF NOT EXISTS timescaledb")
 
 
 def find_cluster(data: DataDir, user: ServiceUser | None) -> PostgresCluster:

@@ -1,0 +1,33 @@
+"""What a new database starts with: one organisation, and a person who may do everything in it."""
+
+import secrets
+from dataclasses import dataclass
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+
+from ingest.models import Membership, Organisation
+from ingest.models.organisation import Role
+
+DEMO_SLUG = "demo"
+ADMIN_NAME = "admin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewLogin:
+    """A log-in that was just made; the password is stored as a hash only."""
+
+    username: str
+    password: str
+
+
+@transaction.atomic
+def create_first_login() -> NewLogin | None:
+    """Make the demo organisation with its admin; None when the database has organisations."""
+    if Organisation.objects.exists():
+        return None
+    organisation = Organisation.objects.create(slug=DEMO_SLUG, name="Demo")
+    password = secrets.token_urlsafe(12)
+    user = get_user_model().objects.create_superuser(username=ADMIN_NAME, password=password)
+    Membership.objects.create(organisation=organisation, user=user, role=Role.ADMIN)
+    return NewLogin(username=ADMIN_NAME, password=password)

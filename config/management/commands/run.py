@@ -1,0 +1,57 @@
+"""sluice run: start everything below one data directory."""
+
+import signal
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from config.embedded.errors import EmbeddedError
+from config.embedded.run import RunOptions, run
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Command(BaseCommand):
+    """Starts the database, the queue, web, worker and scheduler under one supervisor."""
+
+    help = "Start everything below one data directory; Ctrl-C stops it."
+    requires_system_checks: Sequence[str] = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--port", type=int, default=8000, help="of the web server (8000)")
+        parser.add_argument(
+            "--host",
+            default="127.0.0.1",
+            help="address of the web server; 0.0.0.0 serves other machines (127.0.0.1)",
+        )
+        parser.add_argument(
+            "--no-telegraf", action="store_true", help="do not collect this machine's samples"
+        )
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        for number in STOP_SIGNALS:
+            signal.signal(number, _interrupt)
+        chosen = RunOptions(
+            host=options["host"],
+            port=options["port"],
+            with_telegraf=not options["no_telegraf"],
+        )
+        try:
+            run(chosen, self._say)
+        except KeyboardInterrupt:
+            self._say("everything is stopped")
+        except EmbeddedError as error:
+            raise CommandError(str(error)) from error
+
+    def _say(self, text: str) -> None:
+        self.stdout.write(text)
+        self.stdout.flush()
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    """Unwind to where the children are stopped; a second signal does not cut that short."""
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
