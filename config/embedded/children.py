@@ -22,6 +22,7 @@ def web(data: DataDir, *, host: str, port: int, allowed_hosts: str) -> ChildSpec
         "gunicorn",
         "config.wsgi:application",
         f"--bind={_bracketed(host)}:{port}",
+        f"--bind=unix:{data.web_socket}",
         f"--workers={WEB_WORKERS}",
         "--worker-class=gthread",
         f"--threads={WEB_THREADS}",

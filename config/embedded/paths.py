@@ -65,6 +65,11 @@ class DataDir:
         return self.root / "secret-key"
 
     @property
+    def web_socket(self) -> Path:
+        """The web server's socket beside its TCP address: for proxies and network namespaces."""
+        return self.root / "web.sock"
+
+    @property
     def database_socket(self) -> Path:
         """The socket that PostgreSQL listens on."""
         return self.sockets / f".s.PGSQL.{POSTGRES_PORT}"
