@@ -35,7 +35,8 @@ class ClaimObservation:
     """What one workload got of a resource in a window, and what it was promised at that time.
 
     `backlogged` says whether more was waiting to be sent or served (queue, pressure, backlog);
-    None means nobody can tell. `throttled` says that its own limit held it back.
+    None means nobody can tell. `throttled` says that its own limit held it back. `usual_rate` is
+    a high percentile of what it takes while nothing holds it back.
     """
 
     workload: str
@@ -46,6 +47,7 @@ class ClaimObservation:
     backlogged: bool | None = None
     throttled: bool = False
     mean_io_bytes: float | None = None
+    usual_rate: float | None = None
 
     def __post_init__(self) -> None:
         check_amount(f"rate of {self.workload}", self.rate)
@@ -53,6 +55,7 @@ class ClaimObservation:
         check_amount(f"limit of {self.workload}", self.limit)
         check_amount(f"shares of {self.workload}", self.shares)
         check_amount(f"mean_io_bytes of {self.workload}", self.mean_io_bytes)
+        check_amount(f"usual_rate of {self.workload}", self.usual_rate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,137 @@
+"""Canonical text: the same bytes each time, strict when read."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
+from enum import StrEnum
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.core.canonical import CanonicalError, dumps, loads
+from advisor.core.congestion import DetectorSettings, DetectorState, detect
+from advisor.core.observation import DatastoreObservation, HostLatency
+from advisor.core.threshold import FixedThreshold
+
+
+class Colour(StrEnum):
+    RED = "red"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    amount: float
+    limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole:
+    at: datetime
+    colour: Colour
+    count: int
+    parts: tuple[Part, ...]
+    name: str = ""
+    flag: bool = False
+
+
+AT = datetime(2026, 3, 2, 12, 30, tzinfo=UTC)
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+wholes = st.builds(
+    Whole,
+    at=st.datetimes(timezones=st.just(UTC)),
+    colour=st.sampled_from(Colour),
+    count=st.integers(),
+    parts=st.lists(st.builds(Part, amount=numbers, limit=st.none() | numbers)).map(tuple),
+    name=st.text(),
+    flag=st.booleans(),
+)
+
+
+@given(wholes)
+def test_reading_gives_back_what_was_written(whole):
+    assert loads(Whole, dumps(whole)) == whole
+
+
+@given(wholes)
+def test_writing_what_was_read_gives_the_same_text(whole):
+    text = dumps(whole)
+
+    assert dumps(loads(Whole, text)) == text
+
+
+def test_a_whole_number_in_a_float_field_is_written_as_a_float():
+    assert dumps(Part(amount=75, limit=100)) == '{"amount":75.0,"limit":100.0}'
+
+
+def test_times_are_written_in_utc():
+    elsewhere = AT.astimezone(timezone(timedelta(hours=2)))
+    whole = Whole(at=elsewhere, colour=Colour.RED, count=1, parts=())
+
+    assert '"at":"2026-03-02T12:30:00Z"' in dumps(whole)
+
+
+def test_not_a_number_cannot_be_written():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        dumps(Part(amount=float("nan")))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", r"^\$: not JSON"),
+        ("[]", r"^\$: \[\] is not an object"),
+        ("{}", r"^\$\.amount: missing"),
+        ('{"amount":1.0,"colour":2}', r"^\$\.colour: unknown key"),
+        ('{"amount":"1"}', r"^\$\.amount: '1' is not a float"),
+        ('{"amount":true}', r"^\$\.amount: True is not a float"),
+        ('{"amount":NaN}', r"^\$\.amount: nan is not a float"),
+        ('{"amount":null}', r"^\$\.amount: None is not a float"),
+    ],
+)
+def test_a_text_that_does_not_fit_is_refused_with_its_path(text, message):
+    with pytest.raises(CanonicalError, match=message):
+        loads(Part, text)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("colour", '"blue"', r"^\$\.colour: 'blue' is not a valid Colour"),
+        ("at", '"yesterday"', r"^\$\.at: "),
+        ("count", "1.5", r"^\$\.count: 1.5 is not a int"),
+        ("parts", "{}", r"^\$\.parts: {} is not a list"),
+        ("parts", '[{"amount":[]}]', r"^\$\.parts\[0\]\.amount: "),
+    ],
+)
+def test_a_value_of_another_type_is_refused_with_its_path(field, value, message):
+    fields = {"at": '"2026-03-02T12:30:00Z"', "colour": '"red"', "count": "1", "parts": "[]"}
+    fields[field] = value
+    text = "{" + ",".join(f'"{name}":{inner}' for name, inner in fields.items()) + "}"
+
+    with pytest.raises(CanonicalError, match=message):
+        loads(Whole, text)
+
+
+def test_values_that_contradict_each_other_are_refused():
+    text = dumps(DetectorSettings(activity_floor=1.0)).replace(
+        '"leave_windows":3', '"leave_windows":0'
+    )
+
+    with pytest.raises(CanonicalError, match=r"^\$: leave_windows is 0"):
+        loads(DetectorSettings, text)
+
+
+def test_a_detector_goes_on_from_its_stored_state():
+    host = HostLatency(host="h1", latency_ms=20.0, io_count=1000.0)
+    windows = [
+        DatastoreObservation(at=AT + timedelta(seconds=10 * i), window_s=10, hosts=(host,))
+        for i in range(6)
+    ]
+    settings, threshold = DetectorSettings(activity_floor=1.0), FixedThreshold(value=10.0)
+    whole = detect(windows, settings=settings, threshold=threshold)
+    first = detect(windows[:2], settings=settings, threshold=threshold)
+
+    stored = loads(DetectorState, dumps(first.state))
+    second = detect(windows[2:], settings=settings, threshold=threshold, initial=stored)
+
+    assert first.points + second.points == whole.points
