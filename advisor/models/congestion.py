@@ -26,8 +26,8 @@ class ResourceStatus(models.Model):
     value = models.FloatField(null=True, blank=True)
     threshold = models.FloatField(null=True, blank=True)
     reason = models.TextField(blank=True)
-    detected_until = models.DateTimeField(null=True, blank=True)
-    detector = models.JSONField(default=dict)
+    looked_at = models.DateTimeField(null=True, blank=True)
+    detector = models.TextField(blank=True, help_text="Canonical text of the state")
     advice_gap = models.TextField(blank=True)
 
     class Meta:
@@ -43,6 +43,7 @@ class StatePoint(models.Model):
 
     resource = models.ForeignKey(Resource, on_delete=models.CASCADE, related_name="state_points")
     at = models.DateTimeField()
+    since = models.DateTimeField(help_text="Begin of the state, which may lie before `at`")
     state = models.CharField(max_length=10, choices=State.choices)
     value = models.FloatField(null=True, blank=True)
     threshold = models.FloatField(null=True, blank=True)

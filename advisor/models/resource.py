@@ -32,6 +32,7 @@ class Mode(models.TextChoices):
 class ThresholdMode(models.TextChoices):
     FIXED = "fixed"
     BASELINE = "baseline"
+    PEAK_THROUGHPUT = "peak_throughput"
 
 
 class Resource(models.Model):
@@ -50,7 +51,7 @@ class Resource(models.Model):
     capacity = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0.0)])
     mode = models.CharField(max_length=10, choices=Mode.choices)
     threshold_mode = models.CharField(
-        max_length=10, choices=ThresholdMode.choices, default=ThresholdMode.FIXED
+        max_length=15, choices=ThresholdMode.choices, default=ThresholdMode.FIXED
     )
     threshold = models.FloatField(validators=[MinValueValidator(0.0)])
     baseline_percentile = models.FloatField(
