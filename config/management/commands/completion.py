@@ -1,0 +1,30 @@
+"""sluice completion: the completion script of a shell."""
+
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.management import get_commands, load_command_class
+from django.core.management.base import BaseCommand
+
+from config.cli import COMMANDS
+from config.completion import Shell, script, words_of
+
+
+class Command(BaseCommand):
+    """Prints what makes a shell complete the product's commands and their options."""
+
+    help = 'Print the completion script of a shell; use it with eval "$(sluice completion bash)".'
+    requires_system_checks: Sequence[str] = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("shell", choices=[shell.value for shell in Shell])
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        about = {name: line for group in COMMANDS.values() for name, line in group.items()}
+        homes = get_commands()
+        parsers = {
+            name: load_command_class(homes[name], name).create_parser("sluice", name)
+            for name in about
+        }
+        self.stdout.write(script(Shell(options["shell"]), words_of(parsers, about)))
