@@ -63,6 +63,22 @@ def parse(data: bytes | str) -> Any:
         raise ContractError("$", f"not JSON ({error})") from error
 
 
+def decode_versioned(kind: type[T], data: bytes | str, *, known: int) -> T:
+    """Parse and build `kind`, its schema version first: a newer format may differ in all else."""
+    plain = parse(data)
+    if isinstance(plain, dict) and "schema_version" in plain:
+        check_version(plain["schema_version"], known=known)
+    return decode(kind, plain)
+
+
+def check_version(version: Any, *, known: int) -> None:
+    """Refuse every schema version but the known one."""
+    if type(version) is not int or version != known:
+        raise ContractError(
+            "$.schema_version", f"version {version!r} is unknown; known is {known}"
+        )
+
+
 def decode(kind: type[T], plain: Any, path: str = "$") -> T:
     """Build `kind` from parsed JSON. Raises ContractError with the path of the first problem."""
     result: T = _decode_value(kind, plain, path)
@@ -108,8 +124,7 @@ def _decode_object(kind: Any, plain: Any, path: str) -> Any:
     if missing:
         raise ContractError(f"{path}.{missing[0]}", "missing")
     values = {
-        name: _decode_value(field, plain[name], f"{path}.{name}")
-        for name, field in fields.items()
+        name: _decode_value(field, plain[name], f"{path}.{name}") for name, field in fields.items()
     }
     try:
         return kind(**values)

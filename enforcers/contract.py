@@ -5,23 +5,18 @@ The service sends one signed `PolicyDocument` per host, the agent answers with
 the unit of their resource. Times are aware and in UTC.
 """
 
-import hashlib
-import hmac
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 
-from enforcers import canonical_json
-from enforcers.errors import ContractError as ContractError
-from enforcers.errors import SignatureError as SignatureError
-from enforcers.field_checks import check_name, check_not_negative, check_positive, check_unique
+from enforcers import canonical_json, field_checks, signature
+from enforcers.errors import ContractError, SignatureError
+
+__all__ = ["ContractError", "SignatureError"]
 
 SCHEMA_VERSION = 1
+LONGEST_SELECTOR = 1024
 LARGEST_SHARES = 1_000_000
-
-# Keeps a signature over a policy document from being valid for anything else.
-_SIGNATURE_CONTEXT = b"sluice policy document v1\n"
 
 
 class ResourceKind(StrEnum):
@@ -97,9 +92,9 @@ class ResourceSpec:
     mechanism: Mechanism
 
     def __post_init__(self) -> None:
-        check_name("name", self.name)
-        check_name("device", self.device)
-        check_positive("capacity", self.capacity)
+        field_checks.check_name("name", self.name)
+        field_checks.check_name("device", self.device)
+        field_checks.check_positive("capacity", self.capacity)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +105,7 @@ class Selector:
     value: str
 
     def __post_init__(self) -> None:
-        check_name("value", self.value)
+        field_checks.check_name("value", self.value, longest=LONGEST_SELECTOR)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,15 +122,15 @@ class Allocation:
     entitlement: float
 
     def __post_init__(self) -> None:
-        check_name("id", self.id)
-        check_name("workload", self.workload)
-        check_name("resource", self.resource)
-        check_not_negative("reservation", self.reservation)
-        check_not_negative("entitlement", self.entitlement)
+        field_checks.check_name("id", self.id)
+        field_checks.check_name("workload", self.workload)
+        field_checks.check_name("resource", self.resource)
+        field_checks.check_not_negative("reservation", self.reservation)
+        field_checks.check_not_negative("entitlement", self.entitlement)
         if not 1 <= self.shares <= LARGEST_SHARES:
             raise ContractError("$.shares", f"must be within 1..{LARGEST_SHARES}")
         if self.limit is not None:
-            check_positive("limit", self.limit)
+            field_checks.check_positive("limit", self.limit)
             if self.limit < self.reservation:
                 raise ContractError("$.limit", "must not be below the reservation")
 
@@ -159,28 +154,27 @@ class PolicyDocument:
     signature: str | None = None
 
     def __post_init__(self) -> None:
-        _check_version(self.schema_version)
-        check_name("host", self.host)
+        canonical_json.check_version(self.schema_version, known=SCHEMA_VERSION)
+        field_checks.check_name("host", self.host)
         if self.revision < 1:
             raise ContractError("$.revision", "must be at least 1")
         if self.expires_at <= self.issued_at:
             raise ContractError("$.expires_at", "must be after issued_at")
-        check_unique("resources", "name", [spec.name for spec in self.resources])
-        check_unique("allocations", "id", [item.id for item in self.allocations])
-        names = {spec.name for spec in self.resources}
-        for index, item in enumerate(self.allocations):
-            if item.resource not in names:
-                raise ContractError(
-                    f"$.allocations[{index}].resource", f"no resource named {item.resource!r}"
-                )
+        field_checks.check_unique("resources", "name", [spec.name for spec in self.resources])
+        field_checks.check_unique("allocations", "id", [item.id for item in self.allocations])
+        field_checks.check_known(
+            "allocations",
+            "resource",
+            [item.resource for item in self.allocations],
+            {spec.name for spec in self.resources},
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """The controls of one allocation: wanted, written, or found in the kernel.
 
-    None means the mechanism has no such control or it is not set. `native` shows the kernel's
-    own words, for evidence.
+    None means: not set, or no such control. `native` shows the kernel's own words, as evidence.
     """
 
     reservation: float | None
@@ -207,8 +201,8 @@ class Measurement:
     overlimits: int | None
 
     def __post_init__(self) -> None:
-        check_not_negative("rate", self.rate)
-        check_positive("window_s", self.window_s)
+        field_checks.check_not_negative("rate", self.rate)
+        field_checks.check_positive("window_s", self.window_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,8 +254,8 @@ class ComplianceReport:
     allocations: tuple[AllocationReport, ...]
 
     def __post_init__(self) -> None:
-        _check_version(self.schema_version)
-        check_name("host", self.host)
+        canonical_json.check_version(self.schema_version, known=SCHEMA_VERSION)
+        field_checks.check_name("host", self.host)
 
 
 def encode_document(document: PolicyDocument) -> bytes:
@@ -271,7 +265,7 @@ def encode_document(document: PolicyDocument) -> bytes:
 
 def decode_document(data: bytes | str) -> PolicyDocument:
     """Read a document; raises ContractError. The signature is not checked here: see `verify`."""
-    return canonical_json.decode(PolicyDocument, _parse_version(data))
+    return canonical_json.decode_versioned(PolicyDocument, data, known=SCHEMA_VERSION)
 
 
 def encode_report(report: ComplianceReport) -> bytes:
@@ -281,7 +275,7 @@ def encode_report(report: ComplianceReport) -> bytes:
 
 def decode_report(data: bytes | str) -> ComplianceReport:
     """Read a report; raises ContractError."""
-    return canonical_json.decode(ComplianceReport, _parse_version(data))
+    return canonical_json.decode_versioned(ComplianceReport, data, known=SCHEMA_VERSION)
 
 
 def canonical_bytes(document: PolicyDocument) -> bytes:
@@ -293,36 +287,15 @@ def canonical_bytes(document: PolicyDocument) -> bytes:
 
 def sign(document: PolicyDocument, key: bytes) -> PolicyDocument:
     """The same document with its HMAC-SHA256 signature under this host's key."""
-    return replace(document, signature=_signature(document, key))
+    return replace(document, signature=signature.hmac_hex(canonical_bytes(document), key))
 
 
 def verify(document: PolicyDocument, key: bytes) -> None:
     """Raise SignatureError unless this host's key signed exactly this document."""
     if document.signature is None:
         raise SignatureError(f"revision {document.revision} carries no signature")
-    if not hmac.compare_digest(document.signature.encode(), _signature(document, key).encode()):
+    expected = signature.hmac_hex(canonical_bytes(document), key)
+    if not signature.is_equal(document.signature, expected):
         raise SignatureError(
             f"the signature of revision {document.revision} does not match this host's key"
-        )
-
-
-def _signature(document: PolicyDocument, key: bytes) -> str:
-    if not key:
-        raise SignatureError("the signing key is empty")
-    message = _SIGNATURE_CONTEXT + canonical_bytes(document)
-    return hmac.new(key, message, hashlib.sha256).hexdigest()
-
-
-def _parse_version(data: bytes | str) -> Any:
-    plain = canonical_json.parse(data)
-    # The version is looked at first: a newer format may differ in everything else.
-    if isinstance(plain, dict) and "schema_version" in plain:
-        _check_version(plain["schema_version"])
-    return plain
-
-
-def _check_version(version: Any) -> None:
-    if type(version) is not int or version != SCHEMA_VERSION:
-        raise ContractError(
-            "$.schema_version", f"version {version!r} is unknown; known is {SCHEMA_VERSION}"
         )

@@ -3,7 +3,7 @@
 EnforcerError
 ├── ContractError      a document or report that breaks the wire format; carries the JSON path
 ├── SignatureError     a document that this host's key did not sign
-├── ConfigError        a configuration that cannot be used; carries file, key, value and what is allowed
+├── ConfigError        a configuration that cannot be used: file, key, value, what is allowed
 ├── CommandError       a kernel tool that failed; carries the command and what it said
 ├── StateError         the agent's own files on disk cannot be read or written
 └── ServerError        the service could not be reached or gave no usable answer

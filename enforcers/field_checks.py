@@ -7,10 +7,10 @@ from enforcers.errors import ContractError
 LONGEST_NAME = 255
 
 
-def check_name(field: str, value: str) -> None:
+def check_name(field: str, value: str, *, longest: int = LONGEST_NAME) -> None:
     """Refuse an empty, overlong or unprintable name."""
-    if not value or len(value) > LONGEST_NAME or not value.isprintable():
-        raise ContractError(f"$.{field}", f"must be 1..{LONGEST_NAME} printable characters")
+    if not value or len(value) > longest or not value.isprintable():
+        raise ContractError(f"$.{field}", f"must be 1..{longest} printable characters")
 
 
 def check_positive(field: str, value: float) -> None:
@@ -32,3 +32,10 @@ def check_unique(field: str, key: str, values: list[str]) -> None:
         if value in seen:
             raise ContractError(f"$.{field}[{index}].{key}", f"{value!r} appears twice")
         seen.add(value)
+
+
+def check_known(field: str, key: str, values: list[str], known: set[str]) -> None:
+    """Refuse a value that names nothing in `known`; `key` names the field that refers."""
+    for index, value in enumerate(values):
+        if value not in known:
+            raise ContractError(f"$.{field}[{index}].{key}", f"no {key} named {value!r}")
