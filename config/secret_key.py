@@ -20,7 +20,7 @@ def secret_key(path: Path) -> str:
 def _create(path: Path) -> str:
     """Write a new key that only its owner may read; of two writers at once the first wins."""
     path.parent.mkdir(mode=0o711, parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     draft.touch(mode=0o600)
     draft.write_text(secrets.token_urlsafe(50))
     try:
