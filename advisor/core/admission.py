@@ -1,0 +1,88 @@
+"""Whether reservations fit before they are promised.
+
+A kernel does not refuse reservations that exceed a link, it quietly breaks them; so admission is
+ours. On a host's uplinks at most 75 % of the smallest may be reserved, on a datastore a stated
+part of its measured capacity. The rest keeps everybody else from starving.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from advisor.core.number_checks import check_amount, check_ratio
+
+UPLINK_RESERVABLE_RATIO = 0.75
+"""NetIOC's rule."""
+TOLERANCE = 1e-9
+"""Relative; sums that differ by rounding only still fit exactly."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReservationClaim:
+    """A reservation that is or shall be promised, in the unit of the capacity."""
+
+    workload: str
+    reservation: float
+
+    def __post_init__(self) -> None:
+        check_amount(f"reservation of {self.workload}", self.reservation)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """`refused` names the claims that do not fit; `reason` says by how much."""
+
+    reservable: float
+    reserved: float
+    refused: tuple[str, ...]
+    reason: str
+
+    @property
+    def admitted(self) -> bool:
+        """Whether all claims fit."""
+        return not self.refused
+
+
+def reservable_on_host(
+    uplink_rates: Sequence[float], *, ratio: float = UPLINK_RESERVABLE_RATIO
+) -> float:
+    """What may be reserved on a host: the ratio of its smallest uplink's line rate."""
+    check_ratio("ratio", ratio)
+    for rate in uplink_rates:
+        check_amount("uplink rate", rate)
+    return ratio * min(uplink_rates, default=0.0)
+
+
+def reservable_in_pool(
+    uplink_rates: Sequence[float], *, ratio: float = UPLINK_RESERVABLE_RATIO
+) -> float:
+    """What a network resource pool may reserve over all uplinks of its hosts together."""
+    return sum(reservable_on_host([rate], ratio=ratio) for rate in uplink_rates)
+
+
+def admit(reservable: float, claims: Sequence[ReservationClaim]) -> Admission:
+    """Promise the claims in their order, as long as they fit; put what is promised already first.
+
+    A claim that does not fit is refused, and a smaller one after it may still fit.
+    """
+    check_amount("reservable", reservable)
+    reserved = 0.0
+    refused = []
+    for claim in claims:
+        if reserved + claim.reservation <= reservable * (1 + TOLERANCE):
+            reserved += claim.reservation
+        else:
+            refused.append(claim)
+    return Admission(
+        reservable=reservable,
+        reserved=reserved,
+        refused=tuple(claim.workload for claim in refused),
+        reason=_reason(reservable, reserved, refused),
+    )
+
+
+def _reason(reservable: float, reserved: float, refused: Sequence[ReservationClaim]) -> str:
+    if not refused:
+        return f"{reserved:g} of {reservable:g} that may be reserved"
+    asked = ", ".join(f"{claim.workload} asks for {claim.reservation:g}" for claim in refused)
+    free = max(0.0, reservable - reserved)
+    return f"{asked}; {free:g} of {reservable:g} that may be reserved is free"

@@ -1,0 +1,40 @@
+"""What a resource is, and how important a workload."""
+
+from enum import StrEnum
+from typing import assert_never
+
+
+class ResourceKind(StrEnum):
+    """What is contended."""
+
+    DATASTORE = "datastore"
+    UPLINK = "uplink"
+
+
+class Unit(StrEnum):
+    """The unit of every number that belongs to one resource."""
+
+    IOPS = "iops"
+    BYTES_PER_S = "bytes_per_s"
+    BITS_PER_S = "bits_per_s"
+
+
+class Tier(StrEnum):
+    """Business importance; the only thing shares are derived from."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+def tier_shares(tier: Tier) -> int:
+    """Default shares of a tier: 4:2:1, as in the default policies of SIOC."""
+    match tier:
+        case Tier.HIGH:
+            return 2000
+        case Tier.MEDIUM:
+            return 1000
+        case Tier.LOW:
+            return 500
+        case _:
+            assert_never(tier)
