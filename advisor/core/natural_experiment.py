@@ -1,0 +1,108 @@
+"""What happens to others while a workload is on, against while it is off.
+
+Nobody switched it for the purpose, so it is a natural experiment: Mann-Whitney says whether the
+two kinds of window differ, the Hodges-Lehmann shift says by how much.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+from scipy.stats import mannwhitneyu, rankdata
+
+from advisor.core.dependence import Floats, variance_inflation
+
+ENOUGH_WINDOWS = 8
+"""So many windows of either kind are needed."""
+ENOUGH_CONTRAST = 2.0
+"""On means at least so many times the load of off."""
+ENOUGH_SWITCHES = 2
+"""One switch may coincide with anything else that began at that time."""
+INTERVAL_Z = 1.959964
+MOST_VALUES = 1000
+"""Larger samples are represented by so many evenly spaced order statistics."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NaturalExperiment:
+    """Harm while the workload is on, against off.
+
+    `shift` is in the unit of harm, with its 95 % interval; `superiority` is the probability that
+    a window with the workload on is worse than one with it off (0.5 means no effect).
+    """
+
+    on_windows: int
+    off_windows: int
+    switches: int
+    shift: float
+    shift_low: float
+    shift_high: float
+    superiority: float
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoExperiment:
+    """The workload never went on and off in a way that shows anything."""
+
+    reason: str
+
+
+def natural_experiment(load: Floats, harm: Floats) -> NaturalExperiment | NoExperiment:
+    """Compare harm in the windows with the workload on and off; NaN marks a missing value.
+
+    On is above the middle between the 10th and the 90th percentile of its load.
+    """
+    known = ~(np.isnan(load) | np.isnan(harm))
+    load, harm = load[known], harm[known]
+    if len(load) < 2 * ENOUGH_WINDOWS:
+        return NoExperiment(reason=f"{len(load)} windows; {2 * ENOUGH_WINDOWS} are needed")
+    low, high = np.percentile(load, (10, 90))
+    is_on = load > (low + high) / 2
+    switches = int(np.count_nonzero(is_on[1:] != is_on[:-1]))
+    on, off = harm[is_on], harm[~is_on]
+    if min(len(on), len(off)) < ENOUGH_WINDOWS:
+        return NoExperiment(reason=f"on in {len(on)} windows, off in {len(off)}")
+    if load[is_on].mean() < ENOUGH_CONTRAST * load[~is_on].mean():
+        return NoExperiment(reason="its load hardly changed")
+    if switches < ENOUGH_SWITCHES:
+        return NoExperiment(reason="it was switched only once")
+    return _compare(on, off, switches, variance_inflation(load, harm))
+
+
+def _compare(on: Floats, off: Floats, switches: int, inflation: float) -> NaturalExperiment:
+    pairs = len(on) * len(off)
+    wins = float(mannwhitneyu(on, off, alternative="greater", method="asymptotic").statistic)
+    deviation = math.sqrt(_variance_of_wins(on, off) * inflation)
+    z = (wins - pairs / 2) / deviation if deviation > 0 else 0.0
+    differences = np.subtract.outer(_thinned(on), _thinned(off))
+    half = INTERVAL_Z * deviation / pairs
+    low, shift, high = np.quantile(differences, [max(0.5 - half, 0.0), 0.5, min(0.5 + half, 1.0)])
+    return NaturalExperiment(
+        on_windows=len(on),
+        off_windows=len(off),
+        switches=switches,
+        shift=float(shift),
+        shift_low=float(low),
+        shift_high=float(high),
+        superiority=wins / pairs,
+        p_value=float(ndtr(-z)),
+    )
+
+
+def _variance_of_wins(on: Floats, off: Floats) -> float:
+    """Variance of Mann-Whitney's U without effect, less what ties take away."""
+    total = len(on) + len(off)
+    ranks = rankdata(np.concatenate((on, off)))
+    _, ties = np.unique(ranks, return_counts=True)
+    tied = float(np.sum(ties.astype(np.float64) ** 3 - ties)) / (total * (total - 1))
+    return len(on) * len(off) / 12 * (total + 1 - tied)
+
+
+def _thinned(values: Floats) -> Floats:
+    if len(values) <= MOST_VALUES:
+        return values
+    spaced = np.round(np.linspace(0, len(values) - 1, MOST_VALUES)).astype(np.intp)
+    thinned: Floats = np.sort(values)[spaced]
+    return thinned
