@@ -73,6 +73,11 @@ class Enforcer(models.Model):
     dry_run = models.BooleanField(default=False)
     agent_version = models.CharField(max_length=40, blank=True)
     support = models.JSONField(default=list)
+    enforcement_state = models.CharField(max_length=12, blank=True)
+    refusal = models.TextField(
+        blank=True, help_text="Why the newest document was not accepted, or could not be had"
+    )
+    reports_dropped = models.PositiveIntegerField(default=0)
     applied_revision = models.PositiveIntegerField(null=True, blank=True)
     last_pull_at = models.DateTimeField(null=True, blank=True)
     last_report_at = models.DateTimeField(null=True, blank=True)

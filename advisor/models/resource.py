@@ -49,6 +49,12 @@ class Resource(models.Model):
     kind = models.CharField(max_length=10, choices=ResourceKind.choices)
     unit = models.CharField(max_length=12, choices=Unit.choices)
     capacity = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0.0)])
+    line_rate = models.FloatField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0.0)],
+        help_text="Nominal rate of an uplink; capacity is what is left for payload",
+    )
     mode = models.CharField(max_length=10, choices=Mode.choices)
     threshold_mode = models.CharField(
         max_length=15, choices=ThresholdMode.choices, default=ThresholdMode.FIXED
@@ -87,6 +93,12 @@ class Resource(models.Model):
     @property
     def is_uplink(self) -> bool:
         return self.kind == ResourceKind.UPLINK
+
+    @property
+    def reservable(self) -> float | None:
+        """What all reservations together may take; None while the capacity is unknown."""
+        whole = self.line_rate or self.capacity
+        return None if whole is None else self.reservable_ratio * whole
 
 
 class Attachment(models.Model):

@@ -6,6 +6,7 @@ import re
 
 from django.db import IntegrityError, transaction
 
+from advisor.core.admission import ReservationClaim, admit
 from advisor.core.quantity import format_rate
 from advisor.errors import InventoryError
 from advisor.models import (
@@ -43,6 +44,7 @@ def add_resource(
     threshold: float | None = None,
     unit: Unit | None = None,
     window_s: float = 10.0,
+    line_rate: float | None = None,
 ) -> Resource:
     """Create a resource reached through `attachments` (host name, device).
 
@@ -64,6 +66,7 @@ def add_resource(
     resource.threshold = default if threshold is None else threshold
     resource.activity_floor = _activity_floor(is_uplink=is_uplink, capacity=capacity)
     resource.window_s = window_s
+    resource.line_rate = line_rate
     resource.discovered = False
     _save(resource)
     for host_name, device in attachments:
@@ -139,6 +142,7 @@ def set_claim(
         )
     if shares is not None and shares < 1:
         raise InventoryError(f"{workload_name}: shares must be at least 1")
+    _admit(resource, workload_name, reservation)
     workload, _ = Workload.objects.get_or_create(
         organisation=resource.organisation, name=workload_name
     )
@@ -158,6 +162,34 @@ def set_claim(
         },
     )
     return claim
+
+
+def _admit(resource: Resource, workload_name: str, reservation: float) -> None:
+    """Refuse a reservation that does not fit beside those already promised."""
+    if reservation == 0:
+        return
+    reservable = resource.reservable
+    if reservable is None:
+        raise InventoryError(
+            f"{resource}: its capacity is unknown, so nothing can be reserved; "
+            f"state it: sluice resource set {resource} --capacity RATE"
+        )
+    others = resource.claims.exclude(workload__name=workload_name).select_related("workload")
+    promised = [
+        ReservationClaim(workload=claim.workload.name, reservation=claim.reservation)
+        for claim in others.filter(reservation__gt=0).order_by("pk")
+    ]
+    asked = ReservationClaim(workload=workload_name, reservation=reservation)
+    admission = admit(reservable, [*promised, asked])
+    if not admission.admitted:
+        raise InventoryError(
+            f"{resource}: {format_rate(reservation, resource.unit)} for {workload_name} does not "
+            f"fit; {format_rate(sum(item.reservation for item in promised), resource.unit)} of "
+            f"{format_rate(reservable, resource.unit)} that may be reserved are promised to "
+            f"{', '.join(item.workload for item in promised) or 'nobody'} "
+            f"({resource.reservable_ratio:.0%} of the "
+            f"{'line rate' if resource.line_rate else 'capacity'})"
+        )
 
 
 def _claim_host(resource: Resource, host_name: str | None) -> Host:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from advisor.models import Claim, Tier
-
-SHARES_OF_TIER = {Tier.HIGH: 2000, Tier.MEDIUM: 1000, Tier.LOW: 500}
-"""Seed 001, Table 1."""
+from advisor.core.resource import Tier, tier_shares
+from advisor.models import Claim
 
 
 def shares_of(claim: Claim) -> int:
     """The claim's relative weight; never derived from what it uses."""
-    if claim.shares is not None:
-        return claim.shares
-    return SHARES_OF_TIER[Tier(claim.workload.tier)]
+    return claim.shares or tier_shares(Tier(claim.workload.tier))

@@ -54,6 +54,7 @@ def make_cluster(slug: str = "acme") -> Cluster:
         kind=ResourceKind.UPLINK,
         attachments=[("h1", "up0")],
         capacity=94 * MBIT,
+        line_rate=100 * MBIT,
     )
     claims = [
         inventory.set_claim(

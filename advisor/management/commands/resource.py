@@ -29,6 +29,10 @@ class Command(ProductCommand):
         )  # fmt: skip
         add.add_argument("--unit", choices=Unit.values)
         add.add_argument("--mode", choices=Mode.values, help="meaning of reservation with shares")
+        add.add_argument(
+            "--line-rate", help="nominal rate of an uplink, for example 100Mbit; 75 %% of it may "
+            "be reserved"
+        )  # fmt: skip
         add.add_argument("--window", type=float, default=10.0, dest="window_s", metavar="SECONDS")
         _add_limits(add)
         change = verbs.add_parser("set", help="change capacity or threshold")
@@ -76,6 +80,7 @@ class Command(ProductCommand):
             threshold=options["threshold"],
             unit=unit,
             window_s=options["window_s"],
+            line_rate=parse_rate(options["line_rate"], unit) if options["line_rate"] else None,
         )
 
     def _set(self, organisation: Organisation, options: dict[str, Any]) -> Resource:
