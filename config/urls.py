@@ -6,3 +6,8 @@ urlpatterns = [
     path("", include("ingest.urls")),
     path("", include("web.urls")),
 ]
+
+handler400 = "web.views.errors.bad_request"
+handler403 = "web.views.errors.permission_denied"
+handler404 = "web.views.errors.not_found"
+handler500 = "web.views.errors.server_error"

@@ -1,5 +1,17 @@
-"""The addresses that the web app answers."""
+"""The addresses of pages, and of the programs' interface."""
 
-from django.urls import URLPattern
+from __future__ import annotations
 
-urlpatterns: list[URLPattern] = []
+from django.urls import URLPattern, path
+
+from web.views import hosts, overview, search, session
+
+urlpatterns: list[URLPattern] = [
+    path("", overview.overview, name="overview"),
+    path("login/", session.SignInView.as_view(), name="login"),
+    path("logout/", session.SignOutView.as_view(), name="logout"),
+    path("organisation/", session.choose_organisation, name="choose-organisation"),
+    path("search/", search.find, name="search"),
+    path("hosts/", hosts.hosts, name="hosts"),
+    path("hosts/<int:pk>/", hosts.host, name="host"),
+]

@@ -1,0 +1,126 @@
+"""Episodes as sentences and pages show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from advisor.models import Episode, Recommendation, RecommendationState, Resource
+from advisor.queries.resources import ResourceLine, resource_line
+from advisor.queries.scope import Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Party:
+    """A workload in an episode with its means over it, in the resource's unit.
+
+    Victims have a reservation and the part of their entitlement that they missed; aggressors have
+    their part of all device time and of everything taken above entitlement.
+    """
+
+    workload: str
+    rate: float | None
+    entitlement: float | None
+    reservation: float | None
+    shortfall_ratio: float | None
+    part_ratio: float | None
+    excess_ratio: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeLine:
+    """One episode; `current` is the resource now, and counts only while the episode is open."""
+
+    pk: int
+    resource: Resource
+    current: ResourceLine
+    started_at: datetime
+    ended_at: datetime | None
+    peak_value: float
+    threshold: float
+    victims: tuple[Party, ...]
+    aggressors: tuple[Party, ...]
+    evidence: Sequence[Any]
+    recommendation_pk: int | None
+
+    @property
+    def is_open(self) -> bool:
+        return self.ended_at is None
+
+    @property
+    def value(self) -> float:
+        """The value to tell: the newest while it lasts, else the worst."""
+        if self.is_open and self.current.value is not None:
+            return self.current.value
+        return self.peak_value
+
+    @property
+    def main_aggressor(self) -> Party | None:
+        return self.aggressors[0] if self.aggressors else None
+
+    @property
+    def victim_names(self) -> list[str]:
+        return [victim.workload for victim in self.victims]
+
+
+def episode_rows(scope: Scope) -> QuerySet[Episode]:
+    """The organisation's episodes with their resource, newest first."""
+    rows: QuerySet[Episode] = scope.rows(Episode)
+    return rows.select_related("resource__status").order_by("-started_at", "pk")
+
+
+def open_episode_lines(scope: Scope, *, now: datetime) -> list[EpisodeLine]:
+    """The episodes that still go on, the longest first."""
+    return episode_lines(episode_rows(scope).filter(ended_at=None).reverse(), now=now)
+
+
+def episode_lines(
+    rows: QuerySet[Episode] | Sequence[Episode], *, now: datetime
+) -> list[EpisodeLine]:
+    """The rows as lines, each with its open recommendation."""
+    found = list(rows)
+    advice = _open_recommendations(found, now)
+    return [_line(row, advice.get(row.resource_id), now) for row in found]
+
+
+def _open_recommendations(rows: Sequence[Episode], now: datetime) -> dict[int, int]:
+    is_open = Q(state=RecommendationState.PROPOSED, expires_at__gt=now)
+    resources = [row.resource_id for row in rows if row.ended_at is None]
+    open_rows = Recommendation.objects.filter(is_open, resource__in=resources)
+    return dict(open_rows.values_list("resource_id", "pk"))
+
+
+def _line(row: Episode, recommendation_pk: int | None, now: datetime) -> EpisodeLine:
+    return EpisodeLine(
+        pk=row.pk,
+        resource=row.resource,
+        current=resource_line(row.resource, now=now),
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+        peak_value=row.peak_value,
+        threshold=row.threshold,
+        victims=_parties(row.victims),
+        aggressors=_parties(row.aggressors),
+        evidence=row.evidence,
+        recommendation_pk=recommendation_pk,
+    )
+
+
+def _parties(items: Sequence[dict[str, Any]]) -> tuple[Party, ...]:
+    """The parties in the order in which they were stored: the worst first."""
+    return tuple(
+        Party(
+            workload=item["workload"],
+            rate=item.get("rate"),
+            entitlement=item.get("entitlement"),
+            reservation=item.get("reservation"),
+            shortfall_ratio=item.get("shortfall_ratio"),
+            part_ratio=item.get("part_ratio"),
+            excess_ratio=item.get("excess_ratio"),
+        )
+        for item in items
+    )

@@ -1,0 +1,204 @@
+"""Hosts as their page shows them: is the agent healthy, and what can it enforce."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from django.db.models import F, Max
+
+from advisor.models import ComplianceRecord, Enforcer, PublishedDocument
+from advisor.queries.scope import Scope
+from enforcers.contract import Mechanism, Outcome
+from ingest.models import Host
+
+REPORT_GRACE = timedelta(minutes=3)
+"""An agent that has not reported for so long is silent."""
+
+SAMPLE_GRACE = timedelta(minutes=2)
+"""A host that has not sent a sample for so long is not measured any more."""
+
+
+class AgentState(StrEnum):
+    """What the service knows about the agent of a host."""
+
+    NOT_ENROLLED = "not_enrolled"
+    WAITING = "waiting"
+    SILENT = "silent"
+    FAILING = "failing"
+    BEHIND = "behind"
+    DRY_RUN = "dry_run"
+    ENFORCING = "enforcing"
+    IDLE = "idle"
+
+
+NEEDS_CARE = frozenset({AgentState.SILENT, AgentState.FAILING, AgentState.BEHIND})
+
+_BAD_OUTCOMES = frozenset(
+    {Outcome.DRIFTED, Outcome.INEFFECTIVE, Outcome.UNSUPPORTED, Outcome.FAILED}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MechanismAnswer:
+    """Whether a host can run a mechanism; `supported` None means it has not said."""
+
+    mechanism: Mechanism
+    supported: bool | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostHealth:
+    """One host: its samples, its agent, and what is wrong with either."""
+
+    pk: int
+    name: str
+    last_sample_at: datetime | None
+    is_measured: bool
+    agent_state: AgentState
+    agent_reason: str
+    agent_version: str
+    last_report_at: datetime | None
+    last_pull_at: datetime | None
+    published_revision: int | None
+    applied_revision: int | None
+    allocation_count: int
+    drift_count: int
+    mechanisms: tuple[MechanismAnswer, ...]
+
+    @property
+    def needs_care(self) -> bool:
+        return self.agent_state in NEEDS_CARE or not self.is_measured
+
+    @property
+    def care_reason(self) -> str:
+        """What is wrong, in a sentence; empty if nothing is."""
+        if self.agent_state in NEEDS_CARE:
+            return self.agent_reason
+        if not self.is_measured:
+            return "No samples arrive; check that Telegraf runs there and reaches this service."
+        return ""
+
+
+def host_healths(scope: Scope, *, now: datetime, host_pk: int | None = None) -> list[HostHealth]:
+    """Every host of the organisation by name, or only the one asked for."""
+    hosts = scope.rows(Host).select_related("enforcer").order_by("name")
+    if host_pk is not None:
+        hosts = hosts.filter(pk=host_pk)
+    found = list(hosts)
+    published = _published_revisions(found)
+    newest = _newest_records(found)
+    return [
+        _health(host, published=published.get(host.pk), records=newest[host.pk], now=now)
+        for host in found
+    ]
+
+
+def newest_report(host: Host) -> list[ComplianceRecord]:
+    """The rows of the host's newest report, by resource and workload."""
+    rows = ComplianceRecord.objects.filter(
+        host=host, reported_at=F("host__enforcer__last_report_at")
+    )
+    return list(
+        rows.select_related("resource", "workload", "policy").order_by(
+            "resource__name", "workload__name"
+        )
+    )
+
+
+def _published_revisions(hosts: list[Host]) -> dict[int, int]:
+    rows = PublishedDocument.objects.filter(host__in=hosts).order_by().values("host_id")
+    return {row["host_id"]: row["newest"] for row in rows.annotate(newest=Max("revision"))}
+
+
+def _newest_records(hosts: list[Host]) -> dict[int, list[ComplianceRecord]]:
+    rows = ComplianceRecord.objects.filter(
+        host__in=hosts, reported_at=F("host__enforcer__last_report_at")
+    ).only("host_id", "outcome", "reason", "reported_at")
+    grouped: dict[int, list[ComplianceRecord]] = defaultdict(list)
+    for row in rows.order_by():
+        grouped[row.host_id].append(row)
+    return grouped
+
+
+def _health(
+    host: Host, *, published: int | None, records: list[ComplianceRecord], now: datetime
+) -> HostHealth:
+    enforcer: Enforcer | None = getattr(host, "enforcer", None)
+    drifted = [row for row in records if row.outcome in _BAD_OUTCOMES]
+    state, reason = _agent_state(enforcer, published, drifted, has_rows=bool(records), now=now)
+    measured = host.last_sample_at is not None and now - host.last_sample_at <= SAMPLE_GRACE
+    return HostHealth(
+        pk=host.pk,
+        name=host.name,
+        last_sample_at=host.last_sample_at,
+        is_measured=measured,
+        agent_state=state,
+        agent_reason=reason,
+        agent_version=enforcer.agent_version if enforcer else "",
+        last_report_at=enforcer.last_report_at if enforcer else None,
+        last_pull_at=enforcer.last_pull_at if enforcer else None,
+        published_revision=published,
+        applied_revision=enforcer.applied_revision if enforcer else None,
+        allocation_count=len(records),
+        drift_count=len(drifted),
+        mechanisms=tuple(_mechanisms(enforcer.support if enforcer else [])),
+    )
+
+
+def _agent_state(
+    enforcer: Enforcer | None,
+    published: int | None,
+    drifted: list[ComplianceRecord],
+    *,
+    has_rows: bool,
+    now: datetime,
+) -> tuple[AgentState, str]:
+    if enforcer is None:
+        return AgentState.NOT_ENROLLED, "No agent is enrolled: this host is watched only."
+    if enforcer.last_report_at is None:
+        return AgentState.WAITING, "The agent is enrolled and has not reported yet."
+    if now - enforcer.last_report_at > REPORT_GRACE:
+        return AgentState.SILENT, (
+            "The agent does not report; check that sluice-enforcer runs there. "
+            f"Without a new lease it restores what it found after {enforcer.lease_s} s."
+        )
+    if drifted:
+        return AgentState.FAILING, _drift_sentence(drifted)
+    if published is not None and (enforcer.applied_revision or 0) < published:
+        held = enforcer.applied_revision
+        return AgentState.BEHIND, (
+            f"The agent holds {f'revision {held}' if held else 'no revision'}; "
+            f"revision {published} is published."
+        )
+    if enforcer.dry_run:
+        return AgentState.DRY_RUN, "The agent plans and reports, and writes nothing."
+    if has_rows:
+        return AgentState.ENFORCING, "Everything is as the policy says."
+    return AgentState.IDLE, "No policy concerns this host."
+
+
+def _drift_sentence(drifted: list[ComplianceRecord]) -> str:
+    first = drifted[0]
+    count = f"{len(drifted)} allocations are" if len(drifted) > 1 else "1 allocation is"
+    return f"{count} {first.outcome}: {first.reason or 'the agent gave no reason'}"
+
+
+def _mechanisms(support: Iterable[dict[str, object]]) -> Iterable[MechanismAnswer]:
+    said = {item.get("mechanism"): item for item in support}
+    for mechanism in Mechanism:
+        item = said.get(mechanism.value)
+        if item is None:
+            yield MechanismAnswer(
+                mechanism=mechanism, supported=None, reason="the agent has not said"
+            )
+        else:
+            yield MechanismAnswer(
+                mechanism=mechanism,
+                supported=bool(item.get("supported")),
+                reason=str(item.get("reason") or ""),
+            )

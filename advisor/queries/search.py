@@ -1,0 +1,77 @@
+"""Finding a workload, host or resource by a part of its name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.db.models import Q
+from django.db.models.functions import Length
+
+from advisor.models import Resource, Workload
+from advisor.queries.scope import Scope
+from ingest.models import Host
+
+PER_KIND = 8
+
+
+class HitKind(StrEnum):
+    RESOURCE = "resource"
+    HOST = "host"
+    WORKLOAD = "workload"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One thing found; `about` tells things of the same name apart."""
+
+    kind: HitKind
+    pk: int
+    name: str
+    about: str
+
+
+def search(scope: Scope, text: str) -> list[Hit]:
+    """Up to 8 of each kind, the shortest names first: they are the closest to the text."""
+    wanted = text.strip()
+    if not wanted:
+        return []
+    return [*_resources(scope, wanted), *_hosts(scope, wanted), *_workloads(scope, wanted)]
+
+
+def _named(scope: Scope, model: type, wanted: str):  # type: ignore[no-untyped-def]
+    rows = scope.rows(model).filter(name__icontains=wanted)
+    return rows.order_by(Length("name"), "name")
+
+
+def _resources(scope: Scope, wanted: str) -> list[Hit]:
+    rows = _named(scope, Resource, wanted)[:PER_KIND]
+    return [
+        Hit(kind=HitKind.RESOURCE, pk=row.pk, name=row.name, about=row.get_kind_display().lower())
+        for row in rows
+    ]
+
+
+def _hosts(scope: Scope, wanted: str) -> list[Hit]:
+    rows = _named(scope, Host, wanted)[:PER_KIND]
+    return [Hit(kind=HitKind.HOST, pk=row.pk, name=row.name, about="host") for row in rows]
+
+
+def _workloads(scope: Scope, wanted: str) -> list[Hit]:
+    """A workload is shown where it has its claims, so the hit is one resource of it."""
+    rows = (
+        scope.rows(Workload)
+        .filter(Q(name__icontains=wanted) & Q(claims__isnull=False))
+        .order_by(Length("name"), "name", "claims__resource__name")
+        .values("name", "claims__resource_id", "claims__resource__name")
+        .distinct()
+    )
+    return [
+        Hit(
+            kind=HitKind.WORKLOAD,
+            pk=row["claims__resource_id"],
+            name=row["name"],
+            about=f"on {row['claims__resource__name']}",
+        )
+        for row in rows[:PER_KIND]
+    ]

@@ -1,0 +1,103 @@
+"""Which organisation a person looks at, and what they may do there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar
+
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.db import models
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+
+from advisor.queries.scope import Scope
+from ingest.models import Membership
+
+SESSION_KEY = "organisation"
+Row = TypeVar("Row", bound=models.Model)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """A person's memberships, and the one through which they look right now."""
+
+    membership: Membership
+    memberships: tuple[Membership, ...]
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(user=self.membership.user, organisation=self.membership.organisation)
+
+    @property
+    def may_operate(self) -> bool:
+        return self.membership.may_operate
+
+    def at(self, organisation_id: int) -> Workspace:
+        """The same person in another of their organisations."""
+        for membership in self.memberships:
+            if membership.organisation_id == organisation_id:
+                return Workspace(membership=membership, memberships=self.memberships)
+        raise Http404
+
+
+def workspace_view(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Call the view with the person's workspace after the request; others go to the login."""
+
+    @wraps(view)
+    def entered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if not request.user.is_authenticated:
+            return _login_answer(request)
+        workspace = current_workspace(request)
+        if workspace is None:
+            return render(request, "web/no_organisation.html", status=403)
+        return view(request, workspace, *args, **kwargs)
+
+    return entered
+
+
+def current_workspace(request: HttpRequest) -> Workspace | None:
+    """The workspace chosen last, else the first; None for somebody without any membership."""
+    found = Membership.objects.filter(user_id=request.user.pk)
+    memberships = tuple(found.select_related("organisation", "user"))
+    if not memberships:
+        return None
+    chosen = request.session.get(SESSION_KEY)
+    for membership in memberships:
+        if membership.organisation_id == chosen:
+            return Workspace(membership=membership, memberships=memberships)
+    return Workspace(membership=memberships[0], memberships=memberships)
+
+
+def open_row(
+    workspace: Workspace, model: type[Row], pk: int, *related: str
+) -> tuple[Workspace, Row]:
+    """The row, if one of the person's organisations owns it, and the workspace it belongs to.
+
+    A link from a colleague so works whichever organisation was looked at last. Raises Http404.
+    """
+    owned: Any = model._default_manager
+    visible = owned.visible_to(workspace.membership.user).select_related("organisation", *related)
+    row = visible.filter(pk=pk).first()
+    if row is None:
+        raise Http404(f"no {model._meta.verbose_name} {pk}")
+    return workspace.at(row.organisation_id), row
+
+
+def require_operator(workspace: Workspace) -> None:
+    """Raise PermissionDenied for a viewer, with the words that the page shows."""
+    if not workspace.may_operate:
+        raise PermissionDenied(
+            f"Your role in {workspace.membership.organisation.name} is "
+            f"{workspace.membership.role}; deciding takes the operator role."
+        )
+
+
+def _login_answer(request: HttpRequest) -> HttpResponseBase:
+    # A fragment or chart must not show the login form inside the page: the page says so instead.
+    wants_part = "HX-Request" in request.headers or request.path.startswith("/api/")
+    if wants_part:
+        return HttpResponse("You are logged out.", status=401, content_type="text/plain")
+    return redirect_to_login(request.get_full_path())

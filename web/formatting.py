@@ -1,0 +1,123 @@
+"""How numbers and times read on a page: three significant digits, one unit for a whole column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from advisor.core.quantity import significant
+
+EN_DASH = "\N{EN DASH}"
+"""What stands for a missing value; the reason for its absence always goes with it."""
+
+_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_NAMES = {"bits_per_s": "bit/s", "bytes_per_s": "B/s", "iops": "IOPS"}
+
+# What a column of this unit is written in when its largest value does not ask for another.
+_SMALLEST = {"bits_per_s": 1e6, "bytes_per_s": 1e6, "iops": 1.0}
+
+_MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """The unit that a column of numbers is written in: `factor` base units make one of it."""
+
+    factor: float
+    label: str
+
+    def text(self, value: float | None) -> str:
+        """The number without its unit, which stands in the column head."""
+        if value is None:
+            return EN_DASH
+        return grouped(significant(value / self.factor))
+
+    def with_unit(self, value: float | None) -> str:
+        """The number with its unit, for a sentence."""
+        return EN_DASH if value is None else f"{self.text(value)}\N{NO-BREAK SPACE}{self.label}"
+
+
+MILLISECONDS = Scale(factor=1.0, label="ms")
+PERCENT = Scale(factor=0.01, label="%")
+
+
+def rate_scale(unit: str, largest: float | None) -> Scale:
+    """The scale for rates of a resource: Mbit/s and MB/s at least, larger if the largest is.
+
+    I/O rates stay plain IOPS up to 100,000, because people compare them digit by digit.
+    """
+    name, factor = _NAMES[unit], _SMALLEST[unit]
+    for step, _ in reversed(_PREFIXES):
+        switch = step * (100.0 if step == 1e3 else 10.0)
+        if largest is not None and step > factor and largest >= switch:
+            factor = step
+    prefix = next((letter for step, letter in _PREFIXES if step == factor), "")
+    label = f"{prefix} {name}" if prefix and unit == "iops" else f"{prefix}{name}"
+    return Scale(factor=factor, label=label)
+
+
+def rate_text(value: float | None, unit: str) -> str:
+    """One rate with its unit, in the scale that fits it."""
+    if value is not None and unit != "iops" and abs(value) < 1e6:
+        return _small_rate(value, unit)
+    return rate_scale(unit, value).with_unit(value)
+
+
+def _small_rate(value: float, unit: str) -> str:
+    factor, prefix = (1e3, "k") if abs(value) >= 999.5 else (1.0, "")
+    return Scale(factor=factor, label=f"{prefix}{_NAMES[unit]}").with_unit(value)
+
+
+def level_scale(kind: str) -> Scale:
+    """The scale of what is compared with a threshold: latency, or the part of an uplink in use."""
+    return PERCENT if kind == "uplink" else MILLISECONDS
+
+
+def grouped(digits: str) -> str:
+    """A thin space between thousands of a number of five or more digits before the point."""
+    whole, point, rest = digits.partition(".")
+    sign, whole = ("-", whole[1:]) if whole.startswith("-") else ("", whole)
+    if len(whole) > 4 and whole.isdecimal():
+        first = len(whole) % 3
+        parts = [whole[:first]] if first else []
+        parts += [whole[at : at + 3] for at in range(first, len(whole), 3)]
+        whole = "\N{NARROW NO-BREAK SPACE}".join(parts)
+    return f"{sign}{whole}{point}{rest}"
+
+
+def duration_text(length: timedelta) -> str:
+    """A length of time in its two largest useful units: `42 s`, `12 min`, `3 h 5 min`, `2 d 4 h`."""
+    seconds = max(0, round(length.total_seconds()))
+    if seconds < 2 * _MINUTE_S:
+        return f"{seconds} s"
+    if seconds < _HOUR_S:
+        return f"{seconds // _MINUTE_S} min"
+    if seconds < _DAY_S:
+        return _two(seconds, _HOUR_S, "h", _MINUTE_S, "min")
+    return _two(seconds, _DAY_S, "d", _HOUR_S, "h")
+
+
+def _two(seconds: int, large_s: int, large: str, small_s: int, small: str) -> str:
+    count, rest = divmod(seconds, large_s)
+    remainder = rest // small_s
+    return f"{count} {large} {remainder} {small}" if remainder else f"{count} {large}"
+
+
+def relative_text(at: datetime, now: datetime) -> str:
+    """When something was or will be, seen from now: `4 s ago`, `in 23 h`."""
+    if at > now:
+        return f"in {duration_text(at - now)}"
+    length = duration_text(now - at)
+    return "now" if length == "0 s" else f"{length} ago"
+
+
+def absolute_text(at: datetime) -> str:
+    """The full time in UTC, for hovering and for print."""
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def joined(words: list[str]) -> str:
+    """Words as a sentence lists them: `a`, `a and b`, `a, b and c`."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,0 +1,73 @@
+"""A heat strip as four paths: one bar per five minutes, its height the value against the threshold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from advisor.core.quantity import significant
+from advisor.queries.heat import COLUMN_S, COLUMNS, Level, Strip
+from advisor.queries.resources import ResourceLine
+from web.formatting import level_scale
+
+HEIGHT = 24
+THRESHOLD_Y = 8
+"""The threshold is drawn here, so a bar may rise half as high again above it."""
+
+_HEIGHT_OF_ONE = HEIGHT - THRESHOLD_Y
+_SMALLEST_BAR = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatRow:
+    """One row of the strip: its resource, its paths, and what the pointer shows."""
+
+    line: ResourceLine
+    paths: tuple[tuple[str, str], ...]
+    values: str
+    since_s: int
+    hours: tuple[HourCell, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HourCell:
+    """The worst of one hour, for the table view; level None where nothing was measured."""
+
+    level: Level | None
+    value: float | None
+
+
+def heat_row(line: ResourceLine, strip: Strip) -> HeatRow:
+    """Draw one strip; x counts columns, y runs from 0 at the top to HEIGHT."""
+    drawn: dict[str, list[str]] = {}
+    for x, cell in enumerate(strip.cells):
+        name = "missing" if cell is None else cell.level.value
+        height = _SMALLEST_BAR if cell is None else _bar_height(cell.ratio)
+        drawn.setdefault(name, []).append(f"M{x} {HEIGHT}v-{height}h1v{height}z")
+    scale = level_scale(line.kind)
+    values = (
+        "" if cell is None else f"{cell.level.value[0]}{significant(cell.value / scale.factor)}"
+        for cell in strip.cells
+    )
+    return HeatRow(
+        line=line,
+        paths=tuple((name, "".join(parts)) for name, parts in sorted(drawn.items())),
+        values=",".join(values),
+        since_s=int(strip.since.timestamp()),
+        hours=tuple(_hours(strip)),
+    )
+
+
+def _bar_height(ratio: float) -> int:
+    return max(_SMALLEST_BAR, min(HEIGHT, round(ratio * _HEIGHT_OF_ONE)))
+
+
+def _hours(strip: Strip) -> list[HourCell]:
+    per_hour = 3600 // COLUMN_S
+    cells = []
+    for first in range(0, COLUMNS, per_hour):
+        known = [cell for cell in strip.cells[first : first + per_hour] if cell is not None]
+        worst = max(known, key=lambda cell: (cell.level == Level.ABOVE, cell.ratio), default=None)
+        cells.append(
+            HourCell(level=worst.level if worst else None, value=worst.value if worst else None)
+        )
+    return cells

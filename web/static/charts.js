@@ -1,0 +1,186 @@
+// All charts of a page: one range, one request, updates while it is live, zoom kept in the address.
+
+import { sayFresh, sayStale } from "./page.js";
+import { savePicture, writeTable } from "./chart_export.js";
+import { Plot } from "./plot.js";
+import { clock } from "./units.js";
+
+const page = document.querySelector("[data-charts]");
+const live = document.querySelector("[data-live-mark]");
+const SHORTEST_POLL_MS = 5000;
+// Cells at the live end may still change: they are asked for again.
+const OPEN_CELLS = 3;
+const STALE_S = 60;
+
+const plots = new Map();
+let shown = null;
+let timer = null;
+
+// --- The range in the address
+
+function readRange() {
+  const query = new URLSearchParams(location.search);
+  if (query.has("from") || query.has("to")) return { from: query.get("from"), to: query.get("to") };
+  return { range: query.get("range") ?? page.dataset.range };
+}
+
+function iso(seconds) {
+  return new Date(Math.round(seconds) * 1000).toISOString().slice(0, 19) + "Z";
+}
+
+function goTo(query) {
+  history.pushState(null, "", `${location.pathname}?${new URLSearchParams(query)}`);
+  load();
+}
+
+function onZoom(since, until) {
+  const middle = (since + until) / 2;
+  const half = Math.max((until - since) / 2, 15);
+  goTo({ from: iso(middle - half), to: iso(middle + half) });
+}
+
+// Back to the range that the page was opened with, or the usual one.
+const home = readRange().range ?? page.dataset.range;
+function onReset() {
+  goTo({ range: home });
+}
+
+// --- Asking
+
+async function ask(query) {
+  const answer = await fetch(`${page.dataset.charts}?${new URLSearchParams(query)}`, { headers: { Accept: "application/json" } });
+  if (!answer.ok) throw Object.assign(new Error("no charts"), { status: answer.status });
+  return answer.json();
+}
+
+function points() {
+  const width = page.querySelector(".chart-plot").clientWidth - 60;
+  return Math.max(60, Math.min(600, Math.round(width / 2)));
+}
+
+async function load() {
+  clearTimeout(timer);
+  const range = readRange();
+  markRange(range);
+  try {
+    shown = await ask({ ...range, points: points() });
+    shown.range = range;
+    draw();
+    sayFresh();
+  } catch (error) {
+    if (!shown) page.querySelectorAll(".chart-plot .note").forEach((note) => (note.textContent = "The charts could not be loaded. They are asked for again every few seconds."));
+    sayStale(error.status);
+  }
+  schedule();
+}
+
+async function update() {
+  clearTimeout(timer);
+  if (!document.hidden && !shown) return load();
+  if (!document.hidden && readRange().range) {
+    try {
+      const from = shown.t.at(-OPEN_CELLS - 1) ?? shown.since;
+      const more = await ask({ ...readRange(), points: points(), step: shown.step_s, since: from });
+      merge(more, from);
+      draw();
+      sayFresh();
+    } catch (error) {
+      sayStale(error.status);
+      markLive(true);
+    }
+  }
+  schedule();
+}
+
+function schedule() {
+  if (!readRange().range && shown) return;
+  timer = setTimeout(update, Math.max(SHORTEST_POLL_MS, (shown?.step_s ?? 0) * 1000));
+}
+
+// Replace the open cells by newer ones, and let go of what left the range.
+function merge(more, from) {
+  const keep = shown.t.filter((at) => at <= from).length;
+  const drop = shown.t.filter((at) => at <= more.since).length;
+  const joined = (old, fresh) => [...old.slice(drop, keep), ...fresh];
+  for (const chart of more.charts) {
+    const before = shown.charts.find((one) => one.key === chart.key);
+    for (const track of chart.tracks) {
+      const old = before?.tracks.find((one) => one.label === track.label)?.values ?? shown.t.map(() => null);
+      track.values = joined(old.length ? old : shown.t.map(() => null), track.values);
+    }
+    const isEmpty = chart.tracks.every((track) => track.values.every((value) => value == null));
+    if (!isEmpty && before && !before.gap) chart.gap = null;
+  }
+  shown = { ...more, t: joined(shown.t, more.t), range: shown.range };
+}
+
+// --- Showing
+
+function draw() {
+  for (const chart of shown.charts) plots.get(chart.key)?.show(chart, shown);
+  for (const [key, plot] of plots) refreshTable(key, plot);
+  markLive(false);
+}
+
+function newestAt() {
+  for (let index = shown.t.length - 1; index >= 0; index -= 1) {
+    if (shown.charts.some((chart) => chart.tracks.some((track) => track.values[index] != null))) return shown.t[index];
+  }
+  return null;
+}
+
+function markLive(hasFailed) {
+  const isLive = Boolean(shown?.range.range);
+  const newest = shown && newestAt();
+  const isOld = isLive && newest != null && shown.until - newest > Math.max(STALE_S, 3 * shown.step_s);
+  live.classList.toggle("live-paused", !isLive);
+  live.classList.toggle("live-stale", isOld || hasFailed);
+  if (!isLive) live.textContent = "Fixed range";
+  else if (newest == null) live.textContent = "No samples in this range";
+  else if (isOld || hasFailed) live.textContent = `Stale: newest sample ${clock(newest)} UTC`;
+  else live.textContent = `Live, every ${shown.step_s} s`;
+}
+
+function markRange(range) {
+  for (const link of document.querySelectorAll("[data-range-link]")) {
+    if (link.dataset.rangeLink === range.range) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
+  for (const name of ["from", "to"]) {
+    const input = document.querySelector(`[name="${name}"][type="datetime-local"]`);
+    if (input) input.value = range[name] ? new Date(range[name]).toISOString().slice(0, 19) : "";
+  }
+  for (const link of document.querySelectorAll("[data-csv]")) {
+    link.href = `${link.dataset.csv}?${new URLSearchParams(Object.entries(range).filter(([, value]) => value))}`;
+  }
+}
+
+function refreshTable(key, plot) {
+  const table = plot.figure.querySelector(".chart-table");
+  if (!table.hidden && plot.chart) writeTable(table, plot);
+}
+
+// --- Start
+
+for (const figure of page.querySelectorAll("[data-chart]")) {
+  const plot = new Plot(figure, { onZoom, onReset });
+  plots.set(figure.dataset.chart, plot);
+  figure.querySelector("[data-table]").addEventListener("click", (event) => {
+    const table = figure.querySelector(".chart-table");
+    table.hidden = !table.hidden;
+    event.currentTarget.setAttribute("aria-expanded", String(!table.hidden));
+    refreshTable(figure.dataset.chart, plot);
+  });
+  figure.querySelector("[data-picture]").addEventListener("click", () => savePicture(plot, page.dataset.name));
+  figure.querySelector("[data-stack]")?.addEventListener("click", (event) => {
+    plot.setStacked(!plot.isStacked);
+    event.currentTarget.setAttribute("aria-pressed", String(plot.isStacked));
+  });
+}
+
+addEventListener("popstate", load);
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) update();
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => plots.forEach((plot) => plot.recolour()));
+load();

@@ -1,0 +1,149 @@
+// What every page does: keys, dialogs, search, updates in place, the pointer on the heat strip.
+
+const note = document.getElementById("live-note");
+const SECOND_KEYS = { o: "/", r: "/recommendations/", e: "/episodes/", h: "/hosts/" };
+const CHORD_MS = 1500;
+
+// --- Keys
+
+let chordUntil = 0;
+
+function isTyping(target) {
+  return target.closest("input, textarea, select, [contenteditable]") !== null;
+}
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+  if (event.key === "Escape") return closeSearch(event);
+  if (isTyping(event.target) || document.querySelector("dialog[open]")) return;
+  if (Date.now() < chordUntil && SECOND_KEYS[event.key]) {
+    location.assign(SECOND_KEYS[event.key]);
+  } else if (event.key === "/" && document.getElementById("search-box")) {
+    event.preventDefault();
+    document.getElementById("search-box").focus();
+  } else if (event.key === "?") {
+    document.getElementById("keys-dialog")?.showModal();
+  }
+  chordUntil = event.key === "g" ? Date.now() + CHORD_MS : 0;
+}
+
+document.addEventListener("keydown", onKey);
+
+// --- Dialogs: a button opens the one it names; a click beside it closes it
+
+document.addEventListener("click", (event) => {
+  const opener = event.target.closest("[data-opens]");
+  if (opener) {
+    document.getElementById(opener.dataset.opens)?.showModal();
+    opener.closest("details.menu")?.removeAttribute("open");
+    return;
+  }
+  if (event.target.closest("[data-closes]") || event.target.matches("dialog[open]")) {
+    event.target.closest("dialog").close();
+  }
+  document.querySelectorAll("details.menu[open]").forEach((menu) => {
+    if (!menu.contains(event.target)) menu.removeAttribute("open");
+  });
+  if (!event.target.closest(".search")) clearSearch();
+});
+
+document.querySelectorAll("dialog[data-open-now]").forEach((dialog) => dialog.showModal());
+
+// --- Search results: arrows walk through them
+
+const results = document.getElementById("search-results");
+
+function clearSearch() {
+  results?.replaceChildren();
+}
+
+function closeSearch(event) {
+  if (!event.target.closest(".search")) return;
+  clearSearch();
+  event.target.blur();
+}
+
+document.querySelector(".search")?.addEventListener("keydown", (event) => {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const links = [...results.querySelectorAll("a")];
+  if (event.key === "Enter" && event.target.id === "search-box" && links.length) {
+    event.preventDefault();
+    links[0].click();
+  }
+  if (!step || !links.length) return;
+  event.preventDefault();
+  const next = links.indexOf(document.activeElement) + step;
+  (links[next] ?? document.getElementById("search-box")).focus();
+});
+
+// --- Updates in place: not while hidden or while a dialog is open; failures say since when
+
+let fresh = new Date();
+
+export function sayStale(status) {
+  const time = fresh.toISOString().slice(11, 19);
+  note.textContent =
+    status === 401
+      ? "You are logged out. Reload the page to log in again."
+      : `Not updated since ${time} UTC: the service does not answer. It is asked again every few seconds.`;
+  note.hidden = false;
+}
+
+export function sayFresh() {
+  fresh = new Date();
+  note.hidden = true;
+}
+
+document.addEventListener("htmx:config:request", (event) => {
+  const isPoll = event.detail.ctx.sourceEvent?.type === "every";
+  if (isPoll && (document.hidden || document.querySelector("dialog[open]"))) event.preventDefault();
+});
+document.addEventListener("htmx:after:request", (event) => {
+  const status = event.detail.ctx.response.status;
+  if (status < 400) sayFresh();
+  else sayStale(status);
+});
+document.addEventListener("htmx:error", () => sayStale(0));
+
+// --- The pointer on the heat strip
+
+const WORDS = { b: "below", n: "near", a: "congested" };
+const tip = document.createElement("div");
+tip.className = "tip";
+tip.hidden = true;
+document.body.append(tip);
+
+function clock(seconds) {
+  return new Date(seconds * 1000).toISOString().slice(11, 16);
+}
+
+document.addEventListener("pointermove", (event) => {
+  const strip = event.target.closest?.("[data-heat]");
+  if (!strip) {
+    tip.hidden = true;
+    return;
+  }
+  const box = strip.getBoundingClientRect();
+  const values = strip.dataset.values.split(",");
+  const column = Math.min(values.length - 1, Math.max(0, Math.floor(((event.clientX - box.left) / box.width) * values.length)));
+  const start = Number(strip.dataset.since) + column * 300;
+  const cell = values[column];
+  const text = cell ? `${cell.slice(1)} ${strip.dataset.unit}, ${WORDS[cell[0]]}` : "no data";
+  tip.textContent = `${strip.dataset.name} ${clock(start)}–${clock(start + 300)} UTC: ${text}`;
+  tip.hidden = false;
+  tip.style.left = `${Math.max(8, Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 8))}px`;
+  tip.style.top = `${box.top - tip.offsetHeight - 6}px`;
+});
+
+// A click on a column opens the hour around it.
+document.addEventListener("click", (event) => {
+  const strip = event.target.closest?.("[data-heat]");
+  if (!strip || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  const box = strip.getBoundingClientRect();
+  const at = Number(strip.dataset.since) + ((event.clientX - box.left) / box.width) * 86400;
+  const iso = (seconds) => new Date(Math.round(seconds) * 1000).toISOString().slice(0, 19) + "Z";
+  const end = Math.min(at + 1800, Date.now() / 1000);
+  const page = strip.closest("a").pathname;
+  location.assign(`${page}?from=${iso(end - 3600)}&to=${iso(end)}`);
+});

@@ -1,0 +1,128 @@
+"""How templates write numbers, times and states; a missing value carries its reason."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from web import formatting
+
+register = template.Library()
+
+
+def absent(reason: str) -> SafeString:
+    """An en dash that tells its reason on hover and to screen readers."""
+    return format_html(
+        '<span class="absent" title="{}"><span aria-hidden="true">{}</span>'
+        '<span class="visually-hidden">no value: {}</span></span>',
+        reason,
+        formatting.EN_DASH,
+        reason,
+    )
+
+
+@register.simple_tag
+def number(
+    value: float | None, scale: formatting.Scale, reason: str = "nothing was measured"
+) -> str:
+    """The number alone; its unit stands in the column head."""
+    return absent(reason) if value is None else scale.text(value)
+
+
+@register.simple_tag
+def quantity(
+    value: float | None, scale: formatting.Scale, reason: str = "nothing was measured"
+) -> str:
+    """The number with its unit."""
+    return absent(reason) if value is None else scale.with_unit(value)
+
+
+@register.simple_tag
+def rate(value: float | None, unit: str, reason: str = "nothing was measured") -> str:
+    """A rate of a resource with the unit that fits it."""
+    return absent(reason) if value is None else formatting.rate_text(value, unit)
+
+
+@register.simple_tag
+def level(value: float | None, kind: str, reason: str = "nothing was measured") -> str:
+    """Latency of a datastore in ms, or the part of an uplink in use in percent."""
+    return absent(reason) if value is None else formatting.level_scale(kind).with_unit(value)
+
+
+@register.simple_tag
+def level_number(value: float | None, kind: str, reason: str = "nothing was measured") -> str:
+    """The same without its unit, for a column that mixes resources of one kind."""
+    return absent(reason) if value is None else formatting.level_scale(kind).text(value)
+
+
+@register.simple_tag
+def percent(ratio: float | None, reason: str = "nothing was measured") -> str:
+    """A part of a whole, in whole percent: more digits would feign precision."""
+    if ratio is None:
+        return absent(reason)
+    return f"{ratio * 100:.0f}\N{NO-BREAK SPACE}%"
+
+
+@register.simple_tag
+def text_or_absent(value: Any, reason: str) -> str:
+    """The text, or an en dash with the reason why there is none."""
+    return absent(reason) if value in (None, "") else str(value)
+
+
+@register.simple_tag(takes_context=True)
+def when(context: dict[str, Any], at: datetime | None, reason: str = "not yet") -> str:
+    """A time relative to now, with the full time on hover."""
+    if at is None:
+        return absent(reason)
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        at.isoformat(timespec="seconds"),
+        formatting.absolute_text(at),
+        formatting.relative_text(at, context["now"]),
+    )
+
+
+@register.simple_tag
+def clock(at: datetime, form: str = "%H:%M") -> str:
+    """A time of day in UTC, with the full time on hover."""
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        at.isoformat(timespec="seconds"),
+        formatting.absolute_text(at),
+        at.strftime(form),
+    )
+
+
+@register.simple_tag(takes_context=True)
+def lasting(context: dict[str, Any], since: datetime | None, until: datetime | None = None) -> str:
+    """How long something lasts or lasted, with its beginning on hover."""
+    if since is None:
+        return absent("the beginning is not known")
+    return format_html(
+        '<time datetime="{}" title="since {}">{}</time>',
+        since.isoformat(timespec="seconds"),
+        formatting.absolute_text(since),
+        formatting.duration_text((until or context["now"]) - since),
+    )
+
+
+@register.simple_tag
+def mark(state: str) -> SafeString:
+    """The shape of a state; the word beside it says the same to those who cannot see it."""
+    return format_html('<span class="mark mark-{}" aria-hidden="true"></span>', state)
+
+
+@register.filter
+def words(name: str) -> str:
+    """A name of the code as words: `over_throttled` is `over throttled`."""
+    return str(name).replace("_", " ")
+
+
+@register.filter
+def joined(names: list[str]) -> str:
+    """Names as a sentence lists them."""
+    return formatting.joined([str(name) for name in names])

@@ -1,0 +1,77 @@
+"""Are the agents healthy, and what can each enforce?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponseBase
+from django.utils import timezone
+
+from advisor.models import ComplianceRecord
+from advisor.queries.hosts import AgentState, HostHealth, host_healths
+from advisor.queries.mechanisms import CAPABILITIES
+from enforcers.contract import Mechanism
+from ingest.models import Host
+from web.access import Workspace, open_row, workspace_view
+from web.page import render_page, render_part
+
+LEDGER_ROWS = 50
+
+
+@workspace_view
+def hosts(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
+    now = timezone.now()
+    healths = host_healths(workspace.scope, now=now)
+    context = {
+        "hosts": healths,
+        "counts": _counts(healths),
+        "mechanisms": list(Mechanism),
+        "capabilities": CAPABILITIES,
+    }
+    if "HX-Request" in request.headers:
+        return render_part(request, workspace, "web/parts/hosts.html", now=now, **context)
+    return render_page(request, workspace, "web/hosts.html", now=now, section="hosts", **context)
+
+
+def _counts(healths: Sequence[HostHealth]) -> list[tuple[AgentState, int]]:
+    """How many agents are in each state, in the order of urgency."""
+    counted = Counter(health.agent_state for health in healths)
+    urgency = [
+        AgentState.FAILING,
+        AgentState.SILENT,
+        AgentState.BEHIND,
+        AgentState.WAITING,
+        AgentState.ENFORCING,
+        AgentState.DRY_RUN,
+        AgentState.IDLE,
+        AgentState.NOT_ENROLLED,
+    ]
+    return [(state, counted[state]) for state in urgency if counted[state]]
+
+
+@workspace_view
+def host(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
+    now = timezone.now()
+    workspace, row = open_row(workspace, Host, pk)
+    (health,) = host_healths(workspace.scope, now=now, host_pk=row.pk)
+    records = (
+        workspace.scope.rows(ComplianceRecord)
+        .filter(host=row)
+        .select_related("resource", "workload", "policy")
+        .order_by("-reported_at", "resource__name", "workload__name")
+    )
+    ledger = Paginator(records, LEDGER_ROWS).get_page(request.GET.get("page"))
+    attachments = row.attachments.select_related("resource__status").order_by("device")
+    return render_page(
+        request,
+        workspace,
+        "web/host.html",
+        now=now,
+        section="hosts",
+        host=health,
+        attachments=list(attachments),
+        ledger=ledger,
+        capabilities=CAPABILITIES,
+    )

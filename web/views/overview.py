@@ -1,0 +1,66 @@
+"""Is anything congested, who causes it, what should I do?"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponseBase
+from django.utils import timezone
+
+from advisor.models import Recommendation, RecommendationState
+from advisor.queries.episodes import open_episode_lines
+from advisor.queries.heat import COLUMN_S, heat_strips
+from advisor.queries.hosts import host_healths
+from advisor.queries.resources import resource_lines, resource_rows
+from web.access import Workspace, workspace_view
+from web.heat_drawing import HEIGHT, THRESHOLD_Y, heat_row
+from web.page import render_page, render_part
+
+
+@workspace_view
+def overview(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
+    now = timezone.now()
+    context = overview_context(workspace, now)
+    if "HX-Request" in request.headers:
+        return render_part(request, workspace, "web/parts/overview.html", now=now, **context)
+    return render_page(
+        request, workspace, "web/overview.html", now=now, section="overview", **context
+    )
+
+
+def overview_context(workspace: Workspace, now: datetime) -> dict[str, Any]:
+    """Everything that the page and its update show."""
+    scope = workspace.scope
+    rows = resource_rows(scope)
+    lines = resource_lines(rows, now=now)
+    strips = heat_strips(rows, now=now)
+    hosts = host_healths(scope, now=now)
+    proposed = scope.rows(Recommendation).filter(
+        state=RecommendationState.PROPOSED, expires_at__gt=now
+    )
+    hours = _hours(strips[lines[0].pk].since) if lines else []
+    sampled = [host.last_sample_at for host in hosts if host.last_sample_at]
+    return {
+        "episodes": open_episode_lines(scope, now=now),
+        "lines": lines,
+        "near": [line for line in lines if line.shown_state == "near"],
+        "unknown": [line for line in lines if line.shown_state == "unknown"],
+        "heat": [heat_row(line, strips[line.pk]) for line in lines],
+        "heat_frame": {
+            "height": HEIGHT,
+            "threshold_y": THRESHOLD_Y,
+            "column_s": COLUMN_S,
+            "hours": hours,
+            "axis": hours[::4],
+        },
+        "recommendations": list(proposed.select_related("resource").order_by("-created_at")),
+        "hosts": hosts,
+        "care": [host for host in hosts if host.needs_care],
+        "newest_sample_at": max(sampled, default=None),
+    }
+
+
+def _hours(since: datetime) -> list[datetime]:
+    first_s = int(since.timestamp())
+    return [datetime.fromtimestamp(first_s + hour * 3600, since.tzinfo) for hour in range(25)]
