@@ -1,4 +1,4 @@
-"""What every test may use: a private PostgreSQL, and the folder of captured data."""
+"""What every test may use: private servers, the real Telegraf, and the folder of captured data."""
 
 import os
 import shutil
@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.lanes import ON_TIMESCALEDB, Lanes, required_lanes
+
 SHARED = Path(os.environ.get("SLUICE_SHARED") or Path(__file__).resolve().parents[2] / "shared")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Skip by lane, and tell at the end."""
+    required = required_lanes(os.environ.get("SLUICE_REQUIRE_LANES", ""))
+    config.pluginmanager.register(Lanes(required), "sluice-lanes")
 
 
 def pytest_unconfigure() -> None:
@@ -27,20 +35,21 @@ def shared_dir() -> Path:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[None]:
-    """A private PostgreSQL for this run, below the run's own data directory.
-
-    SLUICE_TEST_DATABASE=timescaledb asks for TimescaleDB, the default is plain partitions.
-    """
+    """A private PostgreSQL for this run, below the run's own data directory."""
     from config.embedded.child import Child
     from config.embedded.paths import data_dir
     from config.embedded.postgres_cluster import PostgresCluster
     from config.embedded.postgres_programs import choose_programs, runnable_by
     from config.embedded.service_user import make_directory, service_user
 
-    timescaledb = os.environ.get("SLUICE_TEST_DATABASE") == "timescaledb"
     data, user = data_dir(), service_user()
-    programs = runnable_by(choose_programs(timescaledb=timescaledb), user, copies=data.programs)
-    cluster = PostgresCluster(data=data, programs=programs, user=user, timescaledb=timescaledb)
+    programs = choose_programs(timescaledb=ON_TIMESCALEDB)
+    cluster = PostgresCluster(
+        data=data,
+        programs=runnable_by(programs, user, copies=data.programs),
+        user=user,
+        timescaledb=ON_TIMESCALEDB,
+    )
     data.logs.mkdir(exist_ok=True)
     make_directory(data.sockets, user)
     cluster.create()
@@ -53,3 +62,31 @@ def postgres_server() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(postgres_server: None) -> None:
     """pytest-django makes the test database after this, so the server is there."""
+
+
+@pytest.fixture(scope="session")
+def valkey_url() -> Iterator[str]:
+    """The address of a private valkey for this run; its tests are marked `valkey`."""
+    from config.embedded.child import Child
+    from config.embedded.paths import data_dir
+    from config.embedded.service_user import make_directory, service_user
+    from config.embedded.valkey import valkey_server
+
+    data, user = data_dir(), service_user()
+    data.logs.mkdir(exist_ok=True)
+    make_directory(data.sockets, user)
+    make_directory(data.valkey, user)
+    child = Child(valkey_server(data, user))
+    child.wait_until_ready()
+    yield data.valkey_url
+    child.stop()
+
+
+@pytest.fixture(scope="session")
+def telegraf() -> Path:
+    """The real Telegraf; its tests are marked `telegraf`."""
+    from config.embedded.telegraf import find_telegraf
+
+    program = find_telegraf()
+    assert program is not None, "mark the test: pytest.mark.telegraf"
+    return program

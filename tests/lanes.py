@@ -1,0 +1,167 @@
+"""Lanes: what a test needs beside Python. A lane that is missing skips its tests by name.
+
+The end of a run says for each lane how many tests ran, or why they did not.
+SLUICE_REQUIRE_LANES=all, as in CI, fails the run for a lane in which no test ran.
+SLUICE_TEST_DATABASE=timescaledb runs the database's tests on TimescaleDB: the lane of that run.
+"""
+
+import os
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from config.embedded.errors import NoServerProgram
+from config.embedded.postgres_programs import choose_programs
+from config.embedded.valkey import find_valkey
+
+DATABASE_FIXTURES = frozenset({"db", "transactional_db", "live_server", "postgres_server"})
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+ON_TIMESCALEDB = os.environ.get("SLUICE_TEST_DATABASE") == "timescaledb"
+
+
+def _postgres() -> str | None:
+    try:
+        choose_programs()
+    except NoServerProgram as error:
+        return str(error)
+    return None
+
+
+def _timescaledb() -> str | None:
+    try:
+        choose_programs(timescaledb=True)
+    except NoServerProgram as error:
+        return str(error)
+    return None
+
+
+def _valkey() -> str | None:
+    try:
+        find_valkey()
+    except NoServerProgram as error:
+        return str(error)
+    return None
+
+
+def _telegraf() -> str | None:
+    from config.embedded.telegraf import find_telegraf
+
+    return None if find_telegraf() else "no Telegraf; make telegraf obtains it"
+
+
+def _browser() -> str | None:
+    return None if find_browser() else f"none of {', '.join(BROWSERS)} is on PATH"
+
+
+def _root() -> str | None:
+    if os.geteuid() != 0:
+        return "not root"
+    if shutil.which("tc") is None or shutil.which("ip") is None:
+        return "no ip and tc (package iproute2)"
+    probe = subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False)
+    return None if probe.returncode == 0 else "network namespaces cannot be made here"
+
+
+# Each answers why its lane is missing; None means that it is there.
+LANES: dict[str, Callable[[], str | None]] = {
+    "postgres": _postgres,
+    "timescaledb": _timescaledb,
+    "valkey": _valkey,
+    "telegraf": _telegraf,
+    "browser": _browser,
+    "root": _root,
+}
+
+
+def find_browser() -> str | None:
+    """The machine's Chromium."""
+    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
+
+
+class Lanes:
+    """Skips the tests of missing lanes, counts those that ran, and tells."""
+
+    def __init__(self, required: frozenset[str]) -> None:
+        self.required = required
+        self.missing: dict[str, str] = {}
+        self.ran: Counter[str] = Counter()
+        self.skipped: Counter[str] = Counter()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Give database tests their lane, then skip what cannot run; -m selects after this."""
+        for item in items:
+            if _uses_database(item):
+                item.add_marker("postgres")
+                if ON_TIMESCALEDB:
+                    item.add_marker("timescaledb")
+        wanted = {lane for item in items for lane in LANES if item.get_closest_marker(lane)}
+        reasons = {lane: LANES[lane]() for lane in sorted(wanted | self.required)}
+        self.missing = {lane: reason for lane, reason in reasons.items() if reason}
+        for item in items:
+            for lane, reason in self.missing.items():
+                if item.get_closest_marker(lane):
+                    item.add_marker(pytest.mark.skip(reason=f"lane {lane}: {reason}"))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count a test once: when it is skipped, or when its body has run."""
+        for lane in LANES.keys() & report.keywords.keys():
+            if report.skipped:
+                self.skipped[lane] += 1
+            elif report.when == "call":
+                self.ran[lane] += 1
+
+    def broken_promises(self) -> list[str]:
+        """The required lanes in which nothing ran, with the reason."""
+        return [
+            f"lane {lane} was required but {self._story(lane)}"
+            for lane in sorted(self.required)
+            if not self.ran[lane]
+        ]
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Fail the run for a required lane in which nothing ran."""
+        if self.broken_promises() and not session.config.option.collectonly:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say what happened in each lane that the run touched."""
+        touched = [lane for lane in LANES if self.ran[lane] or self.skipped[lane]]
+        if touched or self.required:
+            terminalreporter.section("lanes")
+        for lane in touched:
+            terminalreporter.line(f"lane {lane}: {self._story(lane)}")
+        for promise in self.broken_promises():
+            terminalreporter.line(f"ERROR: {promise}", red=True)
+
+    def _story(self, lane: str) -> str:
+        if lane in self.missing:
+            return f"skipped ({self.skipped[lane]} tests), because {self.missing[lane]}"
+        if self.ran[lane]:
+            also = f", {self.skipped[lane]} skipped" if self.skipped[lane] else ""
+            return f"{self.ran[lane]} tests ran{also}"
+        if self.skipped[lane]:
+            return f"all of its {self.skipped[lane]} tests were skipped"
+        return "the run has no test of it"
+
+
+def _uses_database(item: pytest.Item) -> bool:
+    if item.get_closest_marker("django_db"):
+        return True
+    return not DATABASE_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
+
+
+def required_lanes(wish: str) -> frozenset[str]:
+    """The lanes that SLUICE_REQUIRE_LANES names; `all` is every lane of this kind of run."""
+    if wish == "all":
+        return frozenset({"timescaledb"} if ON_TIMESCALEDB else LANES.keys() - {"timescaledb"})
+    names = frozenset(name.strip() for name in wish.split(",") if name.strip())
+    if unknown := names - LANES.keys():
+        raise pytest.UsageError(
+            f"SLUICE_REQUIRE_LANES names {', '.join(sorted(unknown))}; "
+            f"there are all, {', '.join(LANES)}"
+        )
+    return names
