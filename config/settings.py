@@ -69,6 +69,10 @@ DATABASES = {
 }
 REDIS_URL = env.secret("REDIS_URL") or DATA_DIR.valkey_url
 
+# --- Samples
+
+SAMPLE_RETENTION_DAYS = env.integer("SLUICE_SAMPLE_RETENTION_DAYS", 30, minimum=1)
+
 # --- Requests
 
 DEBUG = env.boolean("SLUICE_DEBUG", default=False)
