@@ -1,5 +1,11 @@
 """The addresses of the wire that Telegraf speaks."""
 
-from django.urls import URLPattern
+from django.urls import path
 
-urlpatterns: list[URLPattern] = []
+from ingest import views
+
+urlpatterns = [
+    path("api/v2/write", views.write, name="ingest-write"),
+    path("health", views.health, name="health"),
+    path("ping", views.ping, name="ping"),
+]

@@ -26,9 +26,12 @@ class Field:
     meaning: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Measurement:
-    """One sample table; `subject_tag` names what its series are about on their host."""
+    """One sample table; `subject_tag` names what its series are about on their host.
+
+    There is one object per measurement, so it is compared and hashed by identity.
+    """
 
     name: str
     table: str

@@ -1,0 +1,181 @@
+"""The InfluxDB v2 endpoints as Telegraf speaks them.
+
+The answers follow what Telegraf does with them: it drops a batch that is answered 400, splits one
+that is answered 413, and keeps everything else for later. So 400 is only for what can never be
+stored.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST, require_safe
+
+from ingest.authentication import AuthenticationError, ForbiddenError, authenticate
+from ingest.body import (
+    BodyTooLargeError,
+    LineTooLargeError,
+    UnknownEncodingError,
+    UnreadableBodyError,
+    read_body,
+)
+from ingest.core.line_protocol import Precision
+from ingest.models import Organisation, Scope
+from ingest.retention import retention
+from ingest.write import WriteResult, record_oversized_line, store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    View = Callable[[HttpRequest], HttpResponse]
+
+RETRY_AFTER_S = 10
+MOST_LINES = 200_000
+"""More lines in one body would keep a worker busy for seconds."""
+_SHOWN_REASONS = 5
+
+
+class InvalidRequestError(ValueError):
+    """A parameter of the request has a value that is not allowed."""
+
+
+class CannotReadBodyError(Exception):
+    """The web server hides the body from the application."""
+
+
+def answers_in_json(view: View) -> View:
+    """Turn what can go wrong into the answers of InfluxDB, so that Telegraf shows the reason."""
+
+    @wraps(view)
+    def answering(request: HttpRequest) -> HttpResponse:
+        try:
+            return view(request)
+        except AuthenticationError as error:
+            return _error(401, "unauthorized", str(error))
+        except ForbiddenError as error:
+            return _error(403, "forbidden", str(error))
+        except BodyTooLargeError as error:
+            return _error(413, "request too large", str(error))
+        except UnknownEncodingError as error:
+            return _error(415, "unsupported media type", str(error))
+        except (InvalidRequestError, LineTooLargeError, UnreadableBodyError) as error:
+            return _error(400, "invalid", str(error))
+        except CannotReadBodyError as error:
+            return _unavailable(str(error))
+        except (OperationalError, InterfaceError):
+            return _unavailable("the database does not answer; nothing of this body is stored")
+
+    return answering
+
+
+@csrf_exempt
+@require_POST
+@answers_in_json
+def write(request: HttpRequest) -> HttpResponse:
+    """POST /api/v2/write: store line protocol; 204 means that it is committed."""
+    now = timezone.now()
+    token = authenticate(request.headers.get("Authorization", ""), scope=Scope.INGEST, now=now)
+    _check_organisation(request, token.organisation)
+    precision = _precision(request)
+    try:
+        body = _body(request)
+    except LineTooLargeError as error:
+        record_oversized_line(error.start, reason=str(error), token=token, now=now)
+        raise
+    result = store(body, token=token, precision=precision, now=now, retention=retention())
+    return _written(result)
+
+
+@require_safe
+def health(_request: HttpRequest) -> HttpResponse:
+    """GET /health: whether samples can be stored at this moment."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except (OperationalError, InterfaceError):
+        return JsonResponse(
+            {"name": "sluice", "status": "fail", "message": "the database does not answer"},
+            status=503,
+        )
+    return JsonResponse({"name": "sluice", "status": "pass", "message": "ready"})
+
+
+@require_safe
+def ping(_request: HttpRequest) -> HttpResponse:
+    """GET or HEAD /ping: the web server answers; says nothing about the database."""
+    return HttpResponse(status=204)
+
+
+def _check_organisation(request: HttpRequest, organisation: Organisation) -> None:
+    """The token decides whose samples these are; naming somebody else is a mistake to notice.
+
+    Telegraf keeps its samples on this answer, so nothing is lost until the mistake is mended.
+    """
+    named = request.GET.get("org") or request.GET.get("orgID")
+    if named and named not in (organisation.slug, str(organisation.pk)):
+        raise ForbiddenError(f'the token does not belong to an organisation "{named[:64]}"')
+
+
+def _precision(request: HttpRequest) -> Precision:
+    name = request.GET.get("precision") or Precision.NS
+    try:
+        return Precision(name)
+    except ValueError:
+        allowed = ", ".join(Precision)
+        raise InvalidRequestError(
+            f'precision "{name[:64]}" is not understood; it can be {allowed}'
+        ) from None
+
+
+def _body(request: HttpRequest) -> bytes:
+    # Django takes a chunked body for an empty one. config.chunked_body gives it its length.
+    if request.META.get("HTTP_TRANSFER_ENCODING"):
+        raise CannotReadBodyError(
+            "this web server does not pass on chunked bodies; start Sluice with `sluice run`"
+        )
+    body = read_body(
+        request,
+        encoding=request.headers.get("Content-Encoding", ""),
+        length=int(request.META.get("CONTENT_LENGTH") or 0),
+        max_bytes=settings.MAX_BODY_BYTES,
+    )
+    if body.count(b"\n") > MOST_LINES:
+        raise BodyTooLargeError(f"the body has more than {MOST_LINES} lines; send fewer at a time")
+    return body
+
+
+def _written(result: WriteResult) -> HttpResponse:
+    """204, unless every line is bad: then nothing is lost by saying so."""
+    nothing_kept = not (result.accepted or result.ignored or result.unknown)
+    if result.rejected and nothing_kept:
+        return _error(400, "invalid", f"no line could be stored: {_reasons(result)}")
+    response = HttpResponse(status=204)
+    if result.rejected:
+        response["Sluice-Rejected-Lines"] = str(result.rejected)
+    return response
+
+
+def _reasons(result: WriteResult) -> str:
+    shown = [
+        f"line {rejection.line_number}: {rejection.reason}"
+        for rejection in result.rejections[:_SHOWN_REASONS]
+    ]
+    hidden = len(result.rejections) - len(shown)
+    return "; ".join(shown) + (f"; and {hidden} other reasons" if hidden else "")
+
+
+def _unavailable(message: str) -> HttpResponse:
+    response = _error(503, "unavailable", message)
+    # Telegraf understands seconds only, no dates.
+    response["Retry-After"] = str(RETRY_AFTER_S)
+    return response
+
+
+def _error(status: int, code: str, message: str) -> HttpResponse:
+    return JsonResponse({"code": code, "message": message}, status=status)

@@ -1,0 +1,209 @@
+"""The write side: a body of line protocol is stored in one transaction.
+
+Writing is idempotent on series and time. A sample that is sent again is united with the stored
+one: fields that it has replace the stored values, fields that it lacks stay. So a host may send
+the fields of one moment in several lines or batches, and a batch may come twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+
+from django.db import connection, transaction
+from psycopg import sql
+
+from ingest.core.batch import Batch, Rejection, Rows, Rules, read_batch
+from ingest.core.catalogue import Measurement
+from ingest.core.copy_encoding import encode_rows
+from ingest.core.line_protocol import Precision, excerpt
+from ingest.models import RejectedLine, Token
+from ingest.partitions import ensure_partitions
+from ingest.series_rows import SeriesDeletedError, note_samples, series_ids
+
+FUTURE_TOLERANCE = timedelta(minutes=10)
+"""How far a host's clock may be ahead."""
+KEPT_REJECTIONS = 1000
+"""So many refused lines are kept per organisation, so that a flood of them cannot fill a disk."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY_US = 86_400_000_000
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteResult:
+    """What became of a body, counted in lines.
+
+    `unknown` lines are those of the rejected whose measurement is not stored; `ignored` lines are
+    good and have no field that is stored. `changed_rows` counts rows that are new or differ from
+    what was stored, so it is 0 for a body that came before.
+    """
+
+    accepted: int
+    ignored: int
+    rejected: int
+    unknown: int
+    changed_rows: int
+    rejections: list[Rejection]
+
+
+def store(
+    body: bytes, *, token: Token, precision: Precision, now: datetime, retention: timedelta
+) -> WriteResult:
+    """Store the good lines of a body for the token's organisation and record the others."""
+    rules = _rules(token=token, precision=precision, now=now, retention=retention)
+    batch = read_batch(body, rules)
+    ensure_partitions(_days(batch))
+    changed_rows = _save_until_undisturbed(batch, token=token, now=now)
+    return WriteResult(
+        accepted=batch.accepted_lines,
+        ignored=batch.ignored_lines,
+        rejected=batch.rejected_lines,
+        unknown=batch.unknown_lines,
+        changed_rows=changed_rows,
+        rejections=batch.rejections,
+    )
+
+
+def record_oversized_line(start: bytes, *, reason: str, token: Token, now: datetime) -> None:
+    """Record a line that was too large to be read whole; `start` is its first part."""
+    line = excerpt(start.decode("utf-8", "replace"))
+    rejection = Rejection(line_number=1, line=line, reason=reason, line_count=1)
+    _save_rejections([rejection], token=token, now=now)
+
+
+def _rules(*, token: Token, precision: Precision, now: datetime, retention: timedelta) -> Rules:
+    return Rules(
+        precision=precision,
+        now_ns=_nanoseconds(now),
+        earliest_ns=_nanoseconds(now - retention),
+        latest_ns=_nanoseconds(now + FUTURE_TOLERANCE),
+        too_early=f"the time is more than {retention.days} days ago: so long nothing is kept",
+        too_late="the time is more than 10 minutes in the future; is the host's clock right?",
+        only_host=token.host.name if token.host else None,
+    )
+
+
+def _nanoseconds(at: datetime) -> int:
+    return (at - _EPOCH) // timedelta(microseconds=1) * 1000
+
+
+def _days(batch: Batch) -> list[date]:
+    numbers = {time_us // _DAY_US for rows in batch.rows.values() for _, time_us in rows}
+    return [(_EPOCH + timedelta(days=number)).date() for number in sorted(numbers)]
+
+
+def _save_until_undisturbed(batch: Batch, *, token: Token, now: datetime) -> int:
+    """Save, again if a series is deleted meanwhile; the number of rows that changed."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return _save(batch, token=token, now=now)
+        except SeriesDeletedError:
+            continue
+    return _save(batch, token=token, now=now)
+
+
+@transaction.atomic
+def _save(batch: Batch, *, token: Token, now: datetime) -> int:
+    changed_rows = 0
+    if batch.rows:
+        ids = series_ids(token.organisation, batch.series)
+        by_name = sorted(batch.rows.items(), key=lambda item: item[0].name)
+        changed_rows = sum(_copy(measurement, rows, ids) for measurement, rows in by_name)
+        note_samples(_first_and_last(batch, ids))
+    if batch.rejections:
+        _save_rejections(batch.rejections, token=token, now=now)
+    return changed_rows
+
+
+def _copy(measurement: Measurement, rows: Rows, ids: list[int]) -> int:
+    """COPY into a staging table and unite it with what is stored; the rows that changed."""
+    statements = _statements(measurement)
+    encoded = encode_rows(
+        measurement, ((ids[place], time_us, values) for (place, time_us), values in rows.items())
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(statements.stage)
+        with (
+            connection.wrap_database_errors,
+            cursor.copy(statements.copy) as copy,
+        ):
+            copy.write(encoded)
+        cursor.execute(statements.unite)
+        return cursor.rowcount
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Statements:
+    stage: sql.Composed
+    copy: sql.Composed
+    unite: sql.Composed
+
+
+@cache
+def _statements(measurement: Measurement) -> _Statements:
+    columns = [sql.Identifier(column.name) for column in measurement.fields]
+    names = {
+        "table": sql.Identifier(measurement.table),
+        "staged": sql.Identifier("pg_temp", f"staged_{measurement.name}"),
+        "columns": sql.SQL(", ").join(columns),
+        "stored": _each("stored.{}", columns),
+        "united": _each("coalesce(excluded.{0}, stored.{0})", columns),
+        "assigned": _each("{0} = coalesce(excluded.{0}, stored.{0})", columns),
+    }
+    return _Statements(
+        stage=sql.SQL(
+            "CREATE TEMPORARY TABLE IF NOT EXISTS {staged} (LIKE {table}) ON COMMIT DELETE ROWS"
+        ).format(**names),
+        copy=sql.SQL("COPY {staged} FROM STDIN (FORMAT binary)").format(**names),
+        # A row that stays as it is is not written again; rows are locked in order.
+        unite=sql.SQL(
+            """
+            INSERT INTO {table} AS stored (series_id, time, {columns})
+            SELECT series_id, time, {columns} FROM {staged} ORDER BY series_id, time
+            ON CONFLICT (series_id, time) DO UPDATE SET {assigned}
+            WHERE ({stored}) IS DISTINCT FROM ({united})
+            """
+        ).format(**names),
+    )
+
+
+def _each(template: str, columns: Iterable[sql.Identifier]) -> sql.Composed:
+    return sql.SQL(", ").join(sql.SQL(template).format(column) for column in columns)
+
+
+def _first_and_last(batch: Batch, ids: list[int]) -> dict[int, tuple[datetime, datetime]]:
+    times: dict[int, list[int]] = {}
+    for rows in batch.rows.values():
+        for place, time_us in rows:
+            times.setdefault(place, []).append(time_us)
+    return {
+        ids[place]: (_at(min(found)), _at(max(found))) for place, found in sorted(times.items())
+    }
+
+
+def _at(time_us: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=time_us)
+
+
+def _save_rejections(rejections: list[Rejection], *, token: Token, now: datetime) -> None:
+    RejectedLine.objects.bulk_create(
+        RejectedLine(
+            organisation=token.organisation,
+            token=token,
+            received_at=now,
+            line_number=rejection.line_number,
+            line=rejection.line,
+            reason=rejection.reason,
+            line_count=rejection.line_count,
+        )
+        for rejection in rejections
+    )
+    oldest_kept = RejectedLine.objects.filter(organisation=token.organisation).order_by(
+        "-received_at", "-pk"
+    )
+    expired = oldest_kept.values_list("pk", flat=True)[KEPT_REJECTIONS:]
+    RejectedLine.objects.filter(pk__in=list(expired)).delete()
