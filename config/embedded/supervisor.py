@@ -40,11 +40,15 @@ class Supervisor:
         Raises ChildFailed when a child has ended more often than is worth another try.
         """
         while True:
-            for name, child in list(self._children.items()):
-                if child.exit_status is not None:
-                    self._restart(name, child)
-                trim_log(child.spec.log)
+            self.check()
             time.sleep(CHECK_INTERVAL_S)
+
+    def check(self) -> None:
+        """One look at every child, as `watch` does again and again."""
+        for name, child in list(self._children.items()):
+            if child.exit_status is not None:
+                self._restart(name, child)
+            trim_log(child.spec.log)
 
     def stop(self) -> None:
         """End every child, each after those that were started later and may depend on it."""
