@@ -12,11 +12,12 @@ def run(
     *,
     standard_input: str | None = None,
     environment: dict[str, str] | None = None,
+    accepted: tuple[int, ...] = (0,),
     deadline_s: float = COMMAND_DEADLINE_S,
 ) -> str:
     """Run a command to its end and give its standard output.
 
-    Raises CommandFailed, with what it said, when it ends with a status other than 0.
+    Raises CommandFailed, with what it said, when its exit status is not an accepted one.
     """
     done = subprocess.run(
         argv,
@@ -27,7 +28,7 @@ def run(
         timeout=deadline_s,
         check=False,
     )
-    if done.returncode != 0:
+    if done.returncode not in accepted:
         said = done.stderr or done.stdout
         raise CommandFailed(argv=argv, status=done.returncode, output=said)
     return done.stdout

@@ -1,0 +1,102 @@
+"""The demo's host on the real kernel: namespaces, TCP, Telegraf and the agent."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from config.demo import network
+from config.demo.errors import DemoError
+from config.demo.host import HostProcesses
+from config.demo.network import Network, NetworkPlan
+from config.demo.service import Service
+from config.embedded.telegraf import CONFIGURATION, find_telegraf
+
+SINK_PORT = 5001
+STREAMS = 8
+RELAY_PORT = 8000  # Free in a namespace that was just made.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RealHost:
+    """A hypervisor in a network namespace; see `network.py` for the picture."""
+
+    name: str
+    network: Network
+    processes: HostProcesses
+    scratch: Path
+
+    @property
+    def uplink(self) -> str:
+        return network.UPLINK
+
+    @property
+    def service_url(self) -> str:
+        return f"http://127.0.0.1:{RELAY_PORT}"
+
+    def vnic(self, number: int) -> str:
+        return network.vnic(number)
+
+    def start_collector(self, token: str) -> None:
+        program = find_telegraf()
+        if program is None:
+            raise DemoError("there is no Telegraf; obtain it with: make telegraf")
+        buffer = self.scratch / "telegraf-buffer"
+        buffer.mkdir()
+        self._start_in(
+            self.network.hypervisor,
+            "telegraf",
+            *(str(program), "--config-directory", str(CONFIGURATION)),
+            environment={
+                "SLUICE_URL": self.service_url,
+                "SLUICE_TOKEN": token,
+                "SLUICE_BUFFER_DIR": str(buffer),
+                "SLUICE_HOST": self.name,
+            },
+        )
+
+    def start_traffic(self) -> None:
+        sink = (network.SINK_ADDRESS, str(SINK_PORT))
+        self._start_python(self.network.sink, "sink", "traffic", "sink", *sink)
+        for number in self.network.workload_numbers():
+            place, name = self.network.workload(number), f"sender-{number}"
+            self._start_python(place, name, "traffic", "send", *sink, str(STREAMS))
+
+    def start_agent(self, configuration: Path) -> None:
+        program = str(Path(sys.executable).with_name("sluice-enforcer"))
+        command = (program, "run", "--config", str(configuration))
+        self._start_in(self.network.hypervisor, "agent", *command)
+
+    def uplink_settings(self) -> str:
+        return network.uplink_settings(self.network)
+
+    def start_relay(self, socket: Path) -> None:
+        """Let this host's processes reach the service, which listens on `socket`."""
+        arguments = (str(RELAY_PORT), str(socket))
+        self._start_python(self.network.hypervisor, "relay", "relay", *arguments)
+
+    def _start_python(self, place: str, name: str, module: str, *arguments: str) -> None:
+        command = (sys.executable, "-m", f"config.demo.{module}", *arguments)
+        self._start_in(place, name, *command)
+
+    def _start_in(
+        self, place: str, name: str, *argv: str, environment: Mapping[str, str] | None = None
+    ) -> None:
+        inside = ("ip", "netns", "exec", place, *argv)
+        self.processes.start(name, *inside, environment=environment)
+
+
+@contextmanager
+def real_host(
+    name: str, service: Service, *, plan: NetworkPlan, scratch: Path
+) -> Iterator[RealHost]:
+    """Build the host; at the end its processes and its network are gone."""
+    processes = HostProcesses(logs=scratch)
+    with network.network(plan) as built:
+        host = RealHost(name=name, network=built, processes=processes, scratch=scratch)
+        try:
+            host.start_relay(service.data.web_socket)
+            yield host
+        finally:
+            processes.stop()
