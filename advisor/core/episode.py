@@ -10,7 +10,7 @@ from datetime import datetime
 from advisor.core.allocation import ReservationMode
 from advisor.core.congestion import CongestionState, StatePoint
 from advisor.core.observation import Observation
-from advisor.core.standing import Standing, standings
+from advisor.core.standing import UNCLAIMED, Standing, standings
 
 TOLERANCE = 0.05
 """A workload this part below or above its entitlement is neither victim nor aggressor."""
@@ -180,7 +180,7 @@ def _parties(
     short = {
         name: one
         for name, one in sums.items()
-        if one.cost < one.entitlement * (1 - TOLERANCE) and one.entitlement > 0
+        if one.cost < one.entitlement * (1 - TOLERANCE) and name != UNCLAIMED
     }
     above = {
         name: one.cost - one.entitlement

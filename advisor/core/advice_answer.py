@@ -1,0 +1,130 @@
+"""What advice can answer: a recommendation, that data is missing, or that nothing changes."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class AdviceOutcome(StrEnum):
+    """Which of the three answers it is."""
+
+    RECOMMENDATION = "recommendation"
+    INSUFFICIENT_DATA = "insufficient_data"
+    NO_CHANGE = "no_change"
+
+
+class RecommendationKind(StrEnum):
+    """The control that makes the difference."""
+
+    SHARES = "shares"
+    RESERVATION = "reservation"
+    LIMIT = "limit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecommendedAllocation:
+    """What one claim is to get, and what that does to its rate.
+
+    `entitlement` is what it gets at least while everybody wants everything. `measured` is its mean
+    rate in the episode; `predicted_before` and `predicted_after` come from the same solver, with
+    the policy in force and with the recommended one. None means it was not measured.
+    """
+
+    claim: int
+    workload: str
+    host: str
+    reservation: float
+    limit: float | None
+    shares: int
+    entitlement: float
+    demand: float | None
+    measured: float | None
+    predicted_before: float
+    predicted_after: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What the recommendation rests on."""
+
+    began_at: datetime
+    ended_at: datetime
+    sample_count: int
+    capacity: float
+    capacity_source: str
+    peak_value: float
+    threshold: float
+    victims: tuple[str, ...]
+    aggressors: tuple[str, ...]
+    formula: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """What else could be done, and why it is not recommended."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfidencePart:
+    """One ground for confidence, from 0 to 1, and how it was computed."""
+
+    name: str
+    value: float
+    how: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confidence:
+    """As sure as its weakest part."""
+
+    value: float
+    parts: tuple[ConfidencePart, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation:
+    """A policy that would help, and why."""
+
+    outcome: AdviceOutcome = AdviceOutcome.RECOMMENDATION
+    kind: RecommendationKind
+    summary: str
+    allocations: tuple[RecommendedAllocation, ...]
+    evidence: Evidence
+    alternatives: tuple[Alternative, ...]
+    confidence: Confidence
+    reversibility: str
+    model_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """What there is too little of."""
+
+    what: str
+    have: int
+    need: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InsufficientData:
+    """Nothing can be recommended until more is known."""
+
+    outcome: AdviceOutcome = AdviceOutcome.INSUFFICIENT_DATA
+    summary: str
+    missing: tuple[Missing, ...]
+    model_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoChange:
+    """Enough is known, and no policy would help; `summary` says why."""
+
+    outcome: AdviceOutcome = AdviceOutcome.NO_CHANGE
+    summary: str
+    model_version: str
+
+
+Advice = Recommendation | InsufficientData | NoChange
