@@ -20,6 +20,8 @@ INTERVAL_Z = 2.394
 """Two-sided 95 % for the best of three lags: the normal quantile of 1 - 0.05 / 6."""
 SAME_SERIES = 0.99
 """Above this correlation of cause and control nobody can tell which of the two acts."""
+CLEARLY_LATER = 0.05
+"""A later lag must beat an earlier one by so much: differences below it are chance."""
 LARGEST_AUTOCORRELATION = 0.95
 
 
@@ -40,30 +42,29 @@ class Dependence:
 def rank_dependence(
     cause: Floats, effect: Floats, control: Floats, *, lags: Sequence[int] = (0, 1, 2)
 ) -> Dependence | None:
-    """The strongest dependence over the lags; None if nothing varies or too few pairs exist.
+    """The strongest dependence over the lags, given in rising order, the earlier if nearly equal.
+
+    None if nothing varies or too few pairs exist.
 
     NaN marks a missing value. The control, the sufferer's own load, is accounted for only where
     it rises with the effect: a load that falls when latency rises is a consequence, not a cause.
     """
-    found = [one for lag in lags if (one := _at_lag(cause, effect, control, lag)) is not None]
-    return max(found, key=lambda one: one.correlation, default=None)
+    best = None
+    for lag in lags:
+        one = _at_lag(cause, effect, control, lag)
+        if one and (best is None or one.correlation > best.correlation + CLEARLY_LATER):
+            best = one
+    return best
 
 
 def _at_lag(cause: Floats, effect: Floats, control: Floats, lag: int) -> Dependence | None:
     x, y, z = lagged(cause, effect, control, lag)
     if len(x) < ENOUGH_PAIRS:
         return None
-    ranks = [rankdata(one) for one in (x, y, z)]
-    plain = correlation(ranks[0], ranks[1])
+    ranks = residual_ranks(x, y, z)
+    plain = None if ranks is None else correlation(*ranks)
     if plain is None:
         return None
-    own_effect, own_cause = correlation(ranks[1], ranks[2]), correlation(ranks[0], ranks[2])
-    if own_effect is not None and own_cause is not None and own_effect > 0:
-        if abs(own_cause) > SAME_SERIES or own_effect > SAME_SERIES:
-            return None
-        plain = (plain - own_cause * own_effect) / math.sqrt(
-            (1 - own_cause**2) * (1 - own_effect**2)
-        )
     # A perfect correlation has no finite Fisher z.
     value = min(max(plain, -1 + 1e-9), 1 - 1e-9)
     pairs = len(x) / variance_inflation(x, y)
@@ -75,6 +76,21 @@ def _at_lag(cause: Floats, effect: Floats, control: Floats, lag: int) -> Depende
         lag_windows=lag,
         effective_pairs=pairs,
     )
+
+
+def residual_ranks(cause: Floats, effect: Floats, control: Floats) -> tuple[Floats, Floats] | None:
+    """Ranks of cause and effect less what the ranks of the control explain.
+
+    None where the control moves as the cause or the effect does, so that nothing is left.
+    """
+    x, y, z = (rankdata(one) - (len(one) + 1) / 2 for one in (cause, effect, control))
+    own_effect, own_cause = correlation(y, z), correlation(x, z)
+    if own_effect is None or own_cause is None or own_effect <= 0:
+        return x, y
+    if abs(own_cause) > SAME_SERIES or own_effect > SAME_SERIES:
+        return None
+    scale = float(z @ z)
+    return x - z * (float(x @ z) / scale), y - z * (float(y @ z) / scale)
 
 
 def lagged(

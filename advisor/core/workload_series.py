@@ -1,0 +1,78 @@
+"""What each workload put on a resource window by window, and what it suffered."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from advisor.core.dependence import Floats
+from advisor.core.iosize import size_cost, size_normalized_ms
+from advisor.core.number_checks import check_amount
+
+LARGEST = 1e150
+"""Loads and latencies beyond are refused: sums of their squares stay finite below it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadSeries:
+    """One workload over the windows of a study; None is a window without a measurement.
+
+    `load` is device time per second (an uplink's: bits per second), in one unit for all.
+    `harm` is its latency in ms, or what it lacked; None means nobody measured it.
+    `entitlement` is compared among workloads only: the solver's answer, or shares.
+    """
+
+    workload: str
+    load: tuple[float | None, ...]
+    harm: tuple[float | None, ...] | None = None
+    entitlement: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_amount(f"entitlement of {self.workload}", self.entitlement)
+        for name, column in (("load", self.load), ("harm", self.harm or ())):
+            for index, value in enumerate(column):
+                if value is not None and not 0 <= value <= LARGEST:
+                    raise ValueError(
+                        f"{name} {index} of {self.workload} is {value!r}; "
+                        f"it must be a number from 0 to {LARGEST:g}"
+                    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageWindow:
+    """One workload on a datastore in one window; `throttled`: its own limit held it back."""
+
+    iops: float | None
+    mean_io_bytes: float | None = None
+    latency_ms: float | None = None
+    throttled: bool = False
+
+
+def storage_series(
+    workload: str, windows: Sequence[StorageWindow], *, entitlement: float = 1.0
+) -> WorkloadSeries:
+    """Device time by size-aware cost, and size-normalised latency.
+
+    Latency behind the workload's own limit is the limit's doing and counts as not measured.
+    """
+    return WorkloadSeries(
+        workload=workload,
+        load=tuple(
+            None if one.iops is None else one.iops * size_cost(one.mean_io_bytes)
+            for one in windows
+        ),
+        harm=tuple(
+            None
+            if one.latency_ms is None or one.throttled
+            else size_normalized_ms(one.latency_ms, one.mean_io_bytes)
+            for one in windows
+        ),
+        entitlement=entitlement,
+    )
+
+
+def matrix_of(rows: Sequence[Sequence[float | None]], windows: int) -> Floats:
+    """A row per workload, a column per window, NaN for None."""
+    table = [[math.nan if value is None else value for value in row] for row in rows]
+    return np.array(table, dtype=np.float64).reshape(len(rows), windows)
