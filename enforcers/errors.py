@@ -6,8 +6,12 @@ EnforcerError
 ├── ConfigError        a configuration that cannot be used: file, key, value, what is allowed
 ├── CommandError       a kernel tool that failed; carries the command and what it said
 ├── StateError         the agent's own files on disk cannot be read or written
-└── ServerError        the service could not be reached or gave no usable answer
+├── ServerError        the service could not be reached or gave no usable answer
+└── RefusedDocument    a sound document this host must not act on
 """
+
+import shlex
+from collections.abc import Sequence
 
 
 class EnforcerError(Exception):
@@ -25,3 +29,39 @@ class ContractError(EnforcerError):
 
 class SignatureError(EnforcerError):
     """The document is unsigned, altered, or signed with another key."""
+
+
+class ConfigError(EnforcerError):
+    """A configuration value cannot be used; says the file, the key, the value and what may be."""
+
+    def __init__(self, file: str, key: str, value: object, allowed: str) -> None:
+        super().__init__(f"{file}: {key} = {value!r}: {allowed}")
+        self.key = key
+
+
+class CommandError(EnforcerError):
+    """A kernel tool failed, or is not there; says the command and what it answered."""
+
+    def __init__(self, argv: Sequence[str], answer: str) -> None:
+        super().__init__(f"`{shlex.join(argv)}`: {answer}")
+        self.argv = tuple(argv)
+        self.answer = answer
+
+
+class StateError(EnforcerError):
+    """A file of the agent's own cannot be read or written; says which and what to do."""
+
+
+class ServerError(EnforcerError):
+    """The service could not be reached, or its answer was of no use.
+
+    `is_final` means that sending the same again cannot succeed.
+    """
+
+    def __init__(self, problem: str, *, is_final: bool = False) -> None:
+        super().__init__(problem)
+        self.is_final = is_final
+
+
+class RefusedDocument(EnforcerError):
+    """A sound document this host must not act on: foreign, old, expired or from the future."""

@@ -1,0 +1,67 @@
+"""A planned change to the kernel: data until the executor makes it."""
+
+import shlex
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Effect(StrEnum):
+    """Whether a change takes room away from its place in the tree or gives some."""
+
+    SHRINK = "shrink"
+    GROW = "grow"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A change made by running a program."""
+
+    argv: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return shlex.join(self.argv)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileWrite:
+    """A change made by writing a control file; `path` is a host path."""
+
+    path: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"write {self.text!r} to {self.path}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One write, with what it replaces.
+
+    `target` names the thing, `before` and `after` are None where it does not exist. `depth`
+    is its level in the tree, the root being 0. `allocation` is the id it belongs to, None
+    for what all share.
+    """
+
+    target: str
+    before: str | None
+    after: str | None
+    write: Command | FileWrite
+    effect: Effect
+    depth: int
+    allocation: str | None
+
+    def __str__(self) -> str:
+        return f"{self.target}: {self.before or 'absent'} -> {self.after or 'absent'}"
+
+
+def in_safe_order(changes: tuple[Change, ...]) -> list[Change]:
+    """First what shrinks, children before parents; then what grows, parents before children.
+
+    So the children's sum never exceeds their parent on the way.
+    """
+    shrinking = [change for change in changes if change.effect is Effect.SHRINK]
+    growing = [change for change in changes if change.effect is Effect.GROW]
+    return [
+        *sorted(shrinking, key=lambda change: -change.depth),
+        *sorted(growing, key=lambda change: change.depth),
+    ]

@@ -1,0 +1,40 @@
+"""The host's file tree below a root, so that tests can put another tree in its place."""
+
+from pathlib import Path
+
+
+class HostFs:
+    """Reads and writes host files by absolute host path, all below one root."""
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._root = root
+
+    def path(self, host_path: str) -> Path:
+        """Where a host path lies below the root; a path with `..` is refused."""
+        parts = Path(host_path).parts
+        if not host_path.startswith("/") or ".." in parts:
+            raise ValueError(f"not an absolute host path without ..: {host_path!r}")
+        return self._root.joinpath(*parts[1:])
+
+    def read(self, host_path: str) -> str:
+        """The text of a file. Raises OSError."""
+        return self.path(host_path).read_text(encoding="utf-8", errors="replace")
+
+    def read_or_none(self, host_path: str) -> str | None:
+        """The text of a file, None if it is not there or cannot be read."""
+        try:
+            return self.read(host_path)
+        except OSError:
+            return None
+
+    def write(self, host_path: str, text: str) -> None:
+        """Write one value to an existing control file. Only the executor calls this.
+
+        A control file is never created: a missing one means the kernel lacks the control.
+        """
+        with self.path(host_path).open("r+", encoding="utf-8") as file:
+            file.write(text)
+
+    def is_dir(self, host_path: str) -> bool:
+        """Whether a directory is there."""
+        return self.path(host_path).is_dir()

@@ -1,0 +1,93 @@
+"""What every mechanism offers, and the values that pass between it and the agent."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from enforcers.change import Change
+from enforcers.contract import Allocation, MechanismSupport, Outcome, ResourceSpec, Setting
+from enforcers.executor import Execution, Executor
+from enforcers.ledger import LedgerEntry
+
+ObservedT = TypeVar("ObservedT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desired:
+    """What one device shall enforce; no allocations means: as it was found."""
+
+    device: str
+    spec: ResourceSpec | None
+    allocations: tuple[Allocation, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Something a person has to know of one allocation, and the outcome it forces."""
+
+    outcome: Outcome
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The way from the observed to the desired state.
+
+    `wanted` is what each allocation will have once the changes are made, after mapping and
+    rounding; an allocation that is not in it gets nothing, and `notes` says why. `found` must
+    be kept before the first change; `restored` lists what is back as it was found.
+    """
+
+    changes: tuple[Change, ...] = ()
+    wanted: Mapping[str, Setting] = field(default_factory=dict)
+    notes: Mapping[str, Note] = field(default_factory=dict)
+    found: tuple[LedgerEntry, ...] = ()
+    restored: tuple[LedgerEntry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counters:
+    """The kernel's running totals for one allocation; None where it keeps none.
+
+    `total` counts what the resource's unit is a rate of: bits, bytes or I/Os.
+    """
+
+    total: float
+    drops: int | None
+    overlimits: int | None
+    backlog_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What the kernel shows for one allocation; None where it has nothing for it."""
+
+    setting: Setting | None
+    counters: Counters | None
+
+
+class EnforcementMechanism(Protocol[ObservedT]):
+    """Enforces allocations by one kernel facility.
+
+    Everything but `apply` changes nothing, and `plan` and `read_back` are pure.
+    """
+
+    def support(self) -> MechanismSupport:
+        """Whether this host can run it, found out without changing the host."""
+        ...
+
+    def observe(self, device: str, entries: tuple[LedgerEntry, ...]) -> ObservedT:
+        """The kernel's present state. Raises CommandError or OSError."""
+        ...
+
+    def plan(self, desired: Desired, observed: ObservedT) -> Plan:
+        """The changes that lead from observed to desired."""
+        ...
+
+    def apply(self, plan: Plan, executor: Executor) -> Execution:
+        """Make the plan's changes."""
+        ...
+
+    def read_back(self, desired: Desired, observed: ObservedT) -> Mapping[str, Seen]:
+        """What the kernel shows for each allocation id."""
+        ...

@@ -1,0 +1,103 @@
+"""Recognises a workload's packets on an uplink: by the interface they came in, or by source."""
+
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import assert_never
+
+from enforcers.contract import Selector, SelectorKind
+from enforcers.mechanisms.tc_htb.tc_text import Filter
+
+VNIC_PREF = 10
+IPV4_PREF = 100
+IPV6_PREF = 200
+_ANY_PACKET = "00000000/00000000 at 0"
+_IPV4_SOURCE_OFFSET = 12
+_IPV6_SOURCE_OFFSET = 8
+_WORD_BITS = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """A u32 match: how tc is told, and how the kernel shows it."""
+
+    protocol: str
+    pref: int
+    argv: tuple[str, ...]
+    indev: str | None
+    shown: tuple[str, ...]
+
+    def is_in(self, item: Filter) -> bool:
+        """Whether a filter in the kernel is this match."""
+        return (
+            item.kind == "u32"
+            and item.protocol == self.protocol
+            and item.pref == self.pref
+            and item.indev == self.indev
+            and item.matches == self.shown
+        )
+
+
+def match_for(selector: Selector) -> Match | str:
+    """The match for a selector, or the reason why there is none."""
+    match selector.kind:
+        case SelectorKind.VNIC:
+            return _vnic(selector.value)
+        case SelectorKind.SOURCE_ADDRESS:
+            return _source_address(selector.value)
+        case SelectorKind.CGROUP:
+            return "tc_htb does not recognise packets by cgroup; use vnic or source_address"
+        case _:
+            assert_never(selector.kind)
+
+
+def _vnic(interface: str) -> Match:
+    return Match(
+        protocol="all",
+        pref=VNIC_PREF,
+        argv=("match", "u32", "0", "0", "indev", interface),
+        indev=interface,
+        shown=(_ANY_PACKET,),
+    )
+
+
+def _source_address(value: str) -> Match | str:
+    try:
+        network = ip_network(value)
+    except ValueError as error:
+        return f"source address {value!r}: {error}"
+    if network.prefixlen == 0:
+        return f"source address {value!r} matches every packet"
+    if isinstance(network, IPv4Network):
+        return _ipv4_source(network)
+    return _ipv6_source(network)
+
+
+def _ipv4_source(network: IPv4Network) -> Match:
+    # Longer prefixes come first, so that the most specific one decides.
+    return Match(
+        protocol="ip",
+        pref=IPV4_PREF + network.max_prefixlen - network.prefixlen,
+        argv=("match", "ip", "src", str(network)),
+        indev=None,
+        shown=(_word(int(network.network_address), int(network.netmask), _IPV4_SOURCE_OFFSET),),
+    )
+
+
+def _ipv6_source(network: IPv6Network) -> Match:
+    words = []
+    for index in range(-(-network.prefixlen // _WORD_BITS)):
+        shift = network.max_prefixlen - _WORD_BITS * (index + 1)
+        address = int(network.network_address) >> shift & 0xFFFFFFFF
+        mask = int(network.netmask) >> shift & 0xFFFFFFFF
+        words.append(_word(address, mask, _IPV6_SOURCE_OFFSET + 4 * index))
+    return Match(
+        protocol="ipv6",
+        pref=IPV6_PREF + network.max_prefixlen - network.prefixlen,
+        argv=("match", "ip6", "src", str(network)),
+        indev=None,
+        shown=tuple(words),
+    )
+
+
+def _word(value: int, mask: int, offset: int) -> str:
+    return f"{value:08x}/{mask:08x} at {offset}"

@@ -1,0 +1,235 @@
+"""The changes that turn the observed tree into the wanted one. Pure."""
+
+from enforcers.change import Change, Command, Effect
+from enforcers.mechanisms.tc_htb.observed import DEFAULT_CLASS, HANDLE, ROOT_CLASS, HtbObserved
+from enforcers.mechanisms.tc_htb.sizing import ClassNumbers
+from enforcers.mechanisms.tc_htb.tc_text import Filter, HtbClass, parse_size_bytes
+from enforcers.mechanisms.tc_htb.tree import Branch, Tree
+
+# The kernel keeps bursts as time in ticks, so they come back a little smaller.
+BURST_TOLERANCE_RATIO = 0.02
+BURST_TOLERANCE_S = 2e-6
+
+
+def build_changes(tree: Tree, observed: HtbObserved) -> list[Change]:
+    """From the observed to the wanted tree, leaving alone what is right already."""
+    device = observed.device
+    changes: list[Change] = []
+    if not observed.is_ours:
+        changes.append(_add_root(device, observed))
+    changes += _class_changes(device, ROOT_CLASS, tree.root, observed, None)
+    changes += _class_changes(device, DEFAULT_CLASS, tree.default, observed, None)
+    changes += _leaf_changes(device, DEFAULT_CLASS, tree, observed, None)
+    for branch in tree.branches:
+        owner = branch.allocation.id
+        changes += _class_changes(device, branch.classid, branch.numbers, observed, owner)
+        changes += _leaf_changes(device, branch.classid, tree, observed, owner)
+        changes += _filter_changes(device, branch, observed)
+    return changes + _removals(device, tree, observed)
+
+
+def remove_root(device: str, observed: HtbObserved) -> Change:
+    """Delete the whole tree; the kernel then sets up its own default again."""
+    return Change(
+        target=f"{device} root qdisc",
+        before=f"htb {HANDLE}",
+        after=observed.entries[0].found,
+        write=Command(argv=("tc", "qdisc", "del", "dev", device, "root")),
+        effect=Effect.SHRINK,
+        depth=0,
+        allocation=None,
+    )
+
+
+def _add_root(device: str, observed: HtbObserved) -> Change:
+    minor = DEFAULT_CLASS.partition(":")[2]
+    return Change(
+        target=f"{device} root qdisc",
+        before=observed.found_text,
+        after=f"htb {HANDLE} default {minor}",
+        write=Command(
+            argv=(
+                *("tc", "qdisc", "add", "dev", device, "root"),
+                *("handle", HANDLE, "htb", "default", minor),
+            )
+        ),
+        effect=Effect.GROW,
+        depth=0,
+        allocation=None,
+    )
+
+
+def _class_changes(
+    device: str,
+    classid: str,
+    wanted: ClassNumbers,
+    observed: HtbObserved,
+    allocation: str | None,
+) -> list[Change]:
+    parent = HANDLE if classid == ROOT_CLASS else ROOT_CLASS
+    present = observed.classes.get(classid)
+    if present is not None and _has_numbers(present, wanted):
+        return []
+    verb = "add" if present is None else "change"
+    shrinks = present is not None and (
+        (wanted.rate_bits_per_s, wanted.ceil_bits_per_s)
+        < (present.rate_bits_per_s, present.ceil_bits_per_s)
+    )
+    return [
+        Change(
+            target=f"{device} class {classid}",
+            before=None if present is None else _present_text(present),
+            after=_wanted_text(wanted),
+            write=Command(
+                argv=(
+                    *("tc", "class", verb, "dev", device, "parent", parent, "classid", classid),
+                    *("htb", "rate", f"{wanted.rate_bits_per_s}bit"),
+                    *("ceil", f"{wanted.ceil_bits_per_s}bit"),
+                    *("quantum", str(wanted.quantum_bytes)),
+                    *("burst", str(wanted.burst_bytes), "cburst", str(wanted.cburst_bytes)),
+                )
+            ),
+            effect=Effect.SHRINK if shrinks else Effect.GROW,
+            depth=1 if classid == ROOT_CLASS else 2,
+            allocation=allocation,
+        )
+    ]
+
+
+def _leaf_changes(
+    device: str, classid: str, tree: Tree, observed: HtbObserved, allocation: str | None
+) -> list[Change]:
+    present = observed.leaf(classid)
+    limit = tree.queue_limit_bytes
+    before = None
+    if present is not None:
+        shown = present.option("limit") or "?"
+        before = f"{present.kind} limit {shown}"
+        if present.kind == "bfifo" and _is_size(shown, limit):
+            return []
+    return [
+        Change(
+            target=f"{device} queue of {classid}",
+            before=before,
+            after=f"bfifo limit {limit}b",
+            write=Command(
+                argv=(
+                    *("tc", "qdisc", "replace", "dev", device, "parent", classid),
+                    *("bfifo", "limit", str(limit)),
+                )
+            ),
+            effect=Effect.GROW,
+            depth=3,
+            allocation=allocation,
+        )
+    ]
+
+
+def _filter_changes(device: str, branch: Branch, observed: HtbObserved) -> list[Change]:
+    match = branch.match
+    if any(match.is_in(f) and f.flowid == branch.classid for f in observed.filters):
+        return []
+    return [
+        Change(
+            target=f"{device} filter to {branch.classid}",
+            before=None,
+            after=" ".join(match.argv),
+            write=Command(
+                argv=(
+                    *("tc", "filter", "add", "dev", device, "parent", HANDLE),
+                    *("protocol", match.protocol, "pref", str(match.pref), "u32"),
+                    *match.argv,
+                    *("classid", branch.classid),
+                )
+            ),
+            effect=Effect.GROW,
+            depth=3,
+            allocation=branch.allocation.id,
+        )
+    ]
+
+
+def _removals(device: str, tree: Tree, observed: HtbObserved) -> list[Change]:
+    """Filters and classes in our tree that no allocation wants."""
+    kept = {ROOT_CLASS, DEFAULT_CLASS, *(branch.classid for branch in tree.branches)}
+    changes = []
+    seen: set[tuple[str, ...]] = set()
+    for item in observed.filters:
+        if _is_wanted(item, tree):
+            continue
+        argv = _filter_del(device, item)
+        if argv not in seen:
+            seen.add(argv)
+            changes.append(_removal(f"{device} filter to {item.flowid}", _text(item), argv, 3))
+    for classid, present in observed.classes.items():
+        if classid not in kept:
+            argv = ("tc", "class", "del", "dev", device, "classid", classid)
+            changes.append(_removal(f"{device} class {classid}", _present_text(present), argv, 2))
+    return changes
+
+
+def _removal(target: str, before: str, argv: tuple[str, ...], depth: int) -> Change:
+    return Change(
+        target=target,
+        before=before,
+        after=None,
+        write=Command(argv=argv),
+        effect=Effect.SHRINK,
+        depth=depth,
+        allocation=None,
+    )
+
+
+def _is_wanted(item: Filter, tree: Tree) -> bool:
+    return any(
+        branch.match.is_in(item) and branch.classid == item.flowid for branch in tree.branches
+    )
+
+
+def _filter_del(device: str, item: Filter) -> tuple[str, ...]:
+    argv = (
+        *("tc", "filter", "del", "dev", device, "parent", HANDLE),
+        *("protocol", item.protocol, "pref", str(item.pref)),
+    )
+    return argv if item.handle is None else (*argv, "handle", item.handle, item.kind)
+
+
+def _text(item: Filter) -> str:
+    source = item.indev or " ".join(item.matches)
+    return f"{item.kind} pref {item.pref} {source}"
+
+
+def _has_numbers(present: HtbClass, wanted: ClassNumbers) -> bool:
+    return (
+        present.rate_bits_per_s == wanted.rate_bits_per_s
+        and present.ceil_bits_per_s == wanted.ceil_bits_per_s
+        and present.quantum_bytes in {None, wanted.quantum_bytes}
+        and _is_burst(present.burst_bytes, wanted.burst_bytes, wanted.rate_bits_per_s)
+        and _is_burst(present.cburst_bytes, wanted.cburst_bytes, wanted.ceil_bits_per_s)
+    )
+
+
+def _is_burst(shown: int, wanted: int, rate_bits_per_s: int) -> bool:
+    tolerance = wanted * BURST_TOLERANCE_RATIO + rate_bits_per_s / 8 * BURST_TOLERANCE_S
+    return abs(shown - wanted) <= tolerance
+
+
+def _is_size(shown: str, wanted: int) -> bool:
+    # tc rounds sizes near a whole kibibyte or mebibyte; anything else is exact.
+    return abs(parse_size_bytes(shown) - wanted) <= max(16, wanted // 1000)
+
+
+def _present_text(present: HtbClass) -> str:
+    return (
+        f"rate {present.rate_bits_per_s} ceil {present.ceil_bits_per_s} "
+        f"quantum {present.quantum_bytes} burst {present.burst_bytes} "
+        f"cburst {present.cburst_bytes}"
+    )
+
+
+def _wanted_text(wanted: ClassNumbers) -> str:
+    return (
+        f"rate {wanted.rate_bits_per_s} ceil {wanted.ceil_bits_per_s} "
+        f"quantum {wanted.quantum_bytes} burst {wanted.burst_bytes} "
+        f"cburst {wanted.cburst_bytes}"
+    )

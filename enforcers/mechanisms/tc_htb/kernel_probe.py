@@ -1,0 +1,49 @@
+"""Asks the kernel whether it has HTB and u32, in a namespace of its own that is gone at once."""
+
+from enforcers.errors import CommandError
+from enforcers.host_fs import HostFs
+from enforcers.runner import Runner
+
+CAP_NET_ADMIN_BIT = 12
+_STEPS = (
+    ("CONFIG_NET_SCH_HTB", "qdisc add dev lo root handle 1: htb default 2"),
+    ("CONFIG_NET_SCH_HTB", "class add dev lo parent 1: classid 1:1 htb rate 8kbit quantum 1500"),
+    ("CONFIG_NET_SCH_FIFO", "qdisc replace dev lo parent 1:1 bfifo limit 3000"),
+    (
+        "CONFIG_NET_CLS_U32",
+        "filter add dev lo parent 1: protocol all pref 10 u32 match u32 0 0 indev lo classid 1:1",
+    ),
+)
+
+
+def missing_in_kernel(runner: Runner, *, is_root: bool) -> str | None:
+    """What keeps HTB from working here, None if nothing does.
+
+    The steps are tried for real; the host's own interfaces are not touched.
+    """
+    namespace = ("unshare", "--net") if is_root else ("unshare", "--user", "-r", "--net")
+    for program in ("tc", "ip"):
+        try:
+            runner.run([program, "-V"])
+        except CommandError as error:
+            return f"{error}; install iproute2"
+    try:
+        runner.run([*namespace, "true"])
+    except CommandError as error:
+        return f"cannot try it out: {error}"
+    for count, (option, _) in enumerate(_STEPS, start=1):
+        batch = "\n".join(step for _, step in _STEPS[:count]) + "\n"
+        try:
+            runner.run([*namespace, "tc", "-batch", "-"], stdin=batch)
+        except CommandError as error:
+            return f"{option} is off in this kernel or its module is missing ({error.answer})"
+    return None
+
+
+def may_change_network(host_fs: HostFs) -> bool:
+    """Whether this process has CAP_NET_ADMIN."""
+    status = host_fs.read_or_none("/proc/self/status") or ""
+    for line in status.splitlines():
+        if line.startswith("CapEff:"):
+            return bool(int(line.split()[1], 16) >> CAP_NET_ADMIN_BIT & 1)
+    return False

@@ -1,0 +1,131 @@
+"""Enforces bandwidth of an uplink with the kernel's HTB queueing discipline."""
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from enforcers.contract import Mechanism, MechanismSupport, Outcome
+from enforcers.executor import Execution, Executor
+from enforcers.host_fs import HostFs
+from enforcers.ledger import LedgerEntry
+from enforcers.mechanism import Counters, Desired, Note, Plan, Seen
+from enforcers.mechanisms.tc_htb import kernel_probe
+from enforcers.mechanisms.tc_htb.diff import build_changes, remove_root
+from enforcers.mechanisms.tc_htb.observed import ROOT_THING, HtbObserved, observe
+from enforcers.mechanisms.tc_htb.sizing import ClassNumbers
+from enforcers.mechanisms.tc_htb.tc_text import HtbClass
+from enforcers.mechanisms.tc_htb.tree import Branch, Tree, wanted_tree
+from enforcers.runner import Runner
+
+
+class TcHtb:
+    """Reservation is `rate`, limit is `ceil`, shares are `quantum`; one class per allocation."""
+
+    def __init__(
+        self, *, runner: Runner, host_fs: HostFs, interfaces: frozenset[str] | None
+    ) -> None:
+        """`interfaces` are those it may touch; None stands for none yet, to ask for support."""
+        self._runner = runner
+        self._host_fs = host_fs
+        self._interfaces = interfaces or frozenset()
+
+    def support(self) -> MechanismSupport:
+        return self._support
+
+    @cached_property
+    def _support(self) -> MechanismSupport:
+        is_root = kernel_probe.may_change_network(self._host_fs)
+        problem = kernel_probe.missing_in_kernel(self._runner, is_root=is_root)
+        if problem is None and not is_root:
+            problem = "the kernel can, but this process lacks CAP_NET_ADMIN; run it as root"
+        return MechanismSupport(
+            mechanism=Mechanism.TC_HTB,
+            supported=problem is None,
+            reason=problem or "HTB, bfifo and u32 work, tried in a namespace of their own",
+        )
+
+    def observe(self, device: str, entries: tuple[LedgerEntry, ...]) -> HtbObserved:
+        return observe(self._runner, device, entries)
+
+    def plan(self, desired: Desired, observed: HtbObserved) -> Plan:
+        if desired.spec is None or not desired.allocations:
+            return _restoring(observed)
+        problem = self._obstacle(desired.device, observed)
+        if problem is not None:
+            note = Note(outcome=Outcome.UNSUPPORTED, reason=problem)
+            return Plan(notes={item.id: note for item in desired.allocations})
+        tree, notes = wanted_tree(desired.spec, desired.allocations, observed)
+        if tree is None:
+            return Plan(notes=notes)
+        return Plan(
+            changes=tuple(build_changes(tree, observed)),
+            wanted={
+                branch.allocation.id: tree.setting(branch.numbers, branch.classid)
+                for branch in tree.branches
+            },
+            notes=notes,
+            found=() if observed.is_ours else (_entry(observed),),
+        )
+
+    def apply(self, plan: Plan, executor: Executor) -> Execution:
+        return executor.run(plan.changes, plan.found)
+
+    def read_back(self, desired: Desired, observed: HtbObserved) -> Mapping[str, Seen]:
+        if desired.spec is None or not observed.is_ours:
+            return {}
+        tree, _ = wanted_tree(desired.spec, desired.allocations, observed)
+        if tree is None:
+            return {}
+        return {
+            branch.allocation.id: _seen(tree, branch, present)
+            for branch in tree.branches
+            if (present := observed.classes.get(branch.classid)) is not None
+        }
+
+    def _obstacle(self, device: str, observed: HtbObserved) -> str | None:
+        if device not in self._interfaces:
+            allowed = ", ".join(sorted(self._interfaces)) or "none"
+            return f"interface {device!r} is not among tc_htb.interfaces (now: {allowed})"
+        if device not in observed.links:
+            return f"there is no interface {device!r}"
+        if observed.is_ours or observed.is_kernel_default:
+            return None
+        root = observed.root
+        what = "a discipline" if root is None else f"{root.kind} {root.handle}"
+        return (
+            f"{device} has {what}, which this agent did not make and could not put back; "
+            f"to let it take over: tc qdisc del dev {device} root"
+        )
+
+
+def _restoring(observed: HtbObserved) -> Plan:
+    if observed.is_ours:
+        return Plan(changes=(remove_root(observed.device, observed),))
+    return Plan(restored=observed.entries)
+
+
+def _entry(observed: HtbObserved) -> LedgerEntry:
+    return LedgerEntry(
+        mechanism=Mechanism.TC_HTB,
+        device=observed.device,
+        thing=ROOT_THING,
+        found=observed.found_text,
+    )
+
+
+def _seen(tree: Tree, branch: Branch, present: HtbClass) -> Seen:
+    numbers = ClassNumbers(
+        rate_bits_per_s=present.rate_bits_per_s,
+        ceil_bits_per_s=present.ceil_bits_per_s,
+        quantum_bytes=present.quantum_bytes or branch.numbers.quantum_bytes,
+        burst_bytes=present.burst_bytes,
+        cburst_bytes=present.cburst_bytes,
+    )
+    return Seen(
+        setting=tree.setting(numbers, branch.classid),
+        counters=Counters(
+            total=present.sent_bytes * 8.0,
+            drops=present.drops,
+            overlimits=present.overlimits,
+            backlog_bytes=present.backlog_bytes,
+        ),
+    )

@@ -1,0 +1,248 @@
+"""The HTB tree that a policy asks for on one interface. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from enforcers.contract import (
+    Allocation,
+    Outcome,
+    ReservationMode,
+    ResourceSpec,
+    SelectorKind,
+    Setting,
+    Unit,
+)
+from enforcers.mechanism import Note
+from enforcers.mechanisms.tc_htb import sizing
+from enforcers.mechanisms.tc_htb.classify import Match, match_for
+from enforcers.mechanisms.tc_htb.observed import DEFAULT_CLASS, MAJOR, ROOT_CLASS, HtbObserved
+from enforcers.mechanisms.tc_htb.sizing import ClassNumbers, Packets
+
+SHARED_CLASSES = (ROOT_CLASS, DEFAULT_CLASS)
+FIRST_MINOR = 0x10
+LAST_MINOR = 0xFFFD
+# Rounding of sums, not slack: reservations that truly exceed the link are refused.
+RELATIVE_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """The class of one allocation and how its packets find it."""
+
+    allocation: Allocation
+    classid: str
+    match: Match
+    numbers: ClassNumbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """Root class, class for unclassified traffic, and one branch per allocation."""
+
+    root: ClassNumbers
+    default: ClassNumbers
+    branches: tuple[Branch, ...]
+    queue_limit_bytes: int
+    base_quantum_bytes: int
+    smallest_shares: int
+
+    def setting(self, numbers: ClassNumbers, classid: str) -> Setting:
+        """What a class with these numbers means in the policy's words."""
+        is_unlimited = numbers.ceil_bits_per_s >= self.root.ceil_bits_per_s
+        shares = numbers.quantum_bytes * self.smallest_shares / self.base_quantum_bytes
+        return Setting(
+            reservation=float(numbers.rate_bits_per_s),
+            limit=None if is_unlimited else float(numbers.ceil_bits_per_s),
+            shares=round(shares, 3),
+            native=describe(classid, numbers),
+        )
+
+
+def describe(classid: str, numbers: ClassNumbers) -> str:
+    """A class in the kernel's words."""
+    return (
+        f"class {classid} rate {numbers.rate_bits_per_s} ceil {numbers.ceil_bits_per_s} "
+        f"quantum {numbers.quantum_bytes}"
+    )
+
+
+def wanted_tree(
+    spec: ResourceSpec, allocations: tuple[Allocation, ...], observed: HtbObserved
+) -> tuple[Tree | None, dict[str, Note]]:
+    """The tree and what is to be said of allocations that are not in it.
+
+    None means the resource as a whole is refused and the kernel must stay as it is.
+    """
+    problem = _whole_problem(spec, allocations)
+    if problem is not None:
+        return None, {item.id: problem for item in allocations}
+    matches, notes = _matches(allocations, observed)
+    accepted = [item for item in allocations if item.id in matches]
+    classids = _classids(accepted, matches, observed)
+    for item in accepted:
+        if item.id not in classids:
+            notes[item.id] = Note(
+                outcome=Outcome.FAILED, reason=f"no class number is free on {observed.device}"
+            )
+    placed = [item for item in accepted if item.id in classids]
+    return _sized(spec, placed, matches, classids, observed), notes
+
+
+def guaranteed_bits_per_s(spec: ResourceSpec, allocation: Allocation) -> float:
+    """What becomes the class's rate.
+
+    HTB shares out what the rates leave, which is the additive meaning. For the floor meaning
+    the rate is the solver's result, which has the shares in it already.
+    """
+    match spec.mode:
+        case ReservationMode.ADDITIVE:
+            return allocation.reservation
+        case ReservationMode.FLOOR:
+            return max(allocation.reservation, allocation.entitlement)
+        case _:
+            assert_never(spec.mode)
+
+
+def _whole_problem(spec: ResourceSpec, allocations: tuple[Allocation, ...]) -> Note | None:
+    if spec.unit is not Unit.BITS_PER_S:
+        return Note(
+            outcome=Outcome.UNSUPPORTED,
+            reason=f"tc_htb enforces {Unit.BITS_PER_S}, not {spec.unit}",
+        )
+    smallest = sizing.MINIMUM_RATE_BITS_PER_S * (len(allocations) + 2)
+    if spec.capacity < smallest:
+        return Note(
+            outcome=Outcome.UNSUPPORTED,
+            reason=f"a link of {spec.capacity:.0f} bit/s is too small for {len(allocations)} "
+            f"classes; HTB needs at least {smallest} bit/s",
+        )
+    total = sum(guaranteed_bits_per_s(spec, item) for item in allocations)
+    if total > spec.capacity * (1 + RELATIVE_ROUNDING):
+        return Note(
+            outcome=Outcome.FAILED,
+            reason=f"guarantees of {total:.0f} bit/s exceed the {spec.capacity:.0f} bit/s of "
+            f"{spec.device}; HTB would let them through together",
+        )
+    return None
+
+
+def _matches(
+    allocations: tuple[Allocation, ...], observed: HtbObserved
+) -> tuple[dict[str, Match], dict[str, Note]]:
+    matches: dict[str, Match] = {}
+    notes: dict[str, Note] = {}
+    for item in allocations:
+        match = match_for(item.selector)
+        if isinstance(match, str):
+            notes[item.id] = Note(outcome=Outcome.UNSUPPORTED, reason=match)
+        elif match in matches.values():
+            notes[item.id] = Note(
+                outcome=Outcome.FAILED,
+                reason=f"{item.selector.kind} {item.selector.value!r} belongs to another "
+                "allocation already",
+            )
+        elif item.selector.kind is SelectorKind.VNIC and match.indev not in observed.links:
+            notes[item.id] = Note(
+                outcome=Outcome.FAILED,
+                reason=f"there is no interface {match.indev!r}; does the workload run here?",
+            )
+        elif item.limit is not None and item.limit < sizing.MINIMUM_RATE_BITS_PER_S:
+            notes[item.id] = Note(
+                outcome=Outcome.UNSUPPORTED,
+                reason=f"HTB cannot limit below {sizing.MINIMUM_RATE_BITS_PER_S} bit/s",
+            )
+        else:
+            matches[item.id] = match
+    return matches, notes
+
+
+def _classids(
+    allocations: list[Allocation], matches: Mapping[str, Match], observed: HtbObserved
+) -> dict[str, str]:
+    """Class numbers: that of the filter which is there already, else one nobody has."""
+    result: dict[str, str] = {}
+    for item in allocations:
+        present = next((f for f in observed.filters if matches[item.id].is_in(f)), None)
+        flowid = "" if present is None else present.flowid or ""
+        if flowid in observed.classes and flowid not in {*SHARED_CLASSES, *result.values()}:
+            result[item.id] = flowid
+    taken = {*observed.classes, *result.values()}
+    numbers = (f"{MAJOR}:{minor:x}" for minor in range(FIRST_MINOR, LAST_MINOR + 1))
+    free = (classid for classid in numbers if classid not in taken)
+    for item in allocations:
+        if item.id not in result and (classid := next(free, "")):
+            result[item.id] = classid
+    return result
+
+
+def _sized(
+    spec: ResourceSpec,
+    allocations: list[Allocation],
+    matches: Mapping[str, Match],
+    classids: Mapping[str, str],
+    observed: HtbObserved,
+) -> Tree:
+    packets = _packets(observed, [matches[item.id] for item in allocations])
+    capacity = sizing.shown_rate_bits_per_s(spec.capacity)
+    rates = sizing.fit_rates(
+        {item.id: guaranteed_bits_per_s(spec, item) for item in allocations}, capacity
+    )
+    bursts = {key: sizing.leaf_burst_bytes(rate, packets) for key, rate in rates.items()}
+    shares = [item.shares for item in allocations]
+    smallest_shares = min(shares, default=1)
+    default_burst = sizing.leaf_burst_bytes(sizing.MINIMUM_RATE_BITS_PER_S, packets)
+    base = sizing.base_quantum_bytes(
+        capacity,
+        [*shares, smallest_shares],
+        max([*bursts.values(), default_burst]),
+        packets,
+    )
+
+    def numbers(rate: int, ceil: int, quantum: int, burst: int) -> ClassNumbers:
+        return ClassNumbers(
+            rate_bits_per_s=rate,
+            ceil_bits_per_s=max(ceil, rate),
+            quantum_bytes=quantum,
+            burst_bytes=burst,
+            cburst_bytes=sizing.ceil_burst_bytes(ceil, packets),
+        )
+
+    branches = tuple(
+        Branch(
+            allocation=item,
+            classid=classids[item.id],
+            match=matches[item.id],
+            numbers=numbers(
+                rates[item.id],
+                capacity
+                if item.limit is None
+                else min(capacity, sizing.shown_rate_bits_per_s(item.limit)),
+                sizing.quantum_bytes(base, item.shares, smallest_shares),
+                bursts[item.id],
+            ),
+        )
+        for item in allocations
+    )
+    root_burst = sizing.ceil_burst_bytes(capacity, packets)
+    return Tree(
+        root=numbers(capacity, capacity, base, root_burst),
+        default=numbers(sizing.MINIMUM_RATE_BITS_PER_S, capacity, base, default_burst),
+        branches=branches,
+        queue_limit_bytes=sizing.queue_limit_bytes(capacity, packets),
+        base_quantum_bytes=base,
+        smallest_shares=smallest_shares,
+    )
+
+
+def _packets(observed: HtbObserved, matches: list[Match]) -> Packets:
+    """Packet sizes on this path: the uplink's and those of the interfaces that feed it.
+
+    Offload packets of a vNIC reach the uplink's queue whole, whatever the uplink can do.
+    """
+    links = [observed.links[observed.device]]
+    links += [link for m in matches if (link := observed.links.get(m.indev or ""))]
+    return Packets(
+        frame_bytes=max(link.frame_bytes for link in links),
+        largest_bytes=max(link.largest_bytes for link in links),
+    )

@@ -1,0 +1,43 @@
+"""How the agent starts other programs: argument lists only, never a shell."""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from typing import Protocol
+
+from enforcers.errors import CommandError
+
+TIMEOUT_S = 15.0
+
+
+class Runner(Protocol):
+    """Starts a program and gives back what it printed."""
+
+    def run(self, argv: Sequence[str], *, stdin: str = "") -> str:
+        """The standard output. Raises CommandError if the program fails or is not there."""
+        ...
+
+
+class SubprocessRunner:
+    """Starts real programs, with a time limit and in the C locale."""
+
+    def run(self, argv: Sequence[str], *, stdin: str = "") -> str:
+        environment = {**os.environ, "LC_ALL": "C"}
+        try:
+            done = subprocess.run(
+                list(argv),
+                input=stdin,
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT_S,
+                check=False,
+                env=environment,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise CommandError(argv, f"no answer within {TIMEOUT_S:.0f} s") from error
+        except OSError as error:
+            raise CommandError(argv, error.strerror or str(error)) from error
+        if done.returncode != 0:
+            answer = " ".join((done.stderr or done.stdout).split())
+            raise CommandError(argv, answer or f"exit status {done.returncode}")
+        return done.stdout
