@@ -9,18 +9,15 @@ from advisor.models import Resource
 from advisor.services import detect, housekeeping, inventory, recommend
 from ingest.models import Organisation
 
-DETECT_EVERY_S = 5.0
-RECOMMEND_EVERY_S = 15.0
-DISCOVER_EVERY_S = 30.0
-TIDY_EVERY_S = 3600.0
+STALE_AFTER_S = 30.0
+"""A look that waited longer than this is left to the next one."""
 
 
 @shared_task
 def detect_everywhere() -> None:
     """One detection per resource, so that a slow one holds up no other."""
     for pk in Resource.objects.values_list("pk", flat=True):
-        # A look that waited longer than one period is done by the next.
-        detect_resource.apply_async((pk,), expires=DETECT_EVERY_S)
+        detect_resource.apply_async((pk,), expires=STALE_AFTER_S)
 
 
 @shared_task
@@ -35,7 +32,7 @@ def detect_resource(resource_id: int) -> None:
 def recommend_everywhere() -> None:
     """One piece of advice per resource."""
     for pk in Resource.objects.values_list("pk", flat=True):
-        recommend_resource.apply_async((pk,), expires=RECOMMEND_EVERY_S)
+        recommend_resource.apply_async((pk,), expires=STALE_AFTER_S)
 
 
 @shared_task

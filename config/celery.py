@@ -8,7 +8,12 @@ from django.conf import settings
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 # Periodic work by name. Every task is safe to run twice, because a broker may deliver twice.
-BEAT_SCHEDULE: dict[str, dict[str, object]] = {}
+BEAT_SCHEDULE: dict[str, dict[str, object]] = {
+    "detect": {"task": "advisor.tasks.detect_everywhere", "schedule": 5.0},
+    "recommend": {"task": "advisor.tasks.recommend_everywhere", "schedule": 15.0},
+    "discover": {"task": "advisor.tasks.discover_everywhere", "schedule": 30.0},
+    "tidy": {"task": "advisor.tasks.tidy", "schedule": 3600.0},
+}
 
 
 def broker_url(redis_url: str) -> str:

@@ -75,6 +75,7 @@ class Episode(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True)
     peak_value = models.FloatField()
     threshold = models.FloatField()
+    windows = models.PositiveIntegerField(default=0, help_text="Congested windows so far")
     victims = models.JSONField(default=list)
     aggressors = models.JSONField(default=list)
     evidence = models.JSONField(default=list)

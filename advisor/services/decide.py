@@ -28,7 +28,7 @@ def approve(*, recommendation: Recommendation, user: AbstractBaseUser, now: date
     _claim(recommendation, RecommendationState.APPROVED, user=user, reason="", now=now)
     policy = _next_version(
         resource=recommendation.resource,
-        allocations=json.loads(recommendation.answer)["allocations"],
+        allocations=_allocations(recommendation),
         user=user,
         now=now,
         recommendation=recommendation,
@@ -79,6 +79,14 @@ def rollback(
     )
     publish_documents(resource=resource, now=now)
     return policy
+
+
+_ALLOCATION_KEYS = ("claim", "workload", "reservation", "limit", "shares", "entitlement")
+
+
+def _allocations(recommendation: Recommendation) -> list[dict[str, Any]]:
+    answer = json.loads(recommendation.answer)
+    return [{key: item[key] for key in _ALLOCATION_KEYS} for item in answer["allocations"]]
 
 
 def _claim(

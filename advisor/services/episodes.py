@@ -69,6 +69,7 @@ def _save(resource: Resource, found: core.Episode) -> Episode:
             "ended_at": found.ended_at,
             "peak_value": found.peak_value,
             "threshold": found.threshold,
+            "windows": found.windows,
             "victims": plain["victims"],
             "aggressors": plain["aggressors"],
             "evidence": plain["evidence"],

@@ -1,0 +1,210 @@
+"""From an episode to a recommendation, or to the reason why there is none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from advisor.core import episode as core_episode
+from advisor.core.advice import answer
+from advisor.core.advice_answer import AdviceOutcome
+from advisor.core.advice_inputs import AdviceClaim, AdviceInputs, Grant, summarize_rates
+from advisor.core.allocation import ReservationMode
+from advisor.core.canonical import dumps, loads
+from advisor.core.resource import ResourceKind, Tier, Unit
+from advisor.models import (
+    Claim,
+    Episode,
+    Policy,
+    Recommendation,
+    RecommendationState,
+    Resource,
+    ResourceStatus,
+    State,
+    StatePoint,
+)
+from advisor.services.observe import claim_rates
+from ingest.models import Organisation
+
+USUAL_SPAN = timedelta(hours=24)
+"""What a workload takes when nothing holds it back is learnt from the last day."""
+
+RECENT = timedelta(hours=24)
+"""An episode that ended longer ago calls for no advice any more."""
+
+VALID_FOR = timedelta(hours=24)
+"""Undecided advice expires: the load it was computed for may be gone."""
+
+
+def recommend_all(
+    *, organisation: Organisation, now: datetime
+) -> list[tuple[Resource, Recommendation | str]]:
+    """Advice for every resource: a recommendation, or the reason why there is none."""
+    resources = Resource.objects.filter(organisation=organisation)
+    return [(resource, recommend(resource=resource, now=now)) for resource in resources]
+
+
+@transaction.atomic
+def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
+    """The open recommendation for the resource's newest episode, or why there is none.
+
+    Advice that says the same as an open recommendation changes nothing; advice that says
+    something else supersedes it; advice that a person rejected for this episode is not repeated.
+    """
+    ResourceStatus.objects.get_or_create(resource=resource)
+    # One adviser a resource at a time.
+    status = ResourceStatus.objects.select_for_update().get(resource=resource)
+    episode = _newest_episode(resource, now)
+    if episode is None:
+        return _save_gap(status, "it was not congested in the last 24 hours")
+    inputs = dumps(_inputs(resource, episode, now))
+    found = answer(inputs)
+    plain = json.loads(found)
+    if plain["outcome"] != AdviceOutcome.RECOMMENDATION:
+        return _save_gap(status, plain["summary"])
+    rejected = _rejected_before(episode, found)
+    if rejected is not None:
+        return _save_gap(status, f"rejected as {rejected.pk}: {rejected.decision_reason}")
+    _save_gap(status, "")
+    return _save(resource, episode, inputs=inputs, found=found, now=now)
+
+
+def _newest_episode(resource: Resource, now: datetime) -> Episode | None:
+    newest = Episode.objects.filter(resource=resource).order_by("-started_at").first()
+    if newest is None or (newest.ended_at is not None and newest.ended_at < now - RECENT):
+        return None
+    return newest
+
+
+def _inputs(resource: Resource, episode: Episode, now: datetime) -> AdviceInputs:
+    ended_at = episode.ended_at or now
+    calm = _calm_windows(resource, ended_at)
+    claims = resource.claims.select_related("workload", "host", "resource")
+    return AdviceInputs(
+        resource=resource.name,
+        kind=ResourceKind(resource.kind),
+        unit=Unit(resource.unit),
+        mode=ReservationMode(resource.mode),
+        capacity=resource.capacity,
+        reservable=resource.reservable,
+        began_at=episode.started_at,
+        ended_at=ended_at,
+        claims=tuple(
+            _claim(claim, calm, began_at=episode.started_at, ended_at=ended_at)
+            for claim in claims.order_by("pk")
+        ),
+        episode=_core_episode(episode),
+        in_force=_in_force(resource),
+    )
+
+
+def _calm_windows(resource: Resource, until: datetime) -> set[datetime]:
+    points = StatePoint.objects.filter(
+        resource=resource, state=State.CLEAR, at__gt=until - USUAL_SPAN, at__lte=until
+    )
+    return set(points.values_list("at", flat=True))
+
+
+def _claim(
+    claim: Claim, calm: set[datetime], *, began_at: datetime, ended_at: datetime
+) -> AdviceClaim:
+    rates = claim_rates(claim, since=ended_at - USUAL_SPAN, until=ended_at)
+    congested = [(rate, queued) for at, rate, queued in rates if at > began_at]
+    return AdviceClaim(
+        claim=claim.pk,
+        workload=claim.workload.name,
+        host=claim.host.name,
+        tier=Tier(claim.workload.tier),
+        reservation=claim.reservation,
+        limit=claim.limit,
+        shares=claim.shares,
+        congested=summarize_rates(
+            [rate for rate, _ in congested],
+            span_days=(ended_at - began_at) / timedelta(days=1),
+        ),
+        usual=summarize_rates(
+            [rate for at, rate, _ in rates if at in calm],
+            span_days=USUAL_SPAN / timedelta(days=1),
+        ),
+        active=any(rate > 0 for rate, _ in congested),
+        backlogged=_mostly([queued for _, queued in congested]),
+    )
+
+
+def _mostly(queued: Sequence[bool | None]) -> bool | None:
+    known = [item for item in queued if item is not None]
+    return sum(known) * 2 > len(known) if known else None
+
+
+def _core_episode(row: Episode) -> core_episode.Episode:
+    plain = {
+        "started_at": row.started_at.isoformat(),
+        "ended_at": row.ended_at.isoformat() if row.ended_at else None,
+        "peak_value": row.peak_value,
+        "threshold": row.threshold,
+        "windows": row.windows,
+        "victims": row.victims,
+        "aggressors": row.aggressors,
+        "evidence": row.evidence,
+    }
+    return loads(core_episode.Episode, json.dumps(plain))
+
+
+def _in_force(resource: Resource) -> tuple[Grant, ...]:
+    policy = Policy.objects.filter(resource=resource).order_by("-version").first()
+    return tuple(
+        Grant(
+            claim=item["claim"],
+            reservation=item["reservation"],
+            limit=item["limit"],
+            shares=item["shares"],
+        )
+        for item in (policy.allocations if policy else ())
+    )
+
+
+def _rejected_before(episode: Episode, found: str) -> Recommendation | None:
+    rejected = episode.recommendations.filter(state=RecommendationState.REJECTED)
+    return next((row for row in rejected if _grants(row.answer) == _grants(found)), None)
+
+
+def _grants(text: str) -> list[tuple[int, float, float | None, int]]:
+    """What a recommendation would change in the kernel, without its evidence."""
+    return [
+        (item["claim"], item["reservation"], item["limit"], item["shares"])
+        for item in json.loads(text)["allocations"]
+    ]
+
+
+def _save_gap(status: ResourceStatus, reason: str) -> str:
+    if status.advice_gap != reason:
+        status.advice_gap = reason
+        status.save(update_fields=["advice_gap"])
+    return reason
+
+
+def _save(
+    resource: Resource, episode: Episode, *, inputs: str, found: str, now: datetime
+) -> Recommendation:
+    undecided = Recommendation.objects.filter(
+        resource=resource, state=RecommendationState.PROPOSED
+    )
+    current = undecided.filter(expires_at__gt=now).first()
+    if current is not None and _grants(current.answer) == _grants(found):
+        return current
+    undecided.update(state=RecommendationState.SUPERSEDED)
+    plain = json.loads(found)
+    return Recommendation.objects.create(
+        organisation=resource.organisation,
+        resource=resource,
+        episode=episode,
+        kind=plain["kind"],
+        summary=plain["summary"],
+        inputs=inputs,
+        answer=found,
+        created_at=now,
+        expires_at=now + VALID_FOR,
+    )
