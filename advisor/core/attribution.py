@@ -10,8 +10,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from advisor.core.advice_answer import Confidence, ConfidencePart
 from advisor.core.agreement import agreement
-from advisor.core.confidence import Confidence
+from advisor.core.confidence import ground, weakest
 from advisor.core.dependence import (
     Dependence,
     Floats,
@@ -22,16 +23,18 @@ from advisor.core.dependence import (
 from advisor.core.harm import VictimHarm, harm_of_others, harms
 from advisor.core.natural_experiment import NaturalExperiment, NoExperiment, natural_experiment
 from advisor.core.number_checks import check_positive
+from advisor.core.rounding import round_all
 from advisor.core.workload_series import WorkloadSeries, matrix_of
 
 EXCESS = 1.25
 """An aggressor takes at least so many times its fair part ..."""
 EXCESS_RATIO = 0.05
 """... and at least so much of all device time above it."""
-SURE_AGREEMENT = 0.9
-LIKELY_AGREEMENT = 0.7
-SURE_P_VALUE = 0.01
-SURE_PAIRS = 30.0
+ENOUGH_PAIRS = 30.0
+"""So many independent windows are plenty."""
+WITHOUT_EXPERIMENT = 0.5
+UNCONFIRMED = 0.25
+"""Confidence where on and off never alternated, and where their comparison shows no harm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,15 +86,13 @@ class Suspect:
 class Attribution:
     """All suspects, the highest score first, and what the others suffered.
 
-    `aggressors` is empty where nobody can be blamed; `reason` says why. `agreement_ratio` is how
-    often windows drawn again put the same suspect first.
+    `aggressors` is empty where nobody can be blamed; `reason` says why.
     """
 
     aggressors: tuple[str, ...]
     suspects: tuple[Suspect, ...]
     victims: tuple[VictimHarm, ...]
     confidence: Confidence
-    agreement_ratio: float | None
     reason: str
 
 
@@ -127,13 +128,14 @@ def attribute(inputs: AttributionInputs) -> Attribution:
             first=0,
             seed=inputs.seed,
         )
-    return Attribution(
-        aggressors=aggressors,
-        suspects=suspects,
-        victims=harms(series, during, inputs.window_s, without=aggressors),
-        confidence=_confidence(suspects, agrees),
-        agreement_ratio=agrees,
-        reason=_reason(suspects, aggressors, inputs),
+    return round_all(
+        Attribution(
+            aggressors=aggressors,
+            suspects=suspects,
+            victims=harms(series, during, inputs.window_s, without=aggressors),
+            confidence=_confidence(suspects, agrees),
+            reason=_reason(suspects, aggressors, inputs),
+        )
     )
 
 
@@ -200,15 +202,36 @@ def _verdict(
 
 def _confidence(suspects: tuple[Suspect, ...], agrees: float | None) -> Confidence:
     if agrees is None:
-        pairs = [
-            0.0 if one.dependence is None else one.dependence.effective_pairs for one in suspects
-        ]
-        return Confidence.MEDIUM if min(pairs, default=0.0) >= SURE_PAIRS else Confidence.LOW
-    experiment = suspects[0].experiment
-    confirmed = experiment is not None and experiment.p_value < SURE_P_VALUE
-    if agrees >= SURE_AGREEMENT and confirmed:
-        return Confidence.HIGH
-    return Confidence.MEDIUM if agrees >= LIKELY_AGREEMENT else Confidence.LOW
+        active = [one.dependence for one in suspects if one.part_ratio > 0]
+        pairs = min((one.effective_pairs if one else 0.0 for one in active), default=0.0)
+        return weakest(_windows(pairs))
+    first = suspects[0]
+    assert first.dependence is not None
+    return weakest(
+        _windows(first.dependence.effective_pairs),
+        ground("agreement", agrees, f"{agrees:.0%} of redrawn windows put {first.workload} first"),
+        _experiment(first),
+    )
+
+
+def _windows(pairs: float) -> ConfidencePart:
+    how = f"the windows are worth {pairs:.0f} independent ones, {ENOUGH_PAIRS:.0f} are plenty"
+    return ground("windows", pairs / ENOUGH_PAIRS, how)
+
+
+def _experiment(first: Suspect) -> ConfidencePart:
+    found = first.experiment
+    if found is None:
+        how = f"no comparison of on and off: {first.experiment_gap}"
+        return ground("on and off", WITHOUT_EXPERIMENT, how)
+    if found.shift_low <= 0:
+        how = f"the others fare no worse while {first.workload} is on"
+        return ground("on and off", UNCONFIRMED, how)
+    how = (
+        f"the others are worse off by {found.shift:.3g} ({found.shift_low:.3g} to "
+        f"{found.shift_high:.3g}) while {first.workload} is on; chance that an on window is worse"
+    )
+    return ground("on and off", found.superiority, how)
 
 
 def _reason(

@@ -1,11 +1,16 @@
-"""How far an answer can be trusted."""
+"""Confidence from its grounds: as sure as the weakest of them."""
 
-from enum import StrEnum
+from advisor.core.advice_answer import Confidence, ConfidencePart
+
+DIGITS = 3
+"""More digits would claim more precision than a ground for confidence has."""
 
 
-class Confidence(StrEnum):
-    """In words, because a number would claim more precision than there is."""
+def ground(name: str, value: float, how: str) -> ConfidencePart:
+    """One ground, brought into 0 to 1."""
+    return ConfidencePart(name=name, value=round(min(max(value, 0.0), 1.0), DIGITS), how=how)
 
-    HIGH = "high"
-    MEDIUM = "medium"
-    LOW = "low"
+
+def weakest(*parts: ConfidencePart) -> Confidence:
+    """Confidence with these grounds, of which there is at least one."""
+    return Confidence(value=min(part.value for part in parts), parts=parts)
