@@ -9,11 +9,8 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-FRAME_BYTES = 1514
 TCP_UNEVENNESS = 0.05
 HTB_UNEVENNESS = 0.005
-# What TCP pushes into a full queue beyond what comes out of it.
-LOSS_RATIO = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,22 +22,10 @@ class SenderClass:
     quantum_bytes: int
 
 
-@dataclass(slots=True, kw_only=True)
-class Counters:
-    """What a kernel would have counted for one sender."""
-
-    sent_bytes: int = 0
-    dropped_packets: int = 0
-
-    @property
-    def sent_packets(self) -> int:
-        return self.sent_bytes // FRAME_BYTES
-
-
 def split_evenly(
     wire_bits_per_s: float, senders: Sequence[str], chance: random.Random
 ) -> dict[str, float]:
-    """Split the wire as competing TCP streams do."""
+    """Bits per second of each sender where streams of TCP compete for the wire."""
     weights = {name: _around_one(TCP_UNEVENNESS, chance) for name in senders}
     total = sum(weights.values())
     return {name: wire_bits_per_s * weight / total for name, weight in weights.items()}
@@ -49,21 +34,28 @@ def split_evenly(
 def split_by_class(
     wire_bits_per_s: float, classes: Mapping[str, SenderClass], chance: random.Random
 ) -> dict[str, float]:
-    """Split the wire as HTB does among leaf classes that are always backlogged."""
+    """Bits per second of each sender where every leaf class is always backlogged."""
     promised = sum(item.rate_bits_per_s for item in classes.values())
     scale = min(1.0, wire_bits_per_s / promised)
     rates = {name: item.rate_bits_per_s * scale for name, item in classes.items()}
-    borrowing = {name for name, item in classes.items() if rates[name] < item.ceil_bits_per_s}
-    spare = wire_bits_per_s - sum(rates.values())
-    while borrowing and spare > 1.0:
-        quanta = sum(classes[name].quantum_bytes for name in borrowing)
-        for name in sorted(borrowing):
-            item = classes[name]
-            part = spare * item.quantum_bytes / quanta
-            rates[name] = min(item.ceil_bits_per_s, rates[name] + part)
-        borrowing = {name for name in borrowing if rates[name] < classes[name].ceil_bits_per_s}
-        spare = wire_bits_per_s - sum(rates.values())
+    _lend(wire_bits_per_s - sum(rates.values()), rates, classes)
     return {name: rate * _around_one(HTB_UNEVENNESS, chance) for name, rate in rates.items()}
+
+
+def _lend(
+    spare_bits_per_s: float, rates: dict[str, float], classes: Mapping[str, SenderClass]
+) -> None:
+    """Raise `rates` by what is spare, in proportion to quantum and up to the ceilings."""
+    borrowing = dict(classes)
+    while spare_bits_per_s > 1.0 and borrowing:
+        per_quantum = spare_bits_per_s / sum(item.quantum_bytes for item in borrowing.values())
+        for name, item in list(borrowing.items()):
+            room = item.ceil_bits_per_s - rates[name]
+            taken = min(room, per_quantum * item.quantum_bytes)
+            rates[name] += taken
+            spare_bits_per_s -= taken
+            if taken == room:
+                del borrowing[name]
 
 
 def _around_one(spread: float, chance: random.Random) -> float:
