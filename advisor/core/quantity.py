@@ -62,10 +62,10 @@ def format_rate(value: float | None, unit: str) -> str:
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits and no exponent: 94.0, 6.67, 1234."""
+    """A number with so many significant digits, or all before the point: 6.67, 94.0, 1234."""
     if value == 0:
         return "0"
     # Rounded first: 0.9996 becomes 1.00, which has one decimal less than 0.999.
     rounded = float(f"{value:.{digits - 1}e}")
-    decimals = digits - 1 - math.floor(math.log10(abs(rounded)))
-    return f"{rounded:.{max(decimals, 0)}f}"
+    decimals = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{value:.{max(decimals, 0)}f}"

@@ -1,0 +1,117 @@
+"""The commands say what they did, refuse in one line, and print JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from advisor.models import Policy
+from ingest.models import Organisation
+from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    cluster = make_cluster()
+    Organisation.objects.filter(slug="other").delete()
+    return cluster
+
+
+def sluice(*words: str) -> str:
+    out = StringIO()
+    call_command(*words, stdout=out)
+    return out.getvalue()
+
+
+def sluice_json(*words: str) -> object:
+    return json.loads(sluice(*words, "--json"))
+
+
+def test_resource_is_added_and_listed() -> None:
+    Organisation.objects.create(slug="acme", name="Acme")
+    sluice(
+        "resource", "add", "nfs-07", "--kind", "datastore", "--at", "h1:sda", "--at", "h2:sdb",
+        "--capacity", "2000", "--threshold", "15",
+    )  # fmt: skip
+
+    (row,) = sluice_json("resource")
+
+    assert row["name"] == "nfs-07"
+    assert (row["capacity"], row["unit"], row["threshold"]) == (2000.0, "iops", 15.0)
+    assert row["reached_from"] == "h1:sda, h2:sdb"
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["resource", "add", "x", "--kind", "uplink", "--at", "h1"], '"h1" is not HOST:DEVICE'),
+        (
+            ["claim", "set", "h1/up0", "w", "--vnic", "p1", "--reservation", "75 parsec"],
+            '"75 parsec" is not a rate in bit/s; write it like 94Mbit',
+        ),
+        (["claim", "set", "nowhere", "w", "--vnic", "p1"], 'there is no resource "nowhere"'),
+        (["approve", "99", "--user", "owner"], "there is no recommendation 99"),
+        (["rollback", "h1/up0", "--user", "nobody"], 'acme has no member "nobody"'),
+        (["rollback", "h1/up0", "--user", "owner"], "there is nothing to roll back"),
+        (["status", "--organisation", "nobody"], 'there is no organisation "nobody"'),
+    ],
+)
+def test_wrong_input_is_refused_in_one_line(
+    cluster: Cluster, words: list[str], complaint: str
+) -> None:
+    with pytest.raises(CommandError) as refusal:
+        sluice(*words)
+
+    assert complaint in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_claim_takes_rates_as_people_write_them(cluster: Cluster) -> None:
+    sluice("claim", "set", "h1/up0", "web-2", "--vnic", "p2", "--limit", "20Mbit", "--tier", "low")
+
+    rows = {row["workload"]: row for row in sluice_json("claim")}
+
+    assert rows["web-2"]["limit"] == 20 * MBIT
+    assert rows["web-2"]["tier"] == "low"
+    assert rows["web-1"]["reservation"] == 75 * MBIT
+
+
+def test_approve_then_rollback_by_command(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recommendation = propose(cluster)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
+
+    said = sluice("approve", str(recommendation.pk), "--user", "owner")
+    undone = sluice_json("rollback", "h1/up0", "--user", "owner")
+
+    assert "Undo with: sluice rollback h1/up0 --user owner" in said
+    assert undone == {"resource": "h1/up0", "version": 2}
+    assert Policy.objects.get(version=2).allocations == []
+
+
+def test_several_organisations_must_be_told_apart(cluster: Cluster) -> None:
+    Organisation.objects.create(slug="globex", name="Globex")
+
+    with pytest.raises(CommandError, match="say --organisation: acme, globex"):
+        sluice("status")
+
+    assert sluice_json("status", "--organisation", "globex") == []
+
+
+def test_status_exits_with_1_only_if_something_is_congested(cluster: Cluster) -> None:
+    assert "unknown" in sluice("status")
+
+    status = cluster.uplink.status if hasattr(cluster.uplink, "status") else None
+    assert status is None
+    from advisor.models import ResourceStatus, State
+
+    ResourceStatus.objects.create(resource=cluster.uplink, state=State.CONGESTED)
+    with pytest.raises(SystemExit) as end:
+        sluice("status")
+    assert end.value.code == 1
