@@ -67,5 +67,7 @@ def significant(value: float, digits: int = 3) -> str:
         return "0"
     # Rounded first: 0.9996 becomes 1.00, which has one decimal less than 0.999.
     rounded = float(f"{value:.{digits - 1}e}")
-    decimals = digits - 1 - math.floor(math.log10(abs(value)))
+    # Rounding first: 0.9996 with three digits is 1.00, not 1.000.
+    rounded = float(f"{value:.{digits - 1}e}")
+    decimals = digits - 1 - math.floor(math.log10(abs(rounded)))
     return f"{value:.{max(decimals, 0)}f}"
