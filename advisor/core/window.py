@@ -1,0 +1,200 @@
+"""The window law: how many I/Os each host may have outstanding on a congested datastore.
+
+Every period each host computes, from numbers all hosts share,
+
+    w ← (1-γ)·w + γ·((L/Λ)·w + β)      bounded to [4, 256]
+
+with the threshold L, the datastore-wide latency Λ and β in proportion to the host's active shares
+(PARDA, FAST'09, equations 2 to 4; SIOC has a period of 4 s and these bounds).
+At saturation with C IOPS it rests at Σw = L·C + Σβ, split by β; the latency there is L + Σβ/C.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from advisor.core.number_checks import check_amount, check_positive, check_ratio
+
+PERIOD_S = 4.0
+GAIN = 0.8
+RESERVE = 1 / 3
+"""Σβ as a part of L·C: shares settle to 5 % in 14 periods, for a third more latency."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowLaw:
+    """Threshold (L), gain (γ) and bounds of the law."""
+
+    threshold_ms: float
+    gain: float = GAIN
+    lowest: float = 4.0
+    highest: float = 256.0
+
+    def __post_init__(self) -> None:
+        check_positive("threshold_ms", self.threshold_ms)
+        check_positive("gain", self.gain)
+        check_ratio("gain", self.gain)
+        check_positive("lowest", self.lowest)
+        check_positive("highest", self.highest)
+        if self.lowest > self.highest:
+            raise ValueError(f"lowest is {self.lowest:g}; it must not be above {self.highest:g}")
+
+    def bounded(self, window: float) -> float:
+        """The window, or the bound it passed."""
+        return min(max(window, self.lowest), self.highest)
+
+    def pipeline(self, capacity_iops: float) -> float:
+        """Outstanding I/Os that give exactly the threshold latency at this throughput: L·C."""
+        return self.threshold_ms / 1000 * capacity_iops
+
+
+def next_window(window: float, *, latency_ms: float | None, beta: float, law: WindowLaw) -> float:
+    """The window of the next period.
+
+    Latency None means that no host did any I/O: nothing was learnt and the window stays.
+    """
+    check_positive("window", window)
+    check_amount("latency_ms", latency_ms)
+    check_amount("beta", beta)
+    if latency_ms is None:
+        return law.bounded(window)
+    pull = law.threshold_ms / latency_ms if latency_ms > 0 else math.inf
+    return law.bounded((1 - law.gain) * window + law.gain * (pull * window + beta))
+
+
+def smoothed_latency_ms(
+    previous_ms: float | None, latest_ms: float | None, *, keep: float
+) -> float | None:
+    """Exponential mean that keeps this part of the previous value; None where neither exists."""
+    check_ratio("keep", keep)
+    check_amount("previous_ms", previous_ms)
+    check_amount("latest_ms", latest_ms)
+    if previous_ms is None or latest_ms is None:
+        return previous_ms if latest_ms is None else latest_ms
+    return (1 - keep) * latest_ms + keep * previous_ms
+
+
+def active_shares(
+    shares: Sequence[float], outstanding_io: Sequence[float], *, window: float
+) -> list[float]:
+    """Shares of a host's workloads, less what each leaves unused of its part of the window.
+
+    A workload that keeps n I/Os outstanding where its shares give it w > n slots counts with
+    n/w of its shares, so an idle one counts nothing (PARDA, section 3.3).
+    """
+    check_positive("window", window)
+    for share, outstanding in zip(shares, outstanding_io, strict=True):
+        check_amount("shares", share)
+        check_amount("outstanding_io", outstanding)
+    total = math.fsum(shares)
+    if total == 0:
+        return [0.0] * len(shares)
+    slots = [share / total * window for share in shares]
+    return [
+        share * min(1.0, outstanding / slot) if slot > 0 else 0.0
+        for share, outstanding, slot in zip(shares, outstanding_io, slots, strict=True)
+    ]
+
+
+def adaptive_betas(
+    host_shares: Sequence[float],
+    *,
+    law: WindowLaw,
+    capacity_iops: float,
+    reserve: float = RESERVE,
+) -> list[float]:
+    """β of each host by its active shares, so that Σβ is the given part of L·C.
+
+    Without this the same β would hardly move a fast datastore and flood a slow one.
+    """
+    check_amount("capacity_iops", capacity_iops)
+    check_positive("reserve", reserve)
+    for share in host_shares:
+        check_amount("host_shares", share)
+    total = math.fsum(host_shares)
+    if total == 0:
+        return [0.0] * len(host_shares)
+    extra = reserve * law.pipeline(capacity_iops)
+    return [extra * (share / total) for share in host_shares]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestingPoint:
+    """Where the windows come to rest on a datastore that serves what it can."""
+
+    windows: tuple[float, ...]
+    latency_ms: float
+
+
+def resting_point(betas: Sequence[float], *, law: WindowLaw, capacity_iops: float) -> RestingPoint:
+    """The fixed point of the law at a throughput of `capacity_iops`, bounds included.
+
+    Within the bounds every window is β/(1 - L/Λ), so the total alone has to be found:
+    L·C + Σβ where no bound holds, else by bisection, as the sum falls when the total rises.
+    ValueError if no β is above 0.
+    """
+    check_positive("capacity_iops", capacity_iops)
+    for beta in betas:
+        check_amount("beta", beta)
+    if not any(betas):
+        raise ValueError("no host has a beta above 0: nothing decides how the window is split")
+    pipeline = law.pipeline(capacity_iops)
+    total = pipeline + math.fsum(betas)
+    if law.highest * len(betas) <= pipeline:
+        # Even full windows do not reach the threshold: nothing holds them back.
+        windows = tuple(law.highest for _ in betas)
+    else:
+        windows = _windows_at(total, betas, pipeline, law)
+        if not math.isclose(math.fsum(windows), total, rel_tol=1e-12):
+            total = _total_within_bounds(betas, pipeline, law)
+            windows = _windows_at(total, betas, pipeline, law)
+    return RestingPoint(windows=windows, latency_ms=math.fsum(windows) / capacity_iops * 1000)
+
+
+def _windows_at(
+    total: float, betas: Sequence[float], pipeline: float, law: WindowLaw
+) -> tuple[float, ...]:
+    """What the law gives each host when the windows of all sum to `total`."""
+    excess = 1 - pipeline / total
+    return tuple(
+        law.bounded(beta / excess if excess > 0 else (math.inf if beta > 0 else 0.0))
+        for beta in betas
+    )
+
+
+def _total_within_bounds(betas: Sequence[float], pipeline: float, law: WindowLaw) -> float:
+    low, high = pipeline, max(law.highest * len(betas), pipeline)
+    while True:
+        middle = (low + high) / 2
+        if not low < middle < high:
+            return high
+        if math.fsum(_windows_at(middle, betas, pipeline, law)) > middle:
+            low = middle
+        else:
+            high = middle
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Convergence:
+    """By what factor the errors of the total and of its split shrink in every period."""
+
+    total_factor: float
+    share_factor: float
+
+    def periods_until(self, part: float) -> float | None:
+        """Periods after which this part of the first error of the split is left; None is never."""
+        if not 0 < part < 1:
+            raise ValueError(f"part is {part!r}; it must be above 0 and below 1")
+        if self.share_factor >= 1:
+            return None
+        if self.share_factor <= 0:
+            return 1.0
+        return math.log(part) / math.log(self.share_factor)
+
+
+def convergence(total_beta: float, *, law: WindowLaw, capacity_iops: float) -> Convergence:
+    """How fast the law settles near its resting point, away from the bounds."""
+    check_amount("total_beta", total_beta)
+    check_positive("capacity_iops", capacity_iops)
+    excess = total_beta / (law.pipeline(capacity_iops) + total_beta)
+    return Convergence(total_factor=1 - law.gain, share_factor=1 - law.gain * excess)
