@@ -4,6 +4,7 @@ import http.client
 import sys
 from typing import Any
 
+from config.celery import app
 from config.embedded.child import ChildSpec
 from config.embedded.paths import DataDir
 
@@ -15,7 +16,7 @@ WORKER_STOP_TIMEOUT_S = 30.0
 
 
 def web(data: DataDir, *, host: str, port: int, allowed_hosts: str) -> ChildSpec:
-    """The web server, ready when a page is answered."""
+    """The web server, ready when it reaches the database."""
     return _python(
         data,
         "web",
@@ -33,7 +34,7 @@ def web(data: DataDir, *, host: str, port: int, allowed_hosts: str) -> ChildSpec
 
 
 def worker(data: DataDir) -> ChildSpec:
-    """The process that does queued and periodic work."""
+    """The process that does queued and periodic work, ready when it answers on the queue."""
     return _python(
         data,
         "worker",
@@ -45,6 +46,7 @@ def worker(data: DataDir) -> ChildSpec:
         "--without-gossip",
         "--without-mingle",
         stop_timeout_s=WORKER_STOP_TIMEOUT_S,
+        is_ready=lambda: bool(app.control.ping(timeout=0.5)),
     )
 
 
@@ -60,7 +62,7 @@ def local_address(host: str) -> str:
 
 def web_url(host: str, port: int) -> str:
     """What a person on this machine types into the browser."""
-    return f"http://{_bracketed(local_address(host))}:{port}/"
+    return f"http://{_bracketed(local_address(host))}:{port}"
 
 
 def _bracketed(host: str) -> str:
@@ -85,11 +87,11 @@ def _python(data: DataDir, name: str, module: str, *arguments: str, **spec: Any)
 
 
 def _answers(host: str, port: int) -> bool:
-    """Whether a page is answered without an error of the server."""
+    """Whether the web server can store samples at this moment."""
     connection = http.client.HTTPConnection(host, port, timeout=5)
     try:
-        connection.request("GET", "/", headers={"Host": "localhost"})
-        return connection.getresponse().status < 500
+        connection.request("GET", "/health", headers={"Host": "localhost"})
+        return connection.getresponse().status == http.client.OK
     except (OSError, http.client.HTTPException):
         return False
     finally:

@@ -121,7 +121,7 @@ def _start_product(data: DataDir, options: RunOptions, supervisor: Supervisor, s
 
 def _welcome(options: RunOptions, login: NewLogin | None, data: DataDir, say: Say) -> None:
     say("")
-    say(f"Sluice is ready: {children.web_url(options.host, options.port)}")
+    say(f"Sluice is ready: {children.web_url(options.host, options.port)}/")
     if login is not None:
         say(f"  log in as {login.username} with the password {login.password}")
         say("  (shown once; set a new one with: sluice changepassword admin)")

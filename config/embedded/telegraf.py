@@ -13,7 +13,7 @@ from ingest.models import Organisation, Token
 from ingest.models.token import Scope
 
 COLLECTOR_NAME = "local telegraf"
-CONFIGURATION = Path(ingest.__file__).parent / "telegraf"
+CONFIGURATION = Path(ingest.__file__).parent / "telegraf" / "sluice.conf"
 
 
 def find_telegraf() -> Path | None:
@@ -32,7 +32,7 @@ def local_telegraf(program: Path, data: DataDir, *, url: str) -> ChildSpec:
     data.telegraf_buffer.mkdir(mode=0o700, exist_ok=True)
     return ChildSpec(
         name="telegraf",
-        argv=(str(program), "--config-directory", str(CONFIGURATION)),
+        argv=(str(program), "--strict-env-handling", "--config", str(CONFIGURATION)),
         log=data.logs / "telegraf.log",
         environment={
             "SLUICE_URL": url,
