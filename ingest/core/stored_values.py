@@ -17,7 +17,7 @@ STORED = {
 """The measurements of lines by name."""
 
 _NAMES = {
-    measurement.name: tuple(column.name for column in measurement.fields)
+    measurement: tuple(column.name for column in measurement.fields)
     for measurement in catalogue.MEASUREMENTS
 }
 _ONLY_INTEGERS = frozenset({int})
@@ -59,8 +59,8 @@ def _columns(
     measurement: Measurement, fields: Mapping[str, FieldValue]
 ) -> tuple[Value, ...] | None:
     """The values of a row; None if the line has no field that is stored."""
-    given = tuple(map(fields.get, _NAMES[measurement.name]))
-    if _ONLY_INTEGERS.issuperset(map(type, given)) and measurement is not catalogue.SYSTEM:
+    given = tuple(map(fields.get, _NAMES[measurement]))
+    if _ONLY_INTEGERS.issuperset(map(type, given)):
         # The common case, a full row of counters, without a call per column.
         integers: tuple[int, ...] = given  # type: ignore[assignment]  # the line above proves it
         if min(integers) >= 0 and max(integers) <= LARGEST_INT64:

@@ -1,0 +1,150 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.core.counters import NoRate, NoRateReason, Reading
+from ingest.core.rates import (
+    CgroupRates,
+    DiskRates,
+    NetRates,
+    derive_cgroup_rates,
+    derive_disk_rates,
+    derive_net_rates,
+)
+
+START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+NEVER = float("inf")
+
+
+def reading(seconds: float, *counters: int | None) -> Reading:
+    return Reading(at=START + timedelta(seconds=seconds), counters=counters)
+
+
+COUNTS = st.integers(0, 10**9)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 10**7), *[COUNTS] * 8), min_size=1, max_size=12),
+)
+def test_disk_rates_times_seconds_are_the_growth_of_the_counters(
+    grown: list[tuple[int, ...]],
+) -> None:
+    given_readings = [reading(0, *[0] * 8)]
+    for microseconds, *more in grown:
+        last = given_readings[-1]
+        given_readings.append(
+            Reading(
+                at=last.at + timedelta(microseconds=microseconds),
+                counters=tuple(a + b for a, b in zip(last.counters, more, strict=True)),
+            )
+        )
+
+    rates = derive_disk_rates(given_readings, longest_interval_s=NEVER).rates
+
+    last = given_readings[-1].counters
+    assert sum(r.read_iops * r.seconds for r in rates) == pytest.approx(last[0])
+    assert sum(r.write_iops * r.seconds for r in rates) == pytest.approx(last[1])
+    assert sum(r.read_bytes_per_s * r.seconds for r in rates) == pytest.approx(last[2])
+    assert sum(r.write_bytes_per_s * r.seconds for r in rates) == pytest.approx(last[3])
+    assert sum(r.outstanding_io * r.seconds * 1000 for r in rates) == pytest.approx(last[7])
+    assert all(0 <= r.utilisation_ratio <= 1 for r in rates)
+    assert [r.latency_ms is None for r in rates] == [more[1] + more[2] == 0 for more in grown]
+
+
+def test_disk_rates_of_ten_seconds() -> None:
+    # 300 reads of 4 KiB took 600 ms, 100 writes of 16 KiB took 1000 ms: 1600 ms / 400 = 4 ms;
+    # 4000 ms busy of 10 s; 1600 ms of waiting / 10 s = 0.16 in flight on average.
+    before = reading(0, 1000, 500, 8_192_000, 4_096_000, 7000, 3000, 20_000, 30_000)
+    after = reading(10, 1300, 600, 9_420_800, 5_734_400, 7600, 4000, 24_000, 31_600)
+
+    derived = derive_disk_rates([before, after], longest_interval_s=NEVER)
+
+    assert derived.missing == []
+    assert derived.rates == [
+        DiskRates(
+            at=after.at,
+            seconds=10,
+            read_iops=30,
+            write_iops=10,
+            read_bytes_per_s=122_880,
+            write_bytes_per_s=163_840,
+            latency_ms=4,
+            # (1,228,800 + 1,638,400) bytes / 400
+            mean_io_bytes=7168,
+            outstanding_io=0.16,
+            utilisation_ratio=0.4,
+        )
+    ]
+
+
+def test_idle_disk_has_no_latency_and_no_size() -> None:
+    rates = derive_disk_rates(
+        [reading(0, *[5] * 8), reading(10, *[5] * 8)], longest_interval_s=NEVER
+    ).rates
+
+    assert [(r.read_iops, r.latency_ms, r.mean_io_bytes) for r in rates] == [(0, None, None)]
+
+
+def test_restarted_host_has_a_reason_instead_of_a_rate() -> None:
+    derived = derive_disk_rates(
+        [reading(0, *[900] * 8), reading(10, *[5] * 8), reading(20, *[25] * 8)],
+        longest_interval_s=NEVER,
+    )
+
+    assert derived.missing == [
+        NoRate(at=START + timedelta(seconds=10), seconds=10, reason=NoRateReason.RESET)
+    ]
+    assert [r.read_iops for r in derived.rates] == [2]
+
+
+def test_net_rates_of_ten_seconds() -> None:
+    before = reading(0, 1_000, 2_000, 10, 20, 0, 1, 2, 3)
+    # 12.5 MB sent = 100 Mbit in 10 s; 1.25 MB received = 10 Mbit
+    after = reading(10, 12_501_000, 1_252_000, 8_343, 1_020, 10, 21, 5, 4)
+
+    derived = derive_net_rates([before, after], longest_interval_s=NEVER)
+
+    assert derived.rates == [
+        NetRates(
+            at=after.at,
+            seconds=10,
+            sent_bits_per_s=10_000_000,
+            received_bits_per_s=1_000_000,
+            sent_packets_per_s=833.3,
+            received_packets_per_s=100,
+            drops_per_s=3,
+            errors_per_s=0.4,
+        )
+    ]
+
+
+def test_cgroup_rates_carry_the_pressure_of_the_same_interval() -> None:
+    io = [reading(0, 0, 0, 0, 0), reading(10, 500, 100, 5_000_000, 1_000_000)]
+    # 2.5 s of 10 s some task waited, 1 s all of them.
+    pressure = [reading(0, 0, 0), reading(10, 2_500_000, 1_000_000)]
+
+    derived = derive_cgroup_rates(io, pressure, device="259:0", longest_interval_s=NEVER)
+
+    assert derived.rates == [
+        CgroupRates(
+            at=START + timedelta(seconds=10),
+            seconds=10,
+            device="259:0",
+            read_iops=50,
+            write_iops=10,
+            read_bytes_per_s=500_000,
+            write_bytes_per_s=100_000,
+            some_pressure_ratio=0.25,
+            full_pressure_ratio=0.1,
+        )
+    ]
+
+
+def test_cgroup_without_pressure_has_none() -> None:
+    io = [reading(0, 0, 0, 0, 0), reading(10, 500, 100, 5_000_000, 1_000_000)]
+
+    (rates,) = derive_cgroup_rates(io, [], device="259:0", longest_interval_s=NEVER).rates
+
+    assert (rates.some_pressure_ratio, rates.full_pressure_ratio) == (None, None)
