@@ -76,8 +76,11 @@ class EnforcementMechanism(Protocol[ObservedT]):
         """Whether this host can run it, found out without changing the host."""
         ...
 
-    def observe(self, device: str, entries: tuple[LedgerEntry, ...]) -> ObservedT:
-        """The kernel's present state. Raises CommandError or OSError."""
+    def observe(self, desired: Desired, entries: tuple[LedgerEntry, ...]) -> ObservedT:
+        """The kernel's present state, as far as it matters here.
+
+        Raises CommandError, OSError, or ValueError for an answer that makes no sense.
+        """
         ...
 
     def plan(self, desired: Desired, observed: ObservedT) -> Plan:

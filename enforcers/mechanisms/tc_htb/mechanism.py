@@ -20,13 +20,11 @@ from enforcers.runner import Runner
 class TcHtb:
     """Reservation is `rate`, limit is `ceil`, shares are `quantum`; one class per allocation."""
 
-    def __init__(
-        self, *, runner: Runner, host_fs: HostFs, interfaces: frozenset[str] | None
-    ) -> None:
-        """`interfaces` are those it may touch; None stands for none yet, to ask for support."""
+    def __init__(self, *, runner: Runner, host_fs: HostFs, interfaces: frozenset[str]) -> None:
+        """`interfaces` are those whose queues it may change."""
         self._runner = runner
         self._host_fs = host_fs
-        self._interfaces = interfaces or frozenset()
+        self._interfaces = interfaces
 
     def support(self) -> MechanismSupport:
         return self._support
@@ -43,8 +41,8 @@ class TcHtb:
             reason=problem or "HTB, bfifo and u32 work, tried in a namespace of their own",
         )
 
-    def observe(self, device: str, entries: tuple[LedgerEntry, ...]) -> HtbObserved:
-        return observe(self._runner, device, entries)
+    def observe(self, desired: Desired, entries: tuple[LedgerEntry, ...]) -> HtbObserved:
+        return observe(self._runner, desired.device, entries)
 
     def plan(self, desired: Desired, observed: HtbObserved) -> Plan:
         if desired.spec is None or not desired.allocations:

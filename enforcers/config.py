@@ -1,0 +1,142 @@
+"""What the agent is told about itself, checked before anything else happens.
+
+Checking reads the named files and touches neither the network nor the kernel.
+"""
+
+import ipaddress
+import stat
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path, PurePosixPath
+from urllib.parse import SplitResult, urlsplit
+
+from enforcers.config_table import ConfigTable, read_toml
+
+DEFAULT_STATE_DIR = "/var/lib/sluice-enforcer"
+LONGEST_POLL_S = 3600.0
+SHORTEST_KEY = 16
+
+
+class OnExit(StrEnum):
+    """What becomes of the kernel's settings when the agent is told to stop."""
+
+    RESTORE = "restore"
+    KEEP = "keep"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerConfig:
+    """How the service is reached. The secrets never appear in a representation."""
+
+    url: SplitResult
+    timeout_s: float
+    ca_file: Path | None
+    token: str = field(repr=False)
+    signing_key: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentConfig:
+    """The whole configuration; the sets say what the agent may touch."""
+
+    host: str
+    state_dir: Path
+    poll_s: float
+    report_s: float
+    on_exit: OnExit
+    dry_run: bool
+    server: ServerConfig
+    interfaces: frozenset[str]
+    cgroup_subtrees: frozenset[str]
+    io_devices: frozenset[str]
+
+
+def load(file: Path) -> AgentConfig:
+    """Read and check the configuration. Raises ConfigError at the first value of no use."""
+    whole = read_toml(file)
+    agent = whole.take_table("agent")
+    server = whole.take_table("server")
+    tc_htb = whole.take_table("tc_htb")
+    cgroup_io = whole.take_table("cgroup_io")
+    whole.finish()
+    poll_s = agent.take_seconds("poll_s", 10.0, least=0.2, most=LONGEST_POLL_S)
+    config = AgentConfig(
+        host=agent.take_text("host"),
+        state_dir=agent.take_path("state_dir", DEFAULT_STATE_DIR),
+        poll_s=poll_s,
+        report_s=agent.take_seconds("report_s", 30.0, least=poll_s, most=LONGEST_POLL_S),
+        on_exit=OnExit(agent.take_choice("on_exit", OnExit.RESTORE, list(OnExit))),
+        dry_run=agent.take_flag("dry_run", default=False),
+        server=_server(server),
+        interfaces=tc_htb.take_names("interfaces"),
+        cgroup_subtrees=_subtrees(cgroup_io),
+        io_devices=cgroup_io.take_names("devices"),
+    )
+    for table in (agent, server, tc_htb, cgroup_io):
+        table.finish()
+    return config
+
+
+def _server(table: ConfigTable) -> ServerConfig:
+    return ServerConfig(
+        url=_url(table),
+        timeout_s=table.take_seconds("timeout_s", 10.0, least=0.1, most=120.0),
+        ca_file=table.take_optional_path("ca_file"),
+        token=_secret(table, "token_file"),
+        signing_key=_secret(table, "signing_key_file").encode(),
+    )
+
+
+def _url(table: ConfigTable) -> SplitResult:
+    text = table.take_text("url")
+    try:
+        url = urlsplit(text)
+        port = url.port
+    except ValueError as error:
+        raise table.refuse("url", text, str(error)) from error
+    if url.scheme not in {"https", "http"} or not url.hostname or port == 0:
+        raise table.refuse("url", text, "must be https://HOST or, on this machine, http://HOST")
+    if url.username or url.password or url.query or url.fragment:
+        raise table.refuse("url", text, "must have no user, query or fragment")
+    if url.scheme == "http" and not _is_loopback(url.hostname):
+        raise table.refuse("url", text, "plain http would show the token; use https")
+    return url
+
+
+def _is_loopback(hostname: str) -> bool:
+    if hostname == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(hostname).is_loopback
+    except ValueError:
+        return False
+
+
+def _secret(table: ConfigTable, key: str) -> str:
+    """The one line of a secret file that only its owner, or group, may read."""
+    path = table.take_path(key)
+    try:
+        text = path.read_text(encoding="ascii").strip()
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise table.refuse(key, str(path), error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise table.refuse(key, str(path), "must hold ASCII text") from error
+    if mode & (stat.S_IROTH | stat.S_IWOTH):
+        raise table.refuse(key, str(path), f"must not be open to all; chmod o-rwx {path}")
+    if len(text) < SHORTEST_KEY or not text.isprintable() or " " in text:
+        raise table.refuse(
+            key, str(path), f"must hold one word of at least {SHORTEST_KEY} characters"
+        )
+    return text
+
+
+def _subtrees(table: ConfigTable) -> frozenset[str]:
+    subtrees = table.take_names("subtrees")
+    for subtree in sorted(subtrees):
+        path = PurePosixPath(subtree)
+        if not path.is_absolute() or str(path) != subtree or ".." in path.parts:
+            raise table.refuse(
+                "subtrees", subtree, "must be paths below the cgroup mount, like /machine.slice"
+            )
+    return subtrees

@@ -1,0 +1,104 @@
+"""Typed reading of TOML tables; every refusal names the file, the key, the value and the rule."""
+
+import math
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from enforcers.errors import ConfigError
+
+
+class ConfigTable:
+    """One TOML table. Each `take_*` reads a key once; `finish` refuses what nobody took."""
+
+    def __init__(self, file: Path, name: str, values: dict[str, Any]) -> None:
+        self._file = file
+        self._name = name
+        self._left = dict(values)
+        self._known: list[str] = []
+
+    def take_text(self, key: str, default: str | None = None) -> str:
+        """A text that is not empty; required unless there is a default."""
+        value = self._take(key, default)
+        if not isinstance(value, str) or not value or not value.isprintable():
+            raise self.refuse(key, value, "must be a text that is not empty")
+        return value
+
+    def take_path(self, key: str, default: str | None = None) -> Path:
+        """A path; a relative one is taken from the configuration file's directory."""
+        return self._file.parent / self.take_text(key, default)
+
+    def take_optional_path(self, key: str) -> Path | None:
+        """A path, or None if the key is absent."""
+        if key in self._left:
+            return self.take_path(key)
+        self._known.append(key)
+        return None
+
+    def take_seconds(self, key: str, default: float, *, least: float, most: float) -> float:
+        """A number of seconds within bounds."""
+        value = self._take(key, default)
+        is_number = type(value) in (int, float) and math.isfinite(value)
+        if not is_number or not least <= value <= most:
+            raise self.refuse(key, value, f"must be a number of seconds within {least}..{most}")
+        return float(value)
+
+    def take_flag(self, key: str, *, default: bool) -> bool:
+        """true or false."""
+        value = self._take(key, default)
+        if not isinstance(value, bool):
+            raise self.refuse(key, value, "must be true or false")
+        return value
+
+    def take_choice(self, key: str, default: str, allowed: Sequence[str]) -> str:
+        """One of the allowed words."""
+        value = self._take(key, default)
+        if value not in allowed:
+            raise self.refuse(key, value, f"must be one of {', '.join(allowed)}")
+        return str(value)
+
+    def take_names(self, key: str) -> frozenset[str]:
+        """A list of texts, empty if the key is absent."""
+        value = self._take(key, [])
+        is_names = isinstance(value, list) and all(
+            isinstance(item, str) and item and item.isprintable() for item in value
+        )
+        if not is_names:
+            raise self.refuse(key, value, "must be a list of texts that are not empty")
+        return frozenset(value)
+
+    def take_table(self, key: str) -> "ConfigTable":
+        """A table below this one, empty if it is absent."""
+        value = self._take(key, {})
+        if not isinstance(value, dict):
+            raise self.refuse(key, value, "must be a table")
+        return ConfigTable(self._file, f"{self._name}{key}.", value)
+
+    def finish(self) -> None:
+        """Refuse keys that nobody knows."""
+        for key in sorted(self._left):
+            known = ", ".join(self._known)
+            raise self.refuse(key, self._left[key], f"unknown key; known are {known}")
+
+    def refuse(self, key: str, value: object, allowed: str) -> ConfigError:
+        """The error for a value that cannot be used."""
+        return ConfigError(str(self._file), f"{self._name}{key}", value, allowed)
+
+    def _take(self, key: str, default: Any) -> Any:
+        self._known.append(key)
+        value = self._left.pop(key, default)
+        if value is None:
+            raise self.refuse(key, None, "is required")
+        return value
+
+
+def read_toml(file: Path) -> ConfigTable:
+    """The whole file as a table. Raises ConfigError if it is not there or not TOML."""
+    try:
+        values = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(str(file), "file", None, error.strerror or str(error)) from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(str(file), "file", None, f"is not TOML: {error}") from error
+    return ConfigTable(file, "", values)

@@ -1,0 +1,171 @@
+"""The io control values that a policy asks for, and the way there. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from enforcers.change import Change, Effect, FileWrite
+from enforcers.contract import Allocation, Mechanism, Unit
+from enforcers.ledger import LedgerEntry
+from enforcers.mechanisms.cgroup_io import io_text
+from enforcers.mechanisms.cgroup_io.io_text import UNLIMITED, WEIGHT_FOLLOWS_DEFAULT
+from enforcers.mechanisms.cgroup_io.observed import IO_MAX, IO_WEIGHT, IoObserved
+
+LARGEST_WEIGHT = 10_000
+DEFAULT_WEIGHT = 100
+
+# io.max limits each direction by itself; there is no limit for both together.
+_LIMIT_KEYS = {Unit.IOPS: ("riops", "wiops"), Unit.BYTES_PER_S: ("rbps", "wbps")}
+_STAT_KEYS = {Unit.IOPS: ("rios", "wios"), Unit.BYTES_PER_S: ("rbytes", "wbytes")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controls:
+    """What one group shall have; `weight` None means it is left alone."""
+
+    io_max: Mapping[str, str]
+    weight: int | None
+
+
+def limit_keys(unit: Unit) -> tuple[str, str]:
+    """The io.max keys that limit this unit, reading and writing."""
+    return _LIMIT_KEYS[unit]
+
+
+def stat_keys(unit: Unit) -> tuple[str, str]:
+    """The io.stat keys that count this unit, reading and writing."""
+    return _STAT_KEYS[unit]
+
+
+def weight_scale(allocations: tuple[Allocation, ...]) -> float:
+    """Weight per share: 1, or less if the largest shares exceed the kernel's largest weight."""
+    largest = max((item.shares for item in allocations), default=1)
+    return min(1.0, LARGEST_WEIGHT / largest)
+
+
+def wanted_controls(
+    allocation: Allocation, *, unit: Unit, scale: float, is_iocost_enabled: bool
+) -> Controls:
+    """The values of an allocation's group. Without iocost a weight cannot even be written."""
+    value = UNLIMITED if allocation.limit is None else str(max(1, int(allocation.limit)))
+    return Controls(
+        io_max=dict.fromkeys(limit_keys(unit), value),
+        weight=max(1, round(allocation.shares * scale)) if is_iocost_enabled else None,
+    )
+
+
+def control_changes(
+    group: str, controls: Controls, observed: IoObserved, allocation: str
+) -> tuple[list[Change], list[LedgerEntry]]:
+    """The changes for one group, and what they would replace."""
+    present = observed.groups[group]
+    changes, found = [], []
+    if present.io_max is not None:
+        now = {key: present.io_max[key] for key in controls.io_max}
+        if now != dict(controls.io_max):
+            changes.append(_io_max_change(group, now, controls.io_max, observed, allocation))
+            text = io_text.format_io_max(present.io_max)
+            found.append(_entry(group, IO_MAX, text, observed.device))
+    if controls.weight is not None and present.weight is not None:
+        weight = str(controls.weight)
+        if present.weight != weight:
+            changes.append(_weight_change(group, present.weight, weight, observed, allocation))
+            found.append(_entry(group, IO_WEIGHT, present.weight, observed.device))
+    return changes, found
+
+
+def restoring_changes(
+    kept: set[str], observed: IoObserved
+) -> tuple[list[Change], list[LedgerEntry]]:
+    """Put back every noted value of groups that are not kept, and list what is back already.
+
+    A group that is gone has taken its values with it.
+    """
+    changes: list[Change] = []
+    restored: list[LedgerEntry] = []
+    for entry in observed.entries:
+        group, _, control = entry.thing.rpartition(" ")
+        if group in kept:
+            continue
+        change = _restoring_change(entry, group, control, observed)
+        if change is None:
+            restored.append(entry)
+        else:
+            changes.append(change)
+    return changes, restored
+
+
+def groups_of(entries: tuple[LedgerEntry, ...]) -> set[str]:
+    """The groups that noted values belong to."""
+    return {entry.thing.rpartition(" ")[0] for entry in entries}
+
+
+def _restoring_change(
+    entry: LedgerEntry, group: str, control: str, observed: IoObserved
+) -> Change | None:
+    present = observed.groups.get(group)
+    if present is None:
+        return None
+    if control == IO_WEIGHT:
+        if present.weight in {None, entry.found}:
+            return None
+        return _weight_change(group, present.weight or "", entry.found, observed, None)
+    found = dict(word.split("=", 1) for word in entry.found.split())
+    if present.io_max is None or dict(present.io_max) == found:
+        return None
+    return _io_max_change(group, present.io_max, found, observed, None)
+
+
+def _io_max_change(
+    group: str,
+    now: Mapping[str, str],
+    wanted: Mapping[str, str],
+    observed: IoObserved,
+    allocation: str | None,
+) -> Change:
+    tightens = any(_as_number(wanted[key]) < _as_number(now[key]) for key in wanted)
+    return Change(
+        target=f"{group} {IO_MAX} {observed.number}",
+        before=io_text.format_io_max(now),
+        after=io_text.format_io_max(wanted),
+        write=FileWrite(
+            path=observed.control_path(group, IO_MAX),
+            text=f"{observed.number} {io_text.format_io_max(wanted)}",
+        ),
+        effect=Effect.SHRINK if tightens else Effect.GROW,
+        depth=_depth(group),
+        allocation=allocation,
+    )
+
+
+def _weight_change(
+    group: str, now: str, wanted: str, observed: IoObserved, allocation: str | None
+) -> Change:
+    return Change(
+        target=f"{group} {IO_WEIGHT} {observed.number}",
+        before=now,
+        after=wanted,
+        write=FileWrite(
+            path=observed.control_path(group, IO_WEIGHT), text=f"{observed.number} {wanted}"
+        ),
+        effect=Effect.SHRINK if _as_weight(wanted) < _as_weight(now) else Effect.GROW,
+        depth=_depth(group),
+        allocation=allocation,
+    )
+
+
+def _entry(group: str, control: str, found: str, device: str) -> LedgerEntry:
+    return LedgerEntry(
+        mechanism=Mechanism.CGROUP_IO, device=device, thing=f"{group} {control}", found=found
+    )
+
+
+def _as_number(value: str) -> float:
+    return float("inf") if value == UNLIMITED else float(value)
+
+
+def _as_weight(value: str) -> int:
+    return DEFAULT_WEIGHT if value == WEIGHT_FOLLOWS_DEFAULT else int(value)
+
+
+def _depth(group: str) -> int:
+    return len([part for part in group.split("/") if part])

@@ -1,0 +1,144 @@
+"""What the kernel has for one block device in the control groups that matter."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from enforcers.host_fs import HostFs
+from enforcers.ledger import LedgerEntry
+from enforcers.mechanisms.cgroup_io import io_text
+
+IO_MAX = "io.max"
+IO_WEIGHT = "io.weight"
+IO_STAT = "io.stat"
+IO_COST_QOS = "io.cost.qos"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """A control group's values for one device; None where it has no such control file."""
+
+    io_max: Mapping[str, str] | None
+    weight: str | None
+    stat: Mapping[str, int] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IoObserved:
+    """One device. `problem` says why nothing can be done for it at all.
+
+    `refusal` says why nothing new may be done for it; what was noted may still be put back.
+    `groups` has only the groups that exist, by path below the cgroup mount.
+    """
+
+    device: str
+    problem: str | None
+    refusal: str | None
+    number: str
+    mount: str
+    is_iocost_enabled: bool
+    groups: Mapping[str, Group]
+    entries: tuple[LedgerEntry, ...]
+
+    def control_path(self, group: str, control: str) -> str:
+        """The host path of a control file."""
+        return f"{self.mount}{group.rstrip('/')}/{control}"
+
+
+def observe(
+    host_fs: HostFs,
+    device: str,
+    *,
+    groups: set[str],
+    allowed_devices: frozenset[str],
+    entries: tuple[LedgerEntry, ...],
+) -> IoObserved:
+    """Read the control files of the groups. A file that is not there is an answer."""
+    mount = io_mount(host_fs)
+    number = device_number(host_fs, device)
+    problem = None
+    if mount is None:
+        problem = why_no_io(host_fs)
+    elif number is None:
+        problem = f"there is no block device {device!r}"
+    elif host_fs.read_or_none(f"/sys/dev/block/{number}/partition") is not None:
+        problem = f"{device} is a partition; I/O is controlled on whole devices only"
+    if problem is not None or mount is None or number is None:
+        return IoObserved(
+            device=device,
+            problem=problem,
+            refusal=None,
+            number=number or "",
+            mount=mount or "",
+            is_iocost_enabled=False,
+            groups={},
+            entries=entries,
+        )
+    qos = host_fs.read_or_none(f"{mount}/{IO_COST_QOS}") or ""
+    allowed = {device_number(host_fs, name) for name in allowed_devices}
+    names = ", ".join(sorted(allowed_devices)) or "none"
+    return IoObserved(
+        device=device,
+        problem=None,
+        refusal=None
+        if number in allowed
+        else f"device {device!r} is not among cgroup_io.devices (now: {names})",
+        number=number,
+        mount=mount,
+        is_iocost_enabled=io_text.is_iocost_enabled(qos, number),
+        groups={
+            group: _read_group(host_fs, f"{mount}{group.rstrip('/')}", number)
+            for group in sorted(groups)
+            if host_fs.is_dir(f"{mount}{group}")
+        },
+        entries=entries,
+    )
+
+
+def io_mount(host_fs: HostFs) -> str | None:
+    """Where the cgroup v2 tree with the io controller is mounted, None if there is none."""
+    for path, kind, _ in _mounts(host_fs):
+        if kind == "cgroup2":
+            controllers = host_fs.read_or_none(f"{path}/cgroup.controllers") or ""
+            if "io" in controllers.split():
+                return path
+    return None
+
+
+def why_no_io(host_fs: HostFs) -> str:
+    """Why there is no usable io controller, and what would help."""
+    for path, kind, options in _mounts(host_fs):
+        if kind == "cgroup" and "blkio" in options:
+            return (
+                f"the io controller is bound to cgroup v1 at {path}; "
+                "boot with systemd.unified_cgroup_hierarchy=1"
+            )
+    if not any(kind == "cgroup2" for _, kind, _ in _mounts(host_fs)):
+        return "no cgroup v2 tree is mounted"
+    return "CONFIG_BLK_CGROUP is off in this kernel, or cgroup_disable=io was given at boot"
+
+
+def device_number(host_fs: HostFs, device: str) -> str | None:
+    """MAJ:MIN of a block device given by name or number, None if it is not there."""
+    if ":" in device:
+        return device if host_fs.is_dir(f"/sys/dev/block/{device}") else None
+    if "/" in device or device.startswith("."):
+        return None
+    found = host_fs.read_or_none(f"/sys/class/block/{device}/dev")
+    return None if found is None else found.strip()
+
+
+def _read_group(host_fs: HostFs, path: str, number: str) -> Group:
+    io_max = host_fs.read_or_none(f"{path}/{IO_MAX}")
+    weight = host_fs.read_or_none(f"{path}/{IO_WEIGHT}")
+    stat = host_fs.read_or_none(f"{path}/{IO_STAT}")
+    return Group(
+        io_max=None if io_max is None else io_text.parse_io_max(io_max, number),
+        weight=None if weight is None else io_text.parse_weight(weight, number),
+        stat=None if stat is None else io_text.parse_io_stat(stat, number),
+    )
+
+
+def _mounts(host_fs: HostFs) -> list[tuple[str, str, list[str]]]:
+    lines = (host_fs.read_or_none("/proc/self/mounts") or "").splitlines()
+    words = [line.split() for line in lines]
+    return [(w[1], w[2], w[3].split(",")) for w in words if len(w) > 3]
