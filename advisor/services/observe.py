@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
-from typing import Protocol, TypeVar
+from datetime import datetime, timedelta
 
 from advisor.core.observation import (
     ClaimObservation,
@@ -17,6 +14,7 @@ from advisor.core.observation import (
 )
 from advisor.models import AdapterKind, Attachment, Claim, Resource, Unit
 from advisor.services.tiers import shares_of
+from advisor.services.windows import Span, last_window_end, mean_rate
 from ingest import queries
 from ingest.core.rates import CgroupRates, DiskRates
 
@@ -24,31 +22,19 @@ PRESSURE_OF_BACKLOG = 0.05
 """A workload that waits for I/O this part of the time wants more than it gets."""
 
 
-class Rates(Protocol):
-    """What all rates have: the end and length of their interval."""
-
-    @property
-    def at(self) -> datetime: ...
-    @property
-    def seconds(self) -> float: ...
-
-
-RatesT = TypeVar("RatesT", bound=Rates)
-
-
 def observations(*, resource: Resource, since: datetime, until: datetime) -> list[Observation]:
     """One observation for each window of the resource that ends in (since, until].
 
     A window in which no host sent samples is left out: absence is for the detector to judge.
     """
-    claims = _claims_by_window(resource, since, until)
+    span = Span(since=since, until=until, window_s=resource.window_s)
+    claims = _claims_by_window(resource, span)
     attachments = list(resource.attachments.select_related("host"))
     if resource.is_uplink:
-        return _uplink_windows(resource, attachments[0], claims, (since, until))
-    return _datastore_windows(resource, attachments, claims, (since, until))
+        return _uplink_windows(resource, attachments[0], claims, span)
+    return _datastore_windows(resource, attachments, claims, span)
 
 
-Span = tuple[datetime, datetime]
 ClaimsByWindow = dict[datetime, list[ClaimObservation]]
 
 
@@ -56,7 +42,10 @@ def _uplink_windows(
     resource: Resource, attachment: Attachment, claims: ClaimsByWindow, span: Span
 ) -> list[Observation]:
     rates = queries.net_rates(
-        host=attachment.host, interface=attachment.device, since=span[0], until=span[1]
+        host=attachment.host,
+        interface=attachment.device,
+        since=span.read_since,
+        until=span.read_until,
     )
     return [
         UplinkObservation(
@@ -67,7 +56,7 @@ def _uplink_windows(
             drops=sum(item.drops_per_s * item.seconds for item in found),
             claims=tuple(claims.get(at, ())),
         )
-        for at, found in by_window(rates, resource.window_s).items()
+        for at, found in span.group(rates).items()
     ]
 
 
@@ -77,9 +66,12 @@ def _datastore_windows(
     hosts: dict[datetime, list[HostLatency]] = defaultdict(list)
     for attachment in attachments:
         rates = queries.disk_rates(
-            host=attachment.host, device=attachment.device, since=span[0], until=span[1]
+            host=attachment.host,
+            device=attachment.device,
+            since=span.read_since,
+            until=span.read_until,
         )
-        for at, found in by_window(rates, resource.window_s).items():
+        for at, found in span.group(rates).items():
             hosts[at].append(_host_latency(attachment.host.name, found))
     return [
         DatastoreObservation(
@@ -113,11 +105,11 @@ def _host_latency(host: str, rates: list[DiskRates]) -> HostLatency:
     )
 
 
-def _claims_by_window(resource: Resource, since: datetime, until: datetime) -> ClaimsByWindow:
+def _claims_by_window(resource: Resource, span: Span) -> ClaimsByWindow:
     result: ClaimsByWindow = defaultdict(list)
     claims = resource.claims.select_related("workload", "host")
     for claim in claims.order_by("workload__name", "pk"):
-        for at, rate, backlogged in claim_rates(claim, since=since, until=until):
+        for at, rate, backlogged in claim_rates(claim, span=span):
             result[at].append(
                 ClaimObservation(
                     workload=claim.workload.name,
@@ -131,38 +123,40 @@ def _claims_by_window(resource: Resource, since: datetime, until: datetime) -> C
     return result
 
 
-def claim_rates(
-    claim: Claim, *, since: datetime, until: datetime
-) -> list[tuple[datetime, float, bool | None]]:
+def claim_rates(claim: Claim, *, span: Span) -> list[tuple[datetime, float, bool | None]]:
     """End of window, rate in the resource's unit, and whether more was wanted (None: unknown).
 
     What a workload sends is what its vNIC receives on the host's side.
     """
-    window_s = claim.resource.window_s
     if claim.adapter_kind == AdapterKind.VNIC:
         received = queries.net_rates(
-            host=claim.host, interface=claim.adapter, since=since, until=until
+            host=claim.host,
+            interface=claim.adapter,
+            since=span.read_since,
+            until=span.read_until,
         )
         return [
             (at, mean_rate(found, [item.received_bits_per_s for item in found]), None)
-            for at, found in by_window(received, window_s).items()
+            for at, found in span.group(received).items()
         ]
-    return _cgroup_claim_rates(claim, since, until)
+    return _cgroup_claim_rates(claim, span)
 
 
-def _cgroup_claim_rates(
-    claim: Claim, since: datetime, until: datetime
-) -> list[tuple[datetime, float, bool | None]]:
+def _cgroup_claim_rates(claim: Claim, span: Span) -> list[tuple[datetime, float, bool | None]]:
     device = _only_device(claim)
     if device is None:
         return []
     rates = queries.cgroup_rates(
-        host=claim.host, path=claim.adapter, device=device, since=since, until=until
+        host=claim.host,
+        path=claim.adapter,
+        device=device,
+        since=span.read_since,
+        until=span.read_until,
     )
     unit = claim.resource.unit
     return [
         (at, mean_rate(found, [_in_unit(item, unit) for item in found]), _backlogged(found))
-        for at, found in by_window(rates, claim.resource.window_s).items()
+        for at, found in span.group(rates).items()
     ]
 
 
@@ -193,27 +187,6 @@ def _backlogged(rates: list[CgroupRates]) -> bool | None:
     return max(pressures) >= PRESSURE_OF_BACKLOG
 
 
-def by_window(rates: Iterable[RatesT], window_s: float) -> dict[datetime, list[RatesT]]:
-    """Rates under the end of the window that their interval ends in, in order of time."""
-    windows: dict[datetime, list[RatesT]] = defaultdict(list)
-    for item in sorted(rates, key=lambda one: one.at):
-        windows[window_end(item.at, window_s)].append(item)
-    return windows
-
-
-def window_end(at: datetime, window_s: float) -> datetime:
-    """The end of the window that contains `at`; a time on the edge belongs to the earlier one."""
-    # Half a millisecond of slack: collectors stamp the edge itself, give or take rounding.
-    index = math.ceil((at.timestamp() - 0.0005) / window_s)
-    return datetime.fromtimestamp(index * window_s, UTC)
-
-
-def mean_rate(rates: Iterable[Rates], values: list[float]) -> float:
-    """The mean of rates over intervals of different length."""
-    seconds = [item.seconds for item in rates]
-    return sum(value * span for value, span in zip(values, seconds, strict=True)) / sum(seconds)
-
-
 def whole_windows(resource: Resource, *, now: datetime) -> datetime:
     """The end of the last window that can no longer change, however late hosts send.
 
@@ -226,8 +199,7 @@ def whole_windows(resource: Resource, *, now: datetime) -> datetime:
     ]
     alive = [at for at in newest if at is not None and at > now - GRACE]
     reached = min(alive, default=now - GRACE)
-    index = math.floor((reached.timestamp() + 0.0005) / resource.window_s)
-    return datetime.fromtimestamp(index * resource.window_s, UTC)
+    return last_window_end(reached, resource.window_s)
 
 
 GRACE = timedelta(seconds=60)

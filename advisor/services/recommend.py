@@ -27,6 +27,7 @@ from advisor.models import (
     StatePoint,
 )
 from advisor.services.observe import claim_rates
+from advisor.services.windows import Span
 from ingest.models import Organisation
 
 USUAL_SPAN = timedelta(hours=24)
@@ -111,7 +112,9 @@ def _calm_windows(resource: Resource, until: datetime) -> set[datetime]:
 def _claim(
     claim: Claim, calm: set[datetime], *, began_at: datetime, ended_at: datetime
 ) -> AdviceClaim:
-    rates = claim_rates(claim, since=ended_at - USUAL_SPAN, until=ended_at)
+    window_s = claim.resource.window_s
+    span = Span(since=ended_at - USUAL_SPAN, until=ended_at, window_s=window_s)
+    rates = claim_rates(claim, span=span)
     congested = [(rate, queued) for at, rate, queued in rates if at > began_at]
     return AdviceClaim(
         claim=claim.pk,

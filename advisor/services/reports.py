@@ -13,6 +13,7 @@ from advisor.errors import ReportRefused
 from advisor.models import Claim, ComplianceRecord, Enforcer, Policy, PublishedDocument
 from advisor.services.documents import claim_pk
 from advisor.services.observe import claim_rates
+from advisor.services.windows import Span
 from enforcers.contract import (
     AllocationReport,
     ComplianceReport,
@@ -143,6 +144,10 @@ def _observed(claim: Claim, measured: Measurement | None, reported_at: datetime)
     """The mean rate in stored samples over the agent's window, as a second witness."""
     if measured is None:
         return None
-    since = reported_at - timedelta(seconds=measured.window_s)
-    rates = [rate for _, rate, _ in claim_rates(claim, since=since, until=reported_at)]
+    span = Span(
+        since=reported_at - timedelta(seconds=measured.window_s),
+        until=reported_at,
+        window_s=claim.resource.window_s,
+    )
+    rates = [rate for _, rate, _ in claim_rates(claim, span=span)]
     return sum(rates) / len(rates) if rates else None

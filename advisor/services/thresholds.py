@@ -14,7 +14,7 @@ from advisor.core.threshold import (
     peak_throughput_threshold,
 )
 from advisor.models import Resource, StatePoint, ThresholdMode
-from advisor.services.observe import by_window
+from advisor.services.windows import Span
 from ingest import queries
 
 HISTORY = timedelta(days=28)
@@ -71,7 +71,8 @@ def _load_points(resource: Resource, until: datetime) -> list[LoadPoint]:
         if item.latency_ms is not None
     ]
     points = []
-    for found in by_window(rates, resource.window_s).values():
+    span = Span(since=until - FIT_HISTORY, until=until, window_s=resource.window_s)
+    for found in span.group(rates).values():
         iops = [item.read_iops + item.write_iops for item in found]
         outstanding = sum(item.outstanding_io for item in found)
         latency = sum(

@@ -1,0 +1,73 @@
+"""Windows of time: where they end, and which rates belong to them."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Protocol, TypeVar
+
+
+class Rates(Protocol):
+    """What all rates have: the end and the length of their interval."""
+
+    @property
+    def at(self) -> datetime: ...
+    @property
+    def seconds(self) -> float: ...
+
+
+RatesT = TypeVar("RatesT", bound=Rates)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """The windows of one length that end in (since, until]; they start at the epoch.
+
+    A rate belongs to the window that the middle of its interval lies in, because collectors are
+    some milliseconds late, and never the same.
+    """
+
+    since: datetime
+    until: datetime
+    window_s: float
+
+    @property
+    def read_since(self) -> datetime:
+        """Rates from here on may belong to one of the windows."""
+        return self.since - timedelta(seconds=self.window_s / 2)
+
+    @property
+    def read_until(self) -> datetime:
+        """Rates up to here may belong to one of the windows."""
+        return self.until + timedelta(seconds=self.window_s / 2)
+
+    def group(self, rates: Iterable[RatesT]) -> dict[datetime, list[RatesT]]:
+        """Rates under the end of their window, in order of time, without those of others."""
+        windows: dict[datetime, list[RatesT]] = defaultdict(list)
+        for item in sorted(rates, key=lambda one: one.at):
+            end = window_end(item.at - timedelta(seconds=item.seconds / 2), self.window_s)
+            if self.since < end <= self.until:
+                windows[end].append(item)
+        return windows
+
+
+def window_end(moment: datetime, window_s: float) -> datetime:
+    """The end of the window that this moment lies in."""
+    index = math.floor(moment.timestamp() / window_s) + 1
+    return datetime.fromtimestamp(index * window_s, UTC)
+
+
+def last_window_end(moment: datetime, window_s: float) -> datetime:
+    """The end of the last window that was over at this moment."""
+    # Collectors may stamp a hair before the edge that they waited for.
+    index = math.floor((moment.timestamp() + 0.001) / window_s)
+    return datetime.fromtimestamp(index * window_s, UTC)
+
+
+def mean_rate(rates: Sequence[Rates], values: Sequence[float]) -> float:
+    """The mean of values over intervals of different length."""
+    seconds = [item.seconds for item in rates]
+    return sum(value * span for value, span in zip(values, seconds, strict=True)) / sum(seconds)
