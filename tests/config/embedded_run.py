@@ -67,7 +67,7 @@ def free_port() -> int:
 def start(data_dir: Path, *arguments: str, port: int | None = None, **process: Any) -> EmbeddedRun:
     """Start it; it need not become ready."""
     port = port or free_port()
-    log = data_dir.with_name(f"{data_dir.name}.said")
+    log = data_dir.with_name(f"said-{port}")
     environment = {
         **os.environ,
         "SLUICE_DATA_DIR": str(data_dir),

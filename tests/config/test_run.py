@@ -82,7 +82,7 @@ def test_sockets_are_closed_to_other_users(running):
 
 
 def test_second_run_on_the_same_directory_is_refused(running):
-    second = start(running.data_dir.with_name("data"), port=None)
+    second = start(running.data_dir)
 
     assert second.process.wait(DEADLINE_S) == 1
     assert second.said == (
