@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from advisor.models import Policy
-from ingest.models import Organisation
+from advisor.models import Enforcer, Policy, ResourceStatus, State
+from enforcers.config import load
+from ingest.models import Organisation, Token
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
 
 pytestmark = pytest.mark.django_db
@@ -107,11 +109,29 @@ def test_several_organisations_must_be_told_apart(cluster: Cluster) -> None:
 def test_status_exits_with_1_only_if_something_is_congested(cluster: Cluster) -> None:
     assert "unknown" in sluice("status")
 
-    status = cluster.uplink.status if hasattr(cluster.uplink, "status") else None
-    assert status is None
-    from advisor.models import ResourceStatus, State
-
     ResourceStatus.objects.create(resource=cluster.uplink, state=State.CONGESTED)
     with pytest.raises(SystemExit) as end:
         sluice("status")
     assert end.value.code == 1
+
+
+def test_enrolment_is_a_configuration_that_the_agent_accepts(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    sluice("enroll", "h1", "--out", str(tmp_path), "--poll", "2", "--report", "5")
+
+    config = load(tmp_path / "agent.toml")
+
+    assert (config.host, config.poll_s, config.report_s) == ("h1", 2.0, 5.0)
+    assert config.interfaces == {"up0"}
+    assert Token.objects.valid(config.server.token, now=NOW).host == cluster.enrolment.host
+    assert config.server.signing_key.decode() == Enforcer.objects.get().signing_key
+
+
+def test_enrolling_again_makes_the_earlier_token_worthless(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    sluice("enroll", "h1", "--out", str(tmp_path))
+
+    assert Token.objects.valid(cluster.enrolment.token, now=NOW) is None
+    assert (tmp_path / "token").stat().st_mode & 0o777 == 0o600

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from argparse import ArgumentParser
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from advisor.management.product_command import ProductCommand
+from advisor.models import Attachment, ResourceKind
 from advisor.services.enrolment import enroll
-from ingest.models import Organisation
+from ingest.models import Host, Organisation
 
 
 class Command(ProductCommand):
@@ -21,9 +23,19 @@ class Command(ProductCommand):
         parser.add_argument("host")
         parser.add_argument("--out", type=Path, required=True, help="folder to write, made if new")
         parser.add_argument("--url", default="http://127.0.0.1:8000", help="where agents reach us")
-        parser.add_argument("--interfaces", default="", help="uplinks it may shape, with commas")
-        parser.add_argument("--cgroup-subtrees", default="", help="subtrees it may write")
+        parser.add_argument(
+            "--interfaces",
+            type=_words,
+            help="what it may shape, with commas; default: the uplinks",
+        )
+        parser.add_argument(
+            "--cgroup-subtrees", type=_words, default=[], help="what it may limit, with commas"
+        )
+        parser.add_argument("--state-dir", help="where the agent keeps its ledger and policy")
         parser.add_argument("--poll", type=float, default=10.0, dest="poll_s", metavar="SECONDS")
+        parser.add_argument(
+            "--report", type=float, default=30.0, dest="report_s", metavar="SECONDS"
+        )
         parser.add_argument("--lease", type=int, default=900, dest="lease_s", metavar="SECONDS")
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
@@ -37,7 +49,7 @@ class Command(ProductCommand):
         )
         _write_secret(out / "token", enrolment.token)
         _write_secret(out / "signing-key", enrolment.signing_key)
-        (out / "agent.toml").write_text(_configuration(enrolment, options))
+        (out / "agent.toml").write_text(_configuration(enrolment.host, options))
         files = {"configuration": str(out / "agent.toml"), "host": options["host"]}
         if options["as_json"]:
             self.show_json(files)
@@ -48,8 +60,49 @@ class Command(ProductCommand):
             )
 
 
+def _words(text: str) -> list[str]:
+    return [word for word in text.split(",") if word]
+
+
 def _write_secret(path: Path, text: str) -> None:
     path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(text)
+
+
+def _configuration(host: Host, options: dict[str, Any]) -> str:
+    """The agent's TOML; enforcers/sample.toml explains every key."""
+    agent = {
+        "host": host.name,
+        "poll_s": options["poll_s"],
+        "report_s": max(options["report_s"], options["poll_s"]),
+    }
+    if options["state_dir"]:
+        agent["state_dir"] = options["state_dir"]
+    interfaces = options["interfaces"]
+    if interfaces is None:
+        interfaces = _devices(host, ResourceKind.UPLINK)
+    tables = {
+        "agent": agent,
+        "server": {
+            "url": options["url"],
+            "token_file": "token",
+            "signing_key_file": "signing-key",
+        },
+        "tc_htb": {"interfaces": interfaces},
+        "cgroup_io": {
+            "subtrees": options["cgroup_subtrees"],
+            "devices": _devices(host, ResourceKind.DATASTORE),
+        },
+    }
+    # A JSON number, string or list of strings is written the same in TOML.
+    return "\n".join(
+        f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
+        for name, table in tables.items()
+    )
+
+
+def _devices(host: Host, kind: ResourceKind) -> list[str]:
+    attachments = Attachment.objects.filter(host=host, resource__kind=kind)
+    return sorted(attachments.values_list("device", flat=True))

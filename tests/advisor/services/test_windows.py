@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -25,7 +26,7 @@ def collected(lateness_s: list[float]) -> list[Rate]:
     stamps = [START + timedelta(seconds=10 * n + late) for n, late in enumerate(lateness_s)]
     return [
         Rate(at=at, seconds=(at - before).total_seconds())
-        for before, at in zip(stamps, stamps[1:], strict=False)
+        for before, at in itertools.pairwise(stamps)
     ]
 
 
