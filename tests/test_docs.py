@@ -1,0 +1,80 @@
+"""Documents tell the truth about what is there: links, commands, make targets, decisions."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from config.cli import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = sorted(
+    ROOT / name
+    for name in subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+)
+LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+FENCE = re.compile(r"```.*?```", re.DOTALL)
+COMMAND = re.compile(r"(?:^|[`\s/])sluice ([a-z]+)\b")
+TARGET = re.compile(r"\bmake ([a-z-]+)\b")
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def shown_as_code(text: str) -> str:
+    """Only what is meant to be typed: fences and inline code."""
+    return "\n".join(FENCE.findall(text) + re.findall(r"`[^`\n]+`", text))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_relative_links_lead_to_files(document: Path) -> None:
+    links = [link for link in LINK.findall(document.read_text()) if "://" not in link]
+
+    missing = [link for link in links if not (document.parent / link).exists()]
+
+    assert missing == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_commands_in_documents_exist(document: Path) -> None:
+    known = {name for group in COMMANDS.values() for name in group}
+
+    named_commands = set(COMMAND.findall(shown_as_code(document.read_text())))
+
+    assert named_commands <= known
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_make_targets_in_documents_exist(document: Path) -> None:
+    known = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+    assert set(TARGET.findall(shown_as_code(document.read_text()))) <= known
+
+
+def test_every_command_of_the_product_is_in_the_table() -> None:
+    found = {
+        path.stem
+        for app in ("config", "ingest", "advisor", "web")
+        for path in (ROOT / app / "management" / "commands").glob("*.py")
+        if path.stem != "__init__"
+    }
+
+    assert found <= {name for group in COMMANDS.values() for name in group}
+
+
+def test_decisions_are_numbered_once() -> None:
+    names = sorted(path.name for path in (ROOT / "docs" / "decisions").glob("*.md"))
+
+    numbers = [name[:4] for name in names]
+    assert all(re.fullmatch(r"\d{4}-[a-z0-9-]+\.md", name) for name in names)
+    assert len(numbers) == len(set(numbers))
