@@ -13,6 +13,7 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "recommend": {"task": "advisor.tasks.recommend_everywhere", "schedule": 15.0},
     "discover": {"task": "advisor.tasks.discover_everywhere", "schedule": 30.0},
     "tidy": {"task": "advisor.tasks.tidy", "schedule": 3600.0},
+    "maintain-samples": {"task": "ingest.tasks.maintain_samples", "schedule": 3600.0},
 }
 
 

@@ -1,0 +1,148 @@
+"""What all commands of the product share: whose rows, table or JSON, refusals in one line."""
+
+from __future__ import annotations
+
+import json
+from argparse import SUPPRESS, ArgumentParser
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from ingest.errors import IngestError
+from ingest.models import Organisation
+
+
+class ProductCommand(BaseCommand):
+    """A command for people and programs: a table by default, one JSON document with `--json`.
+
+    What is raised of `refusals` becomes one line on standard error and exit status 1.
+    """
+
+    requires_system_checks: Sequence[str] = ()
+    refusals: tuple[type[Exception], ...] = (IngestError,)
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add_shared_options(parser, json_default=False, organisation_default=None)
+        self.add_own_arguments(parser)
+
+    def add_own_arguments(self, parser: ArgumentParser) -> None:
+        """Add what this command takes beside the shared options."""
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        try:
+            self.run(
+                organisation=find_organisation(options["organisation"]), **options_of(options)
+            )
+        except self.refusals as error:
+            raise CommandError(str(error)) from error
+
+    def run(self, *, organisation: Organisation, **options: Any) -> None:
+        """Do the work and print it with `show`."""
+        raise NotImplementedError
+
+    def show(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        *,
+        as_json: bool,
+        columns: Sequence[str],
+        empty: str,
+    ) -> None:
+        """Print rows as a table of these columns, or whole as JSON."""
+        if as_json:
+            self.show_json(rows)
+        elif rows:
+            self.stdout.write(table(rows, columns))
+        else:
+            self.stdout.write(empty)
+
+    def show_json(self, value: Any) -> None:
+        self.stdout.write(json.dumps(value, indent=2, default=_plain))
+
+
+def add_verb(verbs: Any, name: str, *, help: str) -> ArgumentParser:  # noqa: A002 - argparse's word
+    """A verb of a command; it takes the shared options behind it too."""
+    parser: ArgumentParser = verbs.add_parser(name, help=help)
+    # Without a default an option that is absent here leaves what came before the verb.
+    add_shared_options(parser, json_default=SUPPRESS, organisation_default=SUPPRESS)
+    return parser
+
+
+def add_shared_options(
+    parser: ArgumentParser, *, json_default: object, organisation_default: object
+) -> None:
+    """Add `--json` and `--organisation`."""
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        dest="as_json",
+        default=json_default,
+        help="print JSON for programs",
+    )
+    parser.add_argument(
+        "--organisation",
+        metavar="SLUG",
+        default=organisation_default,
+        help="whose rows; needed if there are several",
+    )
+
+
+def options_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The command's own options, without Django's and without the organisation."""
+    shared = {
+        "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color",
+        "skip_checks", "organisation",
+    }  # fmt: skip
+    return {name: value for name, value in options.items() if name not in shared}
+
+
+def find_organisation(slug: str | None) -> Organisation:
+    """The named organisation, or the only one there is."""
+    found = list(Organisation.objects.filter(slug=slug) if slug else Organisation.objects.all())
+    if len(found) == 1:
+        return found[0]
+    if slug:
+        raise CommandError(f'there is no organisation "{slug}"')
+    if not found:
+        raise CommandError("there is no organisation yet; start the product once: sluice run")
+    raise CommandError(f"say --organisation: {', '.join(item.slug for item in found)}")
+
+
+def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    """Rows under their column names; numbers to the right."""
+    texts = [[_text(row.get(column)) for column in columns] for row in rows]
+    widths = [
+        max(len(column), *(len(line[index]) for line in texts))
+        for index, column in enumerate(columns)
+    ]
+    numeric = [
+        all(isinstance(row.get(column), int | float | None) for row in rows) for column in columns
+    ]
+    lines = [[column.replace("_", " ") for column in columns], *texts]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(line, widths, numeric, strict=True)
+        ).rstrip()
+        for line in lines
+    )
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "\N{EN DASH}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}"
+    return str(value)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} has no JSON form")

@@ -1,0 +1,45 @@
+"""New tenants."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from ingest.errors import AlreadyExists, IngestError
+from ingest.models import Membership, Organisation, Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewOrganisation:
+    """`password` is None when the admin existed before; it is stored as a hash only."""
+
+    organisation: Organisation
+    admin_username: str
+    password: str | None
+
+
+@transaction.atomic
+def create_organisation(*, slug: str, name: str, admin_username: str) -> NewOrganisation:
+    """Make an organisation with an admin: an existing person, or a new one with a password."""
+    if Organisation.objects.filter(slug=slug).exists():
+        raise AlreadyExists(f'there is an organisation "{slug}" already')
+    organisation = Organisation(slug=slug, name=name)
+    try:
+        organisation.full_clean()
+    except ValidationError as error:
+        raise IngestError("; ".join(error.messages)) from error
+    organisation.save()
+    people = get_user_model().objects
+    password = None
+    user = people.filter(username=admin_username).first()
+    if user is None:
+        password = secrets.token_urlsafe(12)
+        user = people.create_user(username=admin_username, password=password)
+    Membership.objects.create(organisation=organisation, user=user, role=Role.ADMIN)
+    return NewOrganisation(
+        organisation=organisation, admin_username=admin_username, password=password
+    )

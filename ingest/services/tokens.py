@@ -1,0 +1,42 @@
+"""Tokens: made, listed, revoked."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ingest.errors import NotFound
+from ingest.models import Host, Organisation, Scope, Token
+
+
+def create_token(
+    *,
+    organisation: Organisation,
+    name: str,
+    scope: Scope,
+    host_name: str | None = None,
+    expires_at: datetime | None = None,
+) -> tuple[Token, str]:
+    """Make a token; its secret is in the answer and nowhere else.
+
+    With a host the token is good for that host only; a host that has not sent yet is made.
+    """
+    host = None
+    if host_name:
+        host, _ = Host.objects.get_or_create(organisation=organisation, name=host_name)
+    token, secret = Token.objects.issue(
+        organisation=organisation, name=name, scope=scope, host=host
+    )
+    if expires_at is not None:
+        token.expires_at = expires_at
+        token.save(update_fields=["expires_at"])
+    return token, secret
+
+
+def revoke_token(*, organisation: Organisation, pk: int, now: datetime) -> Token:
+    """Make a token worthless at once; doing it again changes nothing."""
+    token = Token.objects.filter(organisation=organisation, pk=pk).first()
+    if token is None:
+        raise NotFound(f"{organisation} has no token {pk}; `sluice token list` shows them")
+    if Token.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
+        token.revoked_at = now
+    return token

@@ -1,0 +1,15 @@
+"""Scheduled work of ingest: each task calls one service and may run twice."""
+
+from __future__ import annotations
+
+from celery import shared_task
+from django.utils import timezone
+
+from ingest.retention import retention
+from ingest.services import maintenance
+
+
+@shared_task
+def maintain_samples() -> None:
+    """Make the partitions of the coming days and drop expired samples."""
+    maintenance.maintain_samples(now=timezone.now(), retention=retention())
