@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from web.views import hosts, overview, search, session
+from web.api import charts, enforcer
+from web.views import episodes, hosts, overview, recommendations, resource, search, session
 
 urlpatterns: list[URLPattern] = [
     path("", overview.overview, name="overview"),
@@ -12,6 +13,18 @@ urlpatterns: list[URLPattern] = [
     path("logout/", session.SignOutView.as_view(), name="logout"),
     path("organisation/", session.choose_organisation, name="choose-organisation"),
     path("search/", search.find, name="search"),
+    path("resources/<int:pk>/", resource.resource, name="resource"),
+    path("resources/<int:pk>/rollback/", resource.roll_back, name="roll-back"),
+    path("recommendations/", recommendations.recommendations, name="recommendations"),
+    path("recommendations/<int:pk>/", recommendations.recommendation, name="recommendation"),
+    path("recommendations/<int:pk>/approve/", recommendations.approve_one, name="approve"),
+    path("recommendations/<int:pk>/reject/", recommendations.reject_one, name="reject"),
+    path("episodes/", episodes.episodes, name="episodes"),
+    path("episodes/<int:pk>/", episodes.episode, name="episode"),
     path("hosts/", hosts.hosts, name="hosts"),
     path("hosts/<int:pk>/", hosts.host, name="host"),
+    path("api/v1/resources/<int:pk>/charts", charts.resource_charts, name="charts"),
+    path("api/v1/resources/<int:pk>/charts/<slug:key>.csv", charts.chart_csv, name="chart-csv"),
+    path("api/v1/enforcer/document", enforcer.document, name="enforcer-document"),
+    path("api/v1/enforcer/report", enforcer.report, name="enforcer-report"),
 ]

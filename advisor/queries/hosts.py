@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from django.db.models import F, Max
+from django.db.models import F, Max, OuterRef, Subquery
 
 from advisor.models import ComplianceRecord, Enforcer, PublishedDocument
 from advisor.queries.scope import Scope
@@ -98,29 +98,20 @@ def host_healths(scope: Scope, *, now: datetime, host_pk: int | None = None) -> 
     ]
 
 
-def newest_report(host: Host) -> list[ComplianceRecord]:
-    """The rows of the host's newest report, by resource and workload."""
-    rows = ComplianceRecord.objects.filter(
-        host=host, reported_at=F("host__enforcer__last_report_at")
-    )
-    return list(
-        rows.select_related("resource", "workload", "policy").order_by(
-            "resource__name", "workload__name"
-        )
-    )
-
-
 def _published_revisions(hosts: list[Host]) -> dict[int, int]:
     rows = PublishedDocument.objects.filter(host__in=hosts).order_by().values("host_id")
     return {row["host_id"]: row["newest"] for row in rows.annotate(newest=Max("revision"))}
 
 
 def _newest_records(hosts: list[Host]) -> dict[int, list[ComplianceRecord]]:
-    rows = ComplianceRecord.objects.filter(
-        host__in=hosts, reported_at=F("host__enforcer__last_report_at")
-    ).only("host_id", "outcome", "reason", "reported_at")
+    """The rows of each host's newest report about the revision that it holds."""
+    held = ComplianceRecord.objects.filter(
+        host__in=hosts, revision=F("host__enforcer__applied_revision")
+    )
+    newest = held.filter(host=OuterRef("host")).order_by("-reported_at").values("reported_at")[:1]
+    rows = held.filter(reported_at=Subquery(newest)).order_by("resource", "workload")
     grouped: dict[int, list[ComplianceRecord]] = defaultdict(list)
-    for row in rows.order_by():
+    for row in rows.only("host_id", "outcome", "reason"):
         grouped[row.host_id].append(row)
     return grouped
 
@@ -167,6 +158,8 @@ def _agent_state(
             "The agent does not report; check that sluice-enforcer runs there. "
             f"Without a new lease it restores what it found after {enforcer.lease_s} s."
         )
+    if enforcer.refusal:
+        return AgentState.FAILING, f"The agent refuses the newest policy: {enforcer.refusal}"
     if drifted:
         return AgentState.FAILING, _drift_sentence(drifted)
     if published is not None and (enforcer.applied_revision or 0) < published:

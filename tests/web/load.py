@@ -16,12 +16,13 @@ Curve = Callable[[float], float]
 """A rate by the time in seconds since 1970."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:
     """Smooth noise around 1, the same for the same seed."""
 
-    seed: int
-    size: float
+    def __init__(self, *, seed: int, size: float) -> None:
+        chance = random.Random(seed)
+        self.size = size
+        self.table = [chance.uniform(-1.6, 1.6) for _ in range(4096)]
 
     def __call__(self, at_s: float) -> float:
         value = 0.0
@@ -29,21 +30,20 @@ class Noise:
             cell = math.floor(at_s / period_s)
             part = at_s / period_s - cell
             soft = part * part * (3 - 2 * part)
-            value += (self._at(cell, octave) * (1 - soft) + self._at(cell + 1, octave) * soft) / 4
+            first = self.table[(cell * 31 + octave) % 4096]
+            then = self.table[((cell + 1) * 31 + octave) % 4096]
+            value += (first * (1 - soft) + then * soft) / 4
         return 1.0 + self.size * value
 
-    def _at(self, cell: int, octave: int) -> float:
-        return random.Random(self.seed * 1_000_003 + cell * 31 + octave).uniform(-1.6, 1.6)
 
-
-def steady(level: float, *, seed: int, size: float = 0.25) -> Curve:
-    """About this level, with noise and a calm night."""
+def steady(level: float, *, seed: int, size: float = 0.25, day: float = 0.0) -> Curve:
+    """About this level, with noise; `day` is the part that it falls by in the night."""
     noise = Noise(seed=seed, size=size)
 
     def curve(at_s: float) -> float:
         hour = at_s / 3600 % 24
-        day = 0.8 + 0.2 * math.cos((hour - 14) / 24 * 2 * math.pi)
-        return max(0.0, level * day * noise(at_s))
+        light = 1 - day * (1 - math.cos((hour - 14) / 24 * 2 * math.pi)) / 2
+        return max(0.0, level * light * noise(at_s))
 
     return curve
 
@@ -79,7 +79,7 @@ class Recorder:
 
     since: datetime
     until: datetime
-    step_s: int = 20
+    step_s: int = 10
     _rows: dict[str, list[tuple[object, ...]]] = field(default_factory=dict)
 
     def disk(self, host: Host, device: str, *, iops: Curve, latency_ms: Curve) -> None:

@@ -21,7 +21,9 @@ let timer = null;
 function readRange() {
   const query = new URLSearchParams(location.search);
   if (query.has("from") || query.has("to")) return { from: query.get("from"), to: query.get("to") };
-  return { range: query.get("range") ?? page.dataset.range };
+  if (query.has("range")) return { range: query.get("range") };
+  if (page.dataset.from) return { from: page.dataset.from, to: page.dataset.to };
+  return { range: page.dataset.range };
 }
 
 function iso(seconds) {
@@ -40,9 +42,9 @@ function onZoom(since, until) {
 }
 
 // Back to the range that the page was opened with, or the usual one.
-const home = readRange().range ?? page.dataset.range;
+const home = page.dataset.from ? {} : { range: readRange().range ?? page.dataset.range };
 function onReset() {
-  goTo({ range: home });
+  goTo(home);
 }
 
 // --- Asking

@@ -68,6 +68,18 @@ def percent(ratio: float | None, reason: str = "nothing was measured") -> str:
 
 
 @register.simple_tag
+def percent_number(ratio: float | None, reason: str = "nothing was measured") -> str:
+    """The same without its unit, for a column."""
+    return absent(reason) if ratio is None else f"{ratio * 100:.0f}"
+
+
+@register.simple_tag
+def number_text(value: float | None, scale: formatting.Scale) -> str:
+    """The number for a label that can hold no markup."""
+    return "not measured" if value is None else scale.text(value)
+
+
+@register.simple_tag
 def text_or_absent(value: Any, reason: str) -> str:
     """The text, or an en dash with the reason why there is none."""
     return absent(reason) if value in (None, "") else str(value)

@@ -12,6 +12,7 @@ from django.utils import timezone
 from advisor.models import ComplianceRecord
 from advisor.queries.hosts import AgentState, HostHealth, host_healths
 from advisor.queries.mechanisms import CAPABILITIES
+from advisor.queries.resources import resource_line
 from enforcers.contract import Mechanism
 from ingest.models import Host
 from web.access import Workspace, open_row, workspace_view
@@ -71,7 +72,7 @@ def host(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
         now=now,
         section="hosts",
         host=health,
-        attachments=list(attachments),
+        attachments=[(found, resource_line(found.resource, now=now)) for found in attachments],
         ledger=ledger,
-        capabilities=CAPABILITIES,
+        support=[(answer, CAPABILITIES[answer.mechanism]) for answer in health.mechanisms],
     )

@@ -1,0 +1,48 @@
+"""All charts of one resource over one stretch of time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db.models import Q
+
+from advisor.models import Resource
+from advisor.queries.charts import ChartRange, ChartSet
+from advisor.queries.datastore_charts import datastore_charts
+from advisor.queries.uplink_charts import uplink_charts
+
+
+def chart_set(
+    resource: Resource,
+    *,
+    since: datetime,
+    until: datetime,
+    points: int,
+    step_s: int | None = None,
+    now: datetime,
+) -> ChartSet:
+    """The charts over (since, until] with at most `points` cells.
+
+    A given `step_s` continues an earlier set, so that its cells fit.
+    """
+    read = ChartRange(resource=resource, since=since, until=until, points=points)
+    attachments = list(resource.attachments.select_related("host"))
+    if resource.is_uplink:
+        grid, charts = uplink_charts(read, attachments, step_s, now)
+    else:
+        grid, charts = datastore_charts(read, attachments, step_s, now)
+    return ChartSet(
+        step_s=grid.step_s,
+        ends_s=grid.ends_s,
+        charts=charts,
+        episodes=_episodes(resource, since, until),
+    )
+
+
+def _episodes(
+    resource: Resource, since: datetime, until: datetime
+) -> tuple[tuple[datetime, datetime | None], ...]:
+    touching = resource.episodes.filter(started_at__lte=until)
+    open_or_later = Q(ended_at=None) | Q(ended_at__gte=since)
+    rows = touching.filter(open_or_later).order_by("started_at")
+    return tuple(rows.values_list("started_at", "ended_at"))

@@ -1,0 +1,116 @@
+"""Who gets what of a resource, and who should: the table of its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from advisor.models import ComplianceRecord, Episode, Policy, Resource
+from advisor.queries.claim_rates import claims_in_order
+from advisor.queries.current_rates import current_rates
+from advisor.services.tiers import shares_of
+
+VERDICT_GRACE = timedelta(minutes=10)
+"""A verdict older than this says nothing about now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimLine:
+    """One claim: what was promised, what the policy entitles it to, what it got.
+
+    `colour` numbers the workload on every chart of the page. `role` says what it is in the open
+    episode. None is a number that does not exist or was not measured.
+    """
+
+    workload: str
+    host: str
+    host_pk: int
+    colour: int
+    tier: str
+    shares: int
+    reservation: float
+    limit: float | None
+    entitlement: float | None
+    got: float | None
+    verdict: str | None
+    verdict_reason: str
+    role: str
+
+
+def claim_lines(
+    resource: Resource, *, policy: Policy | None, episode: Episode | None, now: datetime
+) -> list[ClaimLine]:
+    """The claims with the largest promise first; `policy` is the one in force."""
+    claims = claims_in_order(resource)
+    rates = current_rates(resource, claims, now=now)
+    allocations = {item["claim"]: item for item in policy.allocations} if policy else {}
+    records = _newest_records(resource, now)
+    colours = colours_of([claim.workload.name for claim in claims])
+    roles = _roles(episode)
+    lines = []
+    for claim in claims:
+        allocation = allocations.get(claim.pk)
+        record = records.get((claim.workload_id, claim.host_id)) if allocation else None
+        lines.append(
+            ClaimLine(
+                workload=claim.workload.name,
+                host=claim.host.name,
+                host_pk=claim.host_id,
+                colour=colours[claim.workload.name],
+                tier=claim.workload.tier,
+                shares=shares_of(claim),
+                reservation=claim.reservation,
+                limit=claim.limit,
+                entitlement=allocation["entitlement"] if allocation else None,
+                got=rates[claim.pk],
+                verdict=record.verdict if record else None,
+                verdict_reason=_verdict_reason(record, policy, has_allocation=bool(allocation)),
+                role=roles.get(claim.workload.name, ""),
+            )
+        )
+    return lines
+
+
+def colours_of(workloads: Sequence[str]) -> dict[str, int]:
+    """The number of each workload's colour, by the order in which they first appear."""
+    return {name: place for place, name in enumerate(dict.fromkeys(workloads), start=1)}
+
+
+def policy_in_force(resource: Resource) -> Policy | None:
+    """The newest version, whether it allocates anything or restores what was found."""
+    return resource.policies.order_by("-version").first()
+
+
+def _newest_records(resource: Resource, now: datetime) -> dict[tuple[int, int], ComplianceRecord]:
+    rows = resource.compliance_records.filter(reported_at__gt=now - VERDICT_GRACE)
+    newest = rows.order_by("workload_id", "host_id", "-reported_at")
+    distinct = newest.distinct("workload_id", "host_id")
+    return {(row.workload_id, row.host_id): row for row in distinct}
+
+
+def _verdict_reason(
+    record: ComplianceRecord | None, policy: Policy | None, *, has_allocation: bool
+) -> str:
+    if record is not None:
+        return record.verdict_reason or record.reason
+    if policy is None or not policy.allocations:
+        return "no policy is in force"
+    if not has_allocation:
+        return f"version {policy.version} of the policy does not know this claim"
+    return "no agent has reported on it in the last ten minutes"
+
+
+def _roles(episode: Episode | None) -> dict[str, str]:
+    if episode is None:
+        return {}
+    roles = {item["workload"]: _share(item, "part_ratio", "takes") for item in episode.aggressors}
+    for item in episode.victims:
+        roles[item["workload"]] = _share(item, "shortfall_ratio", "misses")
+    return roles
+
+
+def _share(item: dict[str, Any], name: str, verb: str) -> str:
+    ratio = item.get(name)
+    return verb if ratio is None else f"{verb} {ratio * 100:.0f} %"

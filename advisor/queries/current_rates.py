@@ -1,0 +1,123 @@
+"""What every claim of a resource gets right now, in as many queries for thirty claims as for one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from advisor.models import AdapterKind, Claim, Resource, Unit
+from ingest.core.counters import Reading, longest_interval_s
+from ingest.core.rates import (
+    CGROUP_COUNTERS,
+    NET_COUNTERS,
+    derive_cgroup_rates,
+    derive_net_rates,
+)
+from ingest.models import CgroupSample, NetSample, Series
+from ingest.models.samples import Sample
+
+RECENT = timedelta(seconds=60)
+"""The mean over this time is shown as what a workload gets."""
+
+_REACH = timedelta(seconds=120)
+"""Samples may come half a minute late, and the first rate needs the reading before it."""
+
+
+def current_rates(
+    resource: Resource, claims: Sequence[Claim], *, now: datetime
+) -> dict[int, float | None]:
+    """By claim, its mean rate over the newest minute that was measured, in the resource's unit."""
+    adapters = {_key(claim): claim.pk for claim in claims}
+    series = _series(resource, claims, adapters)
+    is_net = {claim.pk: claim.adapter_kind == AdapterKind.VNIC for claim in claims}
+    net = [pk for pk, claim in series.items() if is_net[claim]]
+    cgroup = [pk for pk, claim in series.items() if not is_net[claim]]
+    readings = {
+        **_readings(NetSample, net, NET_COUNTERS, now),
+        **_readings(CgroupSample, cgroup, CGROUP_COUNTERS, now),
+    }
+    rates: dict[int, float | None] = {claim.pk: None for claim in claims}
+    for series_pk, found in readings.items():
+        claim_pk = series[series_pk]
+        mean = _net_mean(found) if is_net[claim_pk] else _cgroup_mean(found, resource.unit)
+        rates[claim_pk] = mean if mean is not None else rates[claim_pk]
+    return rates
+
+
+Key = tuple[int, str, str]
+
+
+def _key(claim: Claim) -> Key:
+    measurement = "net" if claim.adapter_kind == AdapterKind.VNIC else "cgroup"
+    return claim.host_id, measurement, claim.adapter
+
+
+def _series(
+    resource: Resource, claims: Sequence[Claim], adapters: dict[Key, int]
+) -> dict[int, int]:
+    """The claim of each series; a cgroup counts on the resource's own device only."""
+    if not claims:
+        return {}
+    devices = dict(resource.attachments.values_list("host_id", "device"))
+    rows = Series.objects.filter(
+        host__in={claim.host_id for claim in claims},
+        measurement__in=("net", "cgroup"),
+        subject__in={claim.adapter for claim in claims},
+    ).order_by("last_sample_at")
+    found = {}
+    for pk, host, measurement, subject, tags in rows.values_list(
+        "pk", "host_id", "measurement", "subject", "tags"
+    ):
+        claim = adapters.get((host, measurement, subject))
+        on_device = measurement == "net" or tags.get("device") == devices.get(host)
+        if claim is not None and on_device:
+            found[pk] = claim
+    return found
+
+
+def _readings(
+    model: type[Sample], series: Sequence[int], columns: tuple[str, ...], now: datetime
+) -> dict[int, list[Reading]]:
+    grouped: dict[int, list[Reading]] = defaultdict(list)
+    if not series:
+        return grouped
+    rows = model.objects.filter(series_id__in=series, time__gt=now - _REACH, time__lte=now)
+    for series_pk, at, *counters in rows.order_by("time").values_list(
+        "series_id", "time", *columns
+    ):
+        grouped[series_pk].append(Reading(at=at, counters=tuple(counters)))
+    return grouped
+
+
+def _net_mean(readings: list[Reading]) -> float | None:
+    derived = derive_net_rates(readings, longest_interval_s=_longest(readings))
+    # What a workload sends is what its vNIC receives on the host's side.
+    return _newest_mean(
+        [(item.at, item.seconds, item.received_bits_per_s) for item in derived.rates]
+    )
+
+
+def _cgroup_mean(readings: list[Reading], unit: str) -> float | None:
+    derived = derive_cgroup_rates(readings, [], device="", longest_interval_s=_longest(readings))
+    if unit == Unit.IOPS:
+        values = [item.read_iops + item.write_iops for item in derived.rates]
+    else:
+        values = [item.read_bytes_per_s + item.write_bytes_per_s for item in derived.rates]
+    return _newest_mean(
+        [(item.at, item.seconds, value) for item, value in zip(derived.rates, values, strict=True)]
+    )
+
+
+def _longest(readings: list[Reading]) -> float:
+    return longest_interval_s([reading.at for reading in readings])
+
+
+def _newest_mean(rates: list[tuple[datetime, float, float]]) -> float | None:
+    if not rates:
+        return None
+    newest = rates[-1][0]
+    recent = [(seconds, value) for at, seconds, value in rates if newest - at < RECENT]
+    return sum(seconds * value for seconds, value in recent) / sum(
+        seconds for seconds, _ in recent
+    )

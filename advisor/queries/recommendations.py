@@ -1,0 +1,186 @@
+"""A recommendation as a page shows it: what would change, why, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Case, IntegerField, QuerySet, Value, When
+
+from advisor.core.advice_answer import Recommendation as Answer
+from advisor.core.canonical import CanonicalError, loads
+from advisor.models import (
+    AdapterKind,
+    Claim,
+    ComplianceRecord,
+    Policy,
+    Recommendation,
+    RecommendationState,
+)
+from advisor.queries.claims import policy_in_force
+from advisor.queries.scope import Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What one control of one claim is now, and what it would be; in the resource's unit."""
+
+    workload: str
+    host: str
+    control: str
+    before: float | None
+    after: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """One workload before and after: measured, predicted, and measured again under the policy."""
+
+    workload: str
+    host: str
+    reservation: float
+    limit: float | None
+    before: float | None
+    after: float
+    measured_since: float | None
+    verdict: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """The hosts that a policy concerns, and what keeps some of them from holding it."""
+
+    hosts: tuple[str, ...]
+    without_agent: tuple[str, ...]
+    unheld: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecommendationDetail:
+    """`answer` is None if the stored text is of a version that this one cannot read."""
+
+    row: Recommendation
+    shown_state: str
+    answer: Answer | None
+    in_force: Policy | None
+    changes: tuple[Change, ...]
+    effects: tuple[Effect, ...]
+    reach: Reach
+    policy: Policy | None
+
+    @property
+    def is_open(self) -> bool:
+        return self.shown_state == RecommendationState.PROPOSED
+
+
+def shown_state(row: Recommendation, now: datetime) -> str:
+    """The stored state; an open one past its time is expired before the housekeeping says so."""
+    if row.state == RecommendationState.PROPOSED and row.expires_at <= now:
+        return RecommendationState.EXPIRED
+    return row.state
+
+
+def recommendation_rows(scope: Scope) -> QuerySet[Recommendation]:
+    """The open ones first, then the newest."""
+    is_open = Case(
+        When(state=RecommendationState.PROPOSED, then=Value(0)),
+        default=Value(1),
+        output_field=IntegerField(),
+    )
+    rows: QuerySet[Recommendation] = scope.rows(Recommendation)
+    return rows.select_related("resource", "decided_by").order_by(is_open, "-created_at", "-pk")
+
+
+def recommendation_detail(row: Recommendation, *, now: datetime) -> RecommendationDetail:
+    """Everything that the page of one recommendation shows."""
+    answer = _answer(row)
+    in_force = policy_in_force(row.resource)
+    policy = row.policies.order_by("version").first()
+    claims = _claims(answer)
+    return RecommendationDetail(
+        row=row,
+        shown_state=shown_state(row, now),
+        answer=answer,
+        in_force=in_force,
+        changes=tuple(_changes(answer, in_force)) if answer else (),
+        effects=tuple(_effects(answer, policy)) if answer else (),
+        reach=_reach(answer, claims),
+        policy=policy,
+    )
+
+
+def _answer(row: Recommendation) -> Answer | None:
+    try:
+        return loads(Answer, row.answer)
+    except CanonicalError:
+        return None
+
+
+def _claims(answer: Answer | None) -> list[Claim]:
+    wanted = [item.claim for item in answer.allocations] if answer else []
+    return list(
+        Claim.objects.filter(pk__in=wanted).select_related("host__enforcer").order_by("host__name")
+    )
+
+
+def _changes(answer: Answer, in_force: Policy | None) -> list[Change]:
+    """Only what differs from the policy in force; without one everything is unset."""
+    known = {item["claim"]: item for item in in_force.allocations} if in_force else {}
+    changes = []
+    for item in answer.allocations:
+        before = known.get(item.claim, {})
+        pairs: Sequence[tuple[str, float | None, float | None]] = (
+            ("reservation", before.get("reservation") or None, item.reservation or None),
+            ("limit", before.get("limit"), item.limit),
+            ("shares", before.get("shares"), item.shares),
+        )
+        changes.extend(
+            Change(workload=item.workload, host=item.host, control=name, before=old, after=new)
+            for name, old, new in pairs
+            if old != new
+        )
+    return changes
+
+
+def _effects(answer: Answer, policy: Policy | None) -> list[Effect]:
+    records = _newest_under(policy) if policy else {}
+    effects = []
+    for item in answer.allocations:
+        record = records.get((item.workload, item.host))
+        effects.append(
+            Effect(
+                workload=item.workload,
+                host=item.host,
+                reservation=item.reservation,
+                limit=item.limit,
+                before=item.measured,
+                after=item.predicted_after,
+                measured_since=record.measured if record else None,
+                verdict=record.verdict if record else None,
+            )
+        )
+    return effects
+
+
+def _newest_under(policy: Policy) -> dict[tuple[str, str], ComplianceRecord]:
+    rows = policy.compliance_records.order_by("workload_id", "host_id", "-reported_at")
+    newest = rows.distinct("workload_id", "host_id").select_related("workload", "host")
+    return {(row.workload.name, row.host.name): row for row in newest}
+
+
+def _reach(answer: Answer | None, claims: Sequence[Claim]) -> Reach:
+    hosts = {claim.host.name: hasattr(claim.host, "enforcer") for claim in claims}
+    reserved = {
+        item.claim for item in (answer.allocations if answer else ()) if item.reservation > 0
+    }
+    unheld = [
+        claim
+        for claim in claims
+        if claim.pk in reserved and claim.adapter_kind == AdapterKind.CGROUP
+    ]
+    return Reach(
+        hosts=tuple(sorted(hosts)),
+        without_agent=tuple(sorted(name for name, enrolled in hosts.items() if not enrolled)),
+        unheld=tuple(sorted({claim.host.name for claim in unheld})),
+    )

@@ -1,0 +1,81 @@
+"""The charts of an uplink: its load against its capacity, and who makes it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from advisor.models import Attachment, Resource, Unit
+from advisor.queries.charts import (
+    Chart,
+    ChartKind,
+    ChartRange,
+    Track,
+    capacity_marks,
+    sample_gap,
+    threshold_marks,
+    workload_chart,
+)
+from advisor.queries.claim_rates import workload_tracks
+from advisor.queries.grid import Grid, mean_on
+from ingest import queries
+
+
+def uplink_charts(
+    read: ChartRange, attachments: list[Attachment], step_s: int | None, now: datetime
+) -> tuple[Grid, tuple[Chart, ...]]:
+    rates = [
+        item
+        for attachment in attachments
+        for item in queries.net_rates(
+            host=attachment.host,
+            interface=attachment.device,
+            since=read.since,
+            until=read.reach,
+            max_points=read.points,
+        )
+    ]
+    grid = read.grid(rates, step_s)
+    sent = mean_on(grid, rates, [item.sent_bits_per_s for item in rates])
+    received = mean_on(grid, rates, [item.received_bits_per_s for item in rates])
+    tracks = workload_tracks(read.resource, grid, since=read.since, until=read.reach)
+    charts = (
+        _utilisation_chart(read.resource, sent, now),
+        workload_chart(read.resource, tracks, sent),
+        Chart(
+            key="rate",
+            title="Sent and received",
+            unit=Unit.BITS_PER_S,
+            kind=ChartKind.LINE,
+            tracks=(
+                Track(label="sent", colour=1, values=tuple(sent)),
+                Track(label="received", colour=2, values=tuple(received)),
+            ),
+            marks=capacity_marks(read.resource),
+            gap=sample_gap(sent, attachments),
+        ),
+    )
+    return grid, charts
+
+
+def _utilisation_chart(resource: Resource, sent: list[float | None], now: datetime) -> Chart:
+    capacity = resource.capacity
+    values = (
+        tuple(None if value is None else value / capacity for value in sent) if capacity else ()
+    )
+    gap = (
+        sample_gap(sent, [])
+        if capacity
+        else (
+            f"The capacity of {resource.name} is not stated, so its load is no part of anything. "
+            "State it with: sluice resource"
+        )
+    )
+    return Chart(
+        key="level",
+        title="Part of the capacity in use",
+        unit="ratio",
+        kind=ChartKind.LINE,
+        tracks=(Track(label="in use", colour=1, values=values),),
+        marks=threshold_marks(resource, now),
+        gap=gap,
+    )

@@ -1,0 +1,136 @@
+"""Agents that report what the kernel would have told them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import AbstractBaseUser
+
+from advisor.models import Claim, Policy, Resource
+from advisor.services.documents import current_document, publish_documents
+from advisor.services.reports import accept_report
+from advisor.services.tiers import shares_of
+from enforcers.contract import (
+    Allocation,
+    AllocationReport,
+    ComplianceReport,
+    EnforcementState,
+    Measurement,
+    Mechanism,
+    MechanismSupport,
+    Outcome,
+    PolicyDocument,
+    Setting,
+)
+from ingest.models import Host
+
+SUPPORT = (
+    MechanismSupport(mechanism=Mechanism.TC_HTB, supported=True, reason="sch_htb is loaded"),
+    MechanismSupport(
+        mechanism=Mechanism.CGROUP_IO, supported=True, reason="cgroup v2 with the io controller"
+    ),
+)
+NO_CGROUP = (
+    SUPPORT[0],
+    MechanismSupport(
+        mechanism=Mechanism.CGROUP_IO,
+        supported=False,
+        reason="cgroup v1 is mounted: io.max and io.weight do not exist",
+    ),
+)
+
+
+def publish(
+    resource: Resource,
+    *,
+    by: AbstractBaseUser,
+    now: datetime,
+    entitlements: Mapping[str, float],
+) -> Policy:
+    """Put the claims of a resource into force as they are stated."""
+    version = resource.policies.count() + 1
+    policy = Policy(
+        organisation=resource.organisation,
+        resource=resource,
+        version=version,
+        allocations=[
+            {
+                "claim": claim.pk,
+                "workload": claim.workload.name,
+                "reservation": claim.reservation,
+                "limit": claim.limit,
+                "shares": shares_of(claim),
+                "entitlement": entitlements[claim.workload.name],
+            }
+            for claim in Claim.objects.filter(resource=resource).select_related("workload")
+        ],
+        created_at=now,
+    )
+    policy.created_by_id = by.pk
+    policy.save()
+    publish_documents(resource=resource, now=now)
+    return policy
+
+
+def report(
+    host: Host,
+    *,
+    now: datetime,
+    rates: Mapping[str, float],
+    drifted: Mapping[str, str] | None = None,
+    support: tuple[MechanismSupport, ...] = SUPPORT,
+) -> None:
+    """The host pulls its document, and reports rates by workload and drift by reason."""
+    document = current_document(host=host, now=now)
+    accept_report(
+        host=host,
+        report=_report(document, now, rates, drifted or {}, support),
+        now=now,
+    )
+
+
+def _report(
+    document: PolicyDocument,
+    now: datetime,
+    rates: Mapping[str, float],
+    drifted: Mapping[str, str],
+    support: tuple[MechanismSupport, ...],
+) -> ComplianceReport:
+    return ComplianceReport(
+        host=document.host,
+        revision=document.revision,
+        reported_at=now - timedelta(seconds=1),
+        agent_version="0.1.0",
+        state=EnforcementState.ENFORCING if document.allocations else EnforcementState.IDLE,
+        refusal=None,
+        reports_dropped=0,
+        support=support,
+        allocations=tuple(_allocation(item, rates, drifted) for item in document.allocations),
+    )
+
+
+def _allocation(
+    item: Allocation, rates: Mapping[str, float], drifted: Mapping[str, str]
+) -> AllocationReport:
+    wanted = Setting(reservation=item.reservation, limit=item.limit, shares=item.shares)
+    reason = drifted.get(item.workload, "as wanted")
+    return AllocationReport(
+        id=item.id,
+        workload=item.workload,
+        resource=item.resource,
+        desired=wanted,
+        applied=wanted,
+        read_back=wanted,
+        measured=Measurement(
+            rate=rates[item.workload],
+            window_s=60.0,
+            sample_count=60,
+            backlogged_samples=60,
+            backlog_bytes=None,
+            drops=None,
+            overlimits=None,
+        ),
+        outcome=Outcome.DRIFTED if item.workload in drifted else Outcome.UNCHANGED,
+        reason=reason,
+    )

@@ -1,0 +1,122 @@
+"""The people, hosts and resources that tests of pages begin with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractBaseUser
+
+from advisor.models import (
+    AdapterKind,
+    Attachment,
+    Claim,
+    Mode,
+    Resource,
+    ResourceKind,
+    Tier,
+    Unit,
+    Workload,
+)
+from ingest.models import Host, Membership, Organisation, Role
+
+PASSWORD = "correct horse battery"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class People:
+    """The owner and the operator decide, the viewer only reads, the outsider is a stranger."""
+
+    owner: AbstractBaseUser
+    operator: AbstractBaseUser
+    viewer: AbstractBaseUser
+    outsider: AbstractBaseUser
+
+
+@dataclass(slots=True, kw_only=True)
+class Fleet:
+    """One organisation with its people, hosts and resources by name."""
+
+    now: datetime
+    organisation: Organisation
+    people: People
+    hosts: dict[str, Host] = field(default_factory=dict)
+    resources: dict[str, Resource] = field(default_factory=dict)
+
+    def add_host(self, name: str, *, last_sample_at: datetime | None) -> Host:
+        host = Host.objects.create(
+            organisation=self.organisation, name=name, last_sample_at=last_sample_at
+        )
+        self.hosts[name] = host
+        return host
+
+    def add_resource(
+        self,
+        name: str,
+        kind: ResourceKind,
+        *,
+        capacity: float | None,
+        threshold: float,
+        attachments: tuple[tuple[str, str], ...],
+        discovered: bool = False,
+    ) -> Resource:
+        is_uplink = kind == ResourceKind.UPLINK
+        resource = Resource.objects.create(
+            organisation=self.organisation,
+            name=name,
+            kind=kind,
+            unit=Unit.BITS_PER_S if is_uplink else Unit.IOPS,
+            capacity=capacity,
+            mode=Mode.ADDITIVE if is_uplink else Mode.FLOOR,
+            threshold=threshold,
+            activity_floor=10.0,
+            discovered=discovered,
+        )
+        for host, device in attachments:
+            Attachment.objects.create(resource=resource, host=self.hosts[host], device=device)
+        self.resources[name] = resource
+        return resource
+
+    def add_claim(
+        self,
+        resource: Resource,
+        workload: str,
+        host: str,
+        tier: Tier,
+        *,
+        reservation: float = 0.0,
+        limit: float | None = None,
+        vnic: str | None = None,
+    ) -> Claim:
+        row, _ = Workload.objects.get_or_create(
+            organisation=self.organisation, name=workload, defaults={"tier": tier}
+        )
+        return Claim.objects.create(
+            resource=resource,
+            workload=row,
+            host=self.hosts[host],
+            adapter_kind=AdapterKind.VNIC if vnic else AdapterKind.CGROUP,
+            adapter=vnic or f"/machine.slice/{workload}.scope",
+            reservation=reservation,
+            limit=limit,
+        )
+
+
+def empty_fleet(now: datetime) -> Fleet:
+    """An organisation with people and nothing else: what a new user sees."""
+    organisation = Organisation.objects.create(slug="northgate", name="Northgate Cloud")
+    other = Organisation.objects.create(slug="lakeside", name="Lakeside Labs")
+    people = People(
+        owner=_member("owner", organisation, Role.ADMIN),
+        operator=_member("operator", organisation, Role.OPERATOR),
+        viewer=_member("viewer", organisation, Role.VIEWER),
+        outsider=_member("outsider", other, Role.ADMIN),
+    )
+    return Fleet(now=now, organisation=organisation, people=people)
+
+
+def _member(name: str, organisation: Organisation, role: Role) -> AbstractBaseUser:
+    user = get_user_model().objects.create_user(username=name, password=PASSWORD)
+    Membership.objects.create(organisation=organisation, user=user, role=role)
+    return user

@@ -1,0 +1,116 @@
+"""Which shape, class or word stands for a state that the product names."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from advisor.core.compliance import Verdict
+from advisor.core.standing import UNCLAIMED
+from advisor.queries.hosts import AgentState
+from enforcers.contract import Outcome
+from web import formatting
+from web.templatetags.shown import absent
+
+register = template.Library()
+
+COLOURS = 7
+"""Workloads beyond the seventh share colours; the eighth is for what belongs to none."""
+
+_VERDICT_CLASSES = {
+    Verdict.MET: "",
+    Verdict.NO_DEMAND: "muted",
+    Verdict.UNKNOWN: "muted",
+    Verdict.OVER_THROTTLED: "state-warn",
+    Verdict.LIMIT_EXCEEDED: "state-bad",
+    Verdict.RESERVATION_UNMET: "state-bad",
+}
+_OUTCOME_CLASSES = {
+    Outcome.APPLIED: "",
+    Outcome.UNCHANGED: "",
+    Outcome.DRIFTED: "state-warn",
+    Outcome.INEFFECTIVE: "state-warn",
+    Outcome.UNSUPPORTED: "state-warn",
+    Outcome.FAILED: "state-bad",
+}
+_AGENT_MARKS = {
+    AgentState.NOT_ENROLLED: "unknown",
+    AgentState.WAITING: "proposed",
+    AgentState.SILENT: "near",
+    AgentState.FAILING: "congested",
+    AgentState.BEHIND: "near",
+    AgentState.DRY_RUN: "proposed",
+    AgentState.ENFORCING: "approved",
+    AgentState.IDLE: "clear",
+}
+
+
+@register.filter
+def series_place(colour: int) -> int:
+    """Which of the eight colours stands for the workload of this number."""
+    return COLOURS + 1 if colour == 0 else (colour - 1) % COLOURS + 1
+
+
+@register.simple_tag
+def verdict_class(verdict: str) -> str:
+    return _VERDICT_CLASSES[Verdict(verdict)]
+
+
+@register.simple_tag
+def outcome_class(outcome: str) -> str:
+    return _OUTCOME_CLASSES[Outcome(outcome)]
+
+
+@register.filter
+def agent_mark(state: str) -> str:
+    return _AGENT_MARKS[AgentState(state)]
+
+
+@register.filter
+def workload_name(name: str) -> str:
+    """The workload, or what traffic without any claim is called."""
+    return "traffic without a claim" if name == UNCLAIMED else name
+
+
+@register.filter
+def workload_names(names: list[str]) -> str:
+    """The workloads as a sentence lists them."""
+    return formatting.joined([workload_name(name) for name in names])
+
+
+@register.simple_tag
+def control_value(value: float | None, control: str, unit: str) -> str:
+    """The value of a reservation, limit or shares."""
+    if value is None:
+        unset = {"reservation": "nothing is reserved", "limit": "there is no limit"}
+        return absent(unset.get(control, "no policy sets them"))
+    return f"{value:.0f}" if control == "shares" else formatting.rate_text(value, unit)
+
+
+@register.simple_tag
+def setting(
+    controls: dict[str, Any] | None, unit: str, reason: str = "nothing was written"
+) -> SafeString:
+    """The controls of an allocation as the kernel has or should have them."""
+    if controls is None:
+        return absent(reason)
+    parts = [
+        (name, str(control_value(controls[name], name, unit)))
+        for name in ("reservation", "limit", "shares")
+        if controls.get(name) is not None
+    ]
+    native = controls.get("native")
+    listed = format_html_join(", ", '<span class="nowrap">{} {}</span>', parts)
+    if not native:
+        return listed or absent("no control is set")
+    return format_html('{} <br><span class="mono muted">{}</span>', listed, native)
+
+
+@register.filter
+def clock_text(at: str) -> str:
+    """A stored time as people read it, in UTC."""
+    return f"{datetime.fromisoformat(at):%H:%M:%S}"

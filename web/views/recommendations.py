@@ -1,0 +1,147 @@
+"""What, why, what will it do, can I undo it?"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from advisor.errors import DecisionRefused
+from advisor.models import Recommendation, RecommendationState, Resource, ResourceStatus, State
+from advisor.queries.recommendations import (
+    RecommendationDetail,
+    recommendation_detail,
+    recommendation_rows,
+    shown_state,
+)
+from advisor.services.decide import approve, reject
+from web.access import Workspace, open_row, require_operator, workspace_view
+from web.bars import effect_bars
+from web.formatting import duration_text, rate_scale
+from web.page import render_page
+
+PER_PAGE = 50
+
+
+@workspace_view
+def recommendations(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
+    now = timezone.now()
+    rows = recommendation_rows(workspace.scope)
+    state = request.GET.get("state", "")
+    if state in RecommendationState.values:
+        rows = rows.filter(state=state)
+    page = Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
+    gaps = ResourceStatus.objects.filter(
+        resource__in=workspace.scope.rows(Resource), state=State.CONGESTED
+    ).exclude(advice_gap="")
+    return render_page(
+        request,
+        workspace,
+        "web/recommendations.html",
+        now=now,
+        section="recommendations",
+        page=page,
+        rows=[(row, shown_state(row, now)) for row in page],
+        state=state,
+        states=RecommendationState.values,
+        gaps=list(gaps.select_related("resource").order_by("resource__name")),
+    )
+
+
+@workspace_view
+def recommendation(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
+    workspace, row = _open(workspace, pk)
+    return _page(request, workspace, row, now=timezone.now())
+
+
+def _open(workspace: Workspace, pk: int) -> tuple[Workspace, Recommendation]:
+    return open_row(workspace, Recommendation, pk, "resource", "episode", "decided_by")
+
+
+def _page(
+    request: HttpRequest,
+    workspace: Workspace,
+    row: Recommendation,
+    *,
+    now: datetime,
+    status: int = 200,
+    **context: Any,
+) -> HttpResponseBase:
+    detail = recommendation_detail(row, now=now)
+    return render_page(
+        request,
+        workspace,
+        "web/recommendation.html",
+        now=now,
+        status=status,
+        section="recommendations",
+        detail=detail,
+        row=row,
+        scale=rate_scale(row.resource.unit, _largest(detail)),
+        bars=effect_bars(detail.effects),
+        window=_window(detail),
+        **context,
+    )
+
+
+def _largest(detail: RecommendationDetail) -> float | None:
+    numbers = [
+        number
+        for effect in detail.effects
+        for number in (effect.before, effect.after, effect.reservation, effect.limit)
+        if number is not None
+    ]
+    return max(numbers, default=None)
+
+
+def _window(detail: RecommendationDetail) -> str:
+    if detail.answer is None:
+        return ""
+    evidence = detail.answer.evidence
+    return duration_text(evidence.ended_at - evidence.began_at)
+
+
+@require_POST
+@workspace_view
+def approve_one(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
+    """Make the recommendation the policy in force."""
+    now = timezone.now()
+    workspace, row = _open(workspace, pk)
+    require_operator(workspace)
+    try:
+        policy = approve(recommendation=row, user=workspace.membership.user, now=now)
+    except DecisionRefused as error:
+        messages.error(request, f"Nothing was changed: {error}.")
+        return _page(request, workspace, row, now=now, status=409)
+    messages.success(
+        request,
+        f"Approved: version {policy.version} of the policy of {row.resource.name} is in force. "
+        "Agents take it with their next pull and report what they did.",
+    )
+    return redirect("recommendation", row.pk)
+
+
+@require_POST
+@workspace_view
+def reject_one(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
+    """Close the recommendation with the reason why not."""
+    now = timezone.now()
+    workspace, row = _open(workspace, pk)
+    require_operator(workspace)
+    reason = request.POST.get("reason", "").strip()
+    if not reason:
+        error = "Say why, in a few words: whoever reads this later will ask."
+        return _page(request, workspace, row, now=now, status=400, reject_error=error)
+    try:
+        reject(recommendation=row, user=workspace.membership.user, reason=reason[:2000], now=now)
+    except DecisionRefused as error:
+        messages.error(request, f"Nothing was changed: {error}.")
+        return _page(request, workspace, row, now=now, status=409)
+    messages.success(request, "Rejected. Nothing on any host was changed.")
+    return redirect("recommendation", row.pk)

@@ -1,0 +1,116 @@
+"""Why is it slow, who gets what, who should?"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from advisor.errors import DecisionRefused
+from advisor.models import Enforcer, Recommendation, RecommendationState, Resource
+from advisor.queries.claims import claim_lines, policy_in_force
+from advisor.queries.resources import resource_line
+from advisor.services.decide import rollback
+from web.access import Workspace, open_row, require_operator, workspace_view
+from web.chart_list import chart_list
+from web.formatting import rate_scale
+from web.page import render_page, render_part
+from web.time_range import DEFAULT, LENGTHS, read_time_range
+
+SHOWN_VERSIONS = 20
+
+
+@workspace_view
+def resource(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
+    now = timezone.now()
+    workspace, row = open_row(workspace, Resource, pk, "status")
+    if "HX-Request" in request.headers:
+        part = "claims" if request.GET.get("part") == "claims" else "head"
+        context = _claims(row, now) if part == "claims" else _head(row, now)
+        template = f"web/parts/resource_{part}.html"
+        return render_part(request, workspace, template, now=now, resource=row, **context)
+    return _page(request, workspace, row, now=now)
+
+
+def _page(
+    request: HttpRequest, workspace: Workspace, row: Resource, *, now: datetime, status: int = 200
+) -> HttpResponseBase:
+    policies = row.policies.select_related("created_by", "recommendation", "rollback_of")
+    shown = read_time_range(request.GET, now=now)
+    return render_page(
+        request,
+        workspace,
+        "web/resource.html",
+        now=now,
+        status=status,
+        resource=row,
+        policies=list(policies.order_by("-version")[:SHOWN_VERSIONS]),
+        agent_count=Enforcer.objects.filter(host__attachments__resource=row).distinct().count(),
+        time_range=shown,
+        default_range=DEFAULT,
+        range_names=list(LENGTHS),
+        chart_list=chart_list(row),
+        **_head(row, now),
+        **_claims(row, now),
+    )
+
+
+def _head(row: Resource, now: datetime) -> dict[str, Any]:
+    open_advice = row.recommendations.filter(
+        state=RecommendationState.PROPOSED, expires_at__gt=now
+    )
+    advice: Recommendation | None = open_advice.first()
+    return {
+        "line": resource_line(row, now=now),
+        "episode": row.episodes.filter(ended_at=None).first(),
+        "advice": advice,
+        "attachments": list(row.attachments.select_related("host").order_by("host__name")),
+    }
+
+
+def _claims(row: Resource, now: datetime) -> dict[str, Any]:
+    policy = policy_in_force(row)
+    episode = row.episodes.filter(ended_at=None).first()
+    lines = claim_lines(row, policy=policy, episode=episode, now=now)
+    numbers = [
+        value
+        for line in lines
+        for value in (line.reservation, line.limit, line.entitlement, line.got)
+        if value is not None
+    ]
+    return {
+        "claims": lines,
+        "policy": policy,
+        "scale": rate_scale(row.unit, max(numbers, default=None)),
+    }
+
+
+@require_POST
+@workspace_view
+def roll_back(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
+    """Publish an earlier version of the policy again."""
+    now = timezone.now()
+    workspace, row = open_row(workspace, Resource, pk, "status")
+    require_operator(workspace)
+    version = request.POST.get("version", "")
+    if not version.isdecimal():
+        messages.error(request, "Say which version to go back to; nothing was changed.")
+        return _page(request, workspace, row, now=now, status=400)
+    try:
+        policy = rollback(
+            resource=row, user=workspace.membership.user, now=now, to_version=int(version)
+        )
+    except DecisionRefused as error:
+        messages.error(request, f"Nothing was changed: {error}.")
+        return _page(request, workspace, row, now=now, status=409)
+    messages.success(
+        request,
+        f"Version {policy.version} is in force: it repeats version {version}. "
+        "Agents take it with their next pull.",
+    )
+    return redirect("resource", row.pk)
