@@ -98,6 +98,12 @@ def allocate_tree(capacity: float, root: Node, mode: ReservationMode) -> dict[st
     return dict(zip(tree.paths, amount.tolist(), strict=True))
 
 
+def check_tree(root: Node) -> None:
+    """Refuse a tree with ambiguous paths or bad numbers, as `allocate_tree` does."""
+    tree = _flatten(root)
+    _columns(tree.nodes, lambda index: tree.paths[index])
+
+
 def solve(
     capacity: Floats,
     reservation: Floats,
