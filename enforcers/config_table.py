@@ -98,7 +98,7 @@ def read_toml(file: Path) -> ConfigTable:
     try:
         values = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError(str(file), "file", None, error.strerror or str(error)) from error
+        raise ConfigError(str(file), None, None, error.strerror or str(error)) from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(str(file), "file", None, f"is not TOML: {error}") from error
+        raise ConfigError(str(file), None, None, f"is not TOML: {error}") from error
     return ConfigTable(file, "", values)

@@ -79,7 +79,7 @@ class EnforcementState(StrEnum):
 class ResourceSpec:
     """One contended resource as this host sees it.
 
-    `device` is an interface name for an uplink, a block device name or MAJ:MIN for a datastore.
+    `device` is an interface name for an uplink, a block device or MAJ:MIN for a datastore.
     """
 
     name: str
@@ -138,8 +138,7 @@ class Allocation:
 class PolicyDocument:
     """Everything one host has to enforce until `expires_at`.
 
-    No allocations means: restore everything as it was found. `signature` is None until
-    `sign` has been called.
+    No allocations means: restore all as it was found. `signature` is None until `sign`.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -160,6 +159,7 @@ class PolicyDocument:
         if self.expires_at <= self.issued_at:
             raise ContractError("$.expires_at", "must be after issued_at")
         field_checks.check_unique("resources", "name", [spec.name for spec in self.resources])
+        field_checks.check_unique("resources", "device", [spec.device for spec in self.resources])
         field_checks.check_unique("allocations", "id", [item.id for item in self.allocations])
         field_checks.check_known(
             "allocations",
@@ -236,9 +236,9 @@ class MechanismSupport:
 class ComplianceReport:
     """What the agent did with the policy it holds.
 
-    `revision` is that of the last document accepted, None if there was none. `refusal` says
-    why the newest document was not accepted or could not be had. `reports_dropped` counts the
-    reports lost since the agent started because the service was away too long.
+    `revision` is that of the last document accepted, None if there was none. `refusal` says why
+    the newest document could not be had, accepted or undone. `reports_dropped` counts reports
+    lost since the agent started because the service was away too long.
     """
 
     schema_version: int = SCHEMA_VERSION

@@ -32,10 +32,14 @@ class SignatureError(EnforcerError):
 
 
 class ConfigError(EnforcerError):
-    """A configuration value cannot be used; says the file, the key, the value and what may be."""
+    """A configuration value cannot be used; says the file, the key, the value and what may be.
 
-    def __init__(self, file: str, key: str, value: object, allowed: str) -> None:
-        super().__init__(f"{file}: {key} = {value!r}: {allowed}")
+    Without a key it is the file as a whole.
+    """
+
+    def __init__(self, file: str, key: str | None, value: object, allowed: str) -> None:
+        place = file if key is None else f"{file}: {key} = {value!r}"
+        super().__init__(f"{place}: {allowed}")
         self.key = key
 
 

@@ -1,0 +1,197 @@
+"""The loop: pull, enforce, measure, report."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from enforcers import acceptance
+from enforcers.atomic_file import write_atomically
+from enforcers.config import AgentConfig, OnExit
+from enforcers.contract import (
+    ComplianceReport,
+    EnforcementState,
+    MechanismSupport,
+    decode_document,
+    encode_report,
+)
+from enforcers.enforcement import Enforcement, PassResult
+from enforcers.errors import EnforcerError, StateError
+from enforcers.outbox import Outbox
+from enforcers.policy_store import HeldPolicy, PolicyStore
+from enforcers.reporting import Reporter
+
+log = logging.getLogger(__name__)
+
+
+class Service(Protocol):
+    """The service as the agent needs it."""
+
+    def fetch_document(self) -> bytes:
+        """The current policy document. Raises ServerError."""
+        ...
+
+    def send_report(self, report: bytes) -> None:
+        """Deliver a report. Raises ServerError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clocks:
+    """Time of day for leases, and a clock that never jumps for rates and waiting."""
+
+    now: Callable[[], datetime]
+    monotonic_s: Callable[[], float]
+
+
+class Agent:
+    """Keeps one host as its policy wants it, alone if it must."""
+
+    def __init__(
+        self,
+        *,
+        config: AgentConfig,
+        service: Service,
+        enforcement: Enforcement,
+        store: PolicyStore,
+        support: tuple[MechanismSupport, ...],
+        clocks: Clocks,
+        status_file: Path,
+    ) -> None:
+        self._config = config
+        self._service = service
+        self._enforcement = enforcement
+        self._store = store
+        self._support = support
+        self._clocks = clocks
+        self._status_file = status_file
+        self._outbox = Outbox(service.send_report)
+        self._reporter = Reporter(host=config.host, window_s=config.report_s)
+        self._reported_at_s: float | None = None
+        self._reported_as: tuple[int | None, EnforcementState, str | None] | None = None
+
+    def run(self, wait: Callable[[float], bool]) -> None:
+        """Work until `wait` (seconds) answers that the agent is to stop."""
+        while True:
+            try:
+                self.tick()
+            except Exception:
+                # One bad round must not end enforcement.
+                log.exception("round failed")
+            if wait(self._config.poll_s):
+                break
+        self.stop()
+
+    def tick(self) -> None:
+        """One round. What goes wrong with the service never keeps the host from its policy."""
+        refusal = self._pull()
+        state, result = self._enforce()
+        at_s = self._clocks.monotonic_s()
+        self._reporter.take(result, at_s=at_s)
+        revision = self._store.latest.document.revision if self._store.latest else None
+        standing = (revision, state, refusal)
+        is_due = (
+            self._reported_at_s is None
+            or at_s - self._reported_at_s >= self._config.report_s
+            or result.is_changed
+            or standing != self._reported_as
+        )
+        if is_due:
+            self._reported_at_s, self._reported_as = at_s, standing
+            self._report(revision, state, refusal)
+        self._outbox.flush()
+
+    def stop(self) -> None:
+        """Leave the kernel as the configuration says, and tell the service."""
+        if self._config.on_exit is OnExit.KEEP:
+            return
+        result = self._restore()
+        self._reporter.take(result, at_s=self._clocks.monotonic_s())
+        revision = self._store.latest.document.revision if self._store.latest else None
+        self._report(revision, EnforcementState.IDLE, "the agent was stopped")
+        self._outbox.flush()
+
+    def _pull(self) -> str | None:
+        """Take the newest document if it may be taken, else say why not."""
+        try:
+            document = decode_document(self._service.fetch_document())
+            held = self._store.latest
+            now = self._clocks.now()
+            lease_ends_at = acceptance.accept(
+                document,
+                host=self._config.host,
+                key=self._config.server.signing_key,
+                held=held.document if held else None,
+                now=now,
+            )
+            if held is None or held.document.revision != document.revision:
+                log.info("policy accepted", extra={"revision": document.revision})
+            self._store.keep_latest(HeldPolicy(document=document, lease_ends_at=lease_ends_at))
+        except EnforcerError as error:
+            log.warning("no new policy", extra={"reason": str(error)})
+            return str(error)
+        return None
+
+    def _enforce(self) -> tuple[EnforcementState, PassResult]:
+        latest = self._store.latest
+        now = self._clocks.now()
+        if latest is None:
+            return EnforcementState.IDLE, self._restore()
+        if latest.lease_ends_at <= now:
+            return EnforcementState.EXPIRED, self._restore()
+        if latest.document.dry_run or self._config.dry_run:
+            return EnforcementState.DRY_RUN, self._rehearse(latest, now)
+        previous = self._store.enforced
+        result = self._enforcement.run(
+            latest.document,
+            previous=previous.document if previous else None,
+            now_s=self._clocks.monotonic_s(),
+        )
+        if not result.has_failed:
+            self._keep_enforced(latest)
+        is_idle = not latest.document.allocations and not result.problems
+        return (EnforcementState.IDLE if is_idle else EnforcementState.ENFORCING), result
+
+    def _rehearse(self, latest: HeldPolicy, now: datetime) -> PassResult:
+        """Say what would be done; what was really enforced before ends with its own lease."""
+        enforced = self._store.enforced
+        if enforced is None or enforced.lease_ends_at <= now:
+            self._restore()
+        return self._enforcement.run(
+            latest.document,
+            previous=None,
+            now_s=self._clocks.monotonic_s(),
+            dry_run=True,
+        )
+
+    def _restore(self) -> PassResult:
+        result = self._enforcement.run(None, previous=None, now_s=self._clocks.monotonic_s())
+        if not result.problems:
+            self._keep_enforced(None)
+        return result
+
+    def _keep_enforced(self, policy: HeldPolicy | None) -> None:
+        try:
+            self._store.keep_enforced(policy)
+        except StateError as error:
+            log.warning("state not kept", extra={"error": str(error)})
+
+    def _report(self, revision: int | None, state: EnforcementState, refusal: str | None) -> None:
+        report = self._reporter.report(
+            now=self._clocks.now(),
+            revision=revision,
+            state=state,
+            refusal=refusal,
+            reports_dropped=self._outbox.dropped,
+            support=self._support,
+        )
+        self._outbox.put(encode_report(report))
+        self._show_status(report)
+
+    def _show_status(self, report: ComplianceReport) -> None:
+        try:
+            write_atomically(self._status_file, encode_report(report))
+        except StateError as error:
+            log.warning("status not written", extra={"error": str(error)})

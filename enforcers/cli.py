@@ -1,0 +1,117 @@
+"""The command `sluice-enforcer`."""
+
+import argparse
+import logging
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from enforcers import check, config, inspection
+from enforcers.agent import Agent, Clocks
+from enforcers.assembly import assemble
+from enforcers.client import Client
+from enforcers.errors import EnforcerError
+from enforcers.log_format import log_to_stderr
+from enforcers.state_dir import StateDir
+from enforcers.version import VERSION
+
+DEFAULT_CONFIG = "/etc/sluice-enforcer/agent.toml"
+EXIT_FAILURE = 1
+EXIT_USAGE = 2
+
+log = logging.getLogger(__name__)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status is 0 if it did what it should."""
+    parser = _parser()
+    options = parser.parse_args(argv)
+    log_to_stderr(verbose=options.verbose)
+    if options.check:
+        return check.show(as_json=options.json)
+    if options.command is None:
+        parser.print_help(sys.stderr)
+        return EXIT_USAGE
+    try:
+        return _run_command(options)
+    except EnforcerError as error:
+        print(f"sluice-enforcer: {error}", file=sys.stderr)
+        return EXIT_FAILURE
+
+
+def _run_command(options: argparse.Namespace) -> int:
+    if options.command == "version":
+        print(VERSION)
+        return 0
+    loaded = config.load(options.config)
+    if options.command == "run":
+        return run(loaded)
+    if options.command == "plan":
+        return inspection.show_plan(loaded, as_json=options.json)
+    if options.command == "status":
+        return inspection.show_status(StateDir(root=loaded.state_dir), as_json=options.json)
+    return inspection.restore(loaded, as_json=options.json)
+
+
+def run(loaded: config.AgentConfig) -> int:
+    """Enforce until SIGTERM or SIGINT."""
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    state_dir = StateDir(root=loaded.state_dir)
+    with state_dir.exclusive():
+        parts = assemble(loaded, dry_run=loaded.dry_run)
+        agent = Agent(
+            config=loaded,
+            service=Client(loaded.server),
+            enforcement=parts.enforcement,
+            store=parts.store,
+            support=tuple(item.support() for item in parts.mechanisms.values()),
+            clocks=Clocks(now=lambda: datetime.now(UTC), monotonic_s=time.monotonic),
+            status_file=state_dir.status,
+        )
+        log.info("agent started", extra={"host": loaded.host, "version": VERSION})
+        agent.run(stopping.wait)
+    log.info("agent stopped", extra={"on_exit": loaded.on_exit})
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument(
+        "--json", action="store_true", default=argparse.SUPPRESS, help="for programs"
+    )
+    shared.add_argument(
+        "--verbose", action="store_true", default=argparse.SUPPRESS, help="log every detail"
+    )
+    parser = argparse.ArgumentParser(
+        prog="sluice-enforcer",
+        description="Enforces this host's I/O policy in the kernel and proves it.",
+        parents=[shared],
+    )
+    parser.set_defaults(json=False, verbose=False)
+    parser.add_argument("--version", action="version", version=VERSION)
+    parser.add_argument(
+        "--check", action="store_true", help="show what this host supports; changes nothing"
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for name, text in (
+        ("run", "enforce until SIGTERM or SIGINT"),
+        ("plan", "show what would be changed, and change nothing"),
+        ("restore", "put the kernel back as it was found and forget the policy held"),
+        ("status", "show the last report"),
+    ):
+        command = commands.add_parser(name, help=text, description=text, parents=[shared])
+        command.add_argument(
+            "--config",
+            type=Path,
+            default=Path(DEFAULT_CONFIG),
+            metavar="FILE",
+            help=f"configuration file (default {DEFAULT_CONFIG})",
+        )
+    commands.add_parser("version", help="show the version", parents=[shared])
+    return parser
