@@ -25,6 +25,7 @@ COMMANDS = {
     },
     "Operate": {
         "run": "start everything below one data directory",
+        "demo": "play the main job once and judge it",
         "detect": "detect congestion once, as the scheduler does",
         "recommend": "recommend once, as the scheduler does",
         "migrate": "bring the database's tables up to date",
@@ -97,10 +98,11 @@ def _execute(arguments: Sequence[str]) -> None:
     from django.core.management import ManagementUtility
 
     django.setup()
-    argv = ["sluice", *arguments]
-    command = ManagementUtility(argv).fetch_command(arguments[0])
-    # Without it Django itself prints a CommandError and ends the process.
-    command.run_from_argv([*argv, "--traceback"] if "--" not in argv else argv)
+    name, *rest = arguments
+    command = ManagementUtility(["sluice", *arguments]).fetch_command(name)
+    # Without it Django itself prints a CommandError and ends the process. It comes first, because
+    # the last words belong to a verb of the command.
+    command.run_from_argv(["sluice", name, "--traceback", *rest])
 
 
 def _refuse(text: str, status: int = 1) -> int:

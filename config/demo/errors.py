@@ -5,8 +5,6 @@ DemoError
 └── StepFailed         a step of the scenario did not reach its end
 """
 
-from pathlib import Path
-
 
 class DemoError(Exception):
     """The demo cannot go on; the text says what, which and what to do."""
@@ -22,8 +20,3 @@ class CommandFailed(DemoError):
 
 class StepFailed(DemoError):
     """A step of the scenario did not reach its end."""
-
-    def __init__(self, step: str, reason: str, *, logs: tuple[Path, ...] = ()) -> None:
-        super().__init__(f"step {step!r} failed: {reason}")
-        self.step = step
-        self.logs = logs

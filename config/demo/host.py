@@ -12,6 +12,8 @@ from config.embedded.child import Child, ChildSpec
 class DemoHost(Protocol):
     """A host with an uplink, workloads behind vNICs, a collector and an agent."""
 
+    processes: "HostProcesses"
+
     @property
     def uplink(self) -> str:
         """The interface that all workloads share."""

@@ -26,6 +26,7 @@ class RealHost:
     network: Network
     processes: HostProcesses
     scratch: Path
+    interval_s: float
 
     @property
     def uplink(self) -> str:
@@ -47,12 +48,13 @@ class RealHost:
         self._start_in(
             self.network.hypervisor,
             "telegraf",
-            *(str(program), "--config-directory", str(CONFIGURATION)),
+            *(str(program), "--strict-env-handling", "--config-directory", str(CONFIGURATION)),
             environment={
                 "SLUICE_URL": self.service_url,
                 "SLUICE_TOKEN": token,
                 "SLUICE_BUFFER_DIR": str(buffer),
-                "SLUICE_HOST": self.name,
+                "SLUICE_HOSTNAME": self.name,
+                "SLUICE_INTERVAL": f"{round(self.interval_s * 1000)}ms",
             },
         )
 
@@ -89,12 +91,14 @@ class RealHost:
 
 @contextmanager
 def real_host(
-    name: str, service: Service, *, plan: NetworkPlan, scratch: Path
+    name: str, service: Service, *, plan: NetworkPlan, scratch: Path, interval_s: float
 ) -> Iterator[RealHost]:
     """Build the host; at the end its processes and its network are gone."""
     processes = HostProcesses(logs=scratch)
     with network.network(plan) as built:
-        host = RealHost(name=name, network=built, processes=processes, scratch=scratch)
+        host = RealHost(
+            name=name, network=built, processes=processes, scratch=scratch, interval_s=interval_s
+        )
         try:
             host.start_relay(service.data.web_socket)
             yield host

@@ -55,11 +55,11 @@ def running_service(data: DataDir, *, user: str) -> Iterator[Service]:
         ChildSpec(
             name="sluice run",
             argv=(SLUICE, "run", "--port", str(service.port), "--no-telegraf"),
-            log=data.root / "sluice-run.log",
+            log=data.root.parent / "sluice-run.log",
             environment=_environment(data),
             stop_timeout_s=60.0,
             ready_timeout_s=START_DEADLINE_S,
-            is_ready=_says_ready(data.root / "sluice-run.log"),
+            is_ready=_says_ready(data.root.parent / "sluice-run.log"),
         )
     )
     try:

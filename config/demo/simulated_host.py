@@ -48,15 +48,7 @@ class SimulatedHost:
         return vnic(number)
 
     def start_traffic(self) -> None:
-        vnics = [vnic(number) for number in range(1, self.plan.workloads + 1)]
-        arguments = [str(self.kernel_socket), str(self.plan.wire_bits_per_s), UPLINK, *vnics]
-        self._start_python("simulated_kernel", arguments)
-        deadline = time.monotonic() + KERNEL_DEADLINE_S
-        while not self.kernel_socket.exists():
-            self.processes.check()
-            if time.monotonic() > deadline:
-                raise DemoError(f"no simulated kernel after {KERNEL_DEADLINE_S:.0f} s")
-            time.sleep(0.05)
+        ask(self.kernel_socket, ["start-senders"])
 
     def start_collector(self, token: str) -> None:
         arguments = [str(self.kernel_socket), self.service_url, self.name, str(self.interval_s)]
@@ -74,6 +66,18 @@ class SimulatedHost:
             _, printed, _ = ask(self.kernel_socket, ["tc", kind, "show", "dev", UPLINK])
             shown += printed
         return shown
+
+    def start_kernel(self) -> None:
+        """Start the simulated kernel and wait until it answers."""
+        vnics = [vnic(number) for number in range(1, self.plan.workloads + 1)]
+        arguments = [str(self.kernel_socket), str(self.plan.wire_bits_per_s), UPLINK, *vnics]
+        self._start_python("simulated_kernel", arguments)
+        deadline = time.monotonic() + KERNEL_DEADLINE_S
+        while not self.kernel_socket.exists():
+            self.processes.check()
+            if time.monotonic() > deadline:
+                raise DemoError(f"no simulated kernel after {KERNEL_DEADLINE_S:.0f} s")
+            time.sleep(0.05)
 
     def _start_python(self, module: str, arguments: list[str], **environment: str) -> None:
         command = (sys.executable, "-m", f"config.demo.{module}", *arguments)
@@ -95,6 +99,7 @@ def simulated_host(
     )
     write_programs(host.programs, host.kernel_socket)
     try:
+        host.start_kernel()
         yield host
     finally:
         host.processes.stop()

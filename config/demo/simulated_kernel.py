@@ -1,4 +1,4 @@
-"""A simulated host kernel: interfaces with counters, a uplink with traffic control, full senders.
+"""A simulated host kernel: interfaces with counters, an uplink with traffic control, senders.
 
 It is a process of its own that answers programs over a unix socket; `simulated_programs.py`
 makes `tc`, `ip` and `unshare` for the agent to find on its PATH. The traffic is the model in
@@ -43,6 +43,7 @@ class SimulatedKernel:
     chance: random.Random = field(default_factory=lambda: random.Random(SEED))  # noqa: S311
     interfaces: dict[str, Interface] = field(default_factory=dict)
     trees: dict[str, SimulatedTree] = field(default_factory=dict)
+    is_sending: bool = False
 
     def __post_init__(self) -> None:
         for name in (self.uplink, *self.vnics):
@@ -57,6 +58,9 @@ class SimulatedKernel:
             return f"{program} {VERSION}\n"
         if program == "unshare":
             return _in_fresh_namespace(words, stdin)
+        if program == "start-senders":
+            self.is_sending = True
+            return ""
         if program == "counters":
             return json.dumps({name: _shown(item) for name, item in self.interfaces.items()})
         if program == "ip":
@@ -67,7 +71,8 @@ class SimulatedKernel:
         """Let the traffic flow until `now_s`, in steps."""
         while now_s - self.now_s >= STEP_S:
             self.now_s += STEP_S
-            self._step()
+            if self.is_sending:
+                self._step()
 
     def _step(self) -> None:
         tree = self.trees[self.uplink]
@@ -120,7 +125,8 @@ def _in_fresh_namespace(words: Sequence[str], stdin: str) -> str:
 
 def _shown(item: Interface) -> dict[str, int]:
     received, sent = int(item.received_bytes), int(item.sent_bytes)
-    return {
+    faults = dict.fromkeys(("err_in", "err_out", "drop_in", "drop_out"), 0)
+    return faults | {
         "bytes_recv": received,
         "bytes_sent": sent,
         "packets_recv": received // FRAME_BYTES,

@@ -1,0 +1,63 @@
+"""sluice demo: the main job once, with a table of what was promised and measured."""
+
+import json
+import signal
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from config.demo.demo import play
+from config.demo.errors import DemoError
+from config.demo.table import table
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Command(BaseCommand):
+    """Plays a reservation experiment on scratch data and judges it."""
+
+    help = (
+        "Play the main job once: three workloads contend for an uplink, one has a reservation. "
+        "Exit status 0 only if every verdict is met. Needs root for the real kernel."
+    )
+    requires_system_checks: Sequence[str] = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--json", action="store_true", dest="as_json", help="print JSON for programs"
+        )
+        parser.add_argument(
+            "--simulated", action="store_true", help="use the simulated kernel even as root"
+        )
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        for number in STOP_SIGNALS:
+            signal.signal(number, _interrupt)
+        # Programs read standard output; people see the progress in either case.
+        progress = self.stderr if options["as_json"] else self.stdout
+        progress.style_func = None
+
+        def say(text: str) -> None:
+            progress.write(text)
+            progress.flush()
+
+        try:
+            outcome = play(say, simulated=options["simulated"])
+        except DemoError as error:
+            raise CommandError(str(error)) from error
+        if options["as_json"]:
+            self.stdout.write(json.dumps({**asdict(outcome), "met": outcome.is_met}, indent=2))
+        else:
+            self.stdout.write("\n" + table(outcome))
+        if not outcome.is_met:
+            raise SystemExit(1)
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    """Unwind to where all is taken away; a second signal does not cut that short."""
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
