@@ -72,7 +72,7 @@ def _best_move(
     rejected: list[RejectedMove] = []
     if imbalance(layout.loads) <= inputs.imbalance_ratio:
         return None, rejected
-    for vdisks in units(inputs.rules, list(layout.vdisks.values()), layout.where):
+    for vdisks in units(inputs.rules, layout.vdisks):
         source = layout.vdisks[vdisks[0]].datastore
         if done & set(vdisks) or not _needs_help(inputs, layout, source):
             continue

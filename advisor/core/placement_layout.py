@@ -9,14 +9,10 @@ from advisor.core.placement_inputs import DatastoreState, PlacementInputs, Vdisk
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Datastores and virtual disks by name, in the order of names, and each datastore's load.
-
-    `where` is the datastore of each virtual disk.
-    """
+    """Datastores and virtual disks by name, in the order of names, and each datastore's load."""
 
     datastores: Mapping[str, DatastoreState]
     vdisks: Mapping[str, VdiskState]
-    where: Mapping[str, str]
     loads: Mapping[str, DatastoreLoad]
 
 
@@ -59,6 +55,5 @@ def _layout(datastores: Iterable[DatastoreState], vdisks: Iterable[VdiskState]) 
     return Layout(
         datastores=ordered,
         vdisks=by_name,
-        where={name: one.datastore for name, one in by_name.items()},
         loads={name: load_of(one, lying.get(name, [])) for name, one in ordered.items()},
     )

@@ -1,6 +1,5 @@
 """What speaks against one move, checked from what is certain to what is predicted."""
 
-from collections import ChainMap
 from collections.abc import Sequence
 
 from advisor.core.move_effect import MoveEffect
@@ -43,9 +42,8 @@ def _certain(
     if size > free:
         text = f"{target} has {max(free, 0) / 1e9:.3g} GB left, {size / 1e9:.3g} GB are needed"
         return Objection.SPACE, text
-    where = ChainMap({one.vdisk: target for one in moved}, dict(layout.where))
     names = frozenset(one.vdisk for one in moved)
-    broken = broken_rule(inputs.rules, list(layout.vdisks.values()), where, names)
+    broken = broken_rule(inputs.rules, layout.vdisks, names, target)
     return None if broken is None else (Objection.RULE, broken)
 
 

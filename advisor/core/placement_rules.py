@@ -1,60 +1,46 @@
-"""Which rules a set of moves would break."""
+"""Which rules a move would break, and what has to move at once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from advisor.core.placement_inputs import PlacementRules, VdiskState
 
 
 def broken_rule(
-    rules: PlacementRules,
-    vdisks: Sequence[VdiskState],
-    where: Mapping[str, str],
-    moved: frozenset[str],
+    rules: PlacementRules, vdisks: Mapping[str, VdiskState], moved: frozenset[str], target: str
 ) -> str | None:
-    """A rule that concerns one of the moved virtual disks and does not hold there, in words.
+    """A rule that concerns one of the moved virtual disks and would not hold, in words."""
 
-    `where` says on which datastore each virtual disk lies after the move.
-    """
+    def places(group: tuple[str, ...]) -> list[str]:
+        return [
+            target if one in moved else vdisks[one].datastore for one in group if one in vdisks
+        ]
+
     for group in rules.vdisks_together:
-        present = sorted(one for one in group if one in where)
-        if moved & set(present) and len({where[one] for one in present}) > 1:
-            return f"{', '.join(present)} belong together"
+        if moved & set(group) and len(set(places(group))) > 1:
+            return f"{', '.join(sorted(group))} belong together"
     for group in rules.vdisks_apart:
-        present = sorted(one for one in group if one in where)
-        if moved & set(present) and len({where[one] for one in present}) < len(present):
-            return f"{', '.join(present)} belong on different datastores"
-    return _broken_workload_rule(rules, vdisks, where, moved)
-
-
-def _broken_workload_rule(
-    rules: PlacementRules,
-    vdisks: Sequence[VdiskState],
-    where: Mapping[str, str],
-    moved: frozenset[str],
-) -> str | None:
-    workload_of = {one.vdisk: one.workload for one in vdisks}
+        found = places(group) if moved & set(group) else []
+        if len(set(found)) < len(found):
+            return f"{', '.join(sorted(group))} belong on different datastores"
     for group in rules.workloads_apart:
-        for vdisk in sorted(moved):
-            if workload_of[vdisk] not in group:
-                continue
-            others = {
-                workload_of[other]
-                for other, datastore in where.items()
-                if datastore == where[vdisk] and workload_of[other] in group
-            }
-            if len(others) > 1:
-                return f"{', '.join(sorted(others))} belong on different datastores"
+        if not any(vdisks[one].workload in group for one in moved):
+            continue
+        there = {
+            one.workload
+            for name, one in vdisks.items()
+            if (name in moved or one.datastore == target) and one.workload in group
+        }
+        if len(there) > 1:
+            return f"{', '.join(sorted(there))} belong on different datastores"
     return None
 
 
-def units(
-    rules: PlacementRules, vdisks: Sequence[VdiskState], where: Mapping[str, str]
-) -> list[tuple[str, ...]]:
+def units(rules: PlacementRules, vdisks: Mapping[str, VdiskState]) -> list[tuple[str, ...]]:
     """What moves at once: virtual disks that belong together and are, and each other one alone."""
-    grouped: dict[str, set[str]] = {one.vdisk: {one.vdisk} for one in vdisks}
+    grouped: dict[str, set[str]] = {name: {name} for name in vdisks}
     for group in rules.vdisks_together:
-        present = [one for one in group if one in where]
-        if len({where[one] for one in present}) != 1:
+        present = [one for one in group if one in vdisks]
+        if len({vdisks[one].datastore for one in present}) != 1:
             continue
         whole = set().union(*(grouped[one] for one in present))
         for one in whole:

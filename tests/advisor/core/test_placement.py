@@ -92,7 +92,7 @@ def test_advised_moves_keep_rules_space_and_what_may_not_move(inputs):
             assert not there.auto_tiered
             assert all(layout.vdisks[one].movable for one in move.vdisks)
         moved = {one for move in result.moves for one in move.vdisks}
-        where = layout.where
+        where = {name: one.datastore for name, one in layout.vdisks.items()}
         for group in inputs.rules.vdisks_together:
             if moved & set(group):
                 assert len({where[one] for one in group if one in where}) == 1
