@@ -16,8 +16,8 @@ class Command(ProductCommand):
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         newest = (
             ComplianceRecord.objects.filter(organisation=organisation)
-            .order_by("resource", "workload", "host", "-reported_at")
-            .distinct("resource", "workload", "host")
+            .order_by("resource_id", "workload_id", "host_id", "-reported_at")
+            .distinct("resource_id", "workload_id", "host_id")
             .select_related("resource", "workload", "host", "policy")
         )
         self.show(
