@@ -13,7 +13,7 @@ from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 
-from advisor.queries.scope import Scope
+from advisor.queries.scope import Scope, owned
 from ingest.models import Membership
 
 SESSION_KEY = "organisation"
@@ -78,11 +78,10 @@ def open_row(
 
     A link from a colleague so works whichever organisation was looked at last. Raises Http404.
     """
-    owned: Any = model._default_manager
-    visible = owned.visible_to(workspace.membership.user).select_related("organisation", *related)
-    row = visible.filter(pk=pk).first()
+    visible = owned(model).visible_to(workspace.membership.user)
+    row = visible.select_related("organisation", *related).filter(pk=pk).first()
     if row is None:
-        raise Http404(f"no {model._meta.verbose_name} {pk}")
+        raise Http404(f"no {model.__name__} {pk}")
     return workspace.at(row.organisation_id), row
 
 

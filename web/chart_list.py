@@ -14,6 +14,7 @@ _UPLINK = (
     ("level", "Part of the capacity in use", "line"),
     ("workloads", "Rate per workload", "stack"),
     ("rate", "Sent and received", "line"),
+    ("losses", "Dropped and broken packets", "line"),
 )
 
 

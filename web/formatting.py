@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from advisor.core.quantity import significant
+from advisor.core.quantity import format_rate, significant
 
 EN_DASH = "\N{EN DASH}"
 """What stands for a missing value; the reason for its absence always goes with it."""
 
-_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_STEPS = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
 _NAMES = {"bits_per_s": "bit/s", "bytes_per_s": "B/s", "iops": "IOPS"}
-
-# What a column of this unit is written in when its largest value does not ask for another.
-_SMALLEST = {"bits_per_s": 1e6, "bytes_per_s": 1e6, "iops": 1.0}
 
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
 
@@ -42,30 +39,21 @@ PERCENT = Scale(factor=0.01, label="%")
 
 
 def rate_scale(unit: str, largest: float | None) -> Scale:
-    """The scale for rates of a resource: Mbit/s and MB/s at least, larger if the largest is.
+    """The scale for a column of rates: Mbit/s and MB/s at least, larger if the largest rate is.
 
-    I/O rates stay plain IOPS up to 100,000, because people compare them digit by digit.
+    I/O rates stay plain IOPS up to a million, because people compare them digit by digit.
     """
-    name, factor = _NAMES[unit], _SMALLEST[unit]
-    for step, _ in reversed(_PREFIXES):
-        switch = step * (100.0 if step == 1e3 else 10.0)
-        if largest is not None and step > factor and largest >= switch:
-            factor = step
-    prefix = next((letter for step, letter in _PREFIXES if step == factor), "")
-    label = f"{prefix} {name}" if prefix and unit == "iops" else f"{prefix}{name}"
-    return Scale(factor=factor, label=label)
+    smallest = 1.0 if unit == "iops" else 1e6
+    for factor, prefix in _STEPS:
+        # 999.7 Mbit/s would be rounded to 1000 Mbit/s.
+        if factor == smallest or (largest is not None and abs(largest) >= factor * 0.9995):
+            return Scale(factor=factor, label=f"{prefix}{_NAMES[unit]}")
+    return Scale(factor=1.0, label=_NAMES[unit])
 
 
 def rate_text(value: float | None, unit: str) -> str:
-    """One rate with its unit, in the scale that fits it."""
-    if value is not None and unit != "iops" and abs(value) < 1e6:
-        return _small_rate(value, unit)
-    return rate_scale(unit, value).with_unit(value)
-
-
-def _small_rate(value: float, unit: str) -> str:
-    factor, prefix = (1e3, "k") if abs(value) >= 999.5 else (1.0, "")
-    return Scale(factor=factor, label=f"{prefix}{_NAMES[unit]}").with_unit(value)
+    """One rate with its unit, in the scale that fits it, as the commands write it too."""
+    return format_rate(value, unit).replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def level_scale(kind: str) -> Scale:
@@ -86,7 +74,7 @@ def grouped(digits: str) -> str:
 
 
 def duration_text(length: timedelta) -> str:
-    """A length of time in its two largest useful units: `42 s`, `12 min`, `3 h 5 min`, `2 d 4 h`."""
+    """A length of time in one or two units: `42 s`, `12 min`, `3 h 5 min`, `2 d 4 h`."""
     seconds = max(0, round(length.total_seconds()))
     if seconds < 2 * _MINUTE_S:
         return f"{seconds} s"

@@ -1,8 +1,10 @@
-"""A heat strip as four paths: one bar per five minutes, its height the value against the threshold."""
+"""A heat strip as paths: a bar per five minutes, its height the value against the threshold."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from advisor.core.quantity import significant
 from advisor.queries.heat import COLUMN_S, COLUMNS, Level, Strip
@@ -12,6 +14,10 @@ from web.formatting import level_scale
 HEIGHT = 24
 THRESHOLD_Y = 8
 """The threshold is drawn here, so a bar may rise half as high again above it."""
+
+AXIS_HOURS = 3
+AXIS_MARGIN = 1.5
+"""Labels nearer to the edge than this part, in percent, would be cut."""
 
 _HEIGHT_OF_ONE = HEIGHT - THRESHOLD_Y
 _SMALLEST_BAR = 2
@@ -55,6 +61,24 @@ def heat_row(line: ResourceLine, strip: Strip) -> HeatRow:
         since_s=int(strip.since.timestamp()),
         hours=tuple(_hours(strip)),
     )
+
+
+def axis_labels(strip: Strip) -> list[tuple[str, datetime]]:
+    """Every third whole hour with its place from the left, in percent of the strip's width."""
+    length_s = COLUMN_S * COLUMNS
+    first_s = strip.since.timestamp()
+    labels = []
+    for hour_s in range(math.ceil(first_s / 3600) * 3600, int(first_s) + length_s + 1, 3600):
+        at = datetime.fromtimestamp(hour_s, UTC)
+        place = (hour_s - first_s) / length_s * 100
+        if at.hour % AXIS_HOURS == 0 and AXIS_MARGIN <= place <= 100 - AXIS_MARGIN:
+            labels.append((f"{place:.2f}%", at))
+    return labels
+
+
+def hour_starts(strip: Strip) -> list[datetime]:
+    """When each hour of the table view begins."""
+    return [strip.column_start(column) for column in range(0, COLUMNS, 3600 // COLUMN_S)]
 
 
 def _bar_height(ratio: float) -> int:

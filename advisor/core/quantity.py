@@ -65,8 +65,6 @@ def significant(value: float, digits: int = 3) -> str:
     """A number with so many significant digits, or all before the point: 6.67, 94.0, 1234."""
     if value == 0:
         return "0"
-    # Rounded first: 0.9996 becomes 1.00, which has one decimal less than 0.999.
-    rounded = float(f"{value:.{digits - 1}e}")
     # Rounding first: 0.9996 with three digits is 1.00, not 1.000.
     rounded = float(f"{value:.{digits - 1}e}")
     decimals = digits - 1 - math.floor(math.log10(abs(rounded)))

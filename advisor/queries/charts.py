@@ -14,6 +14,9 @@ from ingest.core.rates import DiskRates, NetRates
 
 OTHERS = "everything else"
 
+PLAIN, PLAIN_TOO = -1, -2
+"""Colours of lines that are about no workload; workloads count from 1, 0 belongs to none."""
+
 
 class ChartKind(StrEnum):
     LINE = "line"
@@ -22,7 +25,7 @@ class ChartKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Track:
-    """One line of a chart; `colour` numbers the workload, 0 is what belongs to none."""
+    """One line of a chart."""
 
     label: str
     colour: int
@@ -40,7 +43,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """One chart; `unit` is ms, ratio, iops, bytes_per_s or bits_per_s; `gap` why it is empty."""
+    """One chart; `unit` is ms, ratio, packets_per_s or a resource unit; `gap` why it is empty."""
 
     key: str
     title: str
@@ -53,7 +56,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartSet:
-    """All charts of a resource over one range; `episodes` are (start, end), end None while open."""
+    """All charts of a resource over one range; of `episodes` an open one ends in None."""
 
     step_s: int
     ends_s: tuple[int, ...]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from advisor.models import AdapterKind, Claim, Resource, Unit
-from advisor.queries.grid import Grid, Interval, mean_on, total_of
+from advisor.queries.grid import Grid, mean_on, total_of
 from ingest import queries
 from ingest.core.rates import CgroupRates
 
@@ -73,7 +73,6 @@ def _common_limit(claims: Sequence[Claim]) -> float | None:
 def _claim_values(
     claim: Claim, grid: Grid, *, unit: str, device: str, span: tuple[datetime, datetime]
 ) -> list[float | None]:
-    intervals: Sequence[Interval]
     points = 2 * len(grid.ends_s)
     if claim.adapter_kind == AdapterKind.VNIC:
         # What a workload sends is what its vNIC receives on the host's side.

@@ -1,4 +1,4 @@
-"""What every claim of a resource gets right now, in as many queries for thirty claims as for one."""
+"""What every claim of a resource gets right now, in a few queries however many there are."""
 
 from __future__ import annotations
 

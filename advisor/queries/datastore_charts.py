@@ -9,6 +9,8 @@ from advisor.core.latency import normalized_latency
 from advisor.core.observation import HostLatency
 from advisor.models import Attachment, Resource, Unit
 from advisor.queries.charts import (
+    PLAIN,
+    PLAIN_TOO,
     Chart,
     ChartKind,
     ChartRange,
@@ -83,8 +85,8 @@ def _two_way_chart(grid: Grid, rates: DiskRatesByAttachment, unit: Unit, gap: st
         unit=unit,
         kind=ChartKind.LINE,
         tracks=(
-            Track(label="read", colour=1, values=tuple(read)),
-            Track(label="written", colour=2, values=tuple(written)),
+            Track(label="read", colour=PLAIN, values=tuple(read)),
+            Track(label="written", colour=PLAIN_TOO, values=tuple(written)),
         ),
         marks=(),
         gap=gap,
@@ -105,7 +107,7 @@ def _latency_chart(
         title="Normalised latency",
         unit="ms",
         kind=ChartKind.LINE,
-        tracks=(Track(label="latency", colour=1, values=tuple(values)),),
+        tracks=(Track(label="latency", colour=PLAIN, values=tuple(values)),),
         marks=threshold_marks(resource, now),
         gap=None if any(value is not None for value in values) else _NO_IO,
     )

@@ -17,10 +17,14 @@ COLUMNS = 288
 NEAR_RATIO = 0.8
 """From this part of its threshold on a value is called near."""
 
+CALM_RATIO = 0.4
+"""Below this part of its threshold a value is drawn paler, so that the rest stands out."""
+
 
 class Level(StrEnum):
     """How a five-minute column compares with the threshold."""
 
+    CALM = "calm"
     BELOW = "below"
     NEAR = "near"
     ABOVE = "above"
@@ -86,4 +90,6 @@ def _level(ratio: float, *, is_congested: bool) -> Level:
     # A value above the threshold on an idle device is no congestion, so the state decides.
     if is_congested:
         return Level.ABOVE
-    return Level.NEAR if ratio >= NEAR_RATIO else Level.BELOW
+    if ratio >= NEAR_RATIO:
+        return Level.NEAR
+    return Level.BELOW if ratio >= CALM_RATIO else Level.CALM

@@ -71,13 +71,17 @@ class HostHealth:
     mechanisms: tuple[MechanismAnswer, ...]
 
     @property
+    def agent_needs_care(self) -> bool:
+        return self.agent_state in NEEDS_CARE
+
+    @property
     def needs_care(self) -> bool:
-        return self.agent_state in NEEDS_CARE or not self.is_measured
+        return self.agent_needs_care or not self.is_measured
 
     @property
     def care_reason(self) -> str:
         """What is wrong, in a sentence; empty if nothing is."""
-        if self.agent_state in NEEDS_CARE:
+        if self.agent_needs_care:
             return self.agent_reason
         if not self.is_measured:
             return "No samples arrive; check that Telegraf runs there and reaches this service."

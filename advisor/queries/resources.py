@@ -13,15 +13,18 @@ from advisor.queries.scope import Scope
 STALE_AFTER = timedelta(minutes=2)
 """A conclusion older than this says nothing about now."""
 
-_ORDER = {"congested": 0, "near": 1, "clear": 2, "unknown": 3}
+NEAR = "near"
+"""Clear, and not far below the threshold; since when is not recorded."""
+
+_ORDER = {"congested": 0, NEAR: 1, "clear": 2, "unknown": 3}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceLine:
     """One resource and what was concluded about it last.
 
-    `shown_state` is `clear`, `near`, `congested` or `unknown`; a stale conclusion is `unknown`, and
-    `reason` says why.
+    `shown_state` is `clear`, `near`, `congested` or `unknown`; a stale conclusion is `unknown`,
+    and `reason` says why.
     """
 
     pk: int
@@ -61,7 +64,7 @@ def resource_line(row: Resource, *, now: datetime) -> ResourceLine:
         unit=row.unit,
         capacity=row.capacity,
         shown_state=shown,
-        state_since=status.state_since if is_known and status else None,
+        state_since=status.state_since if is_known and status and shown != NEAR else None,
         value=status.value if is_known and status else None,
         threshold=_threshold(row, status),
         reason=reason,
@@ -85,7 +88,7 @@ def _shown_state(status: ResourceStatus | None, now: datetime) -> tuple[str, str
             "is the worker running?"
         )
     if status.state == State.CLEAR and _is_near(status):
-        return "near", status.reason
+        return NEAR, status.reason
     return status.state, status.reason
 
 

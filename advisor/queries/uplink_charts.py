@@ -6,6 +6,8 @@ from datetime import datetime
 
 from advisor.models import Attachment, Resource, Unit
 from advisor.queries.charts import (
+    PLAIN,
+    PLAIN_TOO,
     Chart,
     ChartKind,
     ChartRange,
@@ -37,6 +39,8 @@ def uplink_charts(
     grid = read.grid(rates, step_s)
     sent = mean_on(grid, rates, [item.sent_bits_per_s for item in rates])
     received = mean_on(grid, rates, [item.received_bits_per_s for item in rates])
+    drops = mean_on(grid, rates, [item.drops_per_s for item in rates])
+    errors = mean_on(grid, rates, [item.errors_per_s for item in rates])
     tracks = workload_tracks(read.resource, grid, since=read.since, until=read.reach)
     charts = (
         _utilisation_chart(read.resource, sent, now),
@@ -47,11 +51,23 @@ def uplink_charts(
             unit=Unit.BITS_PER_S,
             kind=ChartKind.LINE,
             tracks=(
-                Track(label="sent", colour=1, values=tuple(sent)),
-                Track(label="received", colour=2, values=tuple(received)),
+                Track(label="sent", colour=PLAIN, values=tuple(sent)),
+                Track(label="received", colour=PLAIN_TOO, values=tuple(received)),
             ),
             marks=capacity_marks(read.resource),
             gap=sample_gap(sent, attachments),
+        ),
+        Chart(
+            key="losses",
+            title="Dropped and broken packets",
+            unit="packets_per_s",
+            kind=ChartKind.LINE,
+            tracks=(
+                Track(label="dropped", colour=PLAIN, values=tuple(drops)),
+                Track(label="with errors", colour=PLAIN_TOO, values=tuple(errors)),
+            ),
+            marks=(),
+            gap=sample_gap(drops, attachments),
         ),
     )
     return grid, charts
@@ -75,7 +91,7 @@ def _utilisation_chart(resource: Resource, sent: list[float | None], now: dateti
         title="Part of the capacity in use",
         unit="ratio",
         kind=ChartKind.LINE,
-        tracks=(Track(label="in use", colour=1, values=values),),
+        tracks=(Track(label="in use", colour=PLAIN, values=values),),
         marks=threshold_marks(resource, now),
         gap=gap,
     )

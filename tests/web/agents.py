@@ -126,7 +126,8 @@ def _allocation(
             rate=rates[item.workload],
             window_s=60.0,
             sample_count=60,
-            backlogged_samples=60,
+            # Who gets less than the entitlement has nothing waiting: it wants no more.
+            backlogged_samples=60 if rates[item.workload] >= item.entitlement else 0,
             backlog_bytes=None,
             drops=None,
             overlimits=None,

@@ -120,20 +120,28 @@ class Recorder:
             grown = (done * 0.7, done * 0.3, done * 0.7 * 8192, done * 0.3 * 16384)
             self._grow("ingest_cgroup_sample", series, at, counters, grown)
 
+    def pressure(self, host: Host, path: str, *, waiting: Curve) -> None:
+        """The part of the time in which tasks of the cgroup waited for I/O."""
+        series = self._series(host, "cgroup_pressure", path, {"path": path})
+        counters = [1e6, 5e5]
+        for at in times(self.since, self.until, self.step_s):
+            waited_us = min(1.0, waiting(at.timestamp())) * self.step_s * 1e6
+            grown = (waited_us, waited_us / 2)
+            self._grow("ingest_cgroup_pressure_sample", series, at, counters, grown)
+
     def write(self) -> None:
         """Store everything recorded so far."""
-        widths = {"ingest_diskio_sample": 8, "ingest_net_sample": 8, "ingest_cgroup_sample": 4}
         names = {
             "ingest_diskio_sample": "reads,writes,read_bytes,write_bytes,read_time,write_time,"
             "io_time,weighted_io_time",
             "ingest_net_sample": "bytes_sent,bytes_recv,packets_sent,packets_recv,drop_in,"
             "drop_out,err_in,err_out",
             "ingest_cgroup_sample": "rios,wios,rbytes,wbytes",
+            "ingest_cgroup_pressure_sample": "some_total,full_total",
         }
         connection.ensure_connection()
         with connection.cursor() as cursor:
             for table, rows in self._rows.items():
-                assert all(len(row) == widths[table] + 2 for row in rows[:1])
                 statement = f"COPY {table} (series_id, time, {names[table]}) FROM STDIN"
                 with cursor.copy(statement) as copy:
                     for row in rows:

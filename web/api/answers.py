@@ -19,7 +19,7 @@ View = Callable[..., HttpResponse]
 
 
 class RequestError(Exception):
-    """The request cannot be served; `status` and `code` tell programs which kind of error it is."""
+    """The request cannot be served; `status` and `code` tell programs why."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)

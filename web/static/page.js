@@ -107,7 +107,7 @@ document.addEventListener("htmx:error", () => sayStale(0));
 
 // --- The pointer on the heat strip
 
-const WORDS = { b: "below", n: "near", a: "congested" };
+const WORDS = { c: "below", b: "below", n: "near", a: "congested" };
 const tip = document.createElement("div");
 tip.className = "tip";
 tip.hidden = true;

@@ -1,6 +1,6 @@
 // One chart: lines or a stack, labelled levels, shaded episodes. Needs uPlot as a global.
 
-import { clock, inScale, scaleFor, withUnit } from "./units.js";
+import { axisText, clock, inScale, scaleFor, withUnit } from "./units.js";
 
 const HEIGHT = 240;
 const AXIS_WIDTH = 58;
@@ -10,15 +10,20 @@ const FAR = 4;
 
 export function palette() {
   const style = getComputedStyle(document.documentElement);
-  const names = ["text", "muted", "line", "line-strong", "grid", "above", "surface"];
-  const colours = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
-  colours.series = Array.from({ length: 8 }, (_, index) => style.getPropertyValue(`--series-${index + 1}`).trim());
-  return colours;
+  const series = [1, 2, 3, 4, 5, 6, 7, 8].map((place) => `series-${place}`);
+  const names = ["text", "muted", "grid", "above", "surface", "plain-1", "plain-2", ...series];
+  return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
-// Colour 0 is what belongs to no workload; more than seven workloads share colours.
+// Workloads count from 1, and more than seven share colours; 0 is what belongs to none of them;
+// -1 and -2 are lines that are about no workload at all.
+function colourName(position) {
+  if (position < 0) return `plain-${-position}`;
+  return position === 0 ? "series-8" : `series-${((position - 1) % 7) + 1}`;
+}
+
 export function seriesColour(colours, position) {
-  return position === 0 ? colours.series[7] : colours.series[(position - 1) % 7];
+  return colours[colourName(position)];
 }
 
 export class Plot {
@@ -137,7 +142,7 @@ export class Plot {
       },
       axes: [
         { ...axis, values: timeLabels, space: 80 },
-        { ...axis, size: AXIS_WIDTH, space: 36, splits: (u, index, low, high) => plot.splits(high), values: (u, ticks) => ticks.map((tick) => inScale(tick, plot.scale)) },
+        { ...axis, size: AXIS_WIDTH, space: 36, splits: (u, index, low, high) => plot.splits(high), values: (u, ticks) => ticks.map((tick) => axisText(tick, plot.scale)) },
       ],
       series: [{}, ...this.chart.tracks.map((track) => this.series(track, colours))],
       bands: this.isStacked ? this.chart.tracks.slice(1).map((track, index) => ({ series: [index + 2, index + 1], fill: fade(seriesColour(colours, track.colour), 0.55) })) : null,
@@ -165,7 +170,7 @@ export class Plot {
 
   // Round numbers of the written scale: 1, 2 or 5 times a power of ten, at most five of them.
   splits(high) {
-    const wanted = high / this.scale.factor / 4;
+    const wanted = high / this.scale.factor / 5;
     const power = 10 ** Math.floor(Math.log10(wanted));
     const step = [1, 2, 5, 10].find((times) => times * power >= wanted) * power * this.scale.factor;
     const ticks = [];
@@ -236,8 +241,7 @@ export class Plot {
     const items = this.chart.tracks.map((track, index) => {
       const item = document.createElement("li");
       const swatch = document.createElement("span");
-      const position = colours[index] === 0 ? 8 : ((colours[index] - 1) % 7) + 1;
-      swatch.className = `series-mark series-mark-${position}`;
+      swatch.className = `series-mark ${colourName(colours[index]).replace("-", "-mark-")}`;
       const value = document.createElement("span");
       value.className = "value";
       item.append(swatch, track.label, value);

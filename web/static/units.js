@@ -1,11 +1,10 @@
 // Numbers as pages write them: three significant digits, one scale for a whole chart.
 
-const NAMES = { bits_per_s: "bit/s", bytes_per_s: "B/s", iops: "IOPS" };
+const NAMES = { bits_per_s: "bit/s", bytes_per_s: "B/s", iops: "IOPS", packets_per_s: "packets/s" };
 const STEPS = [
   [1e12, "T"],
   [1e9, "G"],
   [1e6, "M"],
-  [1e3, "k"],
 ];
 const THIN_SPACE = "\u202f";
 
@@ -13,22 +12,33 @@ const THIN_SPACE = "\u202f";
 export function scaleFor(unit, largest) {
   if (unit === "ms") return { factor: 1, label: "ms" };
   if (unit === "ratio") return { factor: 0.01, label: "%" };
-  if (unit === "iops" && largest < 1e5) return { factor: 1, label: "IOPS" };
-  const [factor, prefix] = STEPS.find(([step]) => largest >= step) ?? [1, ""];
-  return { factor, label: unit === "iops" ? `${prefix} IOPS` : `${prefix}${NAMES[unit]}` };
+  const isCount = unit === "iops" || unit === "packets_per_s";
+  const steps = isCount ? STEPS : [...STEPS, [1e3, "k"]];
+  const [factor, prefix] = steps.find(([step]) => largest >= step * 0.9995) ?? [1, ""];
+  return { factor, label: `${prefix}${NAMES[unit]}` };
 }
 
+// Three significant digits, or all before the point: 6.67, 94.0, 1234.
 export function threeDigits(value) {
   if (value === 0) return "0";
   const rounded = Number(value.toPrecision(3));
   const decimals = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(rounded))));
-  const [whole, rest] = rounded.toFixed(Math.min(decimals, 6)).split(".");
-  const grouped = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, THIN_SPACE) : whole;
-  return rest ? `${grouped}.${rest}` : grouped;
+  const [whole, rest] = value.toFixed(Math.min(decimals, 12)).split(".");
+  return rest ? `${grouped(whole)}.${rest}` : grouped(whole);
 }
 
 export function inScale(value, scale) {
   return value == null ? "–" : threeDigits(value / scale.factor);
+}
+
+function grouped(whole) {
+  return whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, THIN_SPACE) : whole;
+}
+
+// A round number for an axis, without digits that say nothing.
+export function axisText(value, scale) {
+  const [whole, rest] = String(Number((value / scale.factor).toPrecision(6))).split(".");
+  return rest ? `${grouped(whole)}.${rest}` : grouped(whole);
 }
 
 export function withUnit(value, unit) {

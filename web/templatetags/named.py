@@ -101,7 +101,8 @@ def setting(
     parts = [
         (name, str(control_value(controls[name], name, unit)))
         for name in ("reservation", "limit", "shares")
-        if controls.get(name) is not None
+        # A reservation of 0 is none.
+        if controls.get(name)
     ]
     native = controls.get("native")
     listed = format_html_join(", ", '<span class="nowrap">{} {}</span>', parts)

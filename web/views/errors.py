@@ -11,7 +11,7 @@ def _error_page(request: HttpRequest, status: int, title: str, text: str) -> Htt
     return render(request, "web/error.html", context, status=status)
 
 
-def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+def bad_request(request: HttpRequest, _exception: Exception) -> HttpResponse:
     return _error_page(
         request, 400, "The request could not be read", "Go back and try it once more."
     )
@@ -23,7 +23,7 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
     return _error_page(request, 403, "You may look, but not decide here", text)
 
 
-def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+def not_found(request: HttpRequest, _exception: Exception) -> HttpResponse:
     return _error_page(
         request,
         404,
@@ -33,7 +33,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     )
 
 
-def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001  Django names it
     """Called by Django when a form came without its secret; nothing was changed."""
     return _error_page(
         request,
@@ -44,7 +44,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     )
 
 
-def server_error(request: HttpRequest) -> HttpResponse:
+def server_error(_request: HttpRequest) -> HttpResponse:
     """Needs neither the database nor the session, which may be what failed."""
     return HttpResponse(_PLAIN_ERROR, status=500)
 
@@ -55,7 +55,7 @@ _PLAIN_ERROR = """<!doctype html>
 <link rel="icon" href="/static/favicon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/static/sluice.css"></head>
 <body><main class="plain-page"><h1>Something failed on our side</h1>
-<p>The page could not be made. Collection and enforcement go on without it. The reason is in the log
-of the web process; try again in a minute.</p>
+<p>The page could not be made. Collection and enforcement go on without it. The reason is in the
+log of the web process; try again in a minute.</p>
 <p><a class="button" href="/">To the overview</a></p></main></body></html>
 """

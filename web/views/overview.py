@@ -14,7 +14,7 @@ from advisor.queries.heat import COLUMN_S, heat_strips
 from advisor.queries.hosts import host_healths
 from advisor.queries.resources import resource_lines, resource_rows
 from web.access import Workspace, workspace_view
-from web.heat_drawing import HEIGHT, THRESHOLD_Y, heat_row
+from web.heat_drawing import HEIGHT, THRESHOLD_Y, axis_labels, heat_row, hour_starts
 from web.page import render_page, render_part
 
 
@@ -39,7 +39,6 @@ def overview_context(workspace: Workspace, now: datetime) -> dict[str, Any]:
     proposed = scope.rows(Recommendation).filter(
         state=RecommendationState.PROPOSED, expires_at__gt=now
     )
-    hours = _hours(strips[lines[0].pk].since) if lines else []
     sampled = [host.last_sample_at for host in hosts if host.last_sample_at]
     return {
         "episodes": open_episode_lines(scope, now=now),
@@ -51,16 +50,11 @@ def overview_context(workspace: Workspace, now: datetime) -> dict[str, Any]:
             "height": HEIGHT,
             "threshold_y": THRESHOLD_Y,
             "column_s": COLUMN_S,
-            "hours": hours,
-            "axis": hours[::4],
+            "axis": axis_labels(strips[lines[0].pk]) if lines else [],
+            "hours": hour_starts(strips[lines[0].pk]) if lines else [],
         },
         "recommendations": list(proposed.select_related("resource").order_by("-created_at")),
         "hosts": hosts,
         "care": [host for host in hosts if host.needs_care],
         "newest_sample_at": max(sampled, default=None),
     }
-
-
-def _hours(since: datetime) -> list[datetime]:
-    first_s = int(since.timestamp())
-    return [datetime.fromtimestamp(first_s + hour * 3600, since.tzinfo) for hour in range(25)]

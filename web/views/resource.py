@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
+from django.db.models import Sum
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -69,6 +70,8 @@ def _head(row: Resource, now: datetime) -> dict[str, Any]:
         "line": resource_line(row, now=now),
         "episode": row.episodes.filter(ended_at=None).first(),
         "advice": advice,
+        "load": row.state_points.order_by("-at").values_list("load", flat=True).first(),
+        "reserved": row.claims.aggregate(total=Sum("reservation"))["total"],
         "attachments": list(row.attachments.select_related("host").order_by("host__name")),
     }
 

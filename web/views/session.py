@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponseBase
@@ -14,7 +16,7 @@ from web.access import SESSION_KEY, Workspace, workspace_view
 class SignInForm(AuthenticationForm):
     """Django's form; a failure says what to do next."""
 
-    error_messages = {
+    error_messages: ClassVar = {
         "invalid_login": "Name and password do not belong together. Both tell capitals apart.",
         "inactive": "This account is switched off; ask an admin.",
     }
