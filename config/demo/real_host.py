@@ -66,8 +66,7 @@ class RealHost:
             self._start_python(place, name, "traffic", "send", *sink, str(STREAMS))
 
     def start_agent(self, configuration: Path) -> None:
-        program = str(Path(sys.executable).with_name("sluice-enforcer"))
-        command = (program, "run", "--config", str(configuration))
+        command = (sys.executable, "-m", "enforcers", "run", "--config", str(configuration))
         self._start_in(self.network.hypervisor, "agent", *command)
 
     def uplink_settings(self) -> str:

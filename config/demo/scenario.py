@@ -17,13 +17,14 @@ from config.demo.service import Service
 RESOURCE = "demo-uplink"
 # Short windows and leases of minutes make sense for a demo, not for a fleet.
 WINDOW_S = 1.0
-AGENT_POLL_S = 2.0
+AGENT_POLL_S = 1.0
+# Also the window over which the agent, and the service beside it, average a rate.
+REPORT_S = 15.0
 DETECT_DEADLINE_S = 90.0
 RECOMMEND_DEADLINE_S = 120.0
 APPLY_DEADLINE_S = 60.0
-# Queues fill and TCP finds its new rate within seconds; what the agent measured meanwhile must
-# have left its window too.
-SETTLE_S = 30.0
+# Queues fill and TCP finds its new rate within seconds.
+SETTLE_S = 10.0
 REPORT_DEADLINE_S = 60.0
 RESTORE_DEADLINE_S = 60.0
 
@@ -87,7 +88,8 @@ class Scenario:
         folder = self.service.data.root / "agent"
         self.service.sluice(
             "enroll", self.host_name, "--out", str(folder), "--url", self.host.service_url,
-            "--interfaces", self.host.uplink, "--poll", f"{AGENT_POLL_S:g}",
+            "--interfaces", self.host.uplink, "--state-dir", "state",
+            "--poll", f"{AGENT_POLL_S:g}", "--report", f"{REPORT_S:g}",
         )  # fmt: skip
         self.host.start_agent(folder / "agent.toml")
 
@@ -149,7 +151,7 @@ class Scenario:
 
     def _wait_for_settled_records(self, applied_at: datetime) -> dict[str, dict[str, Any]]:
         self.progress.begin("measuring the new split")
-        settled_at = applied_at + timedelta(seconds=SETTLE_S)
+        settled_at = applied_at + timedelta(seconds=SETTLE_S + REPORT_S)
 
         def settled() -> dict[str, dict[str, Any]] | str:
             records = self._records()
@@ -157,7 +159,7 @@ class Scenario:
                 return records
             return "no report since the traffic settled"
 
-        return self.progress.wait(settled, deadline_s=SETTLE_S + REPORT_DEADLINE_S)
+        return self.progress.wait(settled, deadline_s=SETTLE_S + REPORT_S + REPORT_DEADLINE_S)
 
     def _roll_back(self, found: str) -> bool:
         """Take the policy back; True when the kernel is as it was found before the demo."""

@@ -55,9 +55,8 @@ class SimulatedHost:
         self._start_python("simulated_collector", arguments, SLUICE_TOKEN=token)
 
     def start_agent(self, configuration: Path) -> None:
-        program = str(Path(sys.executable).with_name("sluice-enforcer"))
         path = f"{self.programs}{os.pathsep}{os.environ['PATH']}"
-        command = (program, "run", "--config", str(configuration))
+        command = (sys.executable, "-m", "enforcers", "run", "--config", str(configuration))
         self.processes.start("agent", *command, environment={"PATH": path})
 
     def uplink_settings(self) -> str:

@@ -56,7 +56,10 @@ class SimulatedTree:
         change = changes.get((words[0], words[1]))
         if change is None:
             raise Refused(f"tc {' '.join(words)}: not simulated")
-        change(_pairs(words[2:]))
+        try:
+            change(_pairs(words[2:]))
+        except (KeyError, ValueError) as error:
+            raise Refused(f"tc {' '.join(words)}: not simulated ({error})") from error
 
     def show(self, kind: str) -> str:
         """Print what `tc -s -d KIND show` prints."""
