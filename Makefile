@@ -1,14 +1,15 @@
-# Everything a person or CI does with this checkout. `make help` lists it.
+# Everything a person or CI does with this checkout; `make help` lists it.
 SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
+SERVICES := postgres or timescaledb or valkey or telegraf or browser or root
 export PYTHON
 export SLUICE_CACHE_DIR ?= $(HOME)/.cache/sluice
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-fast lint types demo run telegraf timescaledb lock clean
+.PHONY: help setup run demo test test-fast check telegraf timescaledb lock clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 setup: $(VENV)/.installed-dev ## prepare .venv from the lock file (quick when up to date)
 
@@ -20,35 +21,37 @@ $(VENV)/.installed-dev: requirements-dev.txt pyproject.toml scripts/setup
 	@scripts/setup requirements-dev.txt
 	@touch $(VENV)/.installed-run $@
 
-run: $(VENV)/.installed-run ## start everything below one data directory; Ctrl-C stops it
+run: $(VENV)/.installed-run ## start everything below one data directory; Ctrl-C stops it (ARGS="--port 8001")
 	@$(BIN)/sluice run $(ARGS)
 
-demo: $(VENV)/.installed-run ## play the main job once on real input and print the verdicts
+demo: $(VENV)/.installed-run ## play the main job once on real input; exit status 0 if every verdict is met
 	@$(BIN)/sluice demo $(ARGS)
 
-lint: setup ## ruff, import contracts
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/lint-imports
+check: setup ## format, lint, import contracts, types, missing migrations
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/lint-imports --no-cache > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
+	$(BIN)/mypy --no-error-summary
+	@SLUICE_DATA_DIR=$$(mktemp -d) $(BIN)/python -W ignore manage.py makemigrations --check --dry-run
 
-types: setup ## mypy, strict on the cores and the agent
-	$(BIN)/mypy
+test-fast: setup ## the quick tests that need no service
+	$(BIN)/pytest -q -m "not ($(SERVICES) or slow)" --hypothesis-profile=fast
 
-test-fast: setup ## tests that need no service (under 15 s)
-	$(BIN)/pytest -q -m "not postgres and not timescaledb and not valkey and not telegraf and not browser and not root"
-
-test: lint types ## set up and run every check and test; what a lane lacks is said by name
-	$(BIN)/python manage.py makemigrations --check --dry-run
-	$(BIN)/pytest
+test: setup check ## set up and run every check and test; a lane that lacks something says so by name
+	@scripts/telegraf || echo "make test: goes on without Telegraf"
+	@scripts/timescaledb || echo "make test: goes on without TimescaleDB"
+	$(BIN)/pytest -q
+	@echo "make test: the database's tests again, on TimescaleDB"
+	SLUICE_TEST_DATABASE=timescaledb $(BIN)/pytest -q -m "postgres and not (valkey or browser or root or telegraf)"
 
 telegraf: ## obtain the pinned Telegraf with only the plugins used
 	@scripts/telegraf
 
-timescaledb: ## build TimescaleDB beside a private copy of PostgreSQL (Debian, changes nothing of the system)
+timescaledb: ## build TimescaleDB beside a private PostgreSQL; changes nothing of the system (Debian)
 	@scripts/timescaledb
 
-lock: ## write the lock files from pyproject.toml
+lock: ## write the lock files from pyproject.toml (ARGS="--upgrade-package django")
 	@scripts/lock $(ARGS)
 
-clean: ## remove .venv and caches of this checkout
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist *.egg-info
+clean: ## remove .venv and the caches of this checkout
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist *.egg-info

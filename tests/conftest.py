@@ -5,11 +5,17 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tests.lanes import ON_TIMESCALEDB, Lanes, required_lanes
 
 SHARED = Path(os.environ.get("SLUICE_SHARED") or Path(__file__).resolve().parents[2] / "shared")
+
+# A busy machine is slow; that is no property of the code under test.
+hypothesis.settings.register_profile("thorough", deadline=None)
+hypothesis.settings.register_profile("fast", deadline=None, max_examples=20)
+hypothesis.settings.load_profile("thorough")
 
 
 def pytest_configure(config: pytest.Config) -> None:
