@@ -85,7 +85,9 @@ def _drop_of(table: str, before: datetime) -> int:
     with connection.cursor() as cursor:
         cursor.execute("SELECT relkind FROM pg_class WHERE oid = to_regclass(%s)", [table])
         if cursor.fetchone() != ("p",):
-            cursor.execute("SELECT count(drop_chunks(%s, older_than => %s))", [table, before])
+            cursor.execute(
+                "SELECT count(*) FROM drop_chunks(%s, older_than => %s)", [table, before]
+            )
             return cursor.fetchone()[0]
         last = (before.astimezone(UTC) - _DAY).date()
         cursor.execute(

@@ -69,8 +69,9 @@ class LineError(ValueError):
 
 
 def excerpt(line: str) -> str:
-    """The first part of a line, fit to be stored and shown: without the character NUL."""
-    return line[:LONGEST_EXCERPT].replace("\0", "\N{REPLACEMENT CHARACTER}")
+    """The first part of a line, fit to be stored: text without NUL and without broken bytes."""
+    text = line[:LONGEST_EXCERPT].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def parse_lines(body: bytes) -> Iterator[tuple[int, Point] | BadLine]:

@@ -195,8 +195,9 @@ def test_invalid_utf8_costs_only_its_line() -> None:
     assert [point.fields for point in points(body)] == [{"v": 2.0}]
 
 
-def test_nul_of_a_bad_line_is_not_kept() -> None:
-    assert bad_lines("m\0 v=1")[0].line == "m\N{REPLACEMENT CHARACTER} v=1"
+@pytest.mark.parametrize("broken", [b"\0", b"\xff"])
+def test_bytes_that_cannot_be_stored_are_replaced_in_what_is_kept(broken: bytes) -> None:
+    assert bad_lines(b"m" + broken + b" v=1")[0].line == "m\N{REPLACEMENT CHARACTER} v=1"
 
 
 def test_quoted_line_break_belongs_to_its_line() -> None:
