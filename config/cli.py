@@ -10,6 +10,7 @@ COMMANDS = {
         "episodes": "congestion episodes, newest first",
         "hosts": "hosts, their newest sample and the state of their agent",
         "compliance": "what was asked, applied, read back and measured",
+        "rejects": "lines that were sent and not stored, and why",
     },
     "Decide": {
         "recommendations": "recommendations, or one with everything it rests on",
@@ -22,6 +23,8 @@ COMMANDS = {
         "resource": "list, add and change datastores and uplinks",
         "claim": "list and state what workloads were promised",
         "enroll": "write the files for the agent of a host",
+        "token": "make, list and revoke tokens",
+        "organisation": "list organisations, or make one with its admin",
     },
     "Operate": {
         "run": "start everything below one data directory",
