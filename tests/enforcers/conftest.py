@@ -1,0 +1,20 @@
+"""Fixtures of the host agent's tests."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.enforcers.fake_tc import FakeTc
+from tests.enforcers.rig import Rig, start_rig
+
+
+@pytest.fixture
+def tc() -> FakeTc:
+    """A kernel with the uplink up0 and the vNICs p1, p2 and p3."""
+    return FakeTc("up0", "p1", "p2", "p3")
+
+
+@pytest.fixture
+def rig(tmp_path: Path, tc: FakeTc) -> Rig:
+    """An agent that has just started."""
+    return start_rig(tmp_path, tc)

@@ -1,0 +1,203 @@
+"""A kernel's traffic control in memory, behind a Runner: what `tc`, `ip` and `unshare` do."""
+
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from enforcers.errors import CommandError
+
+NOQUEUE = "qdisc noqueue 0: root refcnt 2"
+
+
+class Killed(BaseException):
+    """The agent's process ends here, without a chance to clean up."""
+
+
+@dataclass(slots=True, kw_only=True)
+class FakeClass:
+    """An HTB class; `sent_bytes` and `backlog_bytes` are for tests to set."""
+
+    parent: str
+    options: dict[str, str]
+    sent_bytes: int = 0
+    drops: int = 0
+    overlimits: int = 0
+    backlog_bytes: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class FakeDevice:
+    """One interface with its queueing disciplines as text, and an HTB tree if there is one."""
+
+    default: list[str] = field(default_factory=lambda: [NOQUEUE])
+    other: list[str] = field(default_factory=list)
+    foreign: list[str] | None = None
+    htb: tuple[str, str] | None = None
+    classes: dict[str, FakeClass] = field(default_factory=dict)
+    leaves: dict[str, str] = field(default_factory=dict)
+    filters: dict[str, dict[str, str]] = field(default_factory=dict)
+    mtu: int = 1500
+    gso_max_segs: int = 65535
+
+
+class FakeTc:
+    """Answers like iproute2 6.1. `refuse` makes commands with these words fail, `kill` die."""
+
+    def __init__(self, *names: str) -> None:
+        self.devices = {name: FakeDevice() for name in names}
+        self.commands: list[str] = []
+        self.refuse: str | None = None
+        self.kill: str | None = None
+        self.deaf_to: str | None = None
+        self._next_filter = 0x800
+
+    def run(self, argv: Sequence[str], *, stdin: str = "") -> str:
+        command = " ".join(argv)
+        if self.kill is not None and self.kill in command:
+            raise Killed
+        if self.refuse is not None and self.refuse in command:
+            raise CommandError(argv, "RTNETLINK answers: Invalid argument")
+        if argv[0] == "ip":
+            return self._links()
+        words = [word for word in argv[1:] if word not in {"-s", "-d"}]
+        kind, verb, _, name, *rest = words
+        if name not in self.devices:
+            raise CommandError(argv, f'Cannot find device "{name}"')
+        if verb == "show":
+            return getattr(self, f"_show_{kind}")(self.devices[name])
+        self.commands.append(command)
+        if self.deaf_to is not None and self.deaf_to in command:
+            return ""
+        try:
+            getattr(self, f"_{verb}_{kind}")(self.devices[name], rest)
+        except (KeyError, ValueError) as error:
+            raise CommandError(argv, f"RTNETLINK answers: {error}") from error
+        return ""
+
+    def text(self, name: str) -> str:
+        """Everything tc shows of an interface."""
+        device = self.devices[name]
+        return "".join(
+            [self._show_qdisc(device), self._show_class(device), self._show_filter(device)]
+        )
+
+    def _links(self) -> str:
+        return json.dumps(
+            [
+                {
+                    "ifname": name,
+                    "mtu": device.mtu,
+                    "gso_max_size": 65536,
+                    "gso_max_segs": device.gso_max_segs,
+                }
+                for name, device in self.devices.items()
+            ]
+        )
+
+    def _show_qdisc(self, device: FakeDevice) -> str:
+        if device.htb is None:
+            lines = device.foreign or device.default
+        else:
+            handle, default = device.htb
+            root = f"qdisc htb {handle} root refcnt 3 r2q 10 default 0x{default}"
+            leaves = [
+                f"qdisc bfifo 80{index:02x}: parent {classid} limit {limit}b"
+                for index, (classid, limit) in enumerate(device.leaves.items())
+            ]
+            lines = [root, *leaves]
+        return "\n".join([*lines, *device.other]) + "\n"
+
+    def _show_class(self, device: FakeDevice) -> str:
+        return "".join(_class_text(name, item) for name, item in device.classes.items())
+
+    def _show_filter(self, device: FakeDevice) -> str:
+        return "".join(self._filter_text(fh, item) for fh, item in device.filters.items())
+
+    def _filter_text(self, handle: str, item: dict[str, str]) -> str:
+        head = f"filter protocol {item['protocol']} pref {item['pref']} u32 chain 0"
+        indev = item["indev"]
+        # A filter on an interface that is gone stays, without its name.
+        shown = f"  input dev {indev}\n" if indev in self.devices else ""
+        return (
+            f"{head} \n{head} fh 800: ht divisor 1 \n"
+            f"{head} fh {handle} order 2048 key ht 800 bkt 0 *flowid {item['classid']} not_in_hw"
+            f" \n  match 00000000/00000000 at 0\n{shown}\n"
+        )
+
+    def _add_qdisc(self, device: FakeDevice, words: list[str]) -> None:
+        if device.htb is not None or device.foreign is not None:
+            raise ValueError("File exists")
+        options = _pairs(words)
+        device.htb = (options["handle"], options["default"])
+
+    def _del_qdisc(self, device: FakeDevice, words: list[str]) -> None:
+        assert words == ["root"]
+        device.htb = device.foreign = None
+        device.classes.clear()
+        device.leaves.clear()
+        device.filters.clear()
+
+    def _replace_qdisc(self, device: FakeDevice, words: list[str]) -> None:
+        options = _pairs(words)
+        if options["parent"] not in device.classes:
+            raise ValueError("No such file or directory")
+        device.leaves[options["parent"]] = options["limit"]
+
+    def _add_class(self, device: FakeDevice, words: list[str]) -> None:
+        options = _pairs(words)
+        parents = {device.htb[0] if device.htb else "", *device.classes}
+        if options["classid"] in device.classes or options["parent"] not in parents:
+            raise ValueError("File exists")
+        device.classes[options["classid"]] = FakeClass(parent=options["parent"], options=options)
+
+    def _change_class(self, device: FakeDevice, words: list[str]) -> None:
+        options = _pairs(words)
+        device.classes[options["classid"]].options = options
+
+    def _del_class(self, device: FakeDevice, words: list[str]) -> None:
+        classid = _pairs(words)["classid"]
+        if any(item["classid"] == classid for item in device.filters.values()):
+            raise ValueError("HTB class in use.")
+        del device.classes[classid]
+        device.leaves.pop(classid, None)
+
+    def _add_filter(self, device: FakeDevice, words: list[str]) -> None:
+        options = _pairs(words)
+        if options["indev"] not in self.devices:
+            raise ValueError("Network device not found.")
+        device.filters[f"800::{self._next_filter:x}"] = options
+        self._next_filter += 1
+
+    def _del_filter(self, device: FakeDevice, words: list[str]) -> None:
+        del device.filters[_pairs(words)["handle"]]
+
+
+def _pairs(words: list[str]) -> dict[str, str]:
+    return dict(itertools.pairwise(words))
+
+
+def _class_text(name: str, item: FakeClass) -> str:
+    options = item.options
+    rate, ceil = (shown_rate(int(options[key].removesuffix("bit"))) for key in ("rate", "ceil"))
+    if name.endswith(":1"):
+        place = "root"
+    else:
+        place = f"parent {item.parent} leaf 8001: prio 0 quantum {options['quantum']}"
+    return (
+        f"class htb {name} {place} rate {rate} ceil {ceil} linklayer ethernet "
+        f"burst {options['burst']}b/1 mpu 0b cburst {options['cburst']}b/1 mpu 0b level 0 \n"
+        f" Sent {item.sent_bytes} bytes 7 pkt (dropped {item.drops}, "
+        f"overlimits {item.overlimits} requeues 0) \n"
+        f" backlog {item.backlog_bytes}b 3p requeues 0\n"
+        " lended: 0 borrowed: 0 giants: 0\n tokens: 10 ctokens: 10\n\n"
+    )
+
+
+def shown_rate(rate: int) -> str:
+    """As iproute2 prints rates: the largest unit that keeps four digits or loses none."""
+    value, unit = rate // 8 * 8, 0
+    while value >= 1000 and (value % 1000 == 0 or value >= 1_000_000):
+        value //= 1000
+        unit += 1
+    return f"{value}{('', 'K', 'M', 'G', 'T')[unit]}bit"

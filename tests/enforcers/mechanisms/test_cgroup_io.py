@@ -1,0 +1,302 @@
+"""I/O control on a cgroup tree of files: limits, weights, refusals, and the way back."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from enforcers.contract import Allocation, Mechanism, Outcome, Unit
+from tests.enforcers.fake_cgroups import MOUNT, FakeCgroups
+from tests.enforcers.fake_tc import FakeTc
+from tests.enforcers.policies import datastore, desired, group, nothing, vnic
+from tests.enforcers.rig import Rig, start_rig
+
+IO = Mechanism.CGROUP_IO
+VM1, VM2 = "/machine.slice/vm1.scope", "/machine.slice/vm2.scope"
+
+
+@pytest.fixture
+def cgroups(tmp_path: Path) -> FakeCgroups:
+    """A host with two workloads' groups and iocost on 8:0."""
+    tree = FakeCgroups(tmp_path / "root")
+    tree.add_group(VM1)
+    tree.add_group(VM2)
+    return tree
+
+
+@pytest.fixture
+def io_rig(tmp_path: Path, cgroups: FakeCgroups) -> Rig:
+    """An agent on that host."""
+    return start_rig(tmp_path, FakeTc(), host_fs=cgroups)
+
+
+@pytest.mark.parametrize(
+    ("unit", "written"),
+    [(Unit.IOPS, "8:0 riops=500 wiops=500"), (Unit.BYTES_PER_S, "8:0 rbps=500 wbps=500")],
+)
+def test_limit_becomes_io_max_of_its_unit(
+    cgroups: FakeCgroups, io_rig: Rig, unit: Unit, written: str
+) -> None:
+    left = io_rig.apply(IO, desired(datastore(unit=unit), group(VM1, limit=500.9)))
+
+    assert left.changes == ()
+    assert (f"{VM1}/io.max", written) in cgroups.writes
+
+
+@pytest.mark.parametrize(
+    ("shares", "weights"),
+    [
+        ((300, 100), ("300", "100")),
+        # 40000 is four times the largest weight, so all are divided by four.
+        ((40_000, 100), ("10000", "25")),
+        ((1_000_000, 1), ("10000", "1")),
+    ],
+)
+def test_shares_become_weights_within_the_kernels_range(
+    cgroups: FakeCgroups, io_rig: Rig, shares: tuple[int, int], weights: tuple[str, str]
+) -> None:
+    io_rig.apply(
+        IO, desired(datastore(), group(VM1, shares=shares[0]), group(VM2, shares=shares[1]))
+    )
+
+    assert cgroups.text(VM1, "io.weight") == f"default 100\n8:0 {weights[0]}\n"
+    assert cgroups.text(VM2, "io.weight") == f"default 100\n8:0 {weights[1]}\n"
+
+
+def test_limits_of_the_other_unit_and_of_other_devices_stay(
+    cgroups: FakeCgroups, io_rig: Rig
+) -> None:
+    cgroups.add_group(
+        VM1,
+        io_max="8:16 rbps=1 wbps=max riops=max wiops=max\n"
+        "8:0 rbps=7000 wbps=max riops=90 wiops=max\n",
+    )
+
+    io_rig.apply(IO, desired(datastore(), group(VM1, limit=500.0)))
+
+    assert cgroups.text(VM1, "io.max") == (
+        "8:16 rbps=1 wbps=max riops=max wiops=max\n8:0 rbps=7000 wbps=max riops=500 wiops=500\n"
+    )
+
+
+def test_everything_found_comes_back(cgroups: FakeCgroups, io_rig: Rig) -> None:
+    cgroups.add_group(
+        VM1,
+        io_max="8:0 rbps=7000 wbps=max riops=90 wiops=max\n",
+        weight="default 100\n8:0 250\n",
+    )
+    files = [(name, control) for name in (VM1, VM2) for control in ("io.max", "io.weight")]
+    before = {file: cgroups.text(*file) for file in files}
+    io_rig.apply(IO, desired(datastore(), group(VM1, limit=500.0), group(VM2, shares=900)))
+
+    left = io_rig.apply(IO, nothing("8:0"))
+
+    assert {file: cgroups.text(*file) for file in files} == before
+    assert left.restored == io_rig.ledger.entries()
+
+
+def test_workload_that_leaves_the_policy_is_put_back_at_once(
+    cgroups: FakeCgroups, io_rig: Rig
+) -> None:
+    io_rig.apply(IO, desired(datastore(), group(VM1, limit=500.0), group(VM2, limit=70.0)))
+
+    io_rig.apply(IO, desired(datastore(), group(VM1, limit=500.0)))
+
+    assert cgroups.text(VM2, "io.max") == ""
+    assert "riops=500" in cgroups.text(VM1, "io.max")
+
+
+def test_group_that_is_gone_needs_no_restore(cgroups: FakeCgroups, io_rig: Rig) -> None:
+    io_rig.apply(IO, desired(datastore(), group(VM1, limit=500.0)))
+    for file in (cgroups.root / f"{MOUNT}{VM1}".lstrip("/")).iterdir():
+        file.unlink()
+    (cgroups.root / f"{MOUNT}{VM1}".lstrip("/")).rmdir()
+
+    plan = io_rig.plan(IO, nothing("8:0"))
+
+    assert plan.changes == ()
+    assert plan.restored == io_rig.ledger.entries()
+
+
+def test_device_that_is_no_longer_configured_is_still_put_back(
+    tmp_path: Path, cgroups: FakeCgroups, io_rig: Rig
+) -> None:
+    io_rig.apply(IO, desired(datastore(), group(VM1, limit=500.0)))
+    later = start_rig(tmp_path, FakeTc(), host_fs=cgroups, devices=frozenset())
+
+    later.apply(IO, nothing("8:0"))
+
+    assert cgroups.text(VM1, "io.max") == ""
+
+
+def test_children_are_tightened_before_parents_and_loosened_after(
+    cgroups: FakeCgroups, io_rig: Rig
+) -> None:
+    child = f"{VM1}/disk"
+    cgroups.add_group(child)
+
+    def settings(limit: float) -> Any:
+        return desired(datastore(), group(VM1, limit=limit), group(child, limit=limit))
+
+    io_rig.apply(IO, settings(500.0))
+    io_rig.apply(IO, settings(900.0))
+
+    order = [path for path, _ in cgroups.writes if path.endswith("io.max")]
+    assert order == [f"{child}/io.max", f"{VM1}/io.max", f"{VM1}/io.max", f"{child}/io.max"]
+
+
+@pytest.mark.parametrize(
+    ("reservation", "iocost", "outcome", "reason"),
+    [
+        (0.0, False, Outcome.INEFFECTIVE, "iocost is off for 8:0; switch it on"),
+        (100.0, True, Outcome.UNSUPPORTED, "cgroup v2 has no reservation of I/O"),
+        (100.0, False, Outcome.UNSUPPORTED, "no reservation of I/O; shares have no effect"),
+    ],
+    ids=["no iocost", "reservation", "both"],
+)
+def test_what_the_kernel_cannot_do_is_said_while_the_limit_holds(
+    tmp_path: Path, reservation: float, iocost: bool, outcome: Outcome, reason: str
+) -> None:
+    cgroups = FakeCgroups(tmp_path / "root", iocost=iocost)
+    cgroups.add_group(VM1)
+    io_rig = start_rig(tmp_path, FakeTc(), host_fs=cgroups)
+
+    plan = io_rig.apply(
+        IO, desired(datastore(), group(VM1, limit=500.0, shares=300, reservation=reservation))
+    )
+
+    (note,) = plan.notes.values()
+    assert note.outcome is outcome
+    assert reason in note.reason
+    assert "riops=500" in cgroups.text(VM1, "io.max")
+    assert ("8:0 300" in cgroups.text(VM1, "io.weight")) is iocost
+
+
+@pytest.mark.parametrize(
+    ("allocation", "outcome", "reason"),
+    [
+        (vnic(1, resource="ds1"), Outcome.UNSUPPORTED, "by cgroup, not by vnic"),
+        (group("/system.slice/x"), Outcome.UNSUPPORTED, "not below one of cgroup_io.subtrees"),
+        (group("/machine.slice/../x"), Outcome.UNSUPPORTED, "not below one of"),
+        (group("/machine.slicer"), Outcome.UNSUPPORTED, "not below one of"),
+        (group("/machine.slice/vm9"), Outcome.FAILED, "no cgroup /machine.slice/vm9; does the"),
+        (group("/machine.slice/off"), Outcome.UNSUPPORTED, "write +io to cgroup.subtree_control"),
+        (group(VM2, id="again"), Outcome.FAILED, "belongs to another allocation already"),
+    ],
+    ids=["vnic", "outside", "dots", "name begins alike", "gone", "controller off", "twice"],
+)
+def test_group_that_cannot_be_had_does_not_keep_the_others(
+    cgroups: FakeCgroups, io_rig: Rig, allocation: Allocation, outcome: Outcome, reason: str
+) -> None:
+    cgroups.put(f"{MOUNT}/machine.slice/off/cgroup.procs", "")
+
+    plan = io_rig.plan(IO, desired(datastore(), group(VM2), allocation))
+
+    assert f"io{VM2}" in plan.wanted
+    assert plan.notes[allocation.id].outcome is outcome
+    assert reason in plan.notes[allocation.id].reason
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        (datastore(device="sdz"), "there is no block device 'sdz'"),
+        (datastore(device="../../etc"), "there is no block device"),
+        (datastore(device="sda1"), "sda1 is a partition"),
+        (datastore(device="8:16"), "'8:16' is not among cgroup_io.devices (now: 8:0)"),
+        (datastore(unit=Unit.BITS_PER_S), "iops and bytes_per_s, not bits_per_s"),
+    ],
+    ids=["absent", "path", "partition", "not allowed", "unit"],
+)
+def test_device_that_cannot_be_had_is_refused_as_a_whole(
+    cgroups: FakeCgroups, io_rig: Rig, spec: Any, reason: str
+) -> None:
+    cgroups.put("/sys/class/block/sda1/dev", "8:1\n")
+    cgroups.put("/sys/dev/block/8:1/partition", "1\n")
+    cgroups.put("/sys/dev/block/8:16/dev", "8:16\n")
+
+    plan = io_rig.plan(IO, desired(spec, group(VM1)))
+
+    assert plan.changes == ()
+    assert plan.notes[f"io{VM1}"].outcome is Outcome.UNSUPPORTED
+    assert reason in plan.notes[f"io{VM1}"].reason
+
+
+def test_device_may_be_given_by_name(cgroups: FakeCgroups, io_rig: Rig) -> None:
+    io_rig.apply(IO, desired(datastore(device="sda"), group(VM1, limit=500.0)))
+
+    assert cgroups.text(VM1, "io.max") == "8:0 rbps=max wbps=max riops=500 wiops=500\n"
+
+
+@pytest.mark.parametrize(("unit", "total"), [(Unit.IOPS, 7 + 5), (Unit.BYTES_PER_S, 4096 + 8192)])
+def test_counters_are_the_sum_of_both_directions(
+    cgroups: FakeCgroups, io_rig: Rig, unit: Unit, total: float
+) -> None:
+    cgroups.put(
+        f"{MOUNT}{VM1}/io.stat",
+        "8:16 rbytes=1 wbytes=1 rios=1 wios=1 dbytes=0 dios=0\n"
+        "8:0 rbytes=4096 wbytes=8192 rios=7 wios=5 dbytes=0 dios=0 cost.usage=3\n",
+    )
+    wanted = desired(datastore(unit=unit), group(VM1))
+    plugin = io_rig.mechanisms[IO]
+
+    counters = plugin.read_back(wanted, plugin.observe(wanted, ()))[f"io{VM1}"].counters
+
+    assert counters is not None
+    assert (counters.total, counters.backlog_bytes) == (total, None)
+
+
+def test_read_back_speaks_the_policys_words(cgroups: FakeCgroups, io_rig: Rig) -> None:
+    wanted = desired(datastore(), group(VM1, limit=500.0, shares=40_000), group(VM2))
+    io_rig.apply(IO, wanted)
+    plugin = io_rig.mechanisms[IO]
+
+    seen = plugin.read_back(wanted, plugin.observe(wanted, ()))
+
+    first, second = seen[f"io{VM1}"].setting, seen[f"io{VM2}"].setting
+    assert first is not None
+    assert second is not None
+    assert (first.reservation, first.limit, first.shares) == (None, 500.0, 40_000.0)
+    assert first.native == "8:0 riops=500 wiops=500 weight=10000"
+    assert (second.limit, second.shares) == (None, 100.0)
+
+
+V1 = "cgroup /sys/fs/cgroup/blkio cgroup rw,relatime,blkio 0 0\n"
+V2 = "cgroup2 /sys/fs/cgroup/unified cgroup2 rw,relatime 0 0\n"
+
+
+@pytest.mark.parametrize(
+    ("mounts", "controllers", "supported", "reason"),
+    [
+        (V1 + V2, "", False, "bound to cgroup v1 at /sys/fs/cgroup/blkio"),
+        (V1, None, False, "bound to cgroup v1"),
+        (V2, "cpu memory\n", False, "CONFIG_BLK_CGROUP is off"),
+        ("", None, False, "no cgroup v2 tree is mounted"),
+        (V2, "cpu io\n", True, "io controller at /sys/fs/cgroup/unified"),
+    ],
+    ids=["hybrid", "v1", "no io", "none", "v2"],
+)
+def test_support_says_where_the_io_controller_is_or_why_not(
+    tmp_path: Path, mounts: str, controllers: str | None, supported: bool, reason: str
+) -> None:
+    cgroups = FakeCgroups(tmp_path / "root")
+    cgroups.put("/proc/self/mounts", mounts)
+    if controllers is not None:
+        cgroups.put("/sys/fs/cgroup/unified/cgroup.controllers", controllers)
+
+    support = start_rig(tmp_path, FakeTc(), host_fs=cgroups).mechanisms[IO].support()
+
+    assert support.supported is supported
+    assert reason in support.reason
+
+
+def test_v1_host_reports_every_allocation_unsupported(tmp_path: Path) -> None:
+    cgroups = FakeCgroups(tmp_path / "root")
+    cgroups.put("/proc/self/mounts", V1)
+
+    plan = start_rig(tmp_path, FakeTc(), host_fs=cgroups).plan(
+        IO, desired(datastore(), group(VM1))
+    )
+
+    assert plan.notes[f"io{VM1}"].outcome is Outcome.UNSUPPORTED
+    assert "cgroup v1" in plan.notes[f"io{VM1}"].reason

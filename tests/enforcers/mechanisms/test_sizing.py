@@ -1,0 +1,130 @@
+"""The numbers of an HTB tree."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from enforcers.mechanisms.tc_htb import sizing
+from enforcers.mechanisms.tc_htb.sizing import Packets
+from enforcers.mechanisms.tc_htb.tc_text import parse_rate_bits_per_s
+from tests.enforcers.fake_tc import shown_rate
+
+FRAMES = Packets(frame_bytes=1518, largest_bytes=1518)
+OFFLOAD = Packets(frame_bytes=1518, largest_bytes=65554)
+
+rates = st.floats(min_value=8000, max_value=4e11)
+
+
+@given(rates)
+def test_shown_rate_is_read_back_exactly(rate: float) -> None:
+    shown = sizing.shown_rate_bits_per_s(rate)
+
+    assert parse_rate_bits_per_s(shown_rate(shown)) == shown
+
+
+@given(rates)
+def test_shown_rate_is_never_above_and_at_most_a_thousandth_below(rate: float) -> None:
+    shown = sizing.shown_rate_bits_per_s(rate)
+
+    # 8 bit/s more for whole bytes.
+    assert rate - rate / 1000 - 8 <= shown <= rate
+
+
+@pytest.mark.parametrize(
+    ("rate", "shown"),
+    [
+        (80_612_345.9, 80_612_000),
+        (1_234_567_000, 1_234_000_000),
+        (999_999, 999_992),
+        (75e6, 75_000_000),
+    ],
+)
+def test_shown_rate_of_examples(rate: float, shown: int) -> None:
+    assert sizing.shown_rate_bits_per_s(rate) == shown
+
+
+@given(st.lists(st.floats(min_value=0, max_value=1e9), max_size=20), st.floats(1.0, 3.0))
+def test_fitted_rates_and_the_default_class_fit_the_capacity(
+    wanted: list[float], headroom: float
+) -> None:
+    capacity = max(sum(wanted) * headroom, 8000.0 * (len(wanted) + 1))
+
+    fitted = sizing.fit_rates({str(i): rate for i, rate in enumerate(wanted)}, capacity)
+
+    assert sum(fitted.values()) + 8000 <= capacity * (1 + 1e-9)
+    assert all(rate >= 8000 for rate in fitted.values())
+
+
+def test_fitted_rates_are_as_wanted_where_there_is_room() -> None:
+    fitted = sizing.fit_rates({"a": 75e6, "b": 0.0}, 94e6)
+
+    assert fitted == {"a": 75_000_000, "b": 8000}
+
+
+def test_fitted_rates_that_fill_the_link_give_way_to_the_minima() -> None:
+    fitted = sizing.fit_rates({"a": 90e6, "b": 10e6, "c": 0.0}, 100e6)
+
+    # Four classes of 8 kbit/s leave 99.968 of 99.984 Mbit/s above the minima:
+    # 8000 + 89.992e6 * 99.968/99.984 = 89,985,598; shown with five digits: 89,985,000.
+    assert fitted == {"a": 89_985_000, "b": 9_998_000, "c": 8000}
+
+
+@pytest.mark.parametrize(
+    ("rate", "packets", "burst_bytes"),
+    [
+        (8000, FRAMES, 1518),
+        (75e6, OFFLOAD, 10926),  # a sixth of 65554
+        (7.5e9, OFFLOAD, 93750),  # what 0.1 ms bring
+    ],
+    ids=["one frame", "a sixth of the largest packet", "timer slack"],
+)
+def test_leaf_burst_is_the_largest_of_its_reasons(
+    rate: float, packets: Packets, burst_bytes: int
+) -> None:
+    assert sizing.leaf_burst_bytes(rate, packets) == burst_bytes
+
+
+@pytest.mark.parametrize(
+    ("ceil", "burst_bytes"),
+    [(94e6, 65554), (1e9, 250_000)],
+    ids=["largest packet", "what 2 ms bring"],
+)
+def test_ceil_burst_is_the_larger_of_its_reasons(ceil: float, burst_bytes: int) -> None:
+    assert sizing.ceil_burst_bytes(ceil, OFFLOAD) == burst_bytes
+
+
+@pytest.mark.parametrize(
+    ("capacity", "shares", "packets", "quantum_bytes"),
+    [
+        (94e6, [100, 100], FRAMES, 9108),  # six frames
+        (94e6, [100, 100], OFFLOAD, 65556),  # six bursts of 10926
+        (94e6, [100, 10_000], OFFLOAD, 65556),  # round of 101 shares in a second: 116,336
+        (10e6, [100, 10_000], OFFLOAD, 12376),  # round of 101 shares in a second
+        (1e6, [100, 10_000], OFFLOAD, 9108),  # but never below six frames
+    ],
+    ids=["frames", "offload", "far apart", "far apart on a slow link", "slowest link"],
+)
+def test_base_quantum_covers_packets_and_keeps_rounds_short(
+    capacity: float, shares: list[int], packets: Packets, quantum_bytes: int
+) -> None:
+    burst_bytes = sizing.leaf_burst_bytes(8000, packets)
+
+    assert sizing.base_quantum_bytes(capacity, shares, burst_bytes, packets) == quantum_bytes
+
+
+@given(st.integers(1, 1_000_000), st.integers(1, 1_000_000), st.integers(1500, 100_000))
+def test_quantum_is_proportional_to_shares_up_to_the_kernels_limit(
+    shares: int, smallest: int, base_bytes: int
+) -> None:
+    quantum = sizing.quantum_bytes(base_bytes, shares, min(shares, smallest))
+
+    assert quantum == min(round(base_bytes * shares / min(shares, smallest)), 2**30)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "limit_bytes"),
+    [(94e6, 587_500), (1e6, 262_216)],
+    ids=["50 ms of the link", "four largest packets"],
+)
+def test_queue_holds_time_and_packets(capacity: float, limit_bytes: int) -> None:
+    assert sizing.queue_limit_bytes(capacity, OFFLOAD) == limit_bytes

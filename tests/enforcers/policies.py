@@ -1,0 +1,106 @@
+"""Policies for tests: workloads vm1, vm2, ... behind vNICs p1, p2, ... on the uplink up0."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from enforcers.contract import (
+    Allocation,
+    Mechanism,
+    PolicyDocument,
+    ReservationMode,
+    ResourceKind,
+    ResourceSpec,
+    Selector,
+    SelectorKind,
+    Unit,
+    sign,
+)
+from enforcers.mechanism import Desired
+
+NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+KEY = b"0123456789abcdef" * 2
+LINK = 94_000_000.0
+
+
+def uplink(**change: Any) -> ResourceSpec:
+    """The uplink up0 with 94 Mbit/s, reservations additive."""
+    values: dict[str, Any] = {
+        "name": "uplink0",
+        "kind": ResourceKind.UPLINK,
+        "device": "up0",
+        "capacity": LINK,
+        "unit": Unit.BITS_PER_S,
+        "mode": ReservationMode.ADDITIVE,
+        "mechanism": Mechanism.TC_HTB,
+    }
+    return ResourceSpec(**{**values, **change})
+
+
+def datastore(**change: Any) -> ResourceSpec:
+    """The datastore on 8:0 with 2000 IOPS."""
+    values: dict[str, Any] = {
+        "name": "ds1",
+        "kind": ResourceKind.DATASTORE,
+        "device": "8:0",
+        "capacity": 2000.0,
+        "unit": Unit.IOPS,
+        "mode": ReservationMode.FLOOR,
+        "mechanism": Mechanism.CGROUP_IO,
+    }
+    return ResourceSpec(**{**values, **change})
+
+
+def vnic(number: int, reservation: float = 0.0, **change: Any) -> Allocation:
+    """What workload number N has on the uplink."""
+    values: dict[str, Any] = {
+        "id": f"net-{number}",
+        "workload": f"vm{number}",
+        "resource": "uplink0",
+        "selector": Selector(kind=SelectorKind.VNIC, value=f"p{number}"),
+        "reservation": reservation,
+        "limit": None,
+        "shares": 100,
+        "entitlement": 0.0,
+    }
+    return Allocation(**{**values, **change})
+
+
+def group(path: str, **change: Any) -> Allocation:
+    """What the workload in a control group has on the datastore."""
+    values: dict[str, Any] = {
+        "id": f"io{path}",
+        "workload": path.rpartition("/")[2],
+        "resource": "ds1",
+        "selector": Selector(kind=SelectorKind.CGROUP, value=path),
+        "reservation": 0.0,
+        "limit": None,
+        "shares": 100,
+        "entitlement": 0.0,
+    }
+    return Allocation(**{**values, **change})
+
+
+def desired(spec: ResourceSpec, *allocations: Allocation) -> Desired:
+    """What one device shall enforce."""
+    return Desired(device=spec.device, spec=spec, allocations=allocations)
+
+
+def nothing(device: str) -> Desired:
+    """As it was found."""
+    return Desired(device=device, spec=None, allocations=())
+
+
+def document(*allocations: Allocation, revision: int = 1, **change: Any) -> PolicyDocument:
+    """A signed document of host h1, issued at noon for 15 minutes, with the resources used."""
+    specs = {"uplink0": uplink(), "ds1": datastore()}
+    used = {item.resource for item in allocations}
+    values: dict[str, Any] = {
+        "host": "h1",
+        "revision": revision,
+        "issued_at": NOON,
+        "expires_at": NOON + timedelta(minutes=15),
+        "dry_run": False,
+        "resources": tuple(specs[name] for name in sorted(used)),
+        "allocations": allocations,
+    }
+    return sign(PolicyDocument(**{**values, **change}), KEY)

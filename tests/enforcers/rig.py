@@ -1,0 +1,93 @@
+"""The agent's enforcement over a kernel in memory and a state directory on disk."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from enforcers.audit import AuditLog
+from enforcers.contract import Mechanism
+from enforcers.enforcement import Enforcement
+from enforcers.executor import Executor
+from enforcers.host_fs import HostFs
+from enforcers.ledger import Ledger
+from enforcers.mechanism import Desired, EnforcementMechanism, Plan
+from enforcers.registry import HostAccess, build_mechanisms
+from enforcers.runner import Runner
+from tests.enforcers.policies import NOON
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rig:
+    """All parts of one agent process."""
+
+    directory: Path
+    ledger: Ledger
+    executor: Executor
+    mechanisms: dict[Mechanism, EnforcementMechanism[Any]]
+    enforcement: Enforcement
+
+    def plan(self, mechanism: Mechanism, desired: Desired) -> Plan:
+        """What would be done."""
+        plugin = self.mechanisms[mechanism]
+        observed = plugin.observe(desired, self.ledger.of(mechanism, desired.device))
+        return plugin.plan(desired, observed)
+
+    def apply(self, mechanism: Mechanism, desired: Desired) -> Plan:
+        """Do it, and give the plan that is left, which should be empty."""
+        plan = self.plan(mechanism, desired)
+        execution = self.mechanisms[mechanism].apply(plan, self.executor)
+        assert execution.error is None
+        return self.plan(mechanism, desired)
+
+    def audit(self) -> list[dict[str, Any]]:
+        """All audit lines."""
+        path = self.directory / "audit.jsonl"
+        return (
+            [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        )
+
+
+def start_rig(
+    directory: Path,
+    runner: Runner,
+    *,
+    host_fs: HostFs | None = None,
+    boot_id: str = "boot-1",
+    dry_run: bool = False,
+    interfaces: frozenset[str] = frozenset({"up0"}),
+    devices: frozenset[str] = frozenset({"8:0"}),
+) -> Rig:
+    """Start as the agent does, from whatever is in the directory."""
+    files = host_fs or HostFs(directory / "no-host-files")
+    ledger = Ledger(directory / "ledger.json", boot_id=boot_id)
+    mechanisms = build_mechanisms(
+        HostAccess(
+            runner=runner,
+            host_fs=files,
+            interfaces=interfaces,
+            cgroup_subtrees=frozenset({"/machine.slice"}),
+            io_devices=devices,
+        )
+    )
+    executor = Executor(
+        runner=runner,
+        host_fs=files,
+        ledger=ledger,
+        audit=AuditLog(directory / "audit.jsonl", lambda: NOON),
+        dry_run=dry_run,
+    )
+    enforcement = Enforcement(
+        mechanisms=mechanisms, executor=executor, ledger=ledger, first_retry_s=10.0
+    )
+    return Rig(
+        directory=directory,
+        ledger=ledger,
+        executor=executor,
+        mechanisms=mechanisms,
+        enforcement=enforcement,
+    )
+
+
+RigStarter = Callable[..., Rig]
