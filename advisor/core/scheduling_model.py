@@ -120,6 +120,7 @@ class TagScheduler:
         self._mode = mode
         self._burst = burst
         self._lines = dict(_lines(self._root))
+        self._fits = self._settle_reservations_that_fit()
 
     def enqueue(self, path: str, *, cost: float, now: float) -> None:
         """Add a request of the leaf at this path. KeyError if there is no such leaf."""
@@ -131,7 +132,7 @@ class TagScheduler:
             if node in woken:
                 self._wake(parent, node, now)
             node.waiting += 1
-        if woken:
+        if woken and not self._fits:
             self._share_out_reservations()
 
     def dequeue(self, now: float) -> Dispatch | None:
@@ -149,7 +150,7 @@ class TagScheduler:
         for parent, child, why in line:
             self._charge(parent, child, why, cost, now)
             child.waiting -= 1
-        if not node.waiting:
+        if not node.waiting and not self._fits:
             self._share_out_reservations()
         return Dispatch(path=node.path, cost=cost, phase=phase)
 
@@ -183,14 +184,26 @@ class TagScheduler:
         if math.isinf(node.limit):
             return
         period = cost / node.limit
-        # A service that comes late may be made up for, but not more than one.
-        node.open_at = max(node.open_at, now - period) + period
+        # Services that come late, behind others', may be made up for, but not more than two.
+        node.open_at = max(node.open_at, now - 2 * period) + period
 
     def _forfeit_what_limits_held_back(self, parent: _Tags, now: float) -> None:
         for child in parent.children:
             if child.waiting and child.open_at > now and child.shares > 0:
                 ahead = self._burst / child.shares
                 child.share_tag = max(child.share_tag, parent.virtual_time - ahead)
+
+    def _settle_reservations_that_fit(self) -> bool:
+        """Set the reservations for good if all fit at once; say whether they do."""
+        nodes = list(self._root.walk())
+        for node in nodes:
+            node.waiting = 1
+        _reserve_upwards(self._root)
+        for node in nodes:
+            node.waiting = 0
+        return self._root.reservation <= self._capacity and all(
+            sum(child.reservation for child in node.children) <= node.reservation for node in nodes
+        )
 
     def _share_out_reservations(self) -> None:
         """What each waiting node may count on, as in `allocate_tree`: scaled where it must be."""

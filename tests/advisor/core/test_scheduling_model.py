@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from advisor.core.allocation import Claim, Node, ReservationMode, allocate
@@ -96,6 +96,7 @@ claim_fields = st.fixed_dictionaries(
 
 @settings(max_examples=15)
 @given(st.lists(claim_fields, min_size=1, max_size=4), st.sampled_from(ReservationMode))
+@example([{"limit": 7.0}, {"limit": 7.0}, {"limit": 150.5}], FLOOR)
 def test_tags_agree_with_the_solver_on_any_claims(clients, mode):
     seconds, capacity = 8.0, 200.0
     claims = [Claim(**fields) for fields in clients]
@@ -113,7 +114,7 @@ def test_a_limit_is_never_exceeded_in_any_second(clients, mode):
 
     for fields, one in zip(clients, served.values(), strict=True):
         if fields["limit"] is not None:
-            # One request that straddles the second, and one made up for.
+            # Requests that straddle the second, or are made up for.
             assert all(bucket <= fields["limit"] + 2 for bucket in one.buckets)
 
 
