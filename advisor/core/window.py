@@ -62,18 +62,6 @@ def next_window(window: float, *, latency_ms: float | None, beta: float, law: Wi
     return law.bounded((1 - law.gain) * window + law.gain * (pull * window + beta))
 
 
-def smoothed_latency_ms(
-    previous_ms: float | None, latest_ms: float | None, *, keep: float
-) -> float | None:
-    """Exponential mean that keeps this part of the previous value; None where neither exists."""
-    check_ratio("keep", keep)
-    check_amount("previous_ms", previous_ms)
-    check_amount("latest_ms", latest_ms)
-    if previous_ms is None or latest_ms is None:
-        return previous_ms if latest_ms is None else latest_ms
-    return (1 - keep) * latest_ms + keep * previous_ms
-
-
 def active_shares(
     shares: Sequence[float], outstanding_io: Sequence[float], *, window: float
 ) -> list[float]:

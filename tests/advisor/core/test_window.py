@@ -16,7 +16,6 @@ from advisor.core.window import (
     convergence,
     next_window,
     resting_point,
-    smoothed_latency_ms,
 )
 
 betas = st.lists(st.floats(0.05, 50.0), min_size=1, max_size=8)
@@ -225,14 +224,6 @@ def test_idle_workload_counts_nothing_and_all_idle_is_zero():
     assert active_shares([0, 0], [5, 5], window=15) == [0, 0]
     assert active_shares([], [], window=15) == []
     assert adaptive_betas([0, 0], law=WindowLaw(threshold_ms=12), capacity_iops=100) == [0, 0]
-
-
-def test_smoothing_keeps_what_it_has_where_nothing_is_measured():
-    # A quarter of 8 and three quarters of 4.
-    assert smoothed_latency_ms(8.0, 4.0, keep=0.25) == pytest.approx(5.0)
-    assert smoothed_latency_ms(8.0, None, keep=0.25) == 8.0
-    assert smoothed_latency_ms(None, 4.0, keep=0.25) == 4.0
-    assert smoothed_latency_ms(None, None, keep=0.25) is None
 
 
 def test_split_without_beta_never_settles():
