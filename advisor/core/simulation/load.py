@@ -1,0 +1,91 @@
+"""What a simulated workload does: fio-like steady I/O, or clients that think between orders."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from math import inf
+
+from advisor.core.allocation import Claim
+from advisor.core.number_checks import check_amount, check_positive
+
+
+class Access(StrEnum):
+    """The I/O patterns of the experiments."""
+
+    SEQUENTIAL_READ = "sequential read"
+    SEQUENTIAL_WRITE = "sequential write"
+    RANDOM_READ = "random read"
+    RANDOM_WRITE = "random write"
+
+    @property
+    def is_write(self) -> bool:
+        """Whether it writes."""
+        return self in {Access.SEQUENTIAL_WRITE, Access.RANDOM_WRITE}
+
+    @property
+    def is_sequential_read(self) -> bool:
+        """Whether an array can read ahead of it."""
+        return self is Access.SEQUENTIAL_READ
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SteadyIo:
+    """Always so many I/Os of one size outstanding, as fio and Iometer do."""
+
+    outstanding_io: int
+    io_bytes: int
+    access: Access = Access.RANDOM_READ
+
+    def __post_init__(self) -> None:
+        check_positive("outstanding_io", self.outstanding_io)
+        check_positive("io_bytes", self.io_bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transactions:
+    """Clients who each think, then do one transaction: so many I/Os, one after the other.
+
+    The time to think is exponential with mean `think_s`. Each transaction has the whole number
+    of I/Os below or above `ios_per_transaction`, which is the mean.
+    """
+
+    clients: int
+    think_s: float
+    ios_per_transaction: float
+    io_bytes: int
+    access: Access = Access.RANDOM_READ
+
+    def __post_init__(self) -> None:
+        check_positive("clients", self.clients)
+        check_amount("think_s", self.think_s)
+        check_positive("io_bytes", self.io_bytes)
+        if not 1 <= self.ios_per_transaction < inf:
+            raise ValueError(
+                f"ios_per_transaction is {self.ios_per_transaction!r}; it must be at least 1"
+            )
+
+
+Load = SteadyIo | Transactions
+
+ALWAYS = ((0.0, inf),)
+DEFAULT_CLAIM = Claim(shares=1000.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedWorkload:
+    """A workload on a host: its load, its claim on the datastore in IOPS, and when it is active.
+
+    `active` holds spans of simulated time, in order and without overlap.
+    """
+
+    name: str
+    host: str
+    load: Load
+    claim: Claim = DEFAULT_CLAIM
+    active: tuple[tuple[float, float], ...] = ALWAYS
+
+    def __post_init__(self) -> None:
+        edges = [edge for span in self.active for edge in span]
+        rising = all(low < high for low, high in pairwise(edges))
+        if not edges or edges[0] < 0 or not rising:
+            raise ValueError(f"{self.name}: active is {self.active!r}; spans must follow in time")
