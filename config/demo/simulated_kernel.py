@@ -76,10 +76,11 @@ class SimulatedKernel:
 
     def _step(self) -> None:
         tree = self.trees[self.uplink]
-        if tree.handle is None:
+        used = {name: tree.class_of(name) for name in self.vnics}
+        if not tree.classes.keys() >= set(used.values()):
+            # Without a class, as while a tree is being built, HTB does not hold packets back.
             rates = split_evenly(self.wire_bits_per_s, self.vnics, self.chance)
         else:
-            used = {name: tree.class_of(name) for name in self.vnics}
             classes = {name: tree.sender_class(classid) for name, classid in used.items()}
             rates = split_by_class(self.wire_bits_per_s, classes, self.chance)
             for name, classid in used.items():

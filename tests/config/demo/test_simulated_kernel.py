@@ -101,6 +101,19 @@ def test_traffic_follows_the_classes():
     assert sent["51ce:10"] == pytest.approx(counters["p1"]["bytes_recv"], abs=1)
 
 
+@pytest.mark.parametrize(
+    "commands", [(), (ADD_ROOT,), (ADD_ROOT, *ADD_CLASSES[:1])], ids=["none", "root", "no leaf"]
+)
+def test_traffic_without_classes_is_split_about_evenly(commands):
+    kernel = new_kernel(*commands)
+    ask(kernel, "start-senders")
+
+    counters = json.loads(ask(kernel, "counters", now_s=10.0))
+
+    for name in ("p1", "p2"):
+        assert counters[name]["bytes_recv"] == pytest.approx(47e6 / 8 * 10, rel=0.05)
+
+
 def test_links_are_those_of_the_host():
     links = parse_links(ask(new_kernel(), "ip -j -d link show"))
 
