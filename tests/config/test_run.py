@@ -65,6 +65,28 @@ def test_web_worker_and_scheduler_run(running):
     assert "celery --app=config.celery beat" in commands
 
 
+def test_scheduled_work_is_done(running):
+    log = running.data_dir / "log" / "worker.log"
+
+    deadline = time.monotonic() + DEADLINE_S
+    while not re.search(r"Task advisor\.tasks\.detect_everywhere\S+ succeeded", log.read_text()):
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.1)
+
+    assert "Traceback" not in log.read_text()
+
+
+def test_static_files_are_served(running):
+    with closing(http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)) as connection:
+        connection.request("GET", "/static/sluice.css")
+        answer = connection.getresponse()
+
+        assert (answer.status, answer.headers["Content-Type"]) == (
+            200,
+            'text/css; charset="utf-8"',
+        )
+
+
 def test_database_and_queue_listen_on_their_sockets_only(running):
     with database(running) as connection:
         (addresses,) = connection.execute("SHOW listen_addresses").fetchone()

@@ -1,0 +1,30 @@
+"""The queue's address and the schedule."""
+
+import pytest
+
+from config.celery import BEAT_SCHEDULE, app, broker_url
+
+
+@pytest.mark.parametrize(
+    ("redis_url", "expected"),
+    [
+        ("unix:///data/run/valkey.sock", "redis+socket:///data/run/valkey.sock"),
+        ("redis://queue:6379/1", "redis://queue:6379/1"),
+        ("rediss://queue:6380/0", "rediss://queue:6380/0"),
+    ],
+)
+def test_broker_address_is_spelled_for_celery(redis_url, expected):
+    assert broker_url(redis_url) == expected
+
+
+@pytest.mark.parametrize("name", sorted(BEAT_SCHEDULE))
+def test_scheduled_task_exists(name):
+    app.loader.import_default_modules()
+
+    assert BEAT_SCHEDULE[name]["task"] in app.tasks
+
+
+def test_killed_worker_loses_no_task():
+    # A task is acknowledged when it is done, and given back when its process dies.
+    assert app.conf.task_acks_late
+    assert app.conf.task_reject_on_worker_lost
