@@ -24,7 +24,8 @@ class ProductCommand(BaseCommand):
     refusals: tuple[type[Exception], ...] = (IngestError,)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        add_shared_options(parser, json_default=False, organisation_default=None)
+        add_json_option(parser)
+        add_organisation_option(parser)
         self.add_own_arguments(parser)
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
@@ -66,25 +67,26 @@ def add_verb(verbs: Any, name: str, *, help: str) -> ArgumentParser:  # noqa: A0
     """A verb of a command; it takes the shared options behind it too."""
     parser: ArgumentParser = verbs.add_parser(name, help=help)
     # Without a default an option that is absent here leaves what came before the verb.
-    add_shared_options(parser, json_default=SUPPRESS, organisation_default=SUPPRESS)
+    add_json_option(parser, default=SUPPRESS)
+    add_organisation_option(parser, default=SUPPRESS)
     return parser
 
 
-def add_shared_options(
-    parser: ArgumentParser, *, json_default: object, organisation_default: object
-) -> None:
-    """Add `--json` and `--organisation`."""
+def add_json_option(parser: ArgumentParser, *, default: object = False) -> None:
     parser.add_argument(
         "--json",
         action="store_true",
         dest="as_json",
-        default=json_default,
+        default=default,
         help="print JSON for programs",
     )
+
+
+def add_organisation_option(parser: ArgumentParser, *, default: object = None) -> None:
     parser.add_argument(
         "--organisation",
         metavar="SLUG",
-        default=organisation_default,
+        default=default,
         help="whose rows; needed if there are several",
     )
 

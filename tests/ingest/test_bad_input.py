@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import zlib
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -161,9 +160,7 @@ def test_unreadable_body_is_refused_whole(
 
 
 def test_gzip_bomb_is_413_and_later_bodies_are_stored(client: Client, tenant: Tenant) -> None:
-    member = zlib.compressobj(9, wbits=31)
-    block = f"{disk_line(now())}\n".encode() * 10_000
-    bomb = b"".join(member.compress(block) for _ in range(50)) + member.flush()
+    bomb = gzip.compress(f"{disk_line(now())}\n".encode() * 20_000) * 100
 
     answer = client.post(
         "/api/v2/write",

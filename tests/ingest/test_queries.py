@@ -178,7 +178,8 @@ def full_day(tenant: Tenant, end: datetime) -> Tenant:
                    total, total, second * 500, second * 700
               FROM (
                   -- 1 I/O per second in the first hour, 2 in the second, and so on
-                  SELECT second, sum(10 * (1 + (second - 1) / 3600)) OVER (ORDER BY second) AS total
+                  SELECT second,
+                         sum(10 * (1 + (second - 1) / 3600)) OVER (ORDER BY second) AS total
                     FROM generate_series(10, 86400, 10) AS second
               ) AS grown
             """,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import SUPPRESS, ArgumentParser
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from ingest.errors import IngestError
-from ingest.management.product_command import ProductCommand
+from ingest.management.product_command import ProductCommand, add_json_option
 from ingest.models import Organisation
 from ingest.services.organisation import create_organisation
 
@@ -17,12 +17,12 @@ class Command(ProductCommand):
     help = "List organisations, or make one with its admin"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--json", action="store_true", dest="as_json", help="print JSON for programs"
-        )
+        add_json_option(parser)
         verbs = parser.add_subparsers(dest="verb", title="verbs")
-        verbs.add_parser("list", help="all organisations (the default)")
+        everyone = verbs.add_parser("list", help="all organisations (the default)")
+        add_json_option(everyone, default=SUPPRESS)
         create = verbs.add_parser("create", help="make an organisation with its admin")
+        add_json_option(create, default=SUPPRESS)
         create.add_argument("slug", help="its short name, as programs say it")
         create.add_argument("--name", required=True, help="its name, as people say it")
         create.add_argument("--admin", required=True, metavar="USER", help="made if new")
