@@ -103,15 +103,18 @@ class Fleet:
         )
 
 
-def empty_fleet(now: datetime) -> Fleet:
-    """An organisation with people and nothing else: what a new user sees."""
-    organisation = Organisation.objects.create(slug="northgate", name="Northgate Cloud")
-    other = Organisation.objects.create(slug="lakeside", name="Lakeside Labs")
+def empty_fleet(now: datetime, *, prefix: str = "") -> Fleet:
+    """An organisation with people and nothing else: what a new user sees.
+
+    The prefix of slugs and names lets two fleets exist beside each other.
+    """
+    organisation = Organisation.objects.create(slug=f"{prefix}northgate", name="Northgate Cloud")
+    other = Organisation.objects.create(slug=f"{prefix}lakeside", name="Lakeside Labs")
     people = People(
-        owner=_member("owner", organisation, Role.ADMIN),
-        operator=_member("operator", organisation, Role.OPERATOR),
-        viewer=_member("viewer", organisation, Role.VIEWER),
-        outsider=_member("outsider", other, Role.ADMIN),
+        owner=_member(f"{prefix}owner", organisation, Role.ADMIN),
+        operator=_member(f"{prefix}operator", organisation, Role.OPERATOR),
+        viewer=_member(f"{prefix}viewer", organisation, Role.VIEWER),
+        outsider=_member(f"{prefix}outsider", other, Role.ADMIN),
     )
     return Fleet(now=now, organisation=organisation, people=people)
 

@@ -10,6 +10,7 @@ from advisor.services.detect import LOOKBACK, detect, detect_all
 from advisor.services.enrolment import enroll
 from advisor.services.recommend import recommend, recommend_all
 from ingest.models import Host
+from ingest.partitions import ensure_partitions
 from tests.web import agents
 from tests.web.fleet import Fleet, empty_fleet
 from tests.web.load import Curve, Noise, Recorder, during, steady, times, total
@@ -28,6 +29,8 @@ def noisy_neighbour(now: datetime, *, hours: float = 24.0) -> Fleet:
     for name in ("kvm-01", "kvm-02", "kvm-03", "kvm-04", "kvm-05"):
         fleet.add_host(name, last_sample_at=now - timedelta(seconds=6))
     story = _Story(fleet=fleet, since=now - timedelta(hours=hours))
+    days = range((now.date() - story.since.date()).days + 1)
+    ensure_partitions(story.since.date() + timedelta(days=day) for day in days)
     story.congested_datastore()
     story.calm_datastore()
     story.busy_uplink()

@@ -11,7 +11,7 @@ def _error_page(request: HttpRequest, status: int, title: str, text: str) -> Htt
     return render(request, "web/error.html", context, status=status)
 
 
-def bad_request(request: HttpRequest, _exception: Exception) -> HttpResponse:
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django names it
     return _error_page(
         request, 400, "The request could not be read", "Go back and try it once more."
     )
@@ -23,7 +23,7 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
     return _error_page(request, 403, "You may look, but not decide here", text)
 
 
-def not_found(request: HttpRequest, _exception: Exception) -> HttpResponse:
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django names it
     return _error_page(
         request,
         404,
@@ -44,7 +44,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noq
     )
 
 
-def server_error(_request: HttpRequest) -> HttpResponse:
+def server_error(request: HttpRequest) -> HttpResponse:  # noqa: ARG001  Django names it
     """Needs neither the database nor the session, which may be what failed."""
     return HttpResponse(_PLAIN_ERROR, status=500)
 
