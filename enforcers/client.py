@@ -70,8 +70,7 @@ class Client:
         finally:
             connection.close()
         _check_status(response.status, answer, place)
-        if len(answer) > LARGEST_ANSWER_BYTES:
-            raise ServerError(f"{place}: the answer exceeds {LARGEST_ANSWER_BYTES} bytes")
+        _check_whole(response, answer, place)
         return answer
 
     def _connection(self) -> http.client.HTTPConnection:
@@ -102,6 +101,15 @@ def _time_limit(connected: socket.socket, limit_s: float) -> Iterator[None]:
 def _cut(connected: socket.socket) -> None:
     with contextlib.suppress(OSError):
         connected.shutdown(socket.SHUT_RDWR)
+
+
+def _check_whole(response: http.client.HTTPResponse, answer: bytes, place: str) -> None:
+    if len(answer) > LARGEST_ANSWER_BYTES:
+        raise ServerError(f"{place}: the answer exceeds {LARGEST_ANSWER_BYTES} bytes")
+    # http.client counts down what is missing, and knows nothing without an announced length.
+    is_announced = response.chunked or "Content-Length" in response.headers
+    if response.length or not is_announced:
+        raise ServerError(f"{place}: the answer broke off")
 
 
 def _check_status(status: int, answer: bytes, place: str) -> None:

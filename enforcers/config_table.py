@@ -78,7 +78,7 @@ class ConfigTable:
     def finish(self) -> None:
         """Refuse keys that nobody knows."""
         for key in sorted(self._left):
-            known = ", ".join(self._known)
+            known = ", ".join(sorted(self._known))
             raise self.refuse(key, self._left[key], f"unknown key; known are {known}")
 
     def refuse(self, key: str, value: object, allowed: str) -> ConfigError:

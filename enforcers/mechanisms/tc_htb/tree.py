@@ -160,14 +160,14 @@ def _matches(
 def _classids(
     allocations: list[Allocation], matches: Mapping[str, Match], observed: HtbObserved
 ) -> dict[str, str]:
-    """Class numbers: that of the filter which is there already, else one nobody has."""
+    """Class numbers: that of the filter which is there already, else one no filter leads to."""
     result: dict[str, str] = {}
     for item in allocations:
         present = next((f for f in observed.filters if matches[item.id].is_in(f)), None)
         flowid = "" if present is None else present.flowid or ""
         if flowid in observed.classes and flowid not in {*SHARED_CLASSES, *result.values()}:
             result[item.id] = flowid
-    taken = {*observed.classes, *result.values()}
+    taken = {*(item.flowid for item in observed.filters), *result.values()}
     numbers = (f"{MAJOR}:{minor:x}" for minor in range(FIRST_MINOR, LAST_MINOR + 1))
     free = (classid for classid in numbers if classid not in taken)
     for item in allocations:

@@ -1,0 +1,179 @@
+"""The exchange with the service over real sockets."""
+
+import socket
+import ssl
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from enforcers.client import Client
+from enforcers.config import ServerConfig
+from enforcers.errors import ConfigError, ServerError
+from enforcers.version import VERSION
+from tests.enforcers.web_service import WebService, web_service
+
+
+@pytest.fixture
+def service() -> Iterator[WebService]:
+    with web_service() as running:
+        yield running
+
+
+def client(url: str, *, timeout_s: float = 5.0, ca_file: Path | None = None) -> Client:
+    """A client for this address."""
+    return Client(
+        ServerConfig(
+            url=urlsplit(url),
+            timeout_s=timeout_s,
+            ca_file=ca_file,
+            token="secret-token",
+            signing_key=b"k",
+        )
+    )
+
+
+def test_document_is_fetched_with_the_token(service: WebService) -> None:
+    service.answer = b'{"document": 1}'
+
+    answer = client(service.url).fetch_document()
+
+    assert answer == b'{"document": 1}'
+    method, path, headers, _ = service.asked[0]
+    assert (method, path) == ("GET", "/api/v1/enforcer/document")
+    assert headers["Authorization"] == "Bearer secret-token"
+    assert headers["User-Agent"] == f"sluice-enforcer/{VERSION}"
+
+
+def test_report_is_posted_with_its_length_below_a_base_path(service: WebService) -> None:
+    client(f"{service.url}/base/").send_report(b'{"report": 1}')
+
+    method, path, headers, body = service.asked[0]
+    assert (method, path) == ("POST", "/base/api/v1/enforcer/report")
+    assert (headers["Content-Length"], body) == ("13", b'{"report": 1}')
+
+
+@pytest.mark.parametrize(
+    ("status", "is_final"),
+    [
+        (204, False),
+        (302, False),
+        (400, True),
+        (401, False),
+        (403, False),
+        (404, True),
+        (408, False),
+        (413, True),
+        (429, False),
+        (500, False),
+        (503, False),
+    ],
+)
+def test_status_other_than_200_is_an_error(
+    service: WebService, status: int, is_final: bool
+) -> None:
+    service.status = status
+    service.answer = b'{"error": "said so"}' if status != 204 else b""
+    service.headers = {"Location": f"{service.url}/elsewhere"}
+
+    with pytest.raises(ServerError, match=f"status {status}") as error:
+        client(service.url).send_report(b"{}")
+
+    assert error.value.is_final is is_final
+    assert "secret-token" not in str(error.value)
+    assert len(service.asked) == 1
+
+
+def test_error_quotes_what_the_service_said(service: WebService) -> None:
+    service.status, service.answer = 401, b'{"error": "unknown\n token"}' + b"x" * 1000
+
+    with pytest.raises(ServerError) as error:
+        client(service.url).fetch_document()
+
+    assert '{"error": "unknown token"}' in str(error.value)
+    assert len(str(error.value)) < 400
+
+
+def test_service_that_is_not_there_is_an_error() -> None:
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        port = reserved.getsockname()[1]
+
+        with pytest.raises(ServerError, match="Connection refused") as error:
+            client(f"http://127.0.0.1:{port}").fetch_document()
+
+    assert not error.value.is_final
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        b"",
+        b"HTTP/1.1 200 OK\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n{",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n{",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+    ],
+    ids=["silent", "in the head", "in the body", "in a chunk", "not HTTP"],
+)
+def test_answer_that_breaks_off_is_an_error(service: WebService, piece: bytes) -> None:
+    def breaks_off(answering: BaseHTTPRequestHandler) -> None:
+        answering.wfile.write(piece)
+        answering.close_connection = True
+
+    service.write = breaks_off
+
+    with pytest.raises(ServerError, match="GET http"):
+        client(service.url).fetch_document()
+
+
+def test_service_that_answers_a_byte_at_a_time_is_cut_off(service: WebService) -> None:
+    def drips(answering: BaseHTTPRequestHandler) -> None:
+        answering.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            answering.wfile.write(b"x")
+            answering.wfile.flush()
+            time.sleep(0.02)
+
+    service.write = drips
+    started = time.monotonic()
+
+    with pytest.raises(ServerError):
+        client(service.url, timeout_s=0.5).fetch_document()
+
+    assert time.monotonic() - started < 5
+
+
+def test_answer_that_never_ends_is_refused(service: WebService) -> None:
+    def floods(answering: BaseHTTPRequestHandler) -> None:
+        answering.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n")
+        for _ in range(80):
+            answering.wfile.write(bytes(65536))
+
+    service.write = floods
+
+    with pytest.raises(ServerError, match="the answer exceeds 4194304 bytes"):
+        client(service.url).fetch_document()
+
+
+def test_certificate_must_be_trusted(service: WebService) -> None:
+    with pytest.raises(ServerError, match="SSL"):
+        client(service.url.replace("http:", "https:")).fetch_document()
+
+
+def test_certificates_are_verified_with_their_host_name() -> None:
+    tls = client("https://sluice.example")._tls
+
+    assert tls is not None
+    assert (tls.verify_mode, tls.check_hostname) == (ssl.CERT_REQUIRED, True)
+
+
+def test_authority_file_of_no_use_is_refused_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("no certificate")
+
+    with pytest.raises(ConfigError, match=r"server\.ca_file"):
+        client("https://sluice.example", ca_file=tmp_path / "ca.pem")

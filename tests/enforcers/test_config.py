@@ -1,0 +1,195 @@
+"""The agent's configuration: every value of no use is refused with file, key and rule."""
+
+from pathlib import Path
+
+import pytest
+
+from enforcers import config
+from enforcers.config import OnExit
+from enforcers.errors import ConfigError
+
+SAMPLE = Path(config.__file__).parent / "sample.toml"
+FULL = """
+[agent]
+host = "h1"
+state_dir = "state"
+poll_s = 5
+report_s = 15.0
+on_exit = "keep"
+dry_run = true
+[server]
+url = "https://sluice.example:8443/base/"
+token_file = "token"
+signing_key_file = "signing-key"
+ca_file = "ca.pem"
+timeout_s = 3
+[tc_htb]
+interfaces = ["up0", "up1"]
+[cgroup_io]
+subtrees = ["/machine.slice"]
+devices = ["8:0"]
+"""
+SMALL = """
+[agent]
+host = "h1"
+[server]
+url = "https://sluice.example"
+token_file = "token"
+signing_key_file = "signing-key"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a token and a signing key as enrolment writes them."""
+    for name, secret in (("token", "sluice-token-0001"), ("signing-key", "ab" * 32)):
+        (tmp_path / name).write_text(f"{secret}\n")
+        (tmp_path / name).chmod(0o600)
+    return tmp_path
+
+
+def load(folder: Path, text: str) -> config.AgentConfig:
+    """Load this text as the agent's configuration."""
+    (folder / "agent.toml").write_text(text)
+    return config.load(folder / "agent.toml")
+
+
+def test_every_key_is_read(folder: Path) -> None:
+    loaded = load(folder, FULL)
+
+    assert (loaded.host, loaded.state_dir) == ("h1", folder / "state")
+    assert (loaded.poll_s, loaded.report_s) == (5.0, 15.0)
+    assert (loaded.on_exit, loaded.dry_run) == (OnExit.KEEP, True)
+    assert loaded.server.url.geturl() == "https://sluice.example:8443/base/"
+    assert (loaded.server.timeout_s, loaded.server.ca_file) == (3.0, folder / "ca.pem")
+    assert loaded.server.token == "sluice-token-0001"
+    assert loaded.server.signing_key == b"ab" * 32
+    assert loaded.interfaces == {"up0", "up1"}
+    assert (loaded.cgroup_subtrees, loaded.io_devices) == ({"/machine.slice"}, {"8:0"})
+
+
+def test_defaults_touch_nothing_and_restore(folder: Path) -> None:
+    loaded = load(folder, SMALL)
+
+    assert (loaded.poll_s, loaded.report_s) == (10.0, 30.0)
+    assert (loaded.on_exit, loaded.dry_run) == (OnExit.RESTORE, False)
+    assert loaded.state_dir == Path("/var/lib/sluice-enforcer")
+    assert loaded.interfaces == loaded.cgroup_subtrees == loaded.io_devices == frozenset()
+
+
+def test_sample_is_a_valid_configuration_and_shows_the_defaults(folder: Path) -> None:
+    shown = "\n".join(
+        line.removeprefix("# ") if line.startswith("# ") and " = " in line else line
+        for line in SAMPLE.read_text().splitlines()
+    )
+
+    sample, everything = load(folder, SAMPLE.read_text()), load(folder, shown)
+
+    assert everything.poll_s == sample.poll_s
+    assert everything.report_s == sample.report_s
+    assert everything.on_exit == sample.on_exit
+    assert everything.dry_run == sample.dry_run
+    assert everything.state_dir == sample.state_dir
+    assert everything.server.timeout_s == sample.server.timeout_s
+
+
+@pytest.mark.parametrize("name", ["tc_htb", "cgroup_io"])
+def test_mechanism_sample_is_part_of_a_valid_configuration(folder: Path, name: str) -> None:
+    sample = SAMPLE.parent / "mechanisms" / name / "sample.toml"
+
+    assert load(folder, SMALL + sample.read_text()).host == "h1"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "rule"),
+    [
+        ('host = "h1"', "", "agent.host", "is required"),
+        ('host = "h1"', 'host = ""', "agent.host", "a text that is not empty"),
+        ('host = "h1"', "host = 7", "agent.host", "a text that is not empty"),
+        ("poll_s = 5", "poll_s = 0", "agent.poll_s", "within 0.2..3600.0"),
+        ("poll_s = 5", 'poll_s = "5"', "agent.poll_s", "a number of seconds"),
+        ("poll_s = 5", "poll_s = nan", "agent.poll_s", "a number of seconds"),
+        ("poll_s = 5", "poll_s = true", "agent.poll_s", "a number of seconds"),
+        ("report_s = 15.0", "report_s = 4.0", "agent.report_s", "within 5.0..3600.0"),
+        ('"keep"', '"leave"', "agent.on_exit", "one of restore, keep"),
+        ("dry_run = true", 'dry_run = "yes"', "agent.dry_run", "true or false"),
+        (
+            "dry_run = true",
+            "dryrun = true",
+            "agent.dryrun",
+            "unknown key; known are dry_run, host, ",
+        ),
+        ("[tc_htb]", "[tc_hbt]", "tc_hbt", "unknown key; known are agent, cgroup_io, server"),
+        ('["up0", "up1"]', '"up0"', "tc_htb.interfaces", "a list of texts"),
+        ('["up0", "up1"]', '["up0", ""]', "tc_htb.interfaces", "a list of texts"),
+        ('["/machine.slice"]', '["machine"]', "cgroup_io.subtrees", "below the cgroup mount"),
+        ('["/machine.slice"]', '["/a/../b"]', "cgroup_io.subtrees", "below the cgroup mount"),
+        ("https://sluice", "ftp://sluice", "server.url", "must be https://HOST"),
+        ("https://sluice", "http://sluice", "server.url", "plain http would show the token"),
+        ("https://sluice", "https://u:p@sluice", "server.url", "no user, query or fragment"),
+        (":8443", ":99999", "server.url", "Port out of range"),
+        ('= "token"', '= "missing"', "server.token_file", "No such file or directory"),
+        ("timeout_s = 3", "timeout_s = 0", "server.timeout_s", "within 0.1..120.0"),
+    ],
+)
+def test_value_of_no_use_is_refused_with_its_key(
+    folder: Path, old: str, new: str, key: str, rule: str
+) -> None:
+    assert old in FULL
+
+    with pytest.raises(ConfigError) as refusal:
+        load(folder, FULL.replace(old, new))
+
+    assert refusal.value.key == key
+    assert rule in str(refusal.value)
+    assert str(folder / "agent.toml") in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:8000", "http://localhost:8000", "http://[::1]:8000"]
+)
+def test_plain_http_is_allowed_on_this_machine(folder: Path, url: str) -> None:
+    loaded = load(folder, SMALL.replace("https://sluice.example", url))
+
+    assert loaded.server.url.port == 8000
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "rule"),
+    [
+        ("sluice-token-0001", 0o644, "must not be open to all; chmod o-rwx"),
+        ("short", 0o600, "one word of at least 16 characters"),
+        ("two words of a token", 0o600, "one word"),
+        ("", 0o600, "one word"),
+        ("tökentökentökentöken", 0o600, "must hold ASCII text"),
+    ],
+    ids=["open", "short", "two words", "empty", "not ASCII"],
+)
+def test_secret_that_is_none_is_refused(folder: Path, text: str, mode: int, rule: str) -> None:
+    (folder / "token").write_text(text)
+    (folder / "token").chmod(mode)
+
+    with pytest.raises(ConfigError, match=rule) as refusal:
+        load(folder, SMALL)
+
+    assert refusal.value.key == "server.token_file"
+
+
+def test_secrets_do_not_show_in_the_configuration(folder: Path) -> None:
+    text = repr(load(folder, SMALL))
+
+    assert "sluice-token-0001" not in text
+    assert "abab" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"), [("[agent", "is not TOML"), ("\x00", "is not TOML")], ids=["open", "zero"]
+)
+def test_file_that_is_not_toml_is_refused(folder: Path, text: str, rule: str) -> None:
+    with pytest.raises(ConfigError, match=rule):
+        load(folder, text)
+
+
+def test_missing_file_is_refused_with_its_name(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"none\.toml: No such file"):
+        config.load(tmp_path / "none.toml")
