@@ -1,0 +1,111 @@
+"""What a host supports: asked without changing it, answered with a reason."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from enforcers import check
+from enforcers.contract import Mechanism
+from enforcers.errors import CommandError
+from enforcers.host_fs import HostFs
+from enforcers.registry import CONSTRUCTORS, HostAccess, build_mechanisms
+from tests.enforcers.recorded_runner import RecordedRunner
+
+NAMESPACE = "unshare --net tc -batch -"
+
+
+def host(folder: Path, capabilities: str = "000001ffffffffff") -> HostFs:
+    """A host where this process has these capabilities."""
+    (folder / "proc/self").mkdir(parents=True)
+    (folder / "proc/self/status").write_text(f"Name:\tpython3\nCapEff:\t{capabilities}\n")
+    return HostFs(folder)
+
+
+def refusal(answer: str) -> CommandError:
+    return CommandError(("tc",), answer)
+
+
+def test_every_mechanism_is_registered() -> None:
+    assert set(CONSTRUCTORS) == set(Mechanism)
+
+
+def test_htb_is_supported_where_the_kernel_takes_it(tmp_path: Path) -> None:
+    runner = RecordedRunner()
+    mechanism = build_mechanisms(HostAccess(runner=runner, host_fs=host(tmp_path)))["tc_htb"]
+
+    assert mechanism.support().supported
+    # Nothing is tried outside a namespace of its own.
+    assert all(c.startswith("unshare --net ") for c in runner.commands if not c.endswith(" -V"))
+
+
+@pytest.mark.parametrize(
+    ("answers", "reason"),
+    [
+        ({"tc -V": refusal("No such file or directory")}, "install iproute2"),
+        ({"ip -V": refusal("No such file or directory")}, "install iproute2"),
+        ({"unshare": refusal("Operation not permitted")}, "cannot try it out"),
+        ({NAMESPACE: refusal("Specified qdisc kind is unknown.")}, "CONFIG_NET_SCH_HTB is off"),
+    ],
+    ids=["no tc", "no ip", "no namespaces", "no HTB"],
+)
+def test_htb_that_does_not_work_is_unsupported_with_the_reason(
+    tmp_path: Path, answers: dict[str, str | CommandError], reason: str
+) -> None:
+    access = HostAccess(runner=RecordedRunner(answers), host_fs=host(tmp_path))
+
+    support = build_mechanisms(access)["tc_htb"].support()
+
+    assert not support.supported
+    assert reason in support.reason
+
+
+@pytest.mark.parametrize(
+    ("missing", "option"),
+    [("bfifo", "CONFIG_NET_SCH_FIFO"), ("u32", "CONFIG_NET_CLS_U32")],
+)
+def test_missing_kernel_option_is_named(tmp_path: Path, missing: str, option: str) -> None:
+    class Kernel(RecordedRunner):
+        def run(self, argv: object, *, stdin: str = "") -> str:
+            if missing in stdin:
+                raise refusal("not found")
+            return ""
+
+    access = HostAccess(runner=Kernel(), host_fs=host(tmp_path))
+
+    support = build_mechanisms(access)["tc_htb"].support()
+
+    assert support.reason.startswith(f"{option} is off in this kernel or its module is missing")
+
+
+def test_process_without_the_capability_is_told_so(tmp_path: Path) -> None:
+    access = HostAccess(
+        runner=RecordedRunner(), host_fs=host(tmp_path, capabilities="0000000000000000")
+    )
+
+    support = build_mechanisms(access)["tc_htb"].support()
+
+    assert not support.supported
+    assert "lacks CAP_NET_ADMIN; run it as root" in support.reason
+
+
+def test_check_prints_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status = check.show(as_json=False, runner=RecordedRunner(), host_fs=host(tmp_path))
+
+    lines = capsys.readouterr().out.splitlines()
+    assert status == 0
+    assert lines[2].split() == ["mechanism", "supported", "reason"]
+    assert [line.split()[:2] for line in lines[3:]] == [["tc_htb", "yes"], ["cgroup_io", "no"]]
+
+
+def test_check_prints_json_for_programs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check.show(as_json=True, runner=RecordedRunner(), host_fs=host(tmp_path))
+
+    answer = json.loads(capsys.readouterr().out)
+    assert {item["mechanism"]: item["supported"] for item in answer["mechanisms"]} == {
+        "tc_htb": True,
+        "cgroup_io": False,
+    }
+    assert all(item["reason"] for item in answer["mechanisms"])
