@@ -22,7 +22,7 @@ LONGEST = timedelta(days=92)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeRange:
-    """From `since` to `until`; a named range ends now and moves on. `problem` says what is wrong."""
+    """From `since` to `until`; a named range moves on with time. `problem` says what is wrong."""
 
     since: datetime
     until: datetime

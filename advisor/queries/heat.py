@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -52,7 +53,7 @@ class Strip:
 
 def day_until(now: datetime) -> tuple[datetime, datetime]:
     """The 24 hours of whole columns that end with the column now is in."""
-    end_s = (int(now.timestamp()) // COLUMN_S + 1) * COLUMN_S
+    end_s = math.ceil(now.timestamp() / COLUMN_S) * COLUMN_S
     until = datetime.fromtimestamp(end_s, UTC)
     return until - timedelta(seconds=COLUMN_S * COLUMNS), until
 
@@ -63,13 +64,14 @@ def heat_strips(resources: Sequence[Resource], *, now: datetime) -> dict[int, St
     first = int(since.timestamp()) // COLUMN_S
     column = Func(
         F("at"),
-        template=f"floor(extract(epoch from %(expressions)s) / {COLUMN_S})::bigint",
+        # A window is known by its end, and one that ends with a column belongs to it.
+        template=f"ceil(extract(epoch from %(expressions)s) / {COLUMN_S})::bigint - 1",
         output_field=IntegerField(),
     )
     ratio = F("value") / NullIf(F("threshold"), 0.0, output_field=FloatField())
     congested = Case(When(state=State.CONGESTED, then=1), default=0)
     rows = (
-        StatePoint.objects.filter(resource__in=resources, at__gte=since, at__lt=until)
+        StatePoint.objects.filter(resource__in=resources, at__gt=since, at__lte=until)
         .exclude(value=None)
         .order_by()
         .values("resource_id", column=column)

@@ -1,0 +1,142 @@
+"""The overview answers in its first line, and proves it below."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from advisor.models import Episode, Recommendation, ResourceStatus
+from tests.web.conftest import client_of
+from tests.web.fleet import Fleet
+from tests.web.html import Page, page_of
+
+
+def overview(client: Client) -> Page:
+    return page_of(client.get("/"))
+
+
+def test_congested_resource_is_the_heading(viewer: Client) -> None:
+    assert overview(viewer).text("h1") == "nfs-07 is congested"
+
+
+def test_two_congested_resources_are_counted(viewer: Client, fleet: Fleet) -> None:
+    Episode.objects.create(
+        organisation=fleet.organisation,
+        resource=fleet.resources["san-02"],
+        started_at=fleet.now - timedelta(minutes=5),
+        peak_value=25.0,
+        threshold=20.0,
+    )
+
+    assert overview(viewer).text("h1") == "2 resources are congested"
+
+
+def test_sentence_names_value_threshold_aggressor_and_victims(
+    viewer: Client, fleet: Fleet
+) -> None:
+    episode = Episode.objects.get(ended_at=None)
+    episode.started_at = fleet.now - timedelta(minutes=42)
+    episode.aggressors = [{"workload": "batch-3", "part_ratio": 0.612}]
+    episode.victims = [{"workload": "db-orders"}, {"workload": "web-shop"}]
+    episode.save()
+    ResourceStatus.objects.filter(resource=episode.resource).update(value=38.04, threshold=15.0)
+
+    sentence = overview(viewer).text(".sentences .text")
+
+    assert sentence == (
+        "nfs-07 is congested for 42 min: 38.0 ms against 15.0 ms; batch-3 takes 61 %, "
+        "at the expense of db-orders and web-shop."
+    )
+
+
+def test_sentence_leads_to_the_open_recommendation(viewer: Client, fleet: Fleet) -> None:
+    advice = Recommendation.objects.get(state="proposed")
+
+    links = overview(viewer).links()
+
+    assert links["See the recommendation"] == f"/recommendations/{advice.pk}/"
+
+
+def test_missing_recommendation_says_what_is_missing(viewer: Client, fleet: Fleet) -> None:
+    Recommendation.objects.all().delete()
+    ResourceStatus.objects.filter(resource=fleet.resources["nfs-07"]).update(
+        advice_gap="12 samples, 30 are needed"
+    )
+
+    assert "No recommendation: 12 samples, 30 are needed" in overview(viewer).all_text()
+
+
+def test_resource_below_its_threshold_but_not_far_is_near(viewer: Client, fleet: Fleet) -> None:
+    Episode.objects.all().delete()
+    ResourceStatus.objects.all().update(state="clear", value=1.0, threshold=10.0)
+    near = ResourceStatus.objects.filter(resource=fleet.resources["san-02"])
+
+    near.update(value=7.9)
+    below = overview(viewer).text("h1")
+    near.update(value=8.0)
+
+    assert below == "Nothing is congested"
+    assert overview(viewer).text("h1") == "Nothing is congested; 1 near its threshold"
+
+
+def test_conclusion_that_nobody_renewed_is_unknown_with_the_reason(
+    viewer: Client, fleet: Fleet
+) -> None:
+    Episode.objects.all().delete()
+    ResourceStatus.objects.all().update(looked_at=fleet.now - timedelta(minutes=3))
+
+    page = overview(viewer)
+
+    assert page.text("h1") == "The state of every resource is unknown"
+    assert "nobody has looked at its samples since 2026-11-20 11:57:00 UTC" in page.all_text()
+
+
+def test_hosts_that_need_care_say_why(viewer: Client) -> None:
+    text = overview(viewer).all_text()
+
+    assert "kvm-01 The agent does not report" in text
+    assert "kvm-05 No samples arrive" in text
+    assert "kvm-02 " not in text.split("Hosts that need care")[1]
+
+
+def test_new_organisation_is_told_the_one_step(nothing_yet: Fleet) -> None:
+    page = overview(client_of(nothing_yet.people.viewer))
+
+    assert page.text("h1") == "No host has sent a sample yet"
+    assert "sluice token create" in page.text("pre")
+    assert "SLUICE_URL=http://testserver" in page.text("pre")
+
+
+def test_first_host_without_devices_says_what_will_appear(nothing_yet: Fleet) -> None:
+    nothing_yet.add_host("h1", last_sample_at=nothing_yet.now)
+
+    page = overview(client_of(nothing_yet.people.viewer))
+
+    assert page.text("h1") == "No datastore or uplink is known yet"
+    assert "appears here with the first samples" in page.all_text()
+
+
+def test_update_is_the_part_without_the_frame(viewer: Client) -> None:
+    whole = viewer.get("/").content.decode()
+    part = viewer.get("/", headers={"HX-Request": "true"}).content.decode()
+
+    assert "<html" not in part
+    assert re.sub(r"\s+", " ", part).strip() in re.sub(r"\s+", " ", whole)
+
+
+@pytest.mark.parametrize("kind", ["heat strip", "table"])
+def test_last_day_is_shown_as_a_drawing_and_as_a_table(viewer: Client, kind: str) -> None:
+    page = overview(viewer)
+
+    if kind == "heat strip":
+        strip = page.find("svg", data_name="nfs-07")
+        values = strip["data-values"].split(",")
+        assert len(values) == 288
+        assert values[-1].startswith("a")
+    else:
+        row = page.row("#heat-table", "nfs-07")
+        assert row[-1].startswith("▲congested")
+        assert row[0].startswith("–no value")

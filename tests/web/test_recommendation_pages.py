@@ -1,0 +1,213 @@
+"""A recommendation says what, why and how to undo, and is decided once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+
+from advisor.core.advice_answer import Recommendation as Answer
+from advisor.core.canonical import loads
+from advisor.models import Enforcer, Policy, Recommendation, RecommendationState
+from advisor.services.decide import approve, reject
+from tests.web import agents
+from tests.web.conftest import client_of
+from tests.web.fleet import Fleet
+from tests.web.html import Page, page_of
+
+
+@pytest.fixture
+def advice(fleet: Fleet) -> Recommendation:
+    return Recommendation.objects.get(state=RecommendationState.PROPOSED)
+
+
+def shown(client: Client, advice: Recommendation) -> Page:
+    return page_of(client.get(f"/recommendations/{advice.pk}/"))
+
+
+def decide(client: Client, advice: Recommendation, verb: str, **form: str) -> HttpResponse:
+    return client.post(f"/recommendations/{advice.pk}/{verb}/", form, follow=True)
+
+
+def test_summary_and_confidence_stand_on_top(operator: Client, advice: Recommendation) -> None:
+    confidence = loads(Answer, advice.answer).confidence.value
+
+    page = shown(operator, advice)
+
+    assert page.text("h1") == advice.summary
+    assert f"confidence {confidence * 100:.0f} %" in page.text(".lead")
+
+
+def test_reason_shows_window_samples_formula_and_alternatives(
+    operator: Client, advice: Recommendation
+) -> None:
+    answer = loads(Answer, advice.answer)
+
+    text = shown(operator, advice).all_text()
+
+    assert answer.evidence.formula in text
+    assert f"Samples{answer.evidence.sample_count}" in text.replace(" ", "")
+    assert all(option.reason in text for option in answer.alternatives)
+    assert answer.reversibility in text
+
+
+def test_every_workload_has_bars_before_and_after(
+    operator: Client, advice: Recommendation
+) -> None:
+    answer = loads(Answer, advice.answer)
+
+    page = shown(operator, advice)
+
+    assert len(page.elements(".bars .before")) == len(answer.allocations)
+    assert len(page.elements(".bars .after")) == len(answer.allocations)
+    # db-orders and web-shop have reservations.
+    assert len(page.elements(".bars .promise")) == 2
+
+
+def test_approval_asks_with_hosts_changes_and_the_way_back(
+    operator: Client, advice: Recommendation
+) -> None:
+    question = shown(operator, advice).text("#approve-dialog")
+
+    assert "will change on 3 hosts: kvm-01, kvm-02 and kvm-03" in question
+    assert "1500 IOPS" in question
+    assert "To undo it, roll back on the page of nfs-07" in question
+    assert "cgroup v2 has no floor" in question
+
+
+def test_approval_warns_of_hosts_without_an_agent(
+    operator: Client, advice: Recommendation
+) -> None:
+    Enforcer.objects.filter(host__name="kvm-03").delete()
+
+    question = shown(operator, advice).text("#approve-dialog")
+
+    assert "No agent is enrolled on kvm-03: nothing will be enforced there" in question
+
+
+def test_only_what_differs_from_the_policy_in_force_is_a_change(
+    fleet: Fleet, operator: Client, advice: Recommendation
+) -> None:
+    entitlements = {item.workload: 1000.0 for item in loads(Answer, advice.answer).allocations}
+    # The claims as stated are what the advice asks for: there is nothing left to change.
+    agents.publish(
+        fleet.resources["nfs-07"],
+        by=fleet.people.owner,
+        now=fleet.now,
+        entitlements=entitlements,
+    )
+
+    assert "the policy in force already says this" in shown(operator, advice).all_text()
+
+
+def test_approval_makes_a_version_and_says_so(operator: Client, advice: Recommendation) -> None:
+    page = page_of(decide(operator, advice, "approve"))
+
+    policy = Policy.objects.get(resource=advice.resource)
+    assert (policy.version, policy.recommendation_id) == (1, advice.pk)
+    assert "Approved: version 1 of the policy of nfs-07 is in force" in page.text(".messages")
+    assert "approved now by operator" in page.text(".lead")
+    assert page.elements("#approve-dialog") == []
+
+
+def test_rejection_keeps_its_reason_and_shows_it(operator: Client, advice: Recommendation) -> None:
+    page = page_of(decide(operator, advice, "reject", reason="batch-3 moves on Monday"))
+
+    advice.refresh_from_db()
+    assert advice.decision_reason == "batch-3 moves on Monday"
+    assert "“batch-3 moves on Monday”" in page.text(".lead")
+    assert not Policy.objects.filter(resource=advice.resource).exists()
+
+
+def test_rejection_without_a_reason_asks_for_it_in_the_form(
+    operator: Client, advice: Recommendation
+) -> None:
+    page = page_of(decide(operator, advice, "reject", reason="  "), status=400)
+
+    dialog = page.find("dialog", id="reject-dialog")
+    assert "data-open-now" in dialog.attributes
+    assert page.find("textarea", id="reason")["aria-describedby"] == "reason-error"
+    assert "Say why" in page.text("#reason-error")
+    advice.refresh_from_db()
+    assert advice.state == RecommendationState.PROPOSED
+
+
+@pytest.mark.parametrize("first", ["approved", "rejected", "expired"])
+@pytest.mark.parametrize("verb", ["approve", "reject"])
+def test_second_decision_is_refused_with_what_happened(
+    fleet: Fleet, operator: Client, advice: Recommendation, first: str, verb: str
+) -> None:
+    if first == "approved":
+        approve(recommendation=advice, user=fleet.people.owner, now=fleet.now)
+    elif first == "rejected":
+        reject(recommendation=advice, user=fleet.people.owner, reason="no", now=fleet.now)
+    else:
+        Recommendation.objects.filter(pk=advice.pk).update(expires_at=fleet.now)
+    before = Policy.objects.count()
+
+    page = page_of(decide(operator, advice, verb, reason="mine"), status=409)
+
+    assert f"Nothing was changed: recommendation {advice.pk} is {first}" in page.text(".messages")
+    assert Policy.objects.count() == before
+
+
+def test_approved_page_compares_prediction_with_measurement(
+    fleet: Fleet, operator: Client, advice: Recommendation
+) -> None:
+    approve(recommendation=advice, user=fleet.people.owner, now=fleet.now)
+    agents.report(
+        fleet.hosts["kvm-01"], now=fleet.now, rates={"db-orders": 1630.0, "report-2": 150.0}
+    )
+
+    page = shown(operator, advice)
+
+    figures = [element.all_text() for element in page.elements(".bars .figure")]
+    assert any("since: 1630" in figure for figure in figures)
+    assert any("no agent has reported yet" in figure for figure in figures)
+
+
+def test_reasons_of_another_version_are_said_to_be_unreadable(
+    operator: Client, advice: Recommendation
+) -> None:
+    Recommendation.objects.filter(pk=advice.pk).update(answer='{"outcome": "recommendation"}')
+
+    text = shown(operator, advice).all_text()
+
+    assert "were stored by another version of Sluice" in text
+
+
+def test_list_shows_the_open_ones_first_and_counts_them(
+    fleet: Fleet, operator: Client, advice: Recommendation
+) -> None:
+    Recommendation.objects.create(
+        organisation=fleet.organisation,
+        resource=fleet.resources["san-02"],
+        kind="limit",
+        state=RecommendationState.REJECTED,
+        summary="Limit nobody",
+        inputs="{}",
+        answer="{}",
+        created_at=fleet.now + timedelta(seconds=1),
+        expires_at=fleet.now + timedelta(days=1),
+    )
+
+    page = page_of(operator.get("/recommendations/"))
+
+    assert page.text("h1") == "1 recommendation waits for a decision"
+    states = [row.all_text().split()[0] for row in page.elements("tbody tr")]
+    assert states == ["proposed", "rejected"]
+
+
+def test_list_of_one_state_has_only_that(operator: Client, advice: Recommendation) -> None:
+    page = page_of(operator.get("/recommendations/", {"state": "rejected"}))
+
+    assert "None is rejected." in page.all_text()
+
+
+def test_empty_list_says_what_will_appear(nothing_yet: Fleet) -> None:
+    page = page_of(client_of(nothing_yet.people.viewer).get("/recommendations/"))
+
+    assert page.text("h1") == "No recommendation waits for a decision"
+    assert "a recommendation with its reason appears here" in page.all_text()

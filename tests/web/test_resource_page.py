@@ -1,0 +1,196 @@
+"""A resource's page says why it is slow, who gets what, and takes a policy back."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from advisor.models import Claim, Episode, Policy, ResourceStatus
+from tests.web import agents
+from tests.web.conftest import client_of
+from tests.web.fleet import Fleet
+from tests.web.html import Page, page_of
+from tests.web.scenario import GBIT
+
+
+def shown(client: Client, fleet: Fleet, name: str, **query: str) -> Page:
+    return page_of(client.get(f"/resources/{fleet.resources[name].pk}/", query))
+
+
+def test_heading_and_first_line_say_state_value_and_threshold(
+    viewer: Client, fleet: Fleet
+) -> None:
+    ResourceStatus.objects.filter(resource=fleet.resources["nfs-07"]).update(
+        value=38.04, threshold=15.0, state_since=fleet.now - timedelta(minutes=42)
+    )
+
+    page = shown(viewer, fleet, "nfs-07")
+
+    assert page.text("h1") == "nfs-07 is congested"
+    assert page.text(".lead").startswith(
+        "38.0 ms against a threshold of 15.0 ms, congested for 42 min."
+    )
+
+
+def test_uplink_is_told_in_percent_of_its_capacity(viewer: Client, fleet: Fleet) -> None:
+    ResourceStatus.objects.filter(resource=fleet.resources["kvm-02/eno1"]).update(value=0.843)
+
+    page = shown(viewer, fleet, "kvm-02/eno1")
+
+    assert page.text("h1") == "kvm-02/eno1 is near its threshold"
+    assert page.text(".lead").startswith("84.3 % against a threshold of 90.0 %, near.")
+
+
+def test_unknown_state_says_the_reason(viewer: Client, fleet: Fleet) -> None:
+    page = shown(viewer, fleet, "kvm-05/sda")
+
+    assert page.text("h1") == "kvm-05/sda is in an unknown state"
+    assert "No samples yet; is Telegraf running on kvm-05?" in page.text(".lead")
+
+
+def test_claims_show_promise_entitlement_rate_and_verdict(viewer: Client, fleet: Fleet) -> None:
+    row = shown(viewer, fleet, "kvm-02/eno1").row("#resource-claims", "web-shop")
+
+    host, tier, shares, reservation, limit, entitled, got, role, verdict = row
+    assert (host, tier, shares) == ("kvm-02", "medium", "1000")
+    assert (reservation, entitled) == ("3.00", "5.80")
+    assert limit.startswith("–no value: there is no limit")
+    # The story has it at 3.6 Gbit/s, give or take its noise.
+    assert float(got) == pytest.approx(3.6, rel=0.25)
+    assert role == ""
+    assert verdict == "no demand"
+
+
+def test_claims_of_an_open_episode_say_who_takes_and_who_misses(
+    viewer: Client, fleet: Fleet
+) -> None:
+    Episode.objects.filter(ended_at=None).update(
+        aggressors=[{"workload": "batch-3", "part_ratio": 0.612}],
+        victims=[{"workload": "db-orders", "shortfall_ratio": 0.404}],
+    )
+
+    page = shown(viewer, fleet, "nfs-07")
+
+    assert page.row("#resource-claims", "batch-3")[7] == "takes 61 %"
+    assert page.row("#resource-claims", "db-orders")[7] == "misses 40 %"
+
+
+def test_rate_without_recent_samples_is_a_dash_with_its_reason(
+    viewer: Client, fleet: Fleet
+) -> None:
+    Claim.objects.filter(workload__name="mail-1").update(adapter="/nothing/there")
+
+    got = shown(viewer, fleet, "nfs-07").row("#resource-claims", "mail-1")[6]
+
+    assert got == "–no value: no samples of its adapter in the last two minutes"
+
+
+def test_resource_without_claims_says_how_to_state_one(viewer: Client, fleet: Fleet) -> None:
+    text = shown(viewer, fleet, "san-02").text("#resource-claims")
+
+    assert "sluice claim set san-02 WORKLOAD --cgroup PATH" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("nfs-07", ["level", "workloads", "iops", "throughput"]),
+        ("kvm-04/eno1", ["level", "workloads", "rate", "losses"]),
+    ],
+    ids=["datastore", "uplink"],
+)
+def test_places_of_the_charts_stand_before_their_data(
+    viewer: Client, fleet: Fleet, name: str, keys: list[str]
+) -> None:
+    page = shown(viewer, fleet, name)
+
+    assert [figure["data-chart"] for figure in page.elements("figure")] == keys
+
+
+def test_range_of_the_address_is_marked(viewer: Client, fleet: Fleet) -> None:
+    page = shown(viewer, fleet, "nfs-07", range="6h")
+
+    marked = [link.all_text() for link in page.elements(".choices a") if link.get("aria-current")]
+    assert marked == ["6h"]
+
+
+def test_unreadable_range_says_so_and_shows_the_default(viewer: Client, fleet: Fleet) -> None:
+    page = shown(viewer, fleet, "nfs-07", range="2y")
+
+    assert page.text(".form-error").startswith('There is no range "2y".')
+
+
+def publish_again(fleet: Fleet) -> Policy:
+    return agents.publish(
+        fleet.resources["kvm-02/eno1"],
+        by=fleet.people.owner,
+        now=fleet.now,
+        entitlements={"web-shop": 5 * GBIT, "mail-1": 3 * GBIT, "backup-7": 2 * GBIT},
+    )
+
+
+@pytest.mark.parametrize(("version", "allocations"), [(1, 3), (0, 0)], ids=["earlier", "none"])
+def test_roll_back_repeats_a_version_as_a_new_one(
+    fleet: Fleet, operator: Client, version: int, allocations: int
+) -> None:
+    publish_again(fleet)
+    uplink = fleet.resources["kvm-02/eno1"]
+
+    page = page_of(
+        operator.post(f"/resources/{uplink.pk}/rollback/", {"version": version}, follow=True)
+    )
+
+    newest = Policy.objects.filter(resource=uplink).first()
+    assert newest is not None
+    assert (newest.version, len(newest.allocations)) == (3, allocations)
+    assert f"Version 3 is in force: it repeats version {version}" in page.text(".messages")
+
+
+def test_roll_back_asks_with_hosts_and_the_way_back(fleet: Fleet, operator: Client) -> None:
+    publish_again(fleet)
+
+    question = shown(operator, fleet, "kvm-02/eno1").text("#roll-back-1")
+
+    assert "become version 3 and take effect on 1 host with an agent" in question
+    assert "To undo this, roll back to version 2" in question
+
+
+@pytest.mark.parametrize(
+    ("version", "status", "reason"),
+    [
+        ("7", 409, "has no version 7 to go back to"),
+        ("", 400, "Say which version"),
+        ("-1", 400, "Say which version"),
+    ],
+)
+def test_roll_back_to_what_does_not_exist_changes_nothing(
+    fleet: Fleet, operator: Client, version: str, status: int, reason: str
+) -> None:
+    uplink = fleet.resources["kvm-02/eno1"]
+
+    page = page_of(
+        operator.post(f"/resources/{uplink.pk}/rollback/", {"version": version}), status=status
+    )
+
+    assert reason in page.text(".messages")
+    assert Policy.objects.filter(resource=uplink).count() == 1
+
+
+@pytest.mark.parametrize("part", ["head", "claims"])
+def test_parts_of_the_page_are_renewed_alone(viewer: Client, fleet: Fleet, part: str) -> None:
+    address = f"/resources/{fleet.resources['nfs-07'].pk}/?part={part}"
+
+    text = viewer.get(address, headers={"HX-Request": "true"}).content.decode()
+
+    assert "<html" not in text
+    assert ("<h1>" in text, "<table>" in text) == (part == "head", part == "claims")
+
+
+def test_new_organisation_sees_no_resource_of_others(fleet: Fleet, nothing_yet: Fleet) -> None:
+    stranger = client_of(nothing_yet.people.owner)
+
+    answer = stranger.get(f"/resources/{fleet.resources['nfs-07'].pk}/")
+
+    assert answer.status_code == 404
