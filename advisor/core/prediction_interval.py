@@ -1,0 +1,96 @@
+"""How far a prediction may be off, learnt from how far earlier ones were, and whether that held.
+
+The interval is split-conformal (Vovk et al. 2005): if errors come as they came before, it covers
+the outcome with at least the stated probability, whatever made the predictions.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from advisor.core.number_checks import check_amount, check_positive
+
+LEVEL = 0.8
+"""Part of the outcomes that an interval is to cover."""
+PERCENTILES = (5, 25, 50, 75, 95)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """A prediction and what was measured afterwards, in one unit."""
+
+    predicted: float
+    measured: float
+
+    def __post_init__(self) -> None:
+        check_positive("predicted", self.predicted)
+        check_amount("measured", self.measured)
+
+    @property
+    def error_ratio(self) -> float:
+        """How far it was off, as a part of the prediction; above 0 where more was measured."""
+        return (self.measured - self.predicted) / self.predicted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """Where the outcome is expected with the stated probability."""
+
+    low: float
+    high: float
+    level: float
+
+
+def interval_around(
+    predicted: float, past: Sequence[Outcome], *, level: float = LEVEL
+) -> Interval | None:
+    """The interval that past errors support; None where there are too few for that level."""
+    check_positive("predicted", predicted)
+    if not 0 < level < 1:
+        raise ValueError(f"level is {level!r}; it must be above 0 and below 1")
+    errors = sorted(abs(one.error_ratio) for one in past)
+    rank = ceil((len(errors) + 1) * level)
+    if not errors or rank > len(errors):
+        return None
+    half = errors[rank - 1] * predicted
+    return Interval(low=max(predicted - half, 0.0), high=predicted + half, level=level)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorDistribution:
+    """Errors of past predictions as parts of the prediction.
+
+    `percentiles` are the 5th, 25th, 50th, 75th and 95th. `covered_ratio` is how often an interval
+    made from all earlier outcomes covered the next one; None if no interval could be made.
+    """
+
+    count: int
+    percentiles: tuple[float, ...]
+    mean_absolute_ratio: float
+    level: float
+    covered_ratio: float | None
+    intervals: int
+
+
+def error_distribution(
+    outcomes: Sequence[Outcome], *, level: float = LEVEL
+) -> ErrorDistribution | None:
+    """How predictions came true, in the order in which they were made; None without any."""
+    if not outcomes:
+        return None
+    errors = np.array([one.error_ratio for one in outcomes])
+    covered = []
+    for index, one in enumerate(outcomes):
+        interval = interval_around(one.predicted, outcomes[:index], level=level)
+        if interval is not None:
+            covered.append(interval.low <= one.measured <= interval.high)
+    return ErrorDistribution(
+        count=len(outcomes),
+        percentiles=tuple(np.percentile(errors, PERCENTILES).tolist()),
+        mean_absolute_ratio=float(np.mean(np.abs(errors))),
+        level=level,
+        covered_ratio=sum(covered) / len(covered) if covered else None,
+        intervals=len(covered),
+    )
