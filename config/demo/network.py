@@ -82,11 +82,11 @@ class Network:
 
 def missing_for_namespaces() -> str | None:
     """Say what this machine lacks for the real network; None means nothing."""
+    if os.geteuid() != 0:
+        return "not root"
     absent = [name for name in ("ip", "tc") if shutil.which(name) is None]
     if absent:
         return f"{' and '.join(absent)} not found (package iproute2)"
-    if os.geteuid() != 0:
-        return "not root"
     probe = f"{NAME_PREFIX}-{os.getpid()}-probe"
     try:
         run(["ip", "netns", "add", probe])

@@ -27,6 +27,7 @@ class RealHost:
     processes: HostProcesses
     scratch: Path
     interval_s: float
+    telegraf: Path
 
     @property
     def uplink(self) -> str:
@@ -40,15 +41,17 @@ class RealHost:
         return network.vnic(number)
 
     def start_collector(self, token: str) -> None:
-        program = find_telegraf()
-        if program is None:
-            raise DemoError("there is no Telegraf; obtain it with: make telegraf")
         buffer = self.scratch / "telegraf-buffer"
         buffer.mkdir()
         self._start_in(
             self.network.hypervisor,
             "telegraf",
-            *(str(program), "--strict-env-handling", "--config-directory", str(CONFIGURATION)),
+            *(
+                str(self.telegraf),
+                "--strict-env-handling",
+                "--config-directory",
+                str(CONFIGURATION),
+            ),
             environment={
                 "SLUICE_URL": self.service_url,
                 "SLUICE_TOKEN": token,
@@ -92,11 +95,25 @@ class RealHost:
 def real_host(
     name: str, service: Service, *, plan: NetworkPlan, scratch: Path, interval_s: float
 ) -> Iterator[RealHost]:
-    """Build the host; at the end its processes and its network are gone."""
+    """Build the host; at the end its processes and its network are gone.
+
+    Raises DemoError where there is no Telegraf.
+    """
+    telegraf = find_telegraf()
+    if telegraf is None:
+        raise DemoError(
+            "there is no Telegraf; obtain it with: make telegraf, or play the simulated demo: "
+            "make demo ARGS=--simulated"
+        )
     processes = HostProcesses(logs=scratch)
     with network.network(plan) as built:
         host = RealHost(
-            name=name, network=built, processes=processes, scratch=scratch, interval_s=interval_s
+            name=name,
+            network=built,
+            processes=processes,
+            scratch=scratch,
+            interval_s=interval_s,
+            telegraf=telegraf,
         )
         try:
             host.start_relay(service.data.web_socket)

@@ -144,9 +144,8 @@ class Scenario:
             return "; ".join(failed) or list(records.values())
 
         records = self.progress.wait(applied, deadline_s=APPLY_DEADLINE_S)
-        for line in self.host.uplink_settings().splitlines():
-            if line.startswith("class "):
-                self.progress.tell(f"  {line.strip()}")
+        for record in records:
+            self.progress.tell(f"{record['workload']}: {record['read_back']['native']}")
         return max(_time(record) for record in records)
 
     def _wait_for_settled_records(self, applied_at: datetime) -> dict[str, dict[str, Any]]:
@@ -175,7 +174,7 @@ class Scenario:
             # What was measured before is worth its table.
             self.progress.tell(str(failure))
             return False
-        self.progress.tell(f"the kernel is as it was found: {found.strip()}")
+        self.progress.tell(f"{self.host.uplink} is as it was found: {found.strip()}")
         return True
 
     def _rows(

@@ -76,7 +76,11 @@ def _says_ready(log: Path) -> Callable[[], bool]:
 def _environment(data: DataDir) -> dict[str, str]:
     # Every setting takes an empty variable for one that is not set.
     blank = dict.fromkeys(FOREIGN_SETTINGS, "")
-    return blank | {"SLUICE_DATA_DIR": str(data.root), "PYTHONUNBUFFERED": "1"}
+    return blank | {
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "SLUICE_DATA_DIR": str(data.root),
+        "PYTHONUNBUFFERED": "1",
+    }
 
 
 def _free_port() -> int:

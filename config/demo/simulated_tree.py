@@ -11,7 +11,7 @@ from itertools import pairwise
 from config.demo.fluid_uplink import SenderClass
 
 FRAME_BYTES = 1514
-DEFAULT_QDISC = "qdisc noqueue 0: root refcnt 2"
+DEFAULT_QDISC = "qdisc noqueue 0: root"
 UNITS = (("G", 10**9), ("M", 10**6), ("K", 10**3))
 
 
