@@ -106,26 +106,29 @@ def history_of(
     """
     windows = []
     for observation in sorted(observations, key=lambda one: one.at):
-        claims = {claim.workload: claim for claim in observation.claims}
-        delivered = sum(claim.rate for claim in claims.values())
+        delivered = sum(claim.rate for claim in observation.claims)
         is_congested = observation.at in congested
-        middle = median([claim.rate for claim in claims.values() if claim.rate > 0] or [0.0])
-        demands: list[float | None] = []
-        for name in workloads:
-            claim = claims.get(name)
-            if claim is None:
-                demands.append(0.0)
-            else:
-                demands.append(demand(claim, middle) if is_congested else claim.rate)
+        wanted = _demands(observation, is_congested=is_congested)
         windows.append(
             HistoryWindow(
                 at=observation.at,
                 window_s=observation.window_s,
                 capacity=delivered if is_congested else max(capacity, delivered),
-                demands=tuple(demands),
+                demands=tuple(wanted.get(name, 0.0) for name in workloads),
             )
         )
     return windows
+
+
+def _demands(observation: Observation, *, is_congested: bool) -> dict[str, float | None]:
+    """Demand of each workload over all its claims; None where any of them is not known."""
+    middle = median([claim.rate for claim in observation.claims if claim.rate > 0] or [0.0])
+    wanted: dict[str, float | None] = {}
+    for claim in observation.claims:
+        one = demand(claim, middle) if is_congested else claim.rate
+        so_far = wanted.get(claim.workload, 0.0)
+        wanted[claim.workload] = None if one is None or so_far is None else so_far + one
+    return wanted
 
 
 def backtest(

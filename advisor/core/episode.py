@@ -151,20 +151,22 @@ def _open(before: Sequence[StatePoint]) -> _Stretch | None:
 
 @dataclass(slots=True, kw_only=True)
 class _Sum:
-    """Device time of one workload over the windows of an episode."""
+    """Device time of one workload, with all its claims, over the windows of an episode."""
 
     windows: int = 0
+    last_window: int = -1
     cost: float = 0.0
     entitlement: float = 0.0
     reservation: float = 0.0
     rate: float = 0.0
     entitled_rate: float = 0.0
 
-    def add(self, standing: Standing) -> None:
-        self.windows += 1
+    def add(self, standing: Standing, window: int) -> None:
+        if window != self.last_window:
+            self.windows, self.last_window, self.reservation = self.windows + 1, window, 0.0
         self.cost += standing.cost
         self.entitlement += standing.entitlement
-        self.reservation = standing.reservation
+        self.reservation += standing.reservation
         self.rate += standing.cost * standing.rate_per_cost
         self.entitled_rate += standing.entitlement * standing.rate_per_cost
 
@@ -173,9 +175,9 @@ def _parties(
     rows: Iterable[tuple[Standing, ...]],
 ) -> tuple[tuple[Victim, ...], tuple[Aggressor, ...]]:
     sums: dict[str, _Sum] = {}
-    for row in rows:
+    for window, row in enumerate(rows):
         for standing in row:
-            sums.setdefault(standing.workload, _Sum()).add(standing)
+            sums.setdefault(standing.workload, _Sum()).add(standing, window)
     total = sum(one.cost for one in sums.values())
     short = {
         name: one

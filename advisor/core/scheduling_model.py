@@ -23,6 +23,9 @@ from enum import StrEnum
 from advisor.core.allocation import Node, ReservationMode, check_tree
 from advisor.core.number_checks import check_amount, check_positive
 
+LATE_SERVICES = 10
+"""A turn that comes late behind so many services of others is not lost."""
+
 
 class Phase(StrEnum):
     """Why a request was served when it was."""
@@ -175,7 +178,7 @@ class TagScheduler:
             child.due_at += cost / child.reservation
         else:
             parent.virtual_time = max(parent.virtual_time, child.share_tag)
-            self._forfeit_what_limits_held_back(parent, now)
+            self._forfeit_what_limits_held_back(parent, cost, now)
         counts = phase is Phase.SHARES or self._mode is ReservationMode.FLOOR
         if counts and child.shares > 0:
             child.share_tag += cost / child.shares
@@ -184,18 +187,25 @@ class TagScheduler:
         if math.isinf(node.limit):
             return
         period = cost / node.limit
-        # Services that come late, behind others', may be made up for, but not more than two.
-        node.open_at = max(node.open_at, now - 2 * period) + period
+        late = period + LATE_SERVICES * cost / self._capacity
+        node.open_at = max(node.open_at, now - late) + period
 
-    def _forfeit_what_limits_held_back(self, parent: _Tags, now: float) -> None:
+    def _forfeit_what_limits_held_back(self, parent: _Tags, cost: float, now: float) -> None:
+        # A turn missed by a moment is not forfeited, or a limit just below the share is not met.
+        kept = max(self._burst, LATE_SERVICES * cost)
         for child in parent.children:
             if child.waiting and child.open_at > now and child.shares > 0:
-                ahead = self._burst / child.shares
+                ahead = kept / child.shares
                 child.share_tag = max(child.share_tag, parent.virtual_time - ahead)
 
     def _settle_reservations_that_fit(self) -> bool:
-        """Set the reservations for good if all fit at once; say whether they do."""
+        """Set the reservations for good if all fit at once; say whether they do.
+
+        That of a class depends on who waits in it, so it cannot be settled.
+        """
         nodes = list(self._root.walk())
+        if any(child.children for child in self._root.children):
+            return False
         for node in nodes:
             node.waiting = 1
         _reserve_upwards(self._root)

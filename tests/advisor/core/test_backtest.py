@@ -174,6 +174,23 @@ def test_history_knows_demand_where_nothing_was_short():
 
 
 @pytest.mark.parametrize(
+    ("second", "expected"),
+    [({"backlogged": False}, 50.0), ({"backlogged": True}, None)],
+    ids=["known", "one of them unknown"],
+)
+def test_demand_of_a_workload_is_that_of_all_its_claims(second, expected):
+    full = observation(
+        1,
+        ClaimObservation(workload="a", rate=20.0, backlogged=False),
+        ClaimObservation(workload="a", rate=30.0, **second),
+    )
+
+    (window,) = history_of([full], ["a"], capacity=100.0, congested={full.at})
+
+    assert window.demands == (expected,)
+
+
+@pytest.mark.parametrize(
     ("windows", "names", "reason"),
     [([], ["a"], "no windows"), (history(()), [], "no workloads")],
 )

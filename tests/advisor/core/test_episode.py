@@ -197,6 +197,18 @@ def test_only_who_wanted_more_is_a_victim(claim, suffers):
     assert bool(episode.aggressors) is suffers
 
 
+def test_claims_of_one_workload_on_several_hosts_count_together():
+    twice = [ClaimObservation(workload="a", rate=10.0, reservation=20, backlogged=True)] * 2
+    other = ClaimObservation(workload="b", rate=75.0, backlogged=True)
+
+    (episode,) = on_uplink([*twice, other])
+
+    (victim,) = episode.victims
+    # 20 + 55/3 for each of its two claims.
+    assert (victim.rate, victim.reservation) == (20.0, 40.0)
+    assert victim.entitlement == pytest.approx(2 * (20 + 55 / 3))
+
+
 def test_traffic_of_no_claim_can_be_the_aggressor():
     claims = [ClaimObservation(workload="web", rate=20, reservation=60, backlogged=True)]
 

@@ -14,8 +14,8 @@ hosts = st.lists(
     st.builds(
         HostLatency,
         host=st.text(min_size=1, max_size=3),
-        latency_ms=st.none() | st.floats(0, 1e4),
-        io_count=st.floats(0, 1e6),
+        latency_ms=st.none() | st.just(0.0) | st.floats(1e-6, 1e4),
+        io_count=st.just(0.0) | st.floats(1e-3, 1e6),
         mean_io_bytes=st.none() | st.floats(512, 4e6),
         throttled=st.booleans(),
     ),
