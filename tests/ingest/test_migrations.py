@@ -1,0 +1,40 @@
+"""The sample tables can be taken away and made again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+
+from ingest.partitions import TABLES
+from tests.ingest.scenario import disk_line, make_tenant, now, write_lines
+
+
+def migrate(*target: str) -> None:
+    call_command("migrate", "ingest", *target, verbosity=0)
+
+
+def existing_tables() -> set[str]:
+    return set(connection.introspection.table_names()) & set(TABLES)
+
+
+@pytest.fixture
+def migrated_again(committed: None) -> Iterator[None]:
+    """Whatever a test does, the tables are there for the next."""
+    yield
+    migrate()
+
+
+def test_sample_tables_are_undone_and_made_again(migrated_again: None) -> None:
+    write_lines(make_tenant(), disk_line(now()))
+
+    migrate("0001")
+    undone = existing_tables()
+    migrate()
+    made = existing_tables()
+    again = write_lines(make_tenant("again"), disk_line(now()))
+
+    assert (undone, made) == (set(), set(TABLES))
+    assert again.changed_rows == 1
