@@ -85,18 +85,20 @@ def report(
     document = current_document(host=host, now=now)
     accept_report(
         host=host,
-        report=_report(document, now, rates, drifted or {}, support),
+        report=report_of(document, now=now, rates=rates, drifted=drifted, support=support),
         now=now,
     )
 
 
-def _report(
+def report_of(
     document: PolicyDocument,
+    *,
     now: datetime,
     rates: Mapping[str, float],
-    drifted: Mapping[str, str],
-    support: tuple[MechanismSupport, ...],
+    drifted: Mapping[str, str] | None = None,
+    support: tuple[MechanismSupport, ...] = SUPPORT,
 ) -> ComplianceReport:
+    """What an agent says that holds this document."""
     return ComplianceReport(
         host=document.host,
         revision=document.revision,
@@ -106,7 +108,9 @@ def _report(
         refusal=None,
         reports_dropped=0,
         support=support,
-        allocations=tuple(_allocation(item, rates, drifted) for item in document.allocations),
+        allocations=tuple(
+            _allocation(item, rates, drifted or {}) for item in document.allocations
+        ),
     )
 
 

@@ -14,7 +14,7 @@ LONGEST_TEXT = 100
 
 @workspace_view
 def find(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
-    text = request.GET.get("q", "")[:LONGEST_TEXT]
+    text = request.GET.get("q", "").strip()[:LONGEST_TEXT]
     hits = search(workspace.scope, text)
     groups = [(kind, [hit for hit in hits if hit.kind == kind]) for kind in HitKind]
     context = {

@@ -1,0 +1,168 @@
+"""Every page can be used by keyboard and screen reader: names, labels, headings, table heads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from advisor.models import Episode, Recommendation
+from tests.web.conftest import client_of
+from tests.web.fleet import Fleet
+from tests.web.html import Element, Page, page_of
+
+Addresses = Callable[[Fleet], str]
+
+PAGES: dict[str, Addresses] = {
+    "overview": lambda _: "/",
+    "recommendations": lambda _: "/recommendations/",
+    "recommendation": lambda _: f"/recommendations/{Recommendation.objects.get().pk}/",
+    "episodes": lambda _: "/episodes/",
+    "episode": lambda _: f"/episodes/{Episode.objects.get().pk}/",
+    "hosts": lambda _: "/hosts/",
+    "host": lambda fleet: f"/hosts/{fleet.hosts['kvm-02'].pk}/",
+    "datastore": lambda fleet: f"/resources/{fleet.resources['nfs-07'].pk}/",
+    "uplink": lambda fleet: f"/resources/{fleet.resources['kvm-02/eno1'].pk}/",
+    "search": lambda _: "/search/?q=kvm",
+}
+
+
+@pytest.fixture(params=PAGES)
+def page(request: pytest.FixtureRequest, operator: Client, fleet: Fleet) -> Page:
+    return page_of(operator.get(PAGES[request.param](fleet)))
+
+
+def name_of(element: Element) -> str:
+    return (element.get("aria-label") or element.all_text()).strip()
+
+
+def is_hidden(element: Element) -> bool:
+    return any(
+        one.get("aria-hidden") == "true" or "hidden" in one.attributes
+        for one in (element, *element.ancestors())
+    )
+
+
+def test_page_has_a_language_a_title_and_one_main(page: Page) -> None:
+    assert page.elements("html")[0]["lang"] == "en"
+    assert page.text("title").endswith(" · Northgate Cloud · Sluice")
+    assert len(page.elements("main")) == 1
+
+
+def test_headings_begin_with_one_h1_and_skip_no_level(page: Page) -> None:
+    main = page.elements("main")[0]
+    dialogs = {id(one) for dialog in page.elements("dialog") for one in dialog.walk()}
+    levels = [
+        int(one.tag[1])
+        for one in main.walk()
+        if one.tag in ("h1", "h2", "h3", "h4") and id(one) not in dialogs
+    ]
+
+    # Charts have headings of their own below a section that is named without one.
+    assert levels.count(1) == 1
+    assert levels[0] == 1
+    assert set(levels) <= {1, 2, 3}
+
+
+def test_skip_link_leads_to_the_content(page: Page) -> None:
+    first = next(one for one in page.elements("body")[0].walk() if one.tag == "a")
+
+    assert first["href"] == "#content"
+    assert page.find("main", id="content")["tabindex"] == "-1"
+
+
+def test_every_control_has_a_label(page: Page) -> None:
+    labelled = {label.get("for") for label in page.elements("label")}
+    controls = [
+        one
+        for tag in ("input", "select", "textarea")
+        for one in page.elements(tag)
+        if one.get("type") != "hidden"
+    ]
+
+    assert [one.attributes for one in controls if one.get("id") not in labelled] == []
+
+
+def test_every_link_and_button_has_a_name(page: Page) -> None:
+    nameless = [
+        one.attributes
+        for tag in ("a", "button")
+        for one in page.elements(tag)
+        if not name_of(one) and not is_hidden(one)
+    ]
+
+    assert nameless == []
+
+
+def test_every_table_has_heads_with_a_scope(page: Page) -> None:
+    for table in page.elements("table"):
+        heads = [one for one in table.walk() if one.tag == "th"]
+        assert heads
+        assert {head.get("scope") for head in heads} <= {"col", "row", "colgroup"}
+
+
+def rows_of(table: Element) -> list[list[Element]]:
+    """The cells of each row of the table's body, without those of a table inside it."""
+    bodies = [one for one in table.children if isinstance(one, Element) and one.tag == "tbody"]
+    rows = [row for body in bodies for row in body.children if isinstance(row, Element)]
+    return [[cell for cell in row.children if isinstance(cell, Element)] for row in rows]
+
+
+def test_rows_of_a_table_are_equally_wide(page: Page) -> None:
+    for table in page.elements("table"):
+        widths = {
+            sum(int(cell.get("colspan", "1")) for cell in cells) for cells in rows_of(table)
+        }
+        assert len(widths) <= 1
+
+
+def test_every_image_and_drawing_has_a_name_or_is_hidden(page: Page) -> None:
+    images = [one for tag in ("img", "svg") for one in page.elements(tag)]
+
+    assert [
+        one.attributes
+        for one in images
+        if "alt" not in one.attributes and not one.get("aria-label") and not is_hidden(one)
+    ] == []
+
+
+def test_every_named_element_exists(page: Page) -> None:
+    ids = Counter(one.get("id") for one in page.root.walk() if one.get("id"))
+    wanted = {
+        name
+        for one in page.root.walk()
+        for attribute in ("aria-labelledby", "aria-describedby", "aria-controls")
+        for name in one.get(attribute).split()
+    }
+    opened = {one["data-opens"] for one in page.root.walk() if one.get("data-opens")}
+
+    assert [name for name, count in ids.items() if count > 1] == []
+    assert wanted | opened <= set(ids)
+
+
+def test_missing_values_carry_their_reason(page: Page) -> None:
+    missing = page.elements(".absent")
+
+    assert all(one.get("title") for one in missing)
+    assert all("no value:" in one.all_text() for one in missing)
+
+
+def test_page_runs_no_inline_script_or_style(page: Page) -> None:
+    """The content security policy would refuse them."""
+    everything = list(page.root.walk())
+
+    assert [one for one in everything if one.tag == "script" and not one.get("src")] == []
+    assert [one for one in everything if one.tag == "style" or one.get("style")] == []
+    assert not any(name.startswith("on") for one in everything for name in one.attributes)
+
+
+@pytest.mark.parametrize("name", ["viewer", "operator"])
+def test_current_section_is_marked_once(fleet: Fleet, name: str) -> None:
+    page = page_of(client_of(getattr(fleet.people, name)).get("/hosts/"))
+
+    marked = [
+        link.all_text() for link in page.elements("nav a") if link.get("aria-current") == "page"
+    ]
+    assert marked == ["Hosts"]

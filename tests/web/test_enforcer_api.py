@@ -1,0 +1,224 @@
+"""The agent's endpoints: its own document, its own reports, and clear errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from unittest import mock
+
+import pytest
+from django.db import OperationalError
+from django.http import HttpResponse
+from django.test import Client
+
+from advisor.models import ComplianceRecord, Enforcer
+from advisor.services.enrolment import Enrolment, enroll
+from enforcers.contract import (
+    ComplianceReport,
+    EnforcementState,
+    PolicyDocument,
+    decode_document,
+    encode_report,
+    verify,
+)
+from ingest.models import Scope, Token
+from tests.web import agents
+from tests.web.fleet import Fleet
+from tests.web.scenario import GBIT
+from web.api.enforcer import MAX_REPORT_BYTES
+
+DOCUMENT = "/api/v1/enforcer/document"
+REPORT = "/api/v1/enforcer/report"
+RATES = {"web-shop": 3.6 * GBIT, "mail-1": 1.1 * GBIT, "backup-7": 3.2 * GBIT}
+
+
+@pytest.fixture
+def enrolled(fleet: Fleet) -> Enrolment:
+    """The agent of kvm-02 with a fresh token."""
+    return enroll(organisation=fleet.organisation, host_name="kvm-02")
+
+
+def pull(token: str) -> HttpResponse:
+    return Client(enforce_csrf_checks=True).get(
+        DOCUMENT, headers={"Authorization": f"Bearer {token}"}
+    )
+
+
+def send(token: str, body: bytes) -> HttpResponse:
+    return Client(enforce_csrf_checks=True).post(
+        REPORT, body, content_type="application/json", headers={"Authorization": f"Bearer {token}"}
+    )
+
+
+def report_on(document: PolicyDocument, fleet: Fleet) -> ComplianceReport:
+    return agents.report_of(document, now=fleet.now, rates=RATES)
+
+
+def test_document_is_for_the_tokens_host_and_signed_with_its_key(enrolled: Enrolment) -> None:
+    answer = pull(enrolled.token)
+
+    document = decode_document(answer.content)
+    assert answer.status_code == 200
+    assert document.host == "kvm-02"
+    assert {item.workload for item in document.allocations} == {"web-shop", "mail-1", "backup-7"}
+    verify(document, enrolled.signing_key.encode())
+
+
+def test_document_is_never_kept_by_a_cache(enrolled: Enrolment) -> None:
+    assert "no-store" in pull(enrolled.token).headers["Cache-Control"]
+
+
+def test_pull_is_remembered(fleet: Fleet, enrolled: Enrolment) -> None:
+    pull(enrolled.token)
+
+    assert Enforcer.objects.get(host__name="kvm-02").last_pull_at == fleet.now
+
+
+def test_report_becomes_records(fleet: Fleet, enrolled: Enrolment) -> None:
+    before = ComplianceRecord.objects.count()
+    report = report_on(decode_document(pull(enrolled.token).content), fleet)
+
+    answer = send(enrolled.token, encode_report(report))
+
+    assert (answer.status_code, answer.json()) == (200, {"accepted": 3})
+    assert ComplianceRecord.objects.count() == before + 3
+
+
+def test_same_report_twice_changes_nothing(fleet: Fleet, enrolled: Enrolment) -> None:
+    body = encode_report(report_on(decode_document(pull(enrolled.token).content), fleet))
+    send(enrolled.token, body)
+    once = ComplianceRecord.objects.count()
+
+    answer = send(enrolled.token, body)
+
+    assert answer.status_code == 200
+    assert ComplianceRecord.objects.count() == once
+
+
+@pytest.fixture
+def tokens(fleet: Fleet, enrolled: Enrolment) -> Callable[[str], str]:
+    """The header that a program of a kind sends."""
+    return lambda kind: authorization_of(kind, fleet, enrolled)
+
+
+def authorization_of(kind: str, fleet: Fleet, enrolled: Enrolment) -> str:
+    scopes = {"another scope": Scope.INGEST, "bound to no host": Scope.ENFORCE}
+    if kind in scopes:
+        _, secret = Token.objects.issue(
+            organisation=fleet.organisation, scope=scopes[kind], name="other"
+        )
+        return f"Bearer {secret}"
+    if kind == "revoked":
+        enroll(organisation=fleet.organisation, host_name="kvm-02")
+        return f"Bearer {enrolled.token}"
+    return {"none": "", "unknown": "Bearer slu_x", "another scheme": "Basic b3duZXI6eA=="}[kind]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda **headers: Client().get(DOCUMENT, **headers),
+        lambda **headers: Client().post(REPORT, **headers),
+    ],
+    ids=["document", "report"],
+)
+@pytest.mark.parametrize(
+    ("kind", "status", "code"),
+    [
+        ("none", 401, "unauthorized"),
+        ("unknown", 401, "unauthorized"),
+        ("another scheme", 401, "unauthorized"),
+        ("revoked", 401, "unauthorized"),
+        ("another scope", 403, "forbidden"),
+        ("bound to no host", 403, "forbidden"),
+    ],
+)
+def test_token_that_is_no_agents_is_refused(
+    tokens: Callable[[str], str],
+    ask: Callable[..., HttpResponse],
+    kind: str,
+    status: int,
+    code: str,
+) -> None:
+    answer = ask(headers={"Authorization": tokens(kind)})
+
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+    assert answer.json()["message"]
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "reason"),
+    [
+        ({"host": "kvm-03"}, 422, 'this token is for "kvm-02"'),
+        ({"reported_at": timedelta(minutes=11)}, 422, "set the clock of kvm-02"),
+        ({"state": "asleep"}, 400, "$.state"),
+        ({"schema_version": 99}, 400, "$.schema_version"),
+        ({"surprise": 1}, 400, "$.surprise"),
+    ],
+    ids=["another host", "from the future", "unknown state", "unknown version", "unknown key"],
+)
+def test_report_that_does_not_fit_is_refused_with_the_reason(
+    fleet: Fleet, enrolled: Enrolment, change: dict[str, object], status: int, reason: str
+) -> None:
+    before = ComplianceRecord.objects.count()
+    report = report_on(decode_document(pull(enrolled.token).content), fleet)
+    if isinstance(later := change.get("reported_at"), timedelta):
+        report, change = replace(report, reported_at=fleet.now + later), {}
+    body = json.loads(encode_report(report)) | change
+
+    answer = send(enrolled.token, json.dumps(body).encode())
+
+    assert answer.status_code == status
+    assert reason in answer.json()["message"]
+    assert ComplianceRecord.objects.count() == before
+
+
+@pytest.mark.parametrize("body", [b" ", b"{", b"null", b"\xff\xfe", b"[" * 5000])
+def test_body_that_is_no_report_is_400(enrolled: Enrolment, body: bytes) -> None:
+    answer = send(enrolled.token, body)
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
+
+
+def test_report_of_no_stated_length_is_411(enrolled: Enrolment) -> None:
+    answer = send(enrolled.token, b"")
+
+    assert (answer.status_code, answer.json()["code"]) == (411, "length_required")
+
+
+def test_report_above_the_limit_is_413_and_not_read(enrolled: Enrolment) -> None:
+    answer = send(enrolled.token, b" " * (MAX_REPORT_BYTES + 1))
+
+    assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+
+
+@pytest.mark.parametrize(("endpoint", "method"), [(DOCUMENT, "post"), (REPORT, "get")])
+def test_another_method_is_405(enrolled: Enrolment, endpoint: str, method: str) -> None:
+    answer = getattr(Client(), method)(
+        endpoint, headers={"Authorization": f"Bearer {enrolled.token}"}
+    )
+
+    assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
+
+
+def test_agent_is_asked_to_come_back_when_the_database_is_away(enrolled: Enrolment) -> None:
+    with mock.patch("web.api.enforcer.current_document", side_effect=OperationalError):
+        answer = pull(enrolled.token)
+
+    assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
+    assert int(answer.headers["Retry-After"]) > 0
+
+
+def test_report_of_an_idle_agent_says_that_it_lives(fleet: Fleet, enrolled: Enrolment) -> None:
+    document = decode_document(pull(enrolled.token).content)
+    report = replace(
+        report_on(document, fleet), allocations=(), state=EnforcementState.IDLE, revision=None
+    )
+
+    answer = send(enrolled.token, encode_report(report))
+
+    assert answer.json() == {"accepted": 0}
+    enforcer = Enforcer.objects.get(host__name="kvm-02")
+    assert (enforcer.last_report_at, enforcer.applied_revision) == (fleet.now, None)

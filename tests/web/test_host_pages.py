@@ -1,0 +1,169 @@
+"""Hosts say whether their agent is healthy, what it can hold, and what it wrote."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from advisor.models import Enforcer, PublishedDocument
+from advisor.services.enrolment import enroll
+from enforcers.contract import EnforcementState
+from tests.web import agents
+from tests.web.conftest import client_of
+from tests.web.fleet import Fleet
+from tests.web.html import Page, page_of
+from tests.web.scenario import GBIT
+
+RATES = {"web-shop": 3.6 * GBIT, "mail-1": 1.1 * GBIT, "backup-7": 3.2 * GBIT}
+
+
+def host_page(client: Client, fleet: Fleet, name: str) -> Page:
+    return page_of(client.get(f"/hosts/{fleet.hosts[name].pk}/"))
+
+
+def test_hosts_are_counted_by_state_of_their_agent(viewer: Client) -> None:
+    page = page_of(viewer.get("/hosts/"))
+
+    assert page.text("h1") == "5 hosts: 1 silent, 1 enforcing, 1 idle, 2 not enrolled"
+
+
+def test_list_shows_reports_revisions_drift_and_support(viewer: Client) -> None:
+    page = page_of(viewer.get("/hosts/"))
+
+    agent, report, sample, held, published, drift, htb, cgroup = page.row("table", "kvm-02")
+    assert (agent, report, sample) == ("enforcing", "8 s ago", "6 s ago")
+    assert (held, published, drift) == ("1", "1", "0 of 3")
+    assert (htb, cgroup) == ("yes", "yes")
+    assert page.row("table", "kvm-03")[7].startswith("no: cgroup v1 is mounted")
+    assert page.row("table", "kvm-04")[1].startswith("–no value: no agent has reported")
+
+
+def test_mechanisms_say_which_control_they_hold_and_by_what(viewer: Client) -> None:
+    row = page_of(viewer.get("/hosts/")).row("table", "cgroup_io")
+
+    assert row == ["no cgroup v2 has no floor for I/O", "yes io.max", "yes io.weight"]
+
+
+@pytest.mark.parametrize(
+    ("change", "state", "reason"),
+    [
+        ({}, "enforcing", "Everything is as the policy says."),
+        ({"dry_run": True}, "dry run", "plans and reports, and writes nothing"),
+        ({"refusal": "the signature does not match"}, "failing", "the signature does not match"),
+        ({"applied_revision": None}, "behind", "holds no revision; revision 1 is published"),
+        ({"last_report_at": None}, "waiting", "has not reported yet"),
+        ({"last_report_at": -181}, "silent", "check that sluice-enforcer runs there"),
+    ],
+    ids=["enforcing", "dry run", "refusing", "behind", "waiting", "silent"],
+)
+def test_state_of_an_agent_follows_what_it_said(
+    viewer: Client, fleet: Fleet, change: dict[str, object], state: str, reason: str
+) -> None:
+    if isinstance(seconds := change.get("last_report_at"), int):
+        change = {"last_report_at": fleet.now + timedelta(seconds=seconds)}
+    Enforcer.objects.filter(host__name="kvm-02").update(**change)
+
+    page = host_page(viewer, fleet, "kvm-02")
+
+    assert page.text("h1") == f"kvm-02: the agent is {state}"
+    assert reason in page.text(".lead")
+
+
+def test_drift_is_counted_and_its_reason_shown(viewer: Client, fleet: Fleet) -> None:
+    agents.report(
+        fleet.hosts["kvm-02"],
+        now=fleet.now,
+        rates=RATES,
+        drifted={"mail-1": "ceil was 10 Gbit/s; it is written again"},
+    )
+
+    page = host_page(viewer, fleet, "kvm-02")
+
+    assert page.text("h1") == "kvm-02: the agent is failing"
+    assert "1 allocation is drifted: ceil was 10 Gbit/s" in page.text(".lead")
+    assert page_of(viewer.get("/hosts/")).row("table", "kvm-02")[5] == "1 of 3"
+
+
+def test_old_drift_does_not_outlive_the_report_that_ends_it(viewer: Client, fleet: Fleet) -> None:
+    drifted = {"mail-1": "ceil was 10 Gbit/s"}
+    agents.report(
+        fleet.hosts["kvm-02"],
+        now=fleet.now - timedelta(seconds=4),
+        rates=RATES,
+        drifted=drifted,
+    )
+
+    agents.report(fleet.hosts["kvm-02"], now=fleet.now, rates=RATES)
+
+    assert host_page(viewer, fleet, "kvm-02").text("h1") == "kvm-02: the agent is enforcing"
+
+
+def test_agent_without_any_policy_left_is_idle(viewer: Client, fleet: Fleet) -> None:
+    host = fleet.hosts["kvm-02"]
+    PublishedDocument.objects.create(
+        host=host,
+        revision=2,
+        content={"resources": [], "allocations": []},
+        published_at=fleet.now,
+    )
+    Enforcer.objects.filter(host=host).update(
+        applied_revision=2, enforcement_state=EnforcementState.IDLE
+    )
+
+    page = host_page(viewer, fleet, "kvm-02")
+
+    assert page.text("h1") == "kvm-02: the agent is idle"
+
+
+def test_ledger_shows_desired_read_back_measured_and_verdict(viewer: Client, fleet: Fleet) -> None:
+    page = host_page(viewer, fleet, "kvm-02")
+
+    ledger = page.elements("table")[-1]
+    rows = [row.all_text() for row in ledger.walk() if row.tag == "tr"]
+    backup = next(row for row in rows if "backup-7" in row).replace("\N{NO-BREAK SPACE}", " ")
+    assert "limit 4.00 Gbit/s, shares 500" in backup
+    assert "3.24 Gbit/s" in backup
+    assert "unchanged" in backup
+    assert "met" in backup
+    # Four reports of three allocations each.
+    assert len(rows) == 1 + 12
+
+
+def test_ledger_is_shown_in_pages(viewer: Client, fleet: Fleet) -> None:
+    for second in range(14):
+        agents.report(
+            fleet.hosts["kvm-02"], now=fleet.now + timedelta(seconds=second), rates=RATES
+        )
+
+    first, second = (
+        page_of(viewer.get(f"/hosts/{fleet.hosts['kvm-02'].pk}/", {"page": number}))
+        for number in (1, 2)
+    )
+
+    assert "Page 1 of 2" in first.all_text()
+    # 18 reports of three allocations are 54 rows, 50 to a page.
+    ledger = second.elements("table")[-1]
+    assert sum(1 for row in ledger.walk() if row.tag == "tr") == 1 + 4
+
+
+def test_host_without_an_agent_says_how_to_enrol_one(viewer: Client, fleet: Fleet) -> None:
+    page = host_page(viewer, fleet, "kvm-04")
+
+    assert page.text("h1") == "kvm-04: watched only"
+    assert "sluice enroll kvm-04 --out" in page.text("pre")
+
+
+def test_enrolled_host_without_a_report_waits(nothing_yet: Fleet) -> None:
+    enroll(organisation=nothing_yet.organisation, host_name="h9")
+
+    page = page_of(client_of(nothing_yet.people.viewer).get("/hosts/"))
+
+    assert page.text("h1") == "1 host: 1 waiting"
+
+
+def test_new_organisation_is_told_the_one_step(nothing_yet: Fleet) -> None:
+    page = page_of(client_of(nothing_yet.people.viewer).get("/hosts/"))
+
+    assert "sluice token create" in page.text("pre")
