@@ -7,7 +7,11 @@ from pathlib import Path
 from config.demo.errors import DemoError
 from config.demo.experiment import BITS_PER_MBIT, SEED_002, Outcome
 from config.demo.host import DemoHost
-from config.demo.network import NetworkPlan, missing_for_namespaces
+from config.demo.network import (
+    NetworkPlan,
+    missing_for_namespaces,
+    remove_leavings_of_the_dead,
+)
 from config.demo.progress import Progress
 from config.demo.real_host import real_host
 from config.demo.scenario import Scenario
@@ -38,6 +42,8 @@ def play(say: Callable[[str], None], *, simulated: bool) -> Outcome:
 def _play(progress: Progress, scratch: Path, *, simulated: bool) -> Outcome:
     missing = "asked for" if simulated else missing_for_namespaces()
     if missing is None:
+        for name in remove_leavings_of_the_dead():
+            progress.tell(f"removed {name}, which a killed demo left")
         ran_on = "the real kernel: namespaces, TCP, Telegraf and HTB"
     else:
         ran_on = f"a SIMULATED kernel with simulated traffic ({missing}); all else is real"

@@ -103,7 +103,6 @@ def missing_for_namespaces() -> str | None:
 @contextmanager
 def network(plan: NetworkPlan) -> Iterator[Network]:
     """Build the network, and take all of it away at the end."""
-    remove_leavings_of_the_dead()
     built = Network(maker_pid=os.getpid(), plan=plan)
     try:
         _build(built)
