@@ -14,22 +14,32 @@ from datetime import datetime, timedelta
 from django.db.models import Max
 from django.db.models.fields.json import KT
 
-from ingest.core.catalogue import CGROUP, CGROUP_PRESSURE, DISKIO, NET, Measurement
+from ingest.core.catalogue import (
+    CGROUP,
+    CGROUP_PRESSURE,
+    DISKIO,
+    NET,
+    SCSI_RESERVATION,
+    Measurement,
+)
 from ingest.core.rates import (
     CGROUP_COUNTERS,
+    CONFLICT_COUNTERS,
     DISK_COUNTERS,
     NET_COUNTERS,
     PRESSURE_COUNTERS,
     CgroupRates,
+    ConflictRates,
     Derived,
     DiskRates,
     NetRates,
     RatesT,
     derive_cgroup_rates,
+    derive_conflict_rates,
     derive_disk_rates,
     derive_net_rates,
 )
-from ingest.models import Host, Organisation, Series
+from ingest.models import Host, NetSample, Organisation, Series
 from ingest.readings import Span
 
 
@@ -97,6 +107,33 @@ def net_rates(
         return derive_net_rates(readings, longest_interval_s=span.longest_interval_s(readings))
 
     return _merged(ids, derive, span)
+
+
+def conflict_rates(
+    *, host: Host, device: str, since: datetime, until: datetime, max_points: int | None = None
+) -> list[ConflictRates]:
+    """SCSI commands and reservation conflicts of one device with `since < at <= until`."""
+    span = Span(since=since, until=until, max_points=max_points)
+    ids = _series_ids(host, SCSI_RESERVATION, device)
+
+    def derive(series_id: int) -> Derived[ConflictRates]:
+        readings = span.readings(SCSI_RESERVATION, series_id, CONFLICT_COUNTERS)
+        return derive_conflict_rates(
+            readings, longest_interval_s=span.longest_interval_s(readings)
+        )
+
+    return _merged(ids, derive, span)
+
+
+def link_speed_bits_per_s(*, host: Host, interface: str) -> float | None:
+    """The nominal speed that the interface told last; None if it does not know one."""
+    newest = (
+        NetSample.objects.filter(series_id__in=_series_ids(host, NET, interface), speed__gt=0)
+        .order_by("-time")
+        .values_list("speed", flat=True)
+        .first()
+    )
+    return None if newest is None else newest * 1e6
 
 
 def cgroup_rates(

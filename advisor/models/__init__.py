@@ -1,9 +1,17 @@
 from advisor.models.compliance import ComplianceRecord
 from advisor.models.congestion import Episode, ResourceStatus, State, StatePoint
 from advisor.models.policy import Enforcer, Policy, PublishedDocument
-from advisor.models.recommendation import Recommendation, RecommendationState
+from advisor.models.recommendation import Recommendation, RecommendationState, Topic
 from advisor.models.resource import Attachment, Mode, Resource, ResourceKind, ThresholdMode, Unit
-from advisor.models.workload import AdapterKind, Claim, Tier, Workload, WorkloadKind
+from advisor.models.workload import (
+    AdapterKind,
+    Claim,
+    IoCount,
+    LimitScope,
+    Tier,
+    Workload,
+    WorkloadKind,
+)
 
 __all__ = [
     "AdapterKind",
@@ -12,6 +20,8 @@ __all__ = [
     "ComplianceRecord",
     "Enforcer",
     "Episode",
+    "IoCount",
+    "LimitScope",
     "Mode",
     "Policy",
     "PublishedDocument",
@@ -24,6 +34,7 @@ __all__ = [
     "StatePoint",
     "ThresholdMode",
     "Tier",
+    "Topic",
     "Unit",
     "Workload",
     "WorkloadKind",

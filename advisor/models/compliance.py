@@ -30,6 +30,9 @@ class ComplianceRecord(models.Model):
     policy = models.ForeignKey(
         Policy, null=True, on_delete=models.CASCADE, related_name="compliance_records"
     )
+    allocation = models.CharField(
+        max_length=40, default="", help_text="The allocation's name on the wire"
+    )
     revision = models.PositiveIntegerField(null=True)
     reported_at = models.DateTimeField()
     desired = models.JSONField()
@@ -48,7 +51,7 @@ class ComplianceRecord(models.Model):
         ordering = ["-reported_at", "resource", "workload"]
         constraints = [
             models.UniqueConstraint(
-                fields=["host", "resource", "workload", "reported_at"],
+                fields=["host", "allocation", "reported_at"],
                 name="one_record_per_report",
             )
         ]

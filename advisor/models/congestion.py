@@ -29,6 +29,9 @@ class ResourceStatus(models.Model):
     looked_at = models.DateTimeField(null=True, blank=True)
     detector = models.TextField(blank=True, help_text="Canonical text of the state")
     advice_gap = models.TextField(blank=True)
+    other_advice_gaps = models.JSONField(
+        default=dict, help_text="The same for advice that is not about a policy, by topic"
+    )
 
     class Meta:
         ordering = ["resource"]

@@ -18,6 +18,22 @@ class RecommendationState(models.TextChoices):
     EXPIRED = "expired"
 
 
+class Topic(models.TextChoices):
+    """What advice is about; same values as `advisor.core.advice_kinds.AdviceKind`.
+
+    Approving a policy publishes it to agents; approving a threshold sets it; the others are work
+    for a person, and approving says that it will be done.
+    """
+
+    POLICY = "policy"
+    THRESHOLD = "threshold"
+    QUEUE_DEPTH = "queue_depth"
+    OFF_PEAK_WORK = "off_peak_work"
+    PLACEMENT = "placement"
+    HOST_PLACEMENT = "host_placement"
+    LIMIT_CHECK = "limit_check"
+
+
 class Recommendation(models.Model):
     """Allocations that would help one resource, with the evidence they were computed from.
 
@@ -34,6 +50,7 @@ class Recommendation(models.Model):
     episode = models.ForeignKey(
         Episode, null=True, blank=True, on_delete=models.SET_NULL, related_name="recommendations"
     )
+    topic = models.CharField(max_length=20, choices=Topic.choices, default=Topic.POLICY)
     kind = models.CharField(max_length=40)
     state = models.CharField(
         max_length=12, choices=RecommendationState.choices, default=RecommendationState.PROPOSED
@@ -55,9 +72,9 @@ class Recommendation(models.Model):
         ordering = ["-created_at", "-pk"]
         constraints = [
             models.UniqueConstraint(
-                fields=["resource"],
+                fields=["resource", "topic"],
                 condition=models.Q(state="proposed"),
-                name="one_open_recommendation_per_resource",
+                name="one_open_recommendation_per_topic",
             )
         ]
 

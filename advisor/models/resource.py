@@ -70,6 +70,18 @@ class Resource(models.Model):
     reservable_ratio = models.FloatField(
         default=0.75, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)]
     )
+    lun_queue_depth = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Commands it takes from all hosts together"
+    )
+    size_bytes = models.FloatField(null=True, blank=True)
+    used_bytes = models.FloatField(null=True, blank=True)
+    copy_bytes_per_s = models.FloatField(
+        null=True, blank=True, help_text="How fast virtual disks are copied to and from it"
+    )
+    disks = models.CharField(
+        max_length=200, blank=True, help_text="Datastores with the same name here share spindles"
+    )
+    auto_tiered = models.BooleanField(default=False)
     discovered = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -107,6 +119,7 @@ class Attachment(models.Model):
     resource = models.ForeignKey(Resource, on_delete=models.CASCADE, related_name="attachments")
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="attachments")
     device = models.CharField(max_length=255)
+    device_queue_depth = models.PositiveIntegerField(null=True, blank=True)
 
     class Meta:
         ordering = ["resource", "host", "device"]

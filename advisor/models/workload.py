@@ -55,6 +55,20 @@ class AdapterKind(models.TextChoices):
     CGROUP = "cgroup"
 
 
+class LimitScope(models.TextChoices):
+    """Whether limits of one workload's virtual disks on a datastore are added up and shared."""
+
+    PER_VDISK = "per_vdisk"
+    POOLED = "pooled"
+
+
+class IoCount(models.TextChoices):
+    """What a limit counts: I/Os of any size, or one per 32 KiB begun."""
+
+    PLAIN = "plain"
+    PER_32_KIB = "per_32_kib"
+
+
 class Claim(models.Model):
     """What one workload was promised on one resource, and the adapter through which it comes.
 
@@ -64,17 +78,27 @@ class Claim(models.Model):
     resource = models.ForeignKey(Resource, on_delete=models.CASCADE, related_name="claims")
     workload = models.ForeignKey(Workload, on_delete=models.CASCADE, related_name="claims")
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="claims")
+    vdisk = models.CharField(
+        max_length=200, blank=True, help_text="Tells several virtual disks of a workload apart"
+    )
     adapter_kind = models.CharField(max_length=10, choices=AdapterKind.choices)
     adapter = models.CharField(max_length=1024, help_text="Interface name or cgroup path")
     reservation = models.FloatField(default=0.0, validators=[MinValueValidator(0.0)])
     limit = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0.0)])
     shares = models.PositiveIntegerField(null=True, blank=True)
+    limit_scope = models.CharField(
+        max_length=10, choices=LimitScope.choices, default=LimitScope.PER_VDISK
+    )
+    io_count = models.CharField(max_length=10, choices=IoCount.choices, default=IoCount.PLAIN)
+    size_bytes = models.FloatField(null=True, blank=True)
+    moved_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        ordering = ["resource", "workload", "host"]
+        ordering = ["resource", "workload", "host", "vdisk"]
         constraints = [
             models.UniqueConstraint(
-                fields=["resource", "workload", "host"], name="one_claim_per_workload_and_host"
+                fields=["resource", "workload", "host", "vdisk"],
+                name="one_claim_per_workload_host_and_vdisk",
             ),
             models.CheckConstraint(
                 condition=models.Q(limit__isnull=True)

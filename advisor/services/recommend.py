@@ -20,12 +20,13 @@ from advisor.models import (
     Episode,
     Policy,
     Recommendation,
-    RecommendationState,
     Resource,
     ResourceStatus,
     State,
     StatePoint,
+    Topic,
 )
+from advisor.services.keep_advice import keep, rejected_before
 from advisor.services.observe import claim_rates
 from advisor.services.windows import Span
 from ingest.models import Organisation
@@ -35,9 +36,6 @@ USUAL_SPAN = timedelta(hours=24)
 
 RECENT = timedelta(hours=24)
 """An episode that ended longer ago calls for no advice any more."""
-
-VALID_FOR = timedelta(hours=24)
-"""Undecided advice expires: the load it was computed for may be gone."""
 
 
 def recommend_all(
@@ -66,11 +64,20 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     plain = json.loads(found)
     if plain["outcome"] != AdviceOutcome.RECOMMENDATION:
         return _save_gap(status, plain["summary"])
-    rejected = _rejected_before(episode, found)
+    rejected = rejected_before(
+        resource=resource, topic=Topic.POLICY, episode=episode, found=found, now=now
+    )
     if rejected is not None:
         return _save_gap(status, f"rejected as {rejected.pk}: {rejected.decision_reason}")
     _save_gap(status, "")
-    return _save(resource, episode, inputs=inputs, found=found, now=now)
+    return keep(
+        resource=resource,
+        topic=Topic.POLICY,
+        episode=episode,
+        inputs=inputs,
+        found=found,
+        now=now,
+    )
 
 
 def _newest_episode(resource: Resource, now: datetime) -> Episode | None:
@@ -169,45 +176,8 @@ def _in_force(resource: Resource) -> tuple[Grant, ...]:
     )
 
 
-def _rejected_before(episode: Episode, found: str) -> Recommendation | None:
-    rejected = episode.recommendations.filter(state=RecommendationState.REJECTED)
-    return next((row for row in rejected if _grants(row.answer) == _grants(found)), None)
-
-
-def _grants(text: str) -> list[tuple[int, float, float | None, int]]:
-    """What a recommendation would change in the kernel, without its evidence."""
-    return [
-        (item["claim"], item["reservation"], item["limit"], item["shares"])
-        for item in json.loads(text)["allocations"]
-    ]
-
-
 def _save_gap(status: ResourceStatus, reason: str) -> str:
     if status.advice_gap != reason:
         status.advice_gap = reason
         status.save(update_fields=["advice_gap"])
     return reason
-
-
-def _save(
-    resource: Resource, episode: Episode, *, inputs: str, found: str, now: datetime
-) -> Recommendation:
-    undecided = Recommendation.objects.filter(
-        resource=resource, state=RecommendationState.PROPOSED
-    )
-    current = undecided.filter(expires_at__gt=now).first()
-    if current is not None and _grants(current.answer) == _grants(found):
-        return current
-    undecided.update(state=RecommendationState.SUPERSEDED)
-    plain = json.loads(found)
-    return Recommendation.objects.create(
-        organisation=resource.organisation,
-        resource=resource,
-        episode=episode,
-        kind=plain["kind"],
-        summary=plain["summary"],
-        inputs=inputs,
-        answer=found,
-        created_at=now,
-        expires_at=now + VALID_FOR,
-    )

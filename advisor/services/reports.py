@@ -84,6 +84,7 @@ def _record(
         resource=claim.resource,
         workload=claim.workload,
         policy=policy,
+        allocation=item.id,
         revision=report.revision,
         reported_at=report.reported_at,
         desired=plain["desired"],

@@ -126,4 +126,13 @@ COLLECTOR = Measurement(
         _counter("errors", "writes", "Writes that failed and are tried again"),
     ),
 )
-MEASUREMENTS = (DISKIO, NET, CGROUP, CGROUP_PRESSURE, SYSTEM, COLLECTOR)
+SCSI_RESERVATION = Measurement(
+    name="scsi_reservation",
+    table="ingest_scsi_reservation_sample",
+    subject_tag="device",
+    fields=(
+        _counter("commands", "commands", "SCSI commands that the device completed for this host"),
+        _counter("conflicts", "commands", "Commands that met another host's reservation"),
+    ),
+)
+MEASUREMENTS = (DISKIO, NET, CGROUP, CGROUP_PRESSURE, SYSTEM, COLLECTOR, SCSI_RESERVATION)

@@ -67,7 +67,17 @@ class CgroupRates:
     full_pressure_ratio: float | None
 
 
-RatesT = TypeVar("RatesT", DiskRates, NetRates, CgroupRates)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConflictRates:
+    """SCSI commands of one host on one device, and how many met another host's reservation."""
+
+    at: datetime
+    seconds: float
+    commands_per_s: float
+    conflicts_per_s: float
+
+
+RatesT = TypeVar("RatesT", DiskRates, NetRates, CgroupRates, ConflictRates)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +172,31 @@ def _net_rates(step: Step) -> NetRates:
         drops_per_s=(drop_in + drop_out) / step.seconds,
         errors_per_s=(err_in + err_out) / step.seconds,
     )
+
+
+CONFLICT_COUNTERS = ("commands", "conflicts")
+
+
+def derive_conflict_rates(
+    readings: Sequence[Reading], *, longest_interval_s: float
+) -> Derived[ConflictRates]:
+    """Rates from readings of `CONFLICT_COUNTERS`."""
+    result: Derived[ConflictRates] = Derived(rates=[], missing=[])
+    wide = len(CONFLICT_COUNTERS)
+    for step in steps(readings, wide=wide, longest_interval_s=longest_interval_s):
+        if isinstance(step, NoRate):
+            result.missing.append(step)
+        else:
+            commands, conflicts = step.growth
+            result.rates.append(
+                ConflictRates(
+                    at=step.at,
+                    seconds=step.seconds,
+                    commands_per_s=commands / step.seconds,
+                    conflicts_per_s=conflicts / step.seconds,
+                )
+            )
+    return result
 
 
 CGROUP_COUNTERS = ("rios", "wios", "rbytes", "wbytes")

@@ -7,6 +7,7 @@ from ingest.models.samples import (
     CollectorSample,
     DiskioSample,
     NetSample,
+    ScsiReservationSample,
     SystemSample,
 )
 from ingest.models.series import Series
@@ -24,6 +25,7 @@ __all__ = [
     "RejectedLine",
     "Role",
     "Scope",
+    "ScsiReservationSample",
     "Series",
     "SystemSample",
     "Token",

@@ -93,6 +93,15 @@ class SystemSample(Sample):
         db_table = "ingest_system_sample"
 
 
+class ScsiReservationSample(Sample):
+    commands = models.BigIntegerField(null=True)
+    conflicts = models.BigIntegerField(null=True)
+
+    class Meta(Sample.Meta):
+        abstract = False
+        db_table = "ingest_scsi_reservation_sample"
+
+
 class CollectorSample(Sample):
     metrics_written = models.BigIntegerField(null=True)
     metrics_dropped = models.BigIntegerField(null=True)

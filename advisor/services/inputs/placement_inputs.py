@@ -1,0 +1,146 @@
+"""What advice on placement is computed from: all datastores, or all uplinks, of a tenant."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from advisor.core.device_fit import DeviceFit, fit_device
+from advisor.core.host_placement_inputs import (
+    HostPlacementInputs,
+    HostUplinks,
+    NetworkWorkload,
+)
+from advisor.core.placement_inputs import DatastoreState, PlacementInputs, VdiskState
+from advisor.models import Claim, Episode, Resource, ResourceKind, Unit
+from advisor.services.load_points import load_points
+from advisor.services.observe import claim_rates
+from advisor.services.tiers import shares_of
+from advisor.services.windows import Span
+
+LOAD_SPAN = timedelta(days=1)
+LOAD_PERCENTILE = 90
+"""Storage DRS compares the 90th percentile over a day (algorithms reference, section 7)."""
+
+DEFAULT_COPY_BYTES_PER_S = 100e6
+"""A conservative rate for copying a virtual disk; state the datastore's own where it is known."""
+
+
+def placement_inputs(resource: Resource, now: datetime) -> list[PlacementInputs]:
+    """For a datastore that was congested in the last day, beside all others of known size."""
+    recent = Episode.objects.filter(resource=resource).exclude(ended_at__lt=now - LOAD_SPAN)
+    if resource.is_uplink or not recent.exists():
+        return []
+    stores = list(
+        Resource.objects.filter(
+            organisation=resource.organisation,
+            kind=ResourceKind.DATASTORE,
+            unit=Unit.IOPS,
+            size_bytes__isnull=False,
+        ).order_by("name")
+    )
+    if resource.pk not in {store.pk for store in stores} or len(stores) < 2:
+        return []
+    fits = {store.pk: fit_device(load_points(store, until=now)) for store in stores}
+    vdisks = {
+        store.pk: [vdisk for claim in _claims(store) if (vdisk := _vdisk(claim, now)) is not None]
+        for store in stores
+    }
+    return [
+        PlacementInputs(
+            datastores=tuple(_datastore(store, fits[store.pk]) for store in stores),
+            vdisks=tuple(vdisk for store in stores for vdisk in vdisks[store.pk]),
+            now=now,
+            threshold_ms=resource.threshold,
+            samples=sum(fit.point_count for fit in fits.values() if isinstance(fit, DeviceFit)),
+        )
+    ]
+
+
+def _claims(store: Resource) -> list[Claim]:
+    claims = store.claims.filter(size_bytes__isnull=False)
+    return list(claims.select_related("workload", "host", "resource").order_by("pk"))
+
+
+def _datastore(store: Resource, fit: object) -> DatastoreState:
+    known = fit if isinstance(fit, DeviceFit) else None
+    return DatastoreState(
+        datastore=store.name,
+        intercept_ms=known.intercept_ms if known else None,
+        slope_ms=known.slope_ms if known else None,
+        capacity_bytes=store.size_bytes or 0.0,
+        used_bytes=store.used_bytes or 0.0,
+        copy_bytes_per_s=store.copy_bytes_per_s or DEFAULT_COPY_BYTES_PER_S,
+        disks=store.disks,
+        auto_tiered=store.auto_tiered,
+    )
+
+
+def _vdisk(claim: Claim, now: datetime) -> VdiskState | None:
+    """None if the virtual disk sent no samples in the last day."""
+    span = Span(since=now - LOAD_SPAN, until=now, window_s=claim.resource.window_s)
+    rates = [rate for _, rate, _ in claim_rates(claim, span=span)]
+    if not rates:
+        return None
+    iops = float(np.percentile(rates, LOAD_PERCENTILE))
+    return VdiskState(
+        vdisk=claim.vdisk or f"{claim.workload.name}:{claim.adapter}",
+        workload=claim.workload.name,
+        datastore=claim.resource.name,
+        size_bytes=claim.size_bytes or 0.0,
+        # Little's law: nobody counts a cgroup's requests in flight.
+        outstanding_io=iops * _latency_ms(claim.resource) / 1000,
+        iops=iops,
+        moved_at=claim.moved_at,
+    )
+
+
+def _latency_ms(resource: Resource) -> float:
+    status = getattr(resource, "status", None)
+    return (status.value or 0.0) if status else 0.0
+
+
+def host_placement_inputs(resource: Resource, now: datetime) -> list[HostPlacementInputs]:
+    """For an uplink whose reservations exceed what may be reserved, beside all other hosts."""
+    reservable = resource.reservable
+    promised = sum(claim.reservation for claim in resource.claims.all())
+    if not resource.is_uplink or reservable is None or promised <= reservable * (1 + 1e-9):
+        return []
+    uplinks = Resource.objects.filter(
+        organisation=resource.organisation, kind=ResourceKind.UPLINK, capacity__isnull=False
+    )
+    rates: dict[str, list[float]] = defaultdict(list)
+    carries: dict[str, float] = {}
+    workloads: list[NetworkWorkload] = []
+    for uplink in uplinks.order_by("name"):
+        attachment = uplink.attachments.select_related("host").get()
+        host = attachment.host.name
+        rates[host].append(uplink.line_rate or uplink.capacity or 0.0)
+        carries[host] = min(carries.get(host, np.inf), uplink.capacity or np.inf)
+        workloads += [
+            NetworkWorkload(
+                workload=claim.workload.name,
+                host=host,
+                reservation_bits_per_s=claim.reservation,
+                limit_bits_per_s=claim.limit,
+                shares=float(shares_of(claim)),
+            )
+            for claim in uplink.claims.select_related("workload").order_by("pk")
+        ]
+    return [
+        HostPlacementInputs(
+            hosts=tuple(
+                HostUplinks(
+                    host=host,
+                    uplink_bits_per_s=tuple(rates[host]),
+                    carries_bits_per_s=carries[host],
+                )
+                for host in sorted(rates)
+            ),
+            workloads=tuple(workloads),
+            now=now,
+            reservable_ratio=resource.reservable_ratio,
+        )
+    ]

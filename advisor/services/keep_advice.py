@@ -1,0 +1,93 @@
+"""Storing advice: one open piece per topic, and nothing that was rejected before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from advisor.models import Episode, Recommendation, RecommendationState, Resource, Topic
+
+VALID_FOR = timedelta(hours=24)
+"""Undecided advice expires: the load it was computed for may be gone."""
+
+REJECTED_FOR = timedelta(days=7)
+"""So long the same advice without an episode is not given again after a rejection."""
+
+Essence = Callable[[dict[str, Any]], object]
+
+ESSENCE: dict[Topic, Essence] = {
+    Topic.POLICY: lambda found: [
+        [row[key] for key in ("claim", "reservation", "limit", "shares")]
+        for row in found["allocations"]
+    ],
+    # Two significant digits: the fit moves a little with every window.
+    Topic.THRESHOLD: lambda found: f"{found['threshold_ms']:.2g}",
+    Topic.QUEUE_DEPTH: lambda found: [
+        [row["host"], row["advised_queue_depth"]] for row in found["depths"]
+    ],
+    Topic.OFF_PEAK_WORK: lambda found: found["from_hour_utc"],
+    Topic.PLACEMENT: lambda found: [
+        [row["vdisks"], row["source"], row["target"]] for row in found["moves"]
+    ],
+    Topic.HOST_PLACEMENT: lambda found: [
+        [[row["workload"], row["target"]] for row in found["moves"]],
+        [row["workload"] for row in found["refused"]],
+    ],
+    Topic.LIMIT_CHECK: lambda found: [[row["name"], row["finding"]] for row in found["limits"]],
+}
+"""What advice says to do, without its evidence: equal essence is the same advice."""
+
+
+def same(topic: Topic, one: str, other: str) -> bool:
+    """Whether two answers advise the same."""
+    essence = ESSENCE[topic]
+    return essence(json.loads(one)) == essence(json.loads(other))
+
+
+def rejected_before(
+    *, resource: Resource, topic: Topic, episode: Episode | None, found: str, now: datetime
+) -> Recommendation | None:
+    """A rejection of the same advice, for the same episode or within the last days."""
+    rejected = Recommendation.objects.filter(
+        resource=resource, topic=topic, state=RecommendationState.REJECTED
+    )
+    rejected = (
+        rejected.filter(episode=episode)
+        if episode
+        else rejected.filter(decided_at__gt=now - REJECTED_FOR)
+    )
+    return next((row for row in rejected if same(topic, row.answer, found)), None)
+
+
+def keep(
+    *,
+    resource: Resource,
+    topic: Topic,
+    episode: Episode | None,
+    inputs: str,
+    found: str,
+    now: datetime,
+) -> Recommendation:
+    """The open recommendation of this topic; a new one if it says something else."""
+    undecided = Recommendation.objects.filter(
+        resource=resource, topic=topic, state=RecommendationState.PROPOSED
+    )
+    current = undecided.filter(expires_at__gt=now).first()
+    if current is not None and same(topic, current.answer, found):
+        return current
+    undecided.update(state=RecommendationState.SUPERSEDED)
+    plain = json.loads(found)
+    return Recommendation.objects.create(
+        organisation=resource.organisation,
+        resource=resource,
+        episode=episode,
+        topic=topic,
+        kind=plain.get("kind", topic),
+        summary=plain["summary"],
+        inputs=inputs,
+        answer=found,
+        created_at=now,
+        expires_at=now + VALID_FOR,
+    )
