@@ -112,9 +112,10 @@ class Scenario:
 
         def recommended() -> dict[str, Any] | str:
             rows = self.service.sluice("recommendations", "--state", "proposed")
-            if rows:
-                return self.service.sluice("recommendations", str(rows[0]["id"]))
-            return self._only("status")["advice_gap"] or "no recommendation yet"
+            if not rows:
+                return str(self._only("status")["advice_gap"] or "no recommendation yet")
+            explained: dict[str, Any] = self.service.sluice("recommendations", str(rows[0]["id"]))
+            return explained
 
         found = self.progress.wait(recommended, deadline_s=RECOMMEND_DEADLINE_S)
         for victim in found["answer"]["evidence"]["victims"]:

@@ -1,7 +1,6 @@
 """sluice demo: the main job once, with a table of what was promised and measured."""
 
 import json
-import signal
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -12,8 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from config.demo.demo import play
 from config.demo.errors import DemoError
 from config.demo.table import table
-
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from config.embedded.stop_signals import interrupt_on_stop_signals
 
 
 class Command(BaseCommand):
@@ -34,8 +32,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_: Any, **options: Any) -> None:
-        for number in STOP_SIGNALS:
-            signal.signal(number, _interrupt)
+        interrupt_on_stop_signals()
         # Programs read standard output; people see the progress in either case.
         progress = self.stderr if options["as_json"] else self.stdout
         progress.style_func = None
@@ -54,10 +51,3 @@ class Command(BaseCommand):
             self.stdout.write("\n" + table(outcome))
         if not outcome.is_met:
             raise SystemExit(1)
-
-
-def _interrupt(_number: int, _frame: object) -> None:
-    """Unwind to where all is taken away; a second signal does not cut that short."""
-    for number in STOP_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-    raise KeyboardInterrupt

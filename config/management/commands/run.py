@@ -1,6 +1,5 @@
 """sluice run: start everything below one data directory."""
 
-import signal
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from typing import Any
@@ -9,8 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from config.embedded.errors import EmbeddedError
 from config.embedded.run import RunOptions, run
-
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from config.embedded.stop_signals import interrupt_on_stop_signals
 
 
 class Command(BaseCommand):
@@ -31,8 +29,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_: Any, **options: Any) -> None:
-        for number in STOP_SIGNALS:
-            signal.signal(number, _interrupt)
+        interrupt_on_stop_signals()
         chosen = RunOptions(
             host=options["host"],
             port=options["port"],
@@ -48,10 +45,3 @@ class Command(BaseCommand):
     def _say(self, text: str) -> None:
         self.stdout.write(text)
         self.stdout.flush()
-
-
-def _interrupt(_number: int, _frame: object) -> None:
-    """Unwind to where the children are stopped; a second signal does not cut that short."""
-    for number in STOP_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-    raise KeyboardInterrupt
