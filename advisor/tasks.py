@@ -6,7 +6,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from advisor.models import Resource
-from advisor.services import detect, housekeeping, inventory, recommend
+from advisor.services import advise, detect, housekeeping, inventory, recommend
 from ingest.models import Organisation
 
 STALE_AFTER_S = 30.0
@@ -41,6 +41,21 @@ def recommend_resource(resource_id: int) -> None:
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
         recommend.recommend(resource=resource, now=timezone.now())
+
+
+@shared_task
+def advise_everywhere() -> None:
+    """Advice beside policies, per resource."""
+    for pk in Resource.objects.values_list("pk", flat=True):
+        advise_resource.delay(pk)
+
+
+@shared_task
+def advise_resource(resource_id: int) -> None:
+    """Advise on thresholds, queue depths, quiet hours, placement and limits of one resource."""
+    resource = Resource.objects.filter(pk=resource_id).first()
+    if resource is not None:
+        advise.advise(resource=resource, now=timezone.now())
 
 
 @shared_task

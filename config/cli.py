@@ -30,6 +30,7 @@ COMMANDS = {
         "run": "start everything below one data directory",
         "demo": "play the main job once and judge it",
         "detect": "detect congestion once, as the scheduler does",
+        "advise": "advise on thresholds, queue depths, placement and limits once",
         "recommend": "recommend once, as the scheduler does",
         "migrate": "bring the database's tables up to date",
         "changepassword": "set a new password for a person",

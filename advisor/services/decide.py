@@ -10,22 +10,35 @@ from django.db import transaction
 from django.db.models import Max
 
 from advisor.errors import DecisionRefused
-from advisor.models import Policy, Recommendation, RecommendationState, Resource
+from advisor.models import Policy, Recommendation, RecommendationState, Resource, Topic
 from advisor.services.access import require_operator
 from advisor.services.documents import publish_documents
+from advisor.services.inventory import change_resource
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
 
 
 @transaction.atomic
-def approve(*, recommendation: Recommendation, user: AbstractBaseUser, now: datetime) -> Policy:
-    """Make the recommendation the resource's newest policy version and publish it to hosts.
+def approve(
+    *, recommendation: Recommendation, user: AbstractBaseUser, now: datetime
+) -> Policy | None:
+    """Do what the recommendation says, as far as it can be done from here.
 
+    A policy becomes the resource's newest version and is published to hosts; a threshold is set.
+    Other advice is work for a person, and approving records that it will be done: None.
     Raises DecisionRefused if the user may not decide, or somebody was first, or it expired.
     """
     require_operator(user, recommendation.organisation)
     _claim(recommendation, RecommendationState.APPROVED, user=user, reason="", now=now)
+    if recommendation.topic == Topic.POLICY:
+        return _publish(recommendation, user=user, now=now)
+    if recommendation.topic == Topic.THRESHOLD:
+        _set_threshold(recommendation)
+    return None
+
+
+def _publish(recommendation: Recommendation, *, user: AbstractBaseUser, now: datetime) -> Policy:
     policy = _next_version(
         resource=recommendation.resource,
         allocations=_allocations(recommendation),
@@ -35,6 +48,15 @@ def approve(*, recommendation: Recommendation, user: AbstractBaseUser, now: date
     )
     publish_documents(resource=recommendation.resource, now=now)
     return policy
+
+
+def _set_threshold(recommendation: Recommendation) -> None:
+    """On all datastores of the advice alike: they share their disks."""
+    answer = json.loads(recommendation.answer)
+    for resource in Resource.objects.filter(
+        organisation=recommendation.organisation, name__in=answer["datastores"]
+    ):
+        change_resource(resource=resource, threshold=answer["threshold_ms"])
 
 
 @transaction.atomic

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from django.db import IntegrityError, transaction
 
@@ -132,12 +134,19 @@ def set_claim(
     host_name: str | None,
     adapter_kind: AdapterKind,
     adapter: str,
+    vdisk: str = "",
     reservation: float = 0.0,
     limit: float | None = None,
     shares: int | None = None,
     tier: str | None = None,
+    facts: Mapping[str, Any] | None = None,
+    may_exceed: bool = False,
 ) -> Claim:
-    """State what a workload was promised on a resource; creates the workload if it is new."""
+    """State what a workload was promised on a resource; creates the workload if it is new.
+
+    `facts` are more columns of the claim: limit_scope, io_count, size_bytes. With `may_exceed` a
+    reservation is stated although it does not fit here, so that a move is recommended.
+    """
     if limit is not None and limit < reservation:
         raise InventoryError(
             f"{workload_name}: the limit {format_rate(limit, resource.unit)} is below the "
@@ -145,7 +154,8 @@ def set_claim(
         )
     if shares is not None and shares < 1:
         raise InventoryError(f"{workload_name}: shares must be at least 1")
-    _admit(resource, workload_name, reservation)
+    if not may_exceed:
+        _admit(resource, workload_name, reservation)
     workload, _ = Workload.objects.get_or_create(
         organisation=resource.organisation, name=workload_name
     )
@@ -156,7 +166,9 @@ def set_claim(
         resource=resource,
         workload=workload,
         host=_claim_host(resource, host_name),
+        vdisk=vdisk,
         defaults={
+            **(facts or {}),
             "adapter_kind": adapter_kind,
             "adapter": adapter,
             "reservation": reservation,
@@ -213,8 +225,13 @@ def change_resource(
     capacity: float | None = None,
     threshold: float | None = None,
     threshold_mode: str | None = None,
+    facts: Mapping[str, Any] | None = None,
 ) -> Resource:
-    """Change what is stated about a resource; None leaves a value as it is."""
+    """Change what is stated about a resource; None leaves a value as it is.
+
+    `facts` are more columns of the resource: lun_queue_depth, size_bytes, used_bytes,
+    copy_bytes_per_s, disks, auto_tiered, line_rate.
+    """
     if capacity is not None:
         if capacity <= 0:
             raise InventoryError(f"{resource}: the capacity must be above 0")
@@ -226,8 +243,20 @@ def change_resource(
         resource.threshold = threshold
     if threshold_mode is not None:
         resource.threshold_mode = threshold_mode
+    for name, value in (facts or {}).items():
+        setattr(resource, name, value)
     resource.save()
     return resource
+
+
+@transaction.atomic
+def set_queue_depth(*, resource: Resource, host_name: str, depth: int) -> None:
+    """State the queue depth that a host has for this datastore."""
+    if depth < 1:
+        raise InventoryError(f"{resource}: a queue depth is at least 1")
+    found = resource.attachments.filter(host__name=host_name).update(device_queue_depth=depth)
+    if found == 0:
+        raise InventoryError(f"{resource} is not reached from {host_name}")
 
 
 @transaction.atomic

@@ -13,7 +13,15 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from advisor.errors import DecisionRefused
-from advisor.models import Recommendation, RecommendationState, Resource, ResourceStatus, State
+from advisor.models import (
+    Policy,
+    Recommendation,
+    RecommendationState,
+    Resource,
+    ResourceStatus,
+    State,
+    Topic,
+)
 from advisor.queries.recommendations import (
     RecommendationDetail,
     recommendation_detail,
@@ -119,12 +127,19 @@ def approve_one(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResp
     except DecisionRefused as error:
         messages.error(request, f"Nothing was changed: {error}.")
         return _page(request, workspace, row, now=now, status=409)
-    messages.success(
-        request,
-        f"Approved: version {policy.version} of the policy of {row.resource.name} is in force. "
-        "Agents take it with their next pull and report what they did.",
-    )
+    messages.success(request, _approved(row, policy))
     return redirect("recommendation", row.pk)
+
+
+def _approved(row: Recommendation, policy: Policy | None) -> str:
+    if policy is not None:
+        return (
+            f"Approved: version {policy.version} of the policy of {row.resource.name} is in "
+            "force. Agents take it with their next pull and report what they did."
+        )
+    if row.topic == Topic.THRESHOLD:
+        return "Approved: the new threshold holds from the next window on."
+    return "Approved: it is noted that somebody will do it. Nothing was changed on any host."
 
 
 @require_POST

@@ -22,19 +22,27 @@ class Command(ProductCommand):
         parser.add_argument("--user", required=True, help="who approves; an operator or admin")
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
+        found = find_recommendation(organisation, options["id"])
         policy = approve(
-            recommendation=find_recommendation(organisation, options["id"]),
+            recommendation=found,
             user=find_user(organisation, options["user"]),
             now=timezone.now(),
         )
-        result = {"resource": policy.resource.name, "version": policy.version}
         if options["as_json"]:
-            self.show_json(result)
-        else:
+            self.show_json(
+                {
+                    "resource": found.resource.name,
+                    "topic": found.topic,
+                    "version": policy.version if policy else None,
+                }
+            )
+        elif policy is not None:
             self.stdout.write(
                 f"{policy} is in force as soon as agents pull it. "
                 f"Undo with: sluice rollback {policy.resource.name} --user {options['user']}"
             )
+        else:
+            self.stdout.write(f"Approved: {found.summary}")
 
 
 def find_recommendation(organisation: Organisation, pk: int) -> Recommendation:

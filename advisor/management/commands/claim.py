@@ -7,7 +7,7 @@ from typing import Any
 
 from advisor.core.quantity import format_rate, parse_rate
 from advisor.management.product_command import ProductCommand, find_resource
-from advisor.models import AdapterKind, Claim, Tier
+from advisor.models import AdapterKind, Claim, IoCount, LimitScope, Tier, Unit
 from advisor.services import inventory
 from ingest.models import Organisation
 
@@ -29,6 +29,15 @@ class Command(ProductCommand):
         state.add_argument("--limit", help="for example 80Mbit; without it there is none")
         state.add_argument("--shares", type=int, help="default: those of the tier")
         state.add_argument("--tier", choices=Tier.values)
+        state.add_argument("--vdisk", default="", help="tells several disks of a workload apart")
+        state.add_argument("--size", help="bytes of the virtual disk, like 50GB")
+        state.add_argument("--limit-scope", choices=LimitScope.values)
+        state.add_argument("--io-count", choices=IoCount.values, help="what the limit counts")
+        state.add_argument(
+            "--even-if-full",
+            action="store_true",
+            help="state a reservation that does not fit on this host; a move is recommended then",
+        )
         remove = verbs.add_parser("remove", help="withdraw a claim")
         remove.add_argument("resource")
         remove.add_argument("workload")
@@ -62,7 +71,20 @@ class Command(ProductCommand):
             limit=parse_rate(options["limit"], unit) if options["limit"] else None,
             shares=options["shares"],
             tier=options["tier"],
+            vdisk=options["vdisk"],
+            facts=_facts(options),
+            may_exceed=options["even_if_full"],
         )
+
+
+def _facts(options: dict[str, Any]) -> dict[str, Any]:
+    size = options["size"]
+    stated = {
+        "limit_scope": options["limit_scope"],
+        "io_count": options["io_count"],
+        "size_bytes": parse_rate(size, Unit.BYTES_PER_S) if size else None,
+    }
+    return {name: value for name, value in stated.items() if value is not None}
 
 
 def _row(claim: Claim) -> dict[str, Any]:

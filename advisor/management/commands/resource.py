@@ -29,10 +29,6 @@ class Command(ProductCommand):
         )  # fmt: skip
         add.add_argument("--unit", choices=Unit.values)
         add.add_argument("--mode", choices=Mode.values, help="meaning of reservation with shares")
-        add.add_argument(
-            "--line-rate", help="nominal rate of an uplink, for example 100Mbit; 75 %% of it may "
-            "be reserved"
-        )  # fmt: skip
         add.add_argument("--window", type=float, default=10.0, dest="window_s", metavar="SECONDS")
         _add_limits(add)
         change = verbs.add_parser("set", help="change capacity or threshold")
@@ -70,7 +66,7 @@ class Command(ProductCommand):
         unit = Unit(
             options["unit"] or (Unit.BITS_PER_S if kind == ResourceKind.UPLINK else Unit.IOPS)
         )
-        return inventory.add_resource(
+        resource = inventory.add_resource(
             organisation=organisation,
             name=options["name"],
             kind=kind,
@@ -80,8 +76,8 @@ class Command(ProductCommand):
             threshold=options["threshold"],
             unit=unit,
             window_s=options["window_s"],
-            line_rate=parse_rate(options["line_rate"], unit) if options["line_rate"] else None,
         )
+        return _state_facts(resource, options)
 
     def _set(self, organisation: Organisation, options: dict[str, Any]) -> Resource:
         resource = find_resource(organisation, options["name"])
@@ -93,14 +89,50 @@ class Command(ProductCommand):
             threshold=options["threshold"],
             threshold_mode=options["threshold_mode"],
         )
-        return resource
+        return _state_facts(resource, options)
 
 
 def _add_limits(parser: ArgumentParser) -> None:
     parser.add_argument("--capacity", help="for example 94Mbit or 2000 (IOPS)")
     parser.add_argument(
+        "--line-rate", help="nominal rate of an uplink, like 100Mbit; 75 %% of it may be reserved"
+    )
+    parser.add_argument("--lun-queue-depth", type=int, metavar="COMMANDS")
+    parser.add_argument(
+        "--host-queue-depth", action="append", default=[], metavar="HOST=COMMANDS",
+        help="queue depth that a host has for this datastore; repeat for each",
+    )  # fmt: skip
+    parser.add_argument("--size", help="bytes of a datastore, like 4TB")
+    parser.add_argument("--used", help="bytes that are used")
+    parser.add_argument("--disks", help="datastores with the same name here share spindles")
+    parser.add_argument(
         "--threshold", type=float, help="ms of latency, or part of an uplink's capacity (0-1)"
     )
+
+
+def _state_facts(resource: Resource, options: dict[str, Any]) -> Resource:
+    """What is stated beside capacity and threshold; an absent option leaves a fact as it is."""
+    stated = {
+        "line_rate": _if_given(options["line_rate"], resource.unit),
+        "lun_queue_depth": options["lun_queue_depth"],
+        "size_bytes": _if_given(options["size"], Unit.BYTES_PER_S),
+        "used_bytes": _if_given(options["used"], Unit.BYTES_PER_S),
+        "disks": options["disks"],
+    }
+    inventory.change_resource(
+        resource=resource,
+        facts={name: value for name, value in stated.items() if value is not None},
+    )
+    for text in options["host_queue_depth"]:
+        host, equals, depth = text.partition("=")
+        if not (host and equals and depth.isdecimal()):
+            raise CommandError(f'"{text}" is not HOST=COMMANDS')
+        inventory.set_queue_depth(resource=resource, host_name=host, depth=int(depth))
+    return resource
+
+
+def _if_given(text: str | None, unit: str) -> float | None:
+    return parse_rate(text, unit) if text else None
 
 
 def _attachment(text: str) -> tuple[str, str]:

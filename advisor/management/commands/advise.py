@@ -1,0 +1,34 @@
+"""`sluice advise`: advice beside policies, asked for now instead of on schedule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+
+from advisor.management.product_command import ProductCommand
+from advisor.models import Recommendation, Resource
+from advisor.services.advise import advise
+from ingest.models import Organisation
+
+
+class Command(ProductCommand):
+    help = "Advise on thresholds, queue depths, quiet hours, placement and limits"
+
+    def run(self, *, organisation: Organisation, **options: Any) -> None:
+        rows = [
+            {
+                "resource": resource.name,
+                "topic": topic,
+                "recommendation": answer.pk if isinstance(answer, Recommendation) else None,
+                "answer": str(answer),
+            }
+            for resource in Resource.objects.filter(organisation=organisation)
+            for topic, answer in advise(resource=resource, now=timezone.now()).items()
+        ]
+        self.show(
+            rows,
+            as_json=options["as_json"],
+            columns=["resource", "topic", "recommendation", "answer"],
+            empty="no resource has what such advice needs; see: sluice resource set --help",
+        )
