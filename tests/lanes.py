@@ -98,21 +98,23 @@ class Lanes:
                 item.add_marker("postgres")
                 if ON_TIMESCALEDB:
                     item.add_marker("timescaledb")
-        wanted = {lane for item in items for lane in LANES if item.get_closest_marker(lane)}
+        lanes = {item: [lane for lane in LANES if item.get_closest_marker(lane)] for item in items}
+        wanted = {lane for found in lanes.values() for lane in found}
         reasons = {lane: LANES[lane]() for lane in sorted(wanted | self.required)}
         self.missing = {lane: reason for lane, reason in reasons.items() if reason}
-        for item in items:
-            for lane, reason in self.missing.items():
-                if item.get_closest_marker(lane):
+        for item, found in lanes.items():
+            item.user_properties += [("lane", lane) for lane in found]
+            for lane in found:
+                if reason := self.missing.get(lane):
                     item.add_marker(pytest.mark.skip(reason=f"lane {lane}: {reason}"))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count a test once: when it is skipped, or when its body has run."""
-        for lane in LANES.keys() & report.keywords.keys():
-            if report.skipped:
-                self.skipped[lane] += 1
-            elif report.when == "call":
-                self.ran[lane] += 1
+        lanes = [str(value) for name, value in report.user_properties if name == "lane"]
+        if report.skipped:
+            self.skipped.update(lanes)
+        elif report.when == "call":
+            self.ran.update(lanes)
 
     def broken_promises(self) -> list[str]:
         """The required lanes in which nothing ran, with the reason."""
