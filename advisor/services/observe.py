@@ -12,11 +12,14 @@ from advisor.core.observation import (
     Observation,
     UplinkObservation,
 )
-from advisor.models import AdapterKind, Attachment, Claim, Resource, Unit
+from advisor.models import AdapterKind, Attachment, Claim, Policy, Resource, Unit
 from advisor.services.tiers import shares_of
 from advisor.services.windows import Span, last_window_end, mean_rate
 from ingest import queries
 from ingest.core.rates import CgroupRates, DiskRates
+
+AT_LIMIT = 0.95
+"""A rate this near to an enforced limit is held back by it, not by the resource."""
 
 PRESSURE_OF_BACKLOG = 0.05
 """A workload that waits for I/O this part of the time wants more than it gets."""
@@ -108,8 +111,10 @@ def _host_latency(host: str, rates: list[DiskRates]) -> HostLatency:
 def _claims_by_window(resource: Resource, span: Span) -> ClaimsByWindow:
     result: ClaimsByWindow = defaultdict(list)
     claims = resource.claims.select_related("workload", "host")
+    enforced = _enforced_limits(resource)
     for claim in claims.order_by("workload__name", "pk"):
         for at, rate, backlogged in claim_rates(claim, span=span):
+            limit = _limit_at(at, claim, enforced)
             result[at].append(
                 ClaimObservation(
                     workload=claim.workload.name,
@@ -118,9 +123,27 @@ def _claims_by_window(resource: Resource, span: Span) -> ClaimsByWindow:
                     limit=claim.limit,
                     shares=shares_of(claim),
                     backlogged=backlogged,
+                    throttled=limit is not None and rate >= AT_LIMIT * limit,
                 )
             )
     return result
+
+
+EnforcedLimits = list[tuple[datetime, dict[int, float | None]]]
+
+
+def _enforced_limits(resource: Resource) -> EnforcedLimits:
+    """Limits by claim, each from the time on at which its policy version was in force."""
+    versions = Policy.objects.filter(resource=resource).order_by("version")
+    return [
+        (created_at, {item["claim"]: item["limit"] for item in allocations})
+        for created_at, allocations in versions.values_list("created_at", "allocations")
+    ]
+
+
+def _limit_at(at: datetime, claim: Claim, enforced: EnforcedLimits) -> float | None:
+    in_force = [limits for created_at, limits in enforced if created_at < at]
+    return in_force[-1].get(claim.pk) if in_force else None
 
 
 def claim_rates(claim: Claim, *, span: Span) -> list[tuple[datetime, float, bool | None]]:

@@ -46,7 +46,7 @@ class Cluster:
 
 
 def make_cluster(slug: str = "acme") -> Cluster:
-    """The cluster of seed 002's reservation experiment at a tenth of its rates."""
+    """The cluster of seed 002's reservation experiment at a hundredth of its rates."""
     organisation = Organisation.objects.create(slug=slug, name=slug.title())
     uplink = inventory.add_resource(
         organisation=organisation,

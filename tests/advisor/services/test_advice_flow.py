@@ -1,4 +1,4 @@
-"""From samples to an episode, a recommendation and a policy: seed 002 at a tenth of its rates."""
+"""From samples to a policy: seed 002 at a hundredth of its rates."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from advisor.core.advice import answer
 from advisor.models import (
     Episode,
+    Policy,
     Recommendation,
     RecommendationState,
     ResourceStatus,
@@ -195,3 +196,31 @@ def test_approved_advice_is_in_force_and_not_given_again(cluster: Cluster) -> No
 
     assert isinstance(advice, str)
     assert "the policy in force" in advice
+
+
+@pytest.mark.parametrize("enforced", [True, False], ids=["own limit", "no limit"])
+def test_workload_at_its_own_enforced_limit_is_no_victim(
+    cluster: Cluster, *, enforced: bool
+) -> None:
+    cluster.uplink.claims.update(reservation=0)
+    limits = [None, 20 * MBIT if enforced else None, None]
+    allocations = [
+        {"claim": claim.pk, "workload": "", "reservation": 0.0, "limit": limit, "shares": 1000,
+         "entitlement": EQUAL}
+        for claim, limit in zip(cluster.claims, limits, strict=True)
+    ]  # fmt: skip
+    Policy(
+        organisation=cluster.organisation,
+        resource=cluster.uplink,
+        version=1,
+        allocations=allocations,
+        created_at=NOW - timedelta(days=1),
+    ).save()
+    # 31.3 are due to each; web-2 gets 20
+    limited = {"p1": 37 * MBIT, "p2": 20 * MBIT, "p3": 37 * MBIT}
+    play(cluster, phase(30, CALM), phase(30, limited))
+
+    detect(resource=cluster.uplink, now=NOW)
+
+    victims = {victim["workload"] for victim in Episode.objects.get().victims}
+    assert ("web-2" in victims) is not enforced

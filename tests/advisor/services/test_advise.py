@@ -183,7 +183,7 @@ def test_reservations_beyond_a_host_call_for_a_move(cluster: Cluster) -> None:
         capacity=94 * MBIT,
         line_rate=100 * MBIT,
     )
-    # seed 002 step b at a tenth: 45 beside 75 exceeds 75 on host 1, host 2 is free
+    # seed 002 step b at a hundredth: 45 beside 75 exceeds 75 on host 1, host 2 is free
     inventory.set_claim(
         resource=cluster.uplink,
         workload_name="web-2",
