@@ -58,11 +58,12 @@ class SimulatedDatastore:
 class Io:
     """One I/O on its way; `done` is called with it when the datastore has answered."""
 
-    __slots__ = ("access", "asked_at", "done", "io_bytes", "sent_at")
+    __slots__ = ("asked_at", "done", "io_bytes", "is_sequential_read", "is_write", "sent_at")
 
     def __init__(self, *, io_bytes: int, access: Access, done: Callable[[Any], None]) -> None:
         self.io_bytes = io_bytes
-        self.access = access
+        self.is_write = access.is_write
+        self.is_sequential_read = access.is_sequential_read
         self.done = done
         self.asked_at = 0.0
         self.sent_at = 0.0
@@ -85,7 +86,7 @@ class DatastoreQueue:
     def submit(self, io: Io) -> None:
         """Take an I/O; its `done` is called later."""
         arrival = self._through_link(io)
-        if io.access.is_write and self._spec.cache_ios:
+        if io.is_write and self._spec.cache_ios:
             if self._cached < self._spec.cache_ios:
                 self._cache(io, arrival)
             else:
@@ -105,7 +106,7 @@ class DatastoreQueue:
         """When a server chosen at random will be done with the I/O."""
         random, spec = self._random, self._spec
         mean = spec.transfer_s(io.io_bytes)
-        if not (io.access.is_sequential_read and self._is_read_ahead()):
+        if not (io.is_sequential_read and self._is_read_ahead()):
             mean += spec.access_s
         server = int(random.random() * spec.servers)
         begin = max(arrival, self._free_at[server])
