@@ -2,7 +2,6 @@
 
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -139,8 +138,7 @@ def test_plain_cluster_stays_plain_when_the_extension_is_installed_later(
 def test_server_of_a_killed_run_is_stopped(data):
     # Anything that works in the cluster's directory and is named by its lock file.
     data.postgres.mkdir()
-    program = [sys.executable, "-c", "import time; time.sleep(600)"]
-    with subprocess.Popen(program, cwd=data.postgres) as server:
+    with subprocess.Popen(["sleep", "600"], cwd=data.postgres) as server:
         (data.postgres / "postmaster.pid").write_text(f"{server.pid}\n{data.postgres}\n")
 
         said = clear_leftovers(data.postgres)
@@ -152,8 +150,7 @@ def test_server_of_a_killed_run_is_stopped(data):
 def test_lock_file_whose_number_went_to_another_program_is_removed(data):
     data.postgres.mkdir()
     lock_file = data.postgres / "postmaster.pid"
-    program = [sys.executable, "-c", "import time; time.sleep(600)"]
-    with subprocess.Popen(program, cwd="/") as other:
+    with subprocess.Popen(["sleep", "600"], cwd="/") as other:
         lock_file.write_text(f"{other.pid}\n{data.postgres}\n")
 
         said = clear_leftovers(data.postgres)
