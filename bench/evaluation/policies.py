@@ -1,0 +1,146 @@
+"""Predictions of a policy's effect against a run of the simulator under that policy.
+
+One run with even shares gives the history; the solver and Little's law predict another policy
+from it; a second run, with another seed, is what happened.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+from advisor.core.advice_inputs import Grant
+from advisor.core.allocation import Claim, ReservationMode
+from advisor.core.backtest import HistoryWindow, NoHistory, backtest
+from advisor.core.latency_backtest import latency_backtest
+from advisor.core.prediction_interval import Outcome, error_distribution
+from advisor.core.simulation.cluster import Cluster, Run, simulate
+from advisor.core.simulation.datastore import SimulatedDatastore
+from advisor.core.simulation.load import Load, SimulatedWorkload, SteadyIo, Transactions
+from bench.evaluation.table import percent, table
+
+DISKS = SimulatedDatastore(servers=8, access_s=0.004)
+QUEUE_DEPTH = 24.0
+BUCKET_S = 1.0
+WINDOWS = 60
+WARM_UP_S = 5.0
+HELD_BACK = 2.0
+"""A workload of whose I/Os more wait in the host than are at the datastore wants more."""
+BEGAN_AT = datetime(2026, 1, 1, tzinfo=UTC)
+LOADS: dict[str, Load] = {
+    "db": SteadyIo(outstanding_io=16, io_bytes=8192),
+    "web": SteadyIo(outstanding_io=16, io_bytes=8192),
+    "batch": SteadyIo(outstanding_io=48, io_bytes=8192),
+    "orders": Transactions(clients=20, think_s=0.5, ios_per_transaction=4, io_bytes=8192),
+}
+EVEN = {name: Claim(shares=1000.0) for name in LOADS}
+POLICIES = {
+    "shares 4:1:1:1": EVEN | {"db": Claim(shares=4000.0)},
+    "shares 1:1:1:4": EVEN | {"orders": Claim(shares=4000.0)},
+    "reservation for db": EVEN | {"db": Claim(reservation=900.0, shares=1000.0)},
+    "limit on batch": EVEN | {"batch": Claim(limit=200.0, shares=1000.0)},
+    "shares and a limit": EVEN
+    | {"db": Claim(shares=2000.0), "batch": Claim(limit=300.0, shares=500.0)},
+}
+
+
+def evaluate() -> str:
+    """The section as Markdown."""
+    past = _run(EVEN, seed=1)
+    rows, rates = [], []
+    for number, (policy, claims) in enumerate(POLICIES.items()):
+        happened = _run(claims, seed=100 + number)
+        for name, (rate, latency_ms) in _predicted(past, claims).items():
+            seen = happened.of(name, WARM_UP_S)
+            waited_ms = _p95_ms(happened, name)
+            rates.append(Outcome(predicted=rate, measured=seen.iops))
+            rows.append(
+                [
+                    policy,
+                    name,
+                    f"{rate:.0f}",
+                    f"{seen.iops:.0f}",
+                    percent(abs(seen.iops - rate) / rate),
+                    f"{latency_ms:.0f}",
+                    f"{waited_ms:.0f}",
+                ]
+            )
+    found = error_distribution(rates)
+    assert found is not None
+    head = [
+        "policy",
+        "workload",
+        "IOPS predicted",
+        "measured",
+        "off by",
+        "p95 ms predicted",
+        "measured",
+    ]
+    worst = percent(max(abs(one.error_ratio) for one in rates))
+    return (
+        f"{table(head, rows)}\n\nMean error of the rates: {percent(found.mean_absolute_ratio)}; "
+        f"the worst: {worst}."
+    )
+
+
+def _run(claims: dict[str, Claim], *, seed: int) -> Run:
+    workloads = tuple(
+        SimulatedWorkload(name=name, host="h1", load=load, claim=claims[name])
+        for name, load in LOADS.items()
+    )
+    cluster = Cluster(datastore=DISKS, workloads=workloads, queue_depth=QUEUE_DEPTH)
+    return simulate(cluster, duration_s=BUCKET_S * WINDOWS, bucket_s=BUCKET_S, seed=seed)
+
+
+def _predicted(past: Run, claims: dict[str, Claim]) -> dict[str, tuple[float, float]]:
+    """Rate and 95th percentile of window latencies of each workload."""
+    names = list(LOADS)
+    whole = {name: past.of(name, WARM_UP_S) for name in names}
+    held_back = {
+        name: one.outstanding_io > HELD_BACK * one.device_outstanding_io
+        for name, one in whole.items()
+    }
+    windows, outstanding = [], []
+    for index in range(round(WARM_UP_S / BUCKET_S), WINDOWS):
+        rows = [past.workloads[name][index] for name in names]
+        windows.append(
+            HistoryWindow(
+                at=BEGAN_AT + timedelta(seconds=index * BUCKET_S),
+                window_s=BUCKET_S,
+                capacity=sum(row.iops for row in rows),
+                demands=tuple(
+                    None if held_back[name] else row.iops
+                    for name, row in zip(names, rows, strict=True)
+                ),
+            )
+        )
+        outstanding.append([row.outstanding_io for row in rows])
+    before, after = _grants(EVEN), _grants(claims)
+    played = backtest(names, windows, mode=ReservationMode.FLOOR, before=before, after=after)
+    assert not isinstance(played, NoHistory)
+    latencies = latency_backtest(
+        names, windows, outstanding, mode=ReservationMode.FLOOR, before=before, after=after
+    )
+    return {
+        one.workload: (one.rate_after, latency.p95_after_ms or 0.0)
+        for one, latency in zip(played.workloads, latencies, strict=True)
+    }
+
+
+def _p95_ms(run: Run, name: str) -> float:
+    """95th percentile over I/Os of the mean latencies of windows, as the prediction has it."""
+    rows = [one for one in run.workloads[name][round(WARM_UP_S / BUCKET_S) :] if one.ios]
+    rows.sort(key=lambda one: one.latency_ms or 0.0)
+    beyond = 0.05 * sum(one.ios for one in rows)
+    while len(rows) > 1 and beyond >= rows[-1].ios:
+        beyond -= rows.pop().ios
+    return rows[-1].latency_ms or 0.0
+
+
+def _grants(claims: dict[str, Claim]) -> list[Grant]:
+    return [
+        Grant(
+            claim=index,
+            reservation=claims[name].reservation,
+            limit=claims[name].limit,
+            shares=round(claims[name].shares),
+        )
+        for index, name in enumerate(LOADS)
+    ]
