@@ -170,7 +170,20 @@ class FakeTc:
         self._next_filter += 1
 
     def _del_filter(self, device: FakeDevice, words: list[str]) -> None:
-        del device.filters[_pairs(words)["handle"]]
+        options = _pairs(words)
+        if "handle" in options:
+            del device.filters[options["handle"]]
+            return
+        place = (options["protocol"], options["pref"])
+        gone = [
+            handle
+            for handle, item in device.filters.items()
+            if (item["protocol"], item["pref"]) == place
+        ]
+        if not gone:
+            raise ValueError("No such file or directory")
+        for handle in gone:
+            del device.filters[handle]
 
 
 def _pairs(words: list[str]) -> dict[str, str]:

@@ -157,7 +157,7 @@ def _removals(device: str, tree: Tree, observed: HtbObserved) -> list[Change]:
     for item in observed.filters:
         if _is_wanted(item, tree):
             continue
-        argv = _filter_del(device, item)
+        argv = _filter_del(device, item, tree)
         if argv not in seen:
             seen.add(argv)
             changes.append(_removal(f"{device} filter to {item.flowid}", _text(item), argv, 3))
@@ -186,12 +186,15 @@ def _is_wanted(item: Filter, tree: Tree) -> bool:
     )
 
 
-def _filter_del(device: str, item: Filter) -> tuple[str, ...]:
+def _filter_del(device: str, item: Filter, tree: Tree) -> tuple[str, ...]:
     argv = (
         *("tc", "filter", "del", "dev", device, "parent", HANDLE),
         *("protocol", item.protocol, "pref", str(item.pref)),
     )
-    return argv if item.handle is None else (*argv, "handle", item.handle, item.kind)
+    place = (item.protocol, item.pref)
+    is_shared = any((b.match.protocol, b.match.pref) == place for b in tree.branches)
+    # Without a handle all of the preference goes, its empty hash table included.
+    return (*argv, "handle", item.handle, item.kind) if is_shared and item.handle else argv
 
 
 def _text(item: Filter) -> str:

@@ -16,6 +16,9 @@ LONGEST_ROUND_S = 1.0
 # Timers fire late by about as much; what a class may not save up in between, it loses.
 TIMER_SLACK_S = 0.002
 LEAF_SLACK_S = 0.0001
+# A limited class may have to let two rounds of the others pass before it can send all it may.
+ROUNDS_OF_WAITING = 2
+LONGEST_SAVING_S = 0.25
 # Below this ratio the reserved class takes more than its due from what is left.
 QUANTUM_TO_BURST = 6
 QUEUE_S = 0.05
@@ -84,9 +87,13 @@ def leaf_burst_bytes(rate_bits_per_s: float, packets: Packets) -> int:
     )
 
 
-def ceil_burst_bytes(ceil_bits_per_s: float, packets: Packets) -> int:
-    """Tokens under the ceiling: one largest packet, or the timer slack at this rate."""
-    return round(max(packets.largest_bytes, ceil_bits_per_s / 8 * TIMER_SLACK_S))
+def ceil_burst_bytes(ceil_bits_per_s: float, packets: Packets, *, round_s: float = 0.0) -> int:
+    """Tokens under the ceiling: one largest packet, or what the ceiling brings while waiting.
+
+    Waiting is for a timer, or for `round_s`, in which every other class has its turn.
+    """
+    waiting_s = max(TIMER_SLACK_S, min(ROUNDS_OF_WAITING * round_s, LONGEST_SAVING_S))
+    return round(max(packets.largest_bytes, ceil_bits_per_s / 8 * waiting_s))
 
 
 def base_quantum_bytes(

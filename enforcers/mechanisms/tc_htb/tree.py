@@ -188,50 +188,78 @@ def _sized(
     rates = sizing.fit_rates(
         {item.id: guaranteed_bits_per_s(spec, item) for item in allocations}, capacity
     )
-    bursts = {key: sizing.leaf_burst_bytes(rate, packets) for key, rate in rates.items()}
+    highest_rate = max(rates.values(), default=sizing.MINIMUM_RATE_BITS_PER_S)
     shares = [item.shares for item in allocations]
     smallest_shares = min(shares, default=1)
-    default_burst = sizing.leaf_burst_bytes(sizing.MINIMUM_RATE_BITS_PER_S, packets)
     base = sizing.base_quantum_bytes(
         capacity,
+        # Unclassified traffic counts as the smallest shares.
         [*shares, smallest_shares],
-        max([*bursts.values(), default_burst]),
+        sizing.leaf_burst_bytes(highest_rate, packets),
         packets,
     )
-
-    def numbers(rate: int, ceil: int, quantum: int, burst: int) -> ClassNumbers:
-        return ClassNumbers(
-            rate_bits_per_s=rate,
-            ceil_bits_per_s=max(ceil, rate),
-            quantum_bytes=quantum,
-            burst_bytes=burst,
-            cburst_bytes=sizing.ceil_burst_bytes(ceil, packets),
-        )
-
+    quanta = {
+        item.id: sizing.quantum_bytes(base, item.shares, smallest_shares) for item in allocations
+    }
+    round_s = (sum(quanta.values()) + base) * 8 / capacity
     branches = tuple(
         Branch(
             allocation=item,
             classid=classids[item.id],
             match=matches[item.id],
-            numbers=numbers(
-                rates[item.id],
-                capacity
-                if item.limit is None
-                else min(capacity, sizing.shown_rate_bits_per_s(item.limit)),
-                sizing.quantum_bytes(base, item.shares, smallest_shares),
-                bursts[item.id],
+            numbers=_branch_numbers(
+                rate=rates[item.id],
+                limit=item.limit,
+                capacity=capacity,
+                quantum_bytes=quanta[item.id],
+                packets=packets,
+                round_s=round_s,
             ),
         )
         for item in allocations
     )
     root_burst = sizing.ceil_burst_bytes(capacity, packets)
     return Tree(
-        root=numbers(capacity, capacity, base, root_burst),
-        default=numbers(sizing.MINIMUM_RATE_BITS_PER_S, capacity, base, default_burst),
+        root=ClassNumbers(
+            rate_bits_per_s=capacity,
+            ceil_bits_per_s=capacity,
+            quantum_bytes=base,
+            burst_bytes=root_burst,
+            cburst_bytes=root_burst,
+        ),
+        default=_branch_numbers(
+            rate=sizing.MINIMUM_RATE_BITS_PER_S,
+            limit=None,
+            capacity=capacity,
+            quantum_bytes=base,
+            packets=packets,
+            round_s=round_s,
+        ),
         branches=branches,
         queue_limit_bytes=sizing.queue_limit_bytes(capacity, packets),
         base_quantum_bytes=base,
         smallest_shares=smallest_shares,
+    )
+
+
+def _branch_numbers(
+    *,
+    rate: int,
+    limit: float | None,
+    capacity: int,
+    quantum_bytes: int,
+    packets: Packets,
+    round_s: float,
+) -> ClassNumbers:
+    ceil = capacity if limit is None else min(capacity, sizing.shown_rate_bits_per_s(limit))
+    # Below the whole link the ceiling is a limit of its own, and waiting must not lower it.
+    wait_s = round_s if ceil < capacity else 0.0
+    return ClassNumbers(
+        rate_bits_per_s=rate,
+        ceil_bits_per_s=max(ceil, rate),
+        quantum_bytes=quantum_bytes,
+        burst_bytes=sizing.leaf_burst_bytes(rate, packets),
+        cburst_bytes=sizing.ceil_burst_bytes(ceil, packets, round_s=wait_s),
     )
 
 

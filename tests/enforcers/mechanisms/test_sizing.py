@@ -94,6 +94,21 @@ def test_ceil_burst_is_the_larger_of_its_reasons(ceil: float, burst_bytes: int) 
 
 
 @pytest.mark.parametrize(
+    ("round_s", "burst_bytes"),
+    [
+        (0.0167, 83_500),  # two rounds of 16.7 ms at 20 Mbit/s
+        (0.001, 65_554),  # one largest packet is more
+        (5.0, 625_000),  # at most what a quarter of a second brings
+    ],
+    ids=["two rounds", "largest packet", "quarter of a second"],
+)
+def test_limited_class_may_save_what_comes_while_it_waits(
+    round_s: float, burst_bytes: int
+) -> None:
+    assert sizing.ceil_burst_bytes(20e6, OFFLOAD, round_s=round_s) == burst_bytes
+
+
+@pytest.mark.parametrize(
     ("capacity", "shares", "packets", "quantum_bytes"),
     [
         (94e6, [100, 100], FRAMES, 9108),  # six frames

@@ -56,6 +56,14 @@ def test_reservation_limit_and_shares_become_rate_ceil_and_quantum(tc: FakeTc, r
     }
 
 
+def test_only_a_limit_needs_savings_for_the_rounds_of_others(tc: FakeTc, rig: Rig) -> None:
+    rig.apply(HTB, desired(uplink(), vnic(1, limit=20e6), vnic(2), vnic(3)))
+
+    # Four turns of 65556 bytes take 22.317 ms; 20 Mbit/s bring 111,585 bytes in twice that.
+    assert options(tc, "51ce:10")["cburst"] == "111585"
+    assert options(tc, "51ce:11")["cburst"] == "65554"
+
+
 def test_unclassified_traffic_has_a_class_and_every_class_a_bounded_queue(
     tc: FakeTc, rig: Rig
 ) -> None:

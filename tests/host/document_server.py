@@ -1,0 +1,46 @@
+"""A service for one agent, to run inside its namespace: documents from a folder, reports into it.
+
+    document_server.py PORT FOLDER
+
+FOLDER/document is answered to every pull, status 503 if it is not there; reports become
+FOLDER/report-0001 and so on.
+"""
+
+import socketserver
+import sys
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+FOLDER = Path(sys.argv[2])
+
+
+class Service(BaseHTTPRequestHandler):
+    """Answers one request."""
+
+    def do_GET(self) -> None:
+        try:
+            self._answer(200, (FOLDER / "document").read_bytes())
+        except FileNotFoundError:
+            self._answer(503, b"no document")
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        number = len(list(FOLDER.glob("report-*"))) + 1
+        whole = FOLDER / f"incoming-{number}"
+        whole.write_bytes(body)
+        whole.rename(FOLDER / f"report-{number:04}")
+        self._answer(200, b"{}")
+
+    def _answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+with socketserver.TCPServer(("127.0.0.1", int(sys.argv[1])), Service) as server:
+    print("ready", flush=True)
+    server.serve_forever()

@@ -1,0 +1,137 @@
+"""HTB under real TCP: reservations, limits and shares hold, and change while traffic flows.
+
+Three workloads send all the time, as much as they can.
+"""
+
+import time
+
+import pytest
+
+from enforcers.contract import Allocation, Mechanism
+from enforcers.host_fs import HostFs
+from enforcers.mechanisms.tc_htb.observed import HtbObserved
+from tests.enforcers.policies import LINK, desired, nothing, uplink, vnic
+from tests.enforcers.rig import Rig, start_rig
+from tests.host.network import Network
+from tests.host.stillness import Stillness
+
+pytestmark = pytest.mark.root
+
+HTB = Mechanism.TC_HTB
+CLASSES = {"vm1": "51ce:10", "vm2": "51ce:11", "vm3": "51ce:12", "rest": "51ce:2"}
+SETTLE_S = 1.5
+WINDOW_S = 5.0
+LONGEST_STANDSTILL_RATIO = 0.02
+ATTEMPTS = 5
+# Three per cent of the link, as the reservation experiment allows.
+TOLERANCE_MBPS = 0.03 * LINK / 1e6
+
+
+@pytest.fixture(scope="module")
+def traffic_rig(busy_network: Network, tmp_path_factory: pytest.TempPathFactory) -> Rig:
+    """An agent on the host of the busy network; each test starts from its own policy."""
+    directory = tmp_path_factory.mktemp("agent")
+    return start_rig(directory, busy_network.runner, host_fs=HostFs(directory / "no-files"))
+
+
+@pytest.fixture(autouse=True)
+def as_found(traffic_rig: Rig) -> None:
+    """Every test begins without classes, so that their numbers are known."""
+    traffic_rig.apply(HTB, nothing("up0"))
+    traffic_rig.executor.release(traffic_rig.ledger.entries())
+
+
+def look(rig: Rig) -> HtbObserved:
+    observed = rig.mechanisms[HTB].observe(nothing("up0"), rig.ledger.entries())
+    assert isinstance(observed, HtbObserved)
+    return observed
+
+
+def measure_mbps(rig: Rig) -> dict[str, float]:
+    """Rates by workload over a window in which the machine itself kept running."""
+    time.sleep(SETTLE_S)
+    for _ in range(ATTEMPTS):
+        before, started_s = look(rig).classes, time.monotonic()
+        with Stillness() as machine:
+            time.sleep(WINDOW_S)
+        after, window_s = look(rig).classes, time.monotonic() - started_s
+        if machine.still_s <= LONGEST_STANDSTILL_RATIO * window_s:
+            break
+    return {
+        name: (after[classid].sent_bytes - before[classid].sent_bytes) * 8e-6 / window_s
+        for name, classid in CLASSES.items()
+        if classid in after
+    }
+
+
+def apply(rig: Rig, *allocations: Allocation) -> None:
+    assert rig.apply(HTB, desired(uplink(), *allocations)).changes == ()
+
+
+def test_reservation_of_75_of_94_mbit_is_met_and_the_rest_is_shared(traffic_rig: Rig) -> None:
+    apply(traffic_rig, vnic(1, 75e6), vnic(2), vnic(3))
+
+    rates = measure_mbps(traffic_rig)
+
+    # Ideal: 75 + 19/3 = 81.3 and 19/3 = 6.3; HTB with full-sized frames gives 80.6, 6.7, 6.7.
+    assert rates["vm1"] == pytest.approx(80.6, abs=TOLERANCE_MBPS)
+    assert rates["vm2"] == pytest.approx(6.7, abs=TOLERANCE_MBPS)
+    assert rates["vm3"] == pytest.approx(6.7, abs=TOLERANCE_MBPS)
+    assert rates["vm1"] >= 75.0
+
+
+def test_limit_holds_and_what_it_leaves_is_used(traffic_rig: Rig) -> None:
+    apply(traffic_rig, vnic(1, limit=20e6), vnic(2), vnic(3))
+
+    rates = measure_mbps(traffic_rig)
+
+    assert 20.0 * 0.96 <= rates["vm1"] <= 20.0 * 1.02
+    assert sum(rates.values()) == pytest.approx(94.0, abs=TOLERANCE_MBPS)
+
+
+def test_shares_of_three_to_one_split_the_link_so(traffic_rig: Rig) -> None:
+    apply(traffic_rig, vnic(1, shares=300), vnic(2, shares=100), vnic(3, shares=100))
+
+    rates = measure_mbps(traffic_rig)
+
+    assert rates["vm1"] == pytest.approx(94.0 * 3 / 5, abs=TOLERANCE_MBPS)
+    assert rates["vm2"] == pytest.approx(94.0 / 5, abs=TOLERANCE_MBPS)
+    assert rates["vm3"] == pytest.approx(94.0 / 5, abs=TOLERANCE_MBPS)
+
+
+def test_unclassified_traffic_is_shaped_too(traffic_rig: Rig) -> None:
+    apply(traffic_rig, vnic(1, 75e6))
+
+    rates = measure_mbps(traffic_rig)
+
+    # Two workloads without allocations are in the class for the rest: 75 + 19/2 and 19/2.
+    assert rates["vm1"] == pytest.approx(75 + 19 / 2, abs=TOLERANCE_MBPS)
+    assert rates["rest"] == pytest.approx(19 / 2, abs=TOLERANCE_MBPS)
+
+
+def test_policy_changes_while_traffic_flows(traffic_rig: Rig) -> None:
+    apply(traffic_rig, vnic(1, 60e6), vnic(2), vnic(3))
+    first = measure_mbps(traffic_rig)
+    before = look(traffic_rig).classes
+
+    apply(traffic_rig, vnic(1), vnic(2, 60e6), vnic(3))
+    second = measure_mbps(traffic_rig)
+
+    after = look(traffic_rig).classes
+    # Nothing was torn down: the counters go on.
+    workloads = ("51ce:10", "51ce:11", "51ce:12")
+    assert all(after[name].sent_bytes > before[name].sent_bytes for name in workloads)
+    assert first["vm1"] == pytest.approx(60 + 34 / 3, abs=TOLERANCE_MBPS)
+    assert second["vm2"] == pytest.approx(60 + 34 / 3, abs=TOLERANCE_MBPS)
+    assert second["vm1"] == pytest.approx(34 / 3, abs=TOLERANCE_MBPS)
+
+
+def test_restore_under_traffic_leaves_nothing_behind(
+    traffic_rig: Rig, busy_network: Network
+) -> None:
+    before = busy_network.settings()
+    apply(traffic_rig, vnic(1, limit=1e6), vnic(2, limit=1e6), vnic(3, limit=1e6))
+
+    traffic_rig.apply(HTB, nothing("up0"))
+
+    assert busy_network.settings() == before
