@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from advisor.models import Episode, Recommendation, RecommendationState, Resource
+from advisor.models import Episode, Recommendation, RecommendationState, Resource, Topic
 from advisor.queries.resources import ResourceLine, resource_line
 from advisor.queries.scope import Scope
 
@@ -88,7 +88,7 @@ def episode_lines(
 
 
 def _open_recommendations(rows: Sequence[Episode], now: datetime) -> dict[int, int]:
-    is_open = Q(state=RecommendationState.PROPOSED, expires_at__gt=now)
+    is_open = Q(state=RecommendationState.PROPOSED, topic=Topic.POLICY, expires_at__gt=now)
     resources = [row.resource_id for row in rows if row.ended_at is None]
     open_rows = Recommendation.objects.filter(is_open, resource__in=resources)
     return dict(open_rows.values_list("resource_id", "pk"))

@@ -19,7 +19,7 @@ from advisor.services.inputs.datastore_inputs import (
     threshold_inputs,
 )
 from advisor.services.inputs.placement_inputs import host_placement_inputs, placement_inputs
-from advisor.services.keep_advice import keep, rejected_before
+from advisor.services.keep_advice import approved_before, keep, rejected_before
 
 Gather = Callable[[Resource, datetime], Sequence[object]]
 
@@ -67,11 +67,14 @@ def _advise(
         rejected = rejected_before(
             resource=resource, topic=topic, episode=None, found=found, now=now
         )
-        if rejected is None:
-            return keep(
-                resource=resource, topic=topic, episode=None, inputs=inputs, found=found, now=now
-            )
-        return f"rejected as {rejected.pk}: {rejected.decision_reason}"
+        if rejected is not None:
+            return f"rejected as {rejected.pk}: {rejected.decision_reason}"
+        approved = approved_before(resource=resource, topic=topic, found=found, now=now)
+        if approved is not None:
+            return f"approved as {approved.pk}, and not done yet"
+        return keep(
+            resource=resource, topic=topic, episode=None, inputs=inputs, found=found, now=now
+        )
     _withdraw(resource, topic)
     summary: str = json.loads(answers[0][1])["summary"]
     return summary

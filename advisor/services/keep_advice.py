@@ -12,8 +12,8 @@ from advisor.models import Episode, Recommendation, RecommendationState, Resourc
 VALID_FOR = timedelta(hours=24)
 """Undecided advice expires: the load it was computed for may be gone."""
 
-REJECTED_FOR = timedelta(days=7)
-"""So long the same advice without an episode is not given again after a rejection."""
+DECIDED_FOR = timedelta(days=7)
+"""So long the same advice without an episode is not given again after a decision."""
 
 Essence = Callable[[dict[str, Any]], object]
 
@@ -56,9 +56,22 @@ def rejected_before(
     rejected = (
         rejected.filter(episode=episode)
         if episode
-        else rejected.filter(decided_at__gt=now - REJECTED_FOR)
+        else rejected.filter(decided_at__gt=now - DECIDED_FOR)
     )
     return next((row for row in rejected if same(topic, row.answer, found)), None)
+
+
+def approved_before(
+    *, resource: Resource, topic: Topic, found: str, now: datetime
+) -> Recommendation | None:
+    """The same work that somebody agreed to within the last days, and that is not done yet."""
+    approved = Recommendation.objects.filter(
+        resource=resource,
+        topic=topic,
+        state=RecommendationState.APPROVED,
+        decided_at__gt=now - DECIDED_FOR,
+    )
+    return next((row for row in approved if same(topic, row.answer, found)), None)
 
 
 def keep(

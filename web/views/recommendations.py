@@ -22,6 +22,7 @@ from advisor.models import (
     State,
     Topic,
 )
+from advisor.queries.advice_detail import advice_detail
 from advisor.queries.recommendations import (
     RecommendationDetail,
     recommendation_detail,
@@ -31,6 +32,7 @@ from advisor.queries.recommendations import (
 from advisor.services.decide import approve, reject
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.bars import effect_bars
+from web.effect_rows import effect_rows
 from web.formatting import duration_text, rate_scale
 from web.page import render_page
 
@@ -82,20 +84,37 @@ def _page(
     **context: Any,
 ) -> HttpResponseBase:
     detail = recommendation_detail(row, now=now)
+    is_policy = row.topic == Topic.POLICY
     return render_page(
         request,
         workspace,
-        "web/recommendation.html",
+        "web/recommendation.html" if is_policy else "web/advice.html",
         now=now,
         status=status,
         section="recommendations",
         detail=detail,
         row=row,
-        scale=rate_scale(row.resource.unit, _largest(detail)),
-        bars=effect_bars(detail.effects),
-        window=_window(detail),
+        **(_policy(detail) if is_policy else _other_advice(row)),
         **context,
     )
+
+
+def _policy(detail: RecommendationDetail) -> dict[str, Any]:
+    return {
+        "confidence": detail.answer.confidence.value if detail.answer else None,
+        "scale": rate_scale(detail.row.resource.unit, _largest(detail)),
+        "bars": effect_bars(detail.effects),
+        "window": _window(detail),
+    }
+
+
+def _other_advice(row: Recommendation) -> dict[str, Any]:
+    advice = advice_detail(row)
+    return {
+        "advice": advice,
+        "confidence": advice.confidence.value if advice else None,
+        "effects": effect_rows(advice.effects) if advice else [],
+    }
 
 
 def _largest(detail: RecommendationDetail) -> float | None:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from advisor.errors import DecisionRefused
-from advisor.models import Enforcer, Recommendation, RecommendationState, Resource
+from advisor.models import Enforcer, RecommendationState, Resource, Topic
 from advisor.queries.claims import claim_lines, policy_in_force
 from advisor.queries.resources import resource_line
 from advisor.services.decide import rollback
@@ -65,11 +65,13 @@ def _head(row: Resource, now: datetime) -> dict[str, Any]:
     open_advice = row.recommendations.filter(
         state=RecommendationState.PROPOSED, expires_at__gt=now
     )
-    advice: Recommendation | None = open_advice.first()
+    status = getattr(row, "status", None)
     return {
         "line": resource_line(row, now=now),
         "episode": row.episodes.filter(ended_at=None).first(),
-        "advice": advice,
+        # What ends an episode comes first.
+        "advice": sorted(open_advice, key=lambda one: (one.topic != Topic.POLICY, one.topic)),
+        "advice_gaps": sorted(status.other_advice_gaps.items()) if status else [],
         "load": row.state_points.order_by("-at").values_list("load", flat=True).first(),
         "reserved": row.claims.aggregate(total=Sum("reservation"))["total"],
         "attachments": list(row.attachments.select_related("host").order_by("host__name")),

@@ -8,8 +8,12 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from advisor.core.advice_answer import Recommendation as PolicyAnswer
+from advisor.core.canonical import CanonicalError, loads
+from advisor.management.advice_text import other_advice_text, policy_text
 from advisor.management.product_command import ProductCommand
-from advisor.models import Recommendation, RecommendationState, ResourceStatus
+from advisor.models import Recommendation, RecommendationState, ResourceStatus, Topic
+from advisor.queries.advice_detail import advice_detail
 from ingest.models import Organisation
 
 
@@ -33,7 +37,7 @@ class Command(ProductCommand):
         self.show(
             [as_row(row) for row in rows[:100]],
             as_json=options["as_json"],
-            columns=["id", "state", "resource", "summary", "created_at"],
+            columns=["id", "state", "resource", "topic", "summary", "created_at"],
             empty=_nothing_yet(organisation),
         )
 
@@ -43,7 +47,21 @@ class Command(ProductCommand):
         if as_json:
             self.show_json(whole)
             return
-        self.stdout.write(f"{found.summary}\n\n{json.dumps(answer, indent=2)}")
+        self.stdout.write(_text(found))
+
+
+def _text(row: Recommendation) -> str:
+    """Readable if this version can read it, else what was stored."""
+    if row.topic != Topic.POLICY:
+        advice = advice_detail(row)
+        if advice is not None:
+            return other_advice_text(row, advice)
+    else:
+        try:
+            return policy_text(row, loads(PolicyAnswer, row.answer))
+        except CanonicalError:
+            pass
+    return f"{row.summary}\n\n{json.dumps(json.loads(row.answer), indent=2)}"
 
 
 def as_row(row: Recommendation) -> dict[str, Any]:
@@ -52,6 +70,7 @@ def as_row(row: Recommendation) -> dict[str, Any]:
         "id": row.pk,
         "state": row.state,
         "resource": row.resource.name,
+        "topic": row.topic,
         "kind": row.kind,
         "summary": row.summary,
         "created_at": row.created_at,

@@ -310,3 +310,17 @@ def test_rejected_advice_is_not_repeated_for_a_week(cluster: Cluster) -> None:
 
     assert again == f"rejected as {found.pk}: array is replaced"
     assert isinstance(later, Recommendation)
+
+
+def test_approved_work_is_not_asked_for_again_while_it_waits(cluster: Cluster) -> None:
+    lun = datastore(cluster, "lun", "h1", "h2", lun_queue_depth=16)
+    for host in ("h1", "h2"):
+        inventory.set_queue_depth(resource=lun, host_name=host, depth=32)
+    found = advice(lun, Topic.QUEUE_DEPTH)
+    approve(recommendation=found, user=cluster.people.owner, now=NOW)
+
+    again = advise(resource=lun, now=NOW + timedelta(days=1))[Topic.QUEUE_DEPTH]
+    later = advise(resource=lun, now=NOW + timedelta(days=8))[Topic.QUEUE_DEPTH]
+
+    assert again == f"approved as {found.pk}, and not done yet"
+    assert isinstance(later, Recommendation)

@@ -1,0 +1,97 @@
+"""A recommendation as text for people: what changes, what it does, why, how to undo it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from advisor.core.advice_answer import Alternative, Confidence
+from advisor.core.advice_answer import Recommendation as PolicyAnswer
+from advisor.core.quantity import format_rate
+from advisor.models import Recommendation
+from advisor.queries.advice_detail import AdviceDetail, amount_text
+from ingest.management.product_command import table
+
+
+def other_advice_text(row: Recommendation, advice: AdviceDetail) -> str:
+    """The whole reason of advice that is not a policy."""
+    names = [
+        f"{one.title} ({one.unit})" if one.unit else one.title for one in advice.table.columns
+    ]
+    changes = [dict(zip(names, cells, strict=True)) for cells in advice.table.rows]
+    effects = [
+        {
+            "quantity": one.quantity,
+            "before": amount_text(one.before, one.unit),
+            "after": amount_text(one.after, one.unit),
+            "how": one.how,
+        }
+        for one in advice.effects
+    ]
+    parts = [
+        row.summary,
+        _section("What changes", table(changes, names)),
+        _section("Before and after", _effects(effects)),
+        _section("Why", "\n".join(f"{one.name}: {one.text}" for one in advice.facts)),
+        _section("Formula", advice.formula),
+        _weighed(advice.alternatives, advice.confidence),
+        _section(
+            "Approving", f"{advice.commitment.does} {advice.commitment.does_not}\n"
+            f"{advice.commitment.undo}",
+        ),
+    ]  # fmt: skip
+    return "\n\n".join(parts)
+
+
+def policy_text(row: Recommendation, answer: PolicyAnswer) -> str:
+    """The whole reason of a policy."""
+    unit, evidence = row.resource.unit, answer.evidence
+    rates = [
+        {
+            "workload": one.workload,
+            "host": one.host,
+            "shares": one.shares,
+            "reservation": format_rate(one.reservation, unit) if one.reservation else None,
+            "limit": None if one.limit is None else format_rate(one.limit, unit),
+            "measured": None if one.measured is None else format_rate(one.measured, unit),
+            "predicted": format_rate(one.predicted_after, unit),
+        }
+        for one in answer.allocations
+    ]
+    span = f"{evidence.began_at:%Y-%m-%d %H:%M:%S} to {evidence.ended_at:%H:%M:%S} UTC"
+    why = [
+        f"Window: {span}, {evidence.sample_count} samples",
+        f"Victims: {'; '.join(evidence.victims) or 'none'}",
+        f"Aggressors: {'; '.join(evidence.aggressors) or 'none'}",
+        f"Capacity: {format_rate(evidence.capacity, unit)}, {evidence.capacity_source}",
+    ]
+    parts = [
+        row.summary,
+        _section("Who gets what", table(rates, list(rates[0])) if rates else "nobody"),
+        _section("Why", "\n".join(why)),
+        _section("Formula", evidence.formula),
+        _weighed(answer.alternatives, answer.confidence),
+        _section("Undo", answer.reversibility),
+    ]
+    return "\n\n".join(parts)
+
+
+def _effects(rows: Sequence[Mapping[str, object]]) -> str:
+    if not rows:
+        return "no number is predicted"
+    return table(rows, ["quantity", "before", "after", "how"])
+
+
+def _weighed(alternatives: Sequence[Alternative], confidence: Confidence) -> str:
+    options = "\n".join(f"{one.name}: {one.reason}" for one in alternatives) or "none applied"
+    grounds = "\n".join(f"{one.name}, {one.value:.0%}: {one.how}" for one in confidence.parts)
+    return "\n\n".join(
+        (
+            _section("Weighed and not chosen", options),
+            _section(f"Confidence {confidence.value:.0%}", grounds),
+        )
+    )
+
+
+def _section(title: str, text: str) -> str:
+    indented = "\n".join(f"  {line}" for line in text.splitlines())
+    return f"{title}\n{indented}"

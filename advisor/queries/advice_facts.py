@@ -1,0 +1,189 @@
+"""What advice that is not a policy rests on, and what approving it does, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from advisor.core.host_placement_inputs import HostPlacementInputs
+from advisor.core.limit_check_inputs import LimitInputs
+from advisor.core.placement_inputs import DatastoreState, PlacementInputs
+from advisor.core.quantity import format_rate, significant
+from advisor.core.queue_depth_answer import Bottleneck, QueueDepthAdvice, QueueDepthInputs
+from advisor.core.reservation_conflicts import ConflictInputs, OffPeakAdvice
+from advisor.core.threshold_advice import ThresholdInputs
+from advisor.models import Topic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One input of the formula, as people read it."""
+
+    name: str
+    text: str
+
+
+def threshold_facts(inputs: ThresholdInputs) -> tuple[Fact, ...]:
+    return (
+        Fact(name="Windows", text=f"{len(inputs.points)} of the last day, at several depths"),
+        Fact(name="Threshold now", text=f"{significant(inputs.threshold_ms)} ms"),
+        Fact(name="Wanted part of the peak", text=f"{inputs.part_of_peak:.0%}"),
+        Fact(name="On the same disks", text=", ".join(inputs.same_disks) or "no other datastore"),
+    )
+
+
+def queue_depth_facts(inputs: QueueDepthInputs, answer: QueueDepthAdvice) -> tuple[Fact, ...]:
+    target = f"{answer.target} commands"
+    match answer.bottleneck:
+        case Bottleneck.LUN_QUEUE:
+            bound = f"{target}: the queue of the LUN"
+        case Bottleneck.THROUGHPUT_FALLS:
+            bound = f"{target}: beyond that its throughput falls"
+        case _:
+            assert_never(answer.bottleneck)
+    peak = inputs.peak_outstanding_io
+    return (
+        Fact(name="Hosts", text=str(len(inputs.hosts))),
+        Fact(name="Sum of their depths", text=f"{answer.configured} commands"),
+        Fact(name="Fits", text=bound),
+        Fact(
+            name="Most outstanding at once",
+            text="not measured"
+            if peak is None
+            else f"{peak:.0f} in {inputs.peak_windows} windows of the last day",
+        ),
+        Fact(name="Hosts per LUN at their present depth", text=str(answer.hosts_per_lun)),
+    )
+
+
+def off_peak_facts(inputs: ConflictInputs, answer: OffPeakAdvice) -> tuple[Fact, ...]:
+    began = answer.conflicts_began_at
+    return (
+        Fact(name="Windows", text=f"{len(inputs.windows)} hours"),
+        Fact(name="Conflicts before", text=f"{answer.normal_ratio:.2%} of commands"),
+        Fact(name="Conflicts lately", text=f"{answer.recent_ratio:.2%} of commands"),
+        Fact(name="Rose from", text=f"{began:%Y-%m-%d %H:%M} UTC"),
+        Fact(name="Administrative work takes", text=f"{answer.work_hours} hours a day"),
+    )
+
+
+def placement_facts(inputs: PlacementInputs) -> tuple[Fact, ...]:
+    datastores = tuple(
+        Fact(name=f"Datastore {one.datastore}", text=_line_of(one)) for one in inputs.datastores
+    )
+    return (
+        Fact(name="Windows", text=str(inputs.samples)),
+        Fact(name="Threshold", text=f"{significant(inputs.threshold_ms)} ms"),
+        Fact(name="Virtual disks looked at", text=str(len(inputs.vdisks))),
+        Fact(name="A move must better latency by", text=f"{inputs.improvement_ratio:.0%}"),
+        Fact(name="And pay within", text=f"{inputs.horizon_s / 3600:g} h"),
+        *datastores,
+    )
+
+
+def _line_of(one: DatastoreState) -> str:
+    free = f"{(one.capacity_bytes - one.used_bytes) / 1e9:.3g} GB free"
+    if one.intercept_ms is None or one.slope_ms is None:
+        return f"latency cannot be predicted; {free}"
+    return f"{one.intercept_ms:.3g} ms + {one.slope_ms:.3g} ms · outstanding; {free}"
+
+
+def host_placement_facts(inputs: HostPlacementInputs) -> tuple[Fact, ...]:
+    hosts = []
+    for one in inputs.hosts:
+        reserved = sum(
+            workload.reservation_bits_per_s
+            for workload in inputs.workloads
+            if workload.host == one.host
+        )
+        may = inputs.reservable_ratio * one.line_bits_per_s
+        hosts.append(
+            Fact(
+                name=f"Host {one.host}",
+                text=f"{format_rate(reserved, 'bits_per_s')} reserved, "
+                f"{format_rate(may, 'bits_per_s')} may be",
+            )
+        )
+    ratio = Fact(name="May be reserved", text=f"{inputs.reservable_ratio:.0%} of a line rate")
+    return (ratio, *hosts)
+
+
+def limit_facts(inputs: LimitInputs) -> tuple[Fact, ...]:
+    windows = len(inputs.vdisks[0].windows) if inputs.vdisks else 0
+    threshold = inputs.congestion_threshold_ms
+    return (
+        Fact(name="Workload", text=f"{inputs.workload} on {inputs.datastore}"),
+        Fact(name="Windows", text=f"{windows} of the last hour"),
+        Fact(name="Limits are", text=inputs.scope.value.replace("_", " ")),
+        Fact(name="I/Os are counted", text=inputs.count.value.replace("_", " ")),
+        Fact(
+            name="Congestion threshold",
+            text="not known" if threshold is None else f"{significant(threshold)} ms",
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commitment:
+    """What approving does and does not do, and what the button says."""
+
+    does: str
+    does_not: str
+    undo: str
+    button: str
+
+
+_BY_HAND = "Approve: it will be done"
+
+
+def commitment(topic: Topic, resource: str) -> Commitment:
+    """The words for one topic; a policy has its own page."""
+    match topic:
+        case Topic.THRESHOLD:
+            return Commitment(
+                does="The threshold is set at once and holds from the next window on.",
+                does_not="Nothing is written on any host.",
+                undo=f"sluice resource set {resource} --threshold MS sets the earlier one again.",
+                button="Approve and set",
+            )
+        case Topic.QUEUE_DEPTH:
+            return Commitment(
+                does="It is noted that somebody will set these depths on the hosts.",
+                does_not="Sluice sets no queue depth: nothing is changed on any host.",
+                undo="When it is done, state the depths: "
+                f"sluice resource set {resource} --host-queue-depth HOST=COMMANDS",
+                button=_BY_HAND,
+            )
+        case Topic.OFF_PEAK_WORK:
+            return Commitment(
+                does="It is noted that somebody will move the administrative work.",
+                does_not="Sluice runs no such work: no schedule is changed.",
+                undo="It is a time of day in a schedule, and can be set back there.",
+                button=_BY_HAND,
+            )
+        case Topic.PLACEMENT:
+            return Commitment(
+                does="It is noted that somebody will move the virtual disks.",
+                does_not="Sluice moves nothing: no data is copied.",
+                undo="A move that was made is undone by copying back.",
+                button=_BY_HAND,
+            )
+        case Topic.HOST_PLACEMENT:
+            return Commitment(
+                does="It is noted that somebody will move the workloads and settle the "
+                "reservations that no host can promise.",
+                does_not="Sluice moves no workload and changes no claim.",
+                undo="A workload that was moved can be moved back.",
+                button=_BY_HAND,
+            )
+        case Topic.LIMIT_CHECK:
+            return Commitment(
+                does="It is noted that somebody will look after these limits.",
+                does_not="No limit is changed, neither here nor on any host.",
+                undo="There is nothing to undo.",
+                button=_BY_HAND,
+            )
+        case Topic.POLICY:
+            raise ValueError("a policy is published; its page says to which hosts")
+        case _:
+            assert_never(topic)

@@ -1,0 +1,182 @@
+"""Advice that is not a policy has a page that says what, why, and what approving does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from advisor.core.advice_kinds import AdviceKind, answer
+from advisor.core.canonical import dumps
+from advisor.models import Recommendation, RecommendationState, Resource, ResourceStatus, Topic
+from advisor.services.keep_advice import keep
+from tests.advisor.core.test_advice_kinds import STORED
+from tests.web.conftest import client_of
+from tests.web.fleet import Fleet
+from tests.web.html import Page, page_of
+
+SEEN = {
+    Topic.THRESHOLD: ("ds1", "30.0"),
+    # seed 003: 64 hosts of depth 32 for a LUN that takes 256 commands
+    Topic.QUEUE_DEPTH: ("2048 commands", "256 commands: the queue of the LUN"),
+    Topic.OFF_PEAK_WORK: ("administrative work", "UTC"),
+    Topic.PLACEMENT: ("Benefit over cost", "Copying"),
+    # 7.5 and 4.5 of a 10 Gbit/s uplink, of which three quarters may be reserved
+    Topic.HOST_PLACEMENT: ("4.50 Gbit/s", "7.50 Gbit/s may be"),
+    Topic.LIMIT_CHECK: ("not holding", "compare what the host read back"),
+}
+"""Words and numbers of each kind's inputs that its page must show."""
+
+
+NOT_DONE = {
+    Topic.THRESHOLD: "Nothing is written on any host",
+    Topic.QUEUE_DEPTH: "Sluice sets no queue depth",
+    Topic.OFF_PEAK_WORK: "no schedule is changed",
+    Topic.PLACEMENT: "Sluice moves nothing",
+    Topic.HOST_PLACEMENT: "Sluice moves no workload",
+    Topic.LIMIT_CHECK: "No limit is changed",
+}
+
+
+def advise(fleet: Fleet, topic: Topic) -> Recommendation:
+    """The stored inputs of one kind, answered and kept as the adviser does."""
+    inputs = dumps(STORED[AdviceKind(topic)])
+    return keep(
+        resource=fleet.resources["nfs-07"],
+        topic=topic,
+        episode=None,
+        inputs=inputs,
+        found=answer(AdviceKind(topic), inputs),
+        now=fleet.now,
+    )
+
+
+def shown(client: Client, advice: Recommendation) -> Page:
+    return page_of(client.get(f"/recommendations/{advice.pk}/"))
+
+
+@pytest.fixture(params=SEEN, ids=lambda topic: topic.value)
+def advice(request: pytest.FixtureRequest, fleet: Fleet) -> Iterator[Recommendation]:
+    return advise(fleet, request.param)
+
+
+def test_page_shows_changes_effects_formula_and_grounds(
+    operator: Client, advice: Recommendation
+) -> None:
+    page = shown(operator, advice)
+
+    text = page.all_text()
+    assert page.text("h1") == advice.summary
+    assert all(words in text for words in SEEN[Topic(advice.topic)])
+    assert all(
+        title in text
+        for title in ("What would change", "Before and after", "Formula", "Undo", "Confidence")
+    )
+    assert page.elements(".bars .after") != []
+
+
+def test_table_of_changes_has_a_row_for_each(fleet: Fleet, operator: Client) -> None:
+    page = shown(operator, advise(fleet, Topic.QUEUE_DEPTH))
+
+    # 256 commands over 64 hosts of equal shares: 4 each
+    assert page.row(".chart-table", "h63") == ["32", "4"]
+
+
+def test_approval_says_what_will_not_happen(operator: Client, advice: Recommendation) -> None:
+    question = shown(operator, advice).text("#approve-dialog")
+
+    assert NOT_DONE[Topic(advice.topic)] in question
+
+
+def test_approval_of_work_is_noted_and_writes_no_policy(fleet: Fleet, operator: Client) -> None:
+    advice = advise(fleet, Topic.QUEUE_DEPTH)
+
+    page = page_of(operator.post(f"/recommendations/{advice.pk}/approve/", follow=True))
+
+    assert "Nothing was changed on any host" in page.text(".messages")
+    assert not advice.policies.exists()
+
+
+def test_approval_of_a_threshold_sets_it(fleet: Fleet, operator: Client) -> None:
+    Resource.objects.filter(pk=fleet.resources["nfs-07"].pk).update(name="ds1")
+    advice = advise(fleet, Topic.THRESHOLD)
+
+    page = page_of(operator.post(f"/recommendations/{advice.pk}/approve/", follow=True))
+
+    fleet.resources["nfs-07"].refresh_from_db()
+    # latency at 90 % of the peak of 0.5 ms + 0.1 ms · outstanding
+    assert fleet.resources["nfs-07"].threshold != 15.0
+    assert "the new threshold holds from the next window on" in page.text(".messages")
+
+
+def test_viewer_sees_the_reason_and_no_button(viewer: Client, advice: Recommendation) -> None:
+    page = shown(viewer, advice)
+
+    assert page.elements("#approve-dialog") == []
+    assert "Deciding takes the operator role" in page.all_text()
+
+
+def test_outsider_sees_nothing(outsider: Client, advice: Recommendation) -> None:
+    assert outsider.get(f"/recommendations/{advice.pk}/").status_code == 404
+
+
+def test_reasons_of_another_version_are_said_to_be_unreadable(
+    operator: Client, advice: Recommendation
+) -> None:
+    Recommendation.objects.filter(pk=advice.pk).update(answer='{"outcome": "recommendation"}')
+
+    assert "stored by another version of Sluice" in shown(operator, advice).all_text()
+
+
+def test_rejection_says_for_how_long_it_holds(operator: Client, advice: Recommendation) -> None:
+    question = shown(operator, advice).text("#reject-dialog")
+
+    assert "not repeated for a week" in question
+
+
+def test_lists_and_overview_say_what_advice_is_about(fleet: Fleet, operator: Client) -> None:
+    advise(fleet, Topic.QUEUE_DEPTH)
+
+    pages = [page_of(operator.get(address)).all_text() for address in ("/recommendations/", "/")]
+
+    assert all("queue depths" in text and "policy" in text for text in pages)
+
+
+def test_resource_shows_all_open_advice_with_the_policy_first(
+    fleet: Fleet, operator: Client
+) -> None:
+    advise(fleet, Topic.QUEUE_DEPTH)
+    advise(fleet, Topic.LIMIT_CHECK)
+
+    page = page_of(operator.get(f"/resources/{fleet.resources['nfs-07'].pk}/"))
+
+    leads = [one.all_text() for one in page.elements(".notice-call strong")]
+    assert leads == [
+        "Recommendation, policy:",
+        "Recommendation, limits:",
+        "Recommendation, queue depths:",
+    ]
+
+
+def test_resource_says_why_there_is_no_other_advice(fleet: Fleet, operator: Client) -> None:
+    resource = fleet.resources["nfs-07"]
+    ResourceStatus.objects.filter(resource=resource).update(
+        other_advice_gaps={"threshold": "ds keeps its threshold"}
+    )
+
+    page = page_of(operator.get(f"/resources/{resource.pk}/"))
+
+    assert "Congestion threshold" in page.all_text()
+    assert "ds keeps its threshold" in page.all_text()
+
+
+def test_overview_leads_an_episode_to_its_policy_only(fleet: Fleet) -> None:
+    policy = Recommendation.objects.get(state=RecommendationState.PROPOSED)
+    Recommendation.objects.filter(pk=policy.pk).update(created_at=fleet.now - timedelta(hours=1))
+    advise(fleet, Topic.QUEUE_DEPTH)
+
+    page = page_of(client_of(fleet.people.viewer).get("/"))
+
+    assert page.links()["See the recommendation"] == f"/recommendations/{policy.pk}/"
