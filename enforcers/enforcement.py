@@ -131,6 +131,10 @@ class Enforcement:
 
     def _look(self, target: Target, desired: Desired) -> tuple[Plan, Mapping[str, Seen]]:
         mechanism = self._mechanisms[target[0]]
+        support = mechanism.support()
+        if desired.allocations and not support.supported:
+            note = Note(outcome=Outcome.UNSUPPORTED, reason=support.reason)
+            return Plan(notes={item.id: note for item in desired.allocations}), {}
         observed = mechanism.observe(desired, self._ledger.of(*target))
         return mechanism.plan(desired, observed), mechanism.read_back(desired, observed)
 

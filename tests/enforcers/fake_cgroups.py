@@ -16,6 +16,7 @@ class FakeCgroups(HostFs):
         self.root = root
         self.writes: list[tuple[str, str]] = []
         self.refuse: str | None = None
+        self.put("/proc/self/status", "CapEff:\t000001ffffffffff\n")
         self.put("/proc/self/mounts", f"cgroup2 {MOUNT} cgroup2 rw,nosuid 0 0\n")
         self.put(f"{MOUNT}/cgroup.controllers", "cpuset cpu io memory pids\n")
         qos = "8:0 enable=1 ctrl=auto rpct=0.00\n" if iocost else "8:0 enable=0 ctrl=auto\n"

@@ -50,14 +50,19 @@ class FakeTc:
         self.refuse: str | None = None
         self.kill: str | None = None
         self.deaf_to: str | None = None
+        self.is_installed = True
         self._next_filter = 0x800
 
     def run(self, argv: Sequence[str], *, stdin: str = "") -> str:
         command = " ".join(argv)
+        if not self.is_installed:
+            raise CommandError(argv, "No such file or directory")
         if self.kill is not None and self.kill in command:
             raise Killed
         if self.refuse is not None and self.refuse in command:
             raise CommandError(argv, "RTNETLINK answers: Invalid argument")
+        if argv[0] == "unshare" or argv[1] == "-V":
+            return ""
         if argv[0] == "ip":
             return self._links()
         words = [word for word in argv[1:] if word not in {"-s", "-d"}]

@@ -1,7 +1,6 @@
 """The agent's enforcement over a kernel in memory and a state directory on disk."""
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +48,14 @@ class Rig:
         )
 
 
+def host_of_root(root: Path) -> HostFs:
+    """A host without any file but the one that says that this process may do everything."""
+    status = root / "proc/self/status"
+    status.parent.mkdir(parents=True, exist_ok=True)
+    status.write_text("Name:\tpython3\nCapEff:\t000001ffffffffff\n")
+    return HostFs(root)
+
+
 def start_rig(
     directory: Path,
     runner: Runner,
@@ -60,7 +67,7 @@ def start_rig(
     devices: frozenset[str] = frozenset({"8:0"}),
 ) -> Rig:
     """Start as the agent does, from whatever is in the directory."""
-    files = host_fs or HostFs(directory / "no-host-files")
+    files = host_fs or host_of_root(directory / "host")
     ledger = Ledger(directory / "ledger.json", boot_id=boot_id)
     mechanisms = build_mechanisms(
         HostAccess(
@@ -88,6 +95,3 @@ def start_rig(
         mechanisms=mechanisms,
         enforcement=enforcement,
     )
-
-
-RigStarter = Callable[..., Rig]

@@ -1,7 +1,9 @@
 """The exchange with the service over real sockets."""
 
+import shutil
 import socket
 import ssl
+import subprocess
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
@@ -163,6 +165,39 @@ def test_answer_that_never_ends_is_refused(service: WebService) -> None:
 def test_certificate_must_be_trusted(service: WebService) -> None:
     with pytest.raises(ServerError, match="SSL"):
         client(service.url.replace("http:", "https:")).fetch_document()
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for 127.0.0.1 that nobody but its bearer trusts, with its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl to make a certificate with")
+    file = tmp_path_factory.mktemp("tls") / "server.pem"
+    words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
+    place = ["-keyout", str(file), "-out", f"{file}.crt", "-subj", "/CN=sluice"]
+    names = ["-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run(["openssl", *words.split(), *place, *names], check=True, capture_output=True)
+    file.write_text(file.read_text() + Path(f"{file}.crt").read_text())
+    return file
+
+
+def test_private_authority_is_trusted_when_it_is_configured(certificate: Path) -> None:
+    with web_service(certificate) as service:
+        answer = client(service.url, ca_file=certificate).fetch_document()
+
+        assert answer == b"{}"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"], ids=["no authority", "other name"])
+def test_certificate_of_a_stranger_is_refused(certificate: Path, host: str) -> None:
+    ca_file = certificate if host == "localhost" else None
+    with web_service(certificate) as service:
+        url = service.url.replace("127.0.0.1", host)
+
+        with pytest.raises(ServerError, match="CERTIFICATE_VERIFY_FAILED"):
+            client(url, ca_file=ca_file).fetch_document()
+
+        assert service.asked == []
 
 
 def test_certificates_are_verified_with_their_host_name() -> None:

@@ -257,7 +257,16 @@ def test_dry_run_says_what_it_would_do_and_does_nothing(tc: FakeTc, rig: Rig) ->
     assert not (rig.directory / "ledger.json").exists()
 
 
-def test_unsupported_host_answers_and_does_nothing(tmp_path: Path, tc: FakeTc) -> None:
+def test_host_without_tc_answers_unsupported_instead_of_failing(tc: FakeTc, rig: Rig) -> None:
+    tc.is_installed = False
+
+    result = rig.enforcement.run(FIRST, previous=None, now_s=0.0)
+
+    assert set(outcomes(result).values()) == {Outcome.UNSUPPORTED}
+    assert "install iproute2" in reasons(result)
+
+
+def test_interface_that_is_not_configured_is_left_alone(tmp_path: Path, tc: FakeTc) -> None:
     rig = start_rig(tmp_path, tc, interfaces=frozenset())
 
     result = rig.enforcement.run(FIRST, previous=None, now_s=0.0)

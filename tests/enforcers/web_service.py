@@ -1,11 +1,13 @@
 """A real HTTP server on loopback that answers as a test tells it."""
 
 import socketserver
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 
 @dataclass(slots=True, kw_only=True)
@@ -25,8 +27,8 @@ class WebService:
 
 
 @contextmanager
-def web_service() -> Iterator[WebService]:
-    """Serve on a free port of loopback until the block ends."""
+def web_service(certificate: Path | None = None) -> Iterator[WebService]:
+    """Serve on a free port of loopback until the block ends; with a certificate, by TLS."""
     service = WebService()
 
     class Answering(BaseHTTPRequestHandler):
@@ -61,7 +63,13 @@ def web_service() -> Iterator[WebService]:
             self.server_name, self.server_port = "127.0.0.1", self.server_address[1]
 
     with Server(("127.0.0.1", 0), Answering) as server:
-        service.url = f"http://127.0.0.1:{server.server_port}"
+        scheme = "http"
+        if certificate is not None:
+            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            tls.load_cert_chain(certificate)
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
+            scheme = "https"
+        service.url = f"{scheme}://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         try:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from enforcers.host_fs import HostFs
 from enforcers.mechanisms.tc_htb.kernel_probe import missing_in_kernel
 from enforcers.runner import SubprocessRunner
 from tests.enforcers.rig import Rig, start_rig
@@ -40,4 +39,4 @@ def busy_network(htb: None) -> Iterator[Network]:
 @pytest.fixture
 def host_rig(quiet_network: Network, tmp_path: Path) -> Rig:
     """An agent on the host of the quiet network."""
-    return start_rig(tmp_path, quiet_network.runner, host_fs=HostFs(tmp_path / "no-files"))
+    return start_rig(tmp_path, quiet_network.runner)

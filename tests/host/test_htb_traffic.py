@@ -8,7 +8,6 @@ import time
 import pytest
 
 from enforcers.contract import Allocation, Mechanism
-from enforcers.host_fs import HostFs
 from enforcers.mechanisms.tc_htb.observed import HtbObserved
 from tests.enforcers.policies import LINK, desired, nothing, uplink, vnic
 from tests.enforcers.rig import Rig, start_rig
@@ -30,8 +29,7 @@ TOLERANCE_MBPS = 0.03 * LINK / 1e6
 @pytest.fixture(scope="module")
 def traffic_rig(busy_network: Network, tmp_path_factory: pytest.TempPathFactory) -> Rig:
     """An agent on the host of the busy network; each test starts from its own policy."""
-    directory = tmp_path_factory.mktemp("agent")
-    return start_rig(directory, busy_network.runner, host_fs=HostFs(directory / "no-files"))
+    return start_rig(tmp_path_factory.mktemp("agent"), busy_network.runner)
 
 
 @pytest.fixture(autouse=True)

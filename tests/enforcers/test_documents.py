@@ -1,0 +1,57 @@
+"""What the agent's documents say is what the agent does."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from enforcers import cli, config
+from enforcers.contract import Mechanism
+from enforcers.state_dir import StateDir
+
+SOURCE = Path(cli.__file__).parent
+README = (SOURCE / "README.md").read_text()
+HEADINGS = ["What it does", "Needs", "Maps", "Outcomes", "Undo by hand"]
+
+
+@pytest.mark.parametrize("name", list(Mechanism))
+def test_every_mechanism_has_a_readme_with_the_same_headings(name: str) -> None:
+    text = (SOURCE / "mechanisms" / name / "README.md").read_text()
+
+    assert text.startswith(f"# {name}: ")
+    assert re.findall(r"(?m)^## (.+)$", text) == HEADINGS
+
+
+def test_every_command_of_the_readme_exists() -> None:
+    named = set(re.findall(r"sluice-enforcer ([a-z]+) ", README)) - {"sluice"}
+
+    parser = cli._parser()
+    known = {
+        choice
+        for action in parser._actions
+        if isinstance(action.choices, dict)
+        for choice in action.choices
+    }
+    assert named <= known
+    assert {"run", "plan", "restore", "status"} <= named
+
+
+def test_every_state_file_is_explained() -> None:
+    names = [
+        value.name
+        for attribute in vars(StateDir)
+        if isinstance(vars(StateDir)[attribute], property)
+        for value in [getattr(StateDir(root=Path("/x")), attribute)]
+    ]
+
+    assert all(f"`{name}`" in README for name in names)
+
+
+def test_sample_names_every_key_of_the_configuration() -> None:
+    sample = (SOURCE / "sample.toml").read_text()
+    source = Path(config.__file__).read_text()
+
+    keys = set(re.findall(r'\.take_(?!table)\w+\("(\w+)"', source))
+    keys |= set(re.findall(r'_secret\(table, "(\w+)"\)', source))
+    assert len(keys) == 14
+    assert all(re.search(rf"(?m)^(# )?{key} = ", sample) for key in keys)
