@@ -112,9 +112,7 @@ def rows_of(table: Element) -> list[list[Element]]:
 
 def test_rows_of_a_table_are_equally_wide(page: Page) -> None:
     for table in page.elements("table"):
-        widths = {
-            sum(int(cell.get("colspan", "1")) for cell in cells) for cells in rows_of(table)
-        }
+        widths = {sum(int(cell.get("colspan", "1")) for cell in cells) for cells in rows_of(table)}
         assert len(widths) <= 1
 
 

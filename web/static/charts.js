@@ -31,7 +31,10 @@ function iso(seconds) {
 }
 
 function goTo(query) {
-  history.pushState(null, "", `${location.pathname}?${new URLSearchParams(query)}`);
+  const wanted = `?${new URLSearchParams(query)}`;
+  // One drag is told by every chart, because they share the pointer.
+  if (wanted === location.search) return;
+  history.pushState(null, "", location.pathname + wanted);
   load();
 }
 
@@ -49,9 +52,20 @@ function onReset() {
 
 // --- Asking
 
-async function ask(query) {
-  const answer = await fetch(`${page.dataset.charts}?${new URLSearchParams(query)}`, { headers: { Accept: "application/json" } });
-  if (!answer.ok) throw Object.assign(new Error("no charts"), { status: answer.status });
+// The service's answer, or null if there is none; the page says so then.
+async function answerTo(query) {
+  let answer = null;
+  try {
+    answer = await fetch(`${page.dataset.charts}?${new URLSearchParams(query)}`);
+  } catch {
+    sayStale(0);
+    return null;
+  }
+  if (!answer.ok) {
+    sayStale(answer.status);
+    return null;
+  }
+  sayFresh();
   return answer.json();
 }
 
@@ -64,14 +78,12 @@ async function load() {
   clearTimeout(timer);
   const range = readRange();
   markRange(range);
-  try {
-    shown = await ask({ ...range, points: points() });
-    shown.range = range;
+  const found = await answerTo({ ...range, points: points() });
+  if (found) {
+    shown = { ...found, range };
     draw();
-    sayFresh();
-  } catch (error) {
-    if (!shown) page.querySelectorAll(".chart-plot .note").forEach((note) => (note.textContent = "The charts could not be loaded. They are asked for again every few seconds."));
-    sayStale(error.status);
+  } else if (!shown) {
+    for (const note of page.querySelectorAll(".chart-plot .note")) note.textContent = "The charts could not be loaded. They are asked for again every few seconds.";
   }
   schedule();
 }
@@ -80,14 +92,12 @@ async function update() {
   clearTimeout(timer);
   if (!document.hidden && !shown) return load();
   if (!document.hidden && readRange().range) {
-    try {
-      const from = shown.t.at(-OPEN_CELLS - 1) ?? shown.since;
-      const more = await ask({ ...readRange(), points: points(), step: shown.step_s, since: from });
+    const from = shown.t.at(-OPEN_CELLS - 1) ?? shown.since;
+    const more = await answerTo({ ...readRange(), points: points(), step: shown.step_s, since: from });
+    if (more) {
       merge(more, from);
       draw();
-      sayFresh();
-    } catch (error) {
-      sayStale(error.status);
+    } else {
       markLive(true);
     }
   }

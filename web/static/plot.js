@@ -133,6 +133,7 @@ export class Plot {
       cursor: {
         sync: { key: SYNC_KEY },
         drag: { x: true, y: false, setScale: false },
+        y: false,
         points: { size: 7 },
         bind: { dblclick: () => () => { plot.onReset(); return null; } },
       },
@@ -255,7 +256,9 @@ export class Plot {
   // The values under the pointer, or the newest ones.
   fillLegend() {
     if (!this.plot) return;
-    const pointed = this.plot.cursor.idx;
+    // The place under the pointer may be gone since another range is shown.
+    const under = this.plot.cursor.idx;
+    const pointed = under < this.frame.t.length ? under : null;
     const index = pointed ?? this.newest();
     const [time, ...items] = this.legend.children;
     const isLong = this.frame.until - this.frame.since > 86400;
