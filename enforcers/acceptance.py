@@ -27,13 +27,13 @@ def accept(
         raise RefusedDocument(f"the document is for host {document.host!r}, this is {host!r}")
     if document.issued_at > now + CLOCK_TOLERANCE:
         raise RefusedDocument(
-            f"the document is issued at {document.issued_at:%H:%M:%S} and it is "
-            f"{now:%H:%M:%S} UTC here; do the clocks agree?"
+            f"revision {document.revision} is issued at {document.issued_at:%H:%M:%S} UTC, "
+            "which is not yet here; do the clocks agree?"
         )
     if document.expires_at <= now:
         raise RefusedDocument(
             f"revision {document.revision} has expired at {document.expires_at.isoformat()}; "
-            f"it is {now.isoformat()} here"
+            "does the service renew it, and do the clocks agree?"
         )
     if held is not None:
         _check_succession(document, held)

@@ -71,6 +71,7 @@ class Agent:
         self._reporter = Reporter(host=config.host, window_s=config.report_s)
         self._reported_at_s: float | None = None
         self._reported_as: tuple[int | None, EnforcementState, str | None] | None = None
+        self._refusal: str | None = None
 
     def run(self, wait: Callable[[float], bool]) -> None:
         """Work until `wait` (seconds) answers that the agent is to stop."""
@@ -87,6 +88,7 @@ class Agent:
     def tick(self) -> None:
         """One round. What goes wrong with the service never keeps the host from its policy."""
         refusal = self._pull()
+        self._tell_once(refusal)
         state, result = self._enforce()
         at_s = self._clocks.monotonic_s()
         self._reporter.take(result, at_s=at_s)
@@ -113,6 +115,16 @@ class Agent:
         self._report(revision, EnforcementState.IDLE, "the agent was stopped")
         self._outbox.flush()
 
+    def _tell_once(self, refusal: str | None) -> None:
+        """Log a problem when it begins and when it is over, not every round."""
+        if refusal == self._refusal:
+            return
+        if refusal is None:
+            log.info("policies come again")
+        else:
+            log.warning("no new policy", extra={"reason": refusal})
+        self._refusal = refusal
+
     def _pull(self) -> str | None:
         """Take the newest document if it may be taken, else say why not."""
         try:
@@ -130,7 +142,6 @@ class Agent:
                 log.info("policy accepted", extra={"revision": document.revision})
             self._store.keep_latest(HeldPolicy(document=document, lease_ends_at=lease_ends_at))
         except EnforcerError as error:
-            log.warning("no new policy", extra={"reason": str(error)})
             return str(error)
         return None
 

@@ -39,7 +39,7 @@ class Outbox:
                 self._send(self._waiting[0])
             except ServerError as error:
                 if not error.is_final:
-                    log.warning("report waits", extra={"error": str(error), "waiting": len(self)})
+                    log.debug("report waits", extra={"error": str(error), "waiting": len(self)})
                     return
                 log.warning("report dropped", extra={"error": str(error)})
                 self.dropped += 1

@@ -301,6 +301,23 @@ def test_document_of_no_use_changes_nothing_and_is_reported(
     assert reason in bench.last.refusal
 
 
+def test_lasting_problem_is_told_once(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    given = bench.publish(vnic(1))
+    bench.service.answer = encode_document(
+        sign(replace(given, issued_at=NOON - timedelta(hours=1), expires_at=NOON), KEY)
+    )
+    caplog.set_level("INFO")
+
+    for _ in range(4):
+        bench.tick()
+    bench.publish(vnic(1))
+    bench.tick()
+
+    told = [record.message for record in caplog.records if record.name == "enforcers.agent"]
+    assert told == ["no new policy", "policy accepted", "policies come again"]
+    assert [report.revision for report in bench.service.reports] == [None, None, 1]
+
+
 def test_older_revision_is_refused_also_after_a_restart(bench: Bench) -> None:
     bench.publish(vnic(1, 75e6), revision=5)
     bench.tick()

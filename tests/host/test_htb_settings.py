@@ -226,6 +226,40 @@ def test_packets_find_the_class_of_their_workload(
     assert (found["rest"] >= 70) is not is_recognised
 
 
+def test_workload_behind_a_bridge_is_recognised_by_its_port(
+    host_rig: Rig, quiet_network: Network
+) -> None:
+    run = quiet_network.runner.run
+    run(["ip", "link", "add", "br0", "type", "bridge"])
+    for interface in ("p1", "p2", "up0"):
+        run(["ip", "link", "set", interface, "master", "br0"])
+    run(["ip", "link", "set", "br0", "up"])
+    # One network for all: the host only bridges.
+    for namespace, interface, last in (
+        (quiet_network.workload(1), "e0", 1),
+        (quiet_network.workload(2), "e0", 2),
+        (quiet_network.sink, "up1", 9),
+    ):
+        run(["ip", "-n", namespace, "addr", "add", f"10.78.0.{last}/24", "dev", interface])
+    wanted = desired(uplink(), vnic(1), vnic(2))
+    host_rig.apply(HTB, wanted)
+
+    quiet_network.send_datagrams(1, "10.78.0.9", 10)
+    quiet_network.send_datagrams(2, "10.78.0.9", 20)
+
+    def packets() -> dict[str, int]:
+        plugin = host_rig.mechanisms[HTB]
+        seen = plugin.read_back(wanted, plugin.observe(wanted, host_rig.ledger.entries()))
+        return {
+            key: int(item.counters.total / 8 / (1000 + 42))
+            for key, item in seen.items()
+            if item.counters is not None
+        }
+
+    found = eventually(packets, lambda counts: sum(counts.values()) >= 30)
+    assert found == {"net-1": 10, "net-2": 20}
+
+
 def test_failure_midway_leaves_the_real_kernel_as_found(
     host_rig: Rig, quiet_network: Network
 ) -> None:
