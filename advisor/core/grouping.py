@@ -76,9 +76,9 @@ def group_incidents(
     congested: Sequence[CongestedResource], slow: Sequence[SlowWorkload]
 ) -> list[Incident]:
     """All incidents, in the order in which they began; every input belongs to exactly one."""
-    groups = _resource_groups(sorted(congested, key=lambda one: (one.began_at, one.resource)))
+    groups = _resource_groups(sorted(congested, key=_congested_order))
     left: list[SlowWorkload] = []
-    for workload in sorted(slow, key=lambda one: (one.began_at, one.workload, one.resource)):
+    for workload in sorted(slow, key=_slow_order):
         home = next((group for group in groups if group.explains(workload)), None)
         if home is None:
             left.append(workload)
@@ -86,6 +86,18 @@ def group_incidents(
             home.workloads.append(workload)
     incidents = [group.incident() for group in groups] + _leftovers(left)
     return sorted(incidents, key=lambda one: (one.began_at, one.kind, one.name))
+
+
+def _congested_order(one: CongestedResource) -> tuple[object, ...]:
+    return (one.began_at, one.resource, *_open_last(one.ended_at), one.disks, one.reached_by)
+
+
+def _slow_order(one: SlowWorkload) -> tuple[object, ...]:
+    return (one.began_at, one.workload, one.resource, *_open_last(one.ended_at))
+
+
+def _open_last(ended_at: datetime | None) -> tuple[bool, float]:
+    return (ended_at is None, 0.0 if ended_at is None else ended_at.timestamp())
 
 
 def _check_times(name: str, began_at: datetime, ended_at: datetime | None) -> None:
