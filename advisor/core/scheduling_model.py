@@ -128,23 +128,27 @@ class TagScheduler:
     def enqueue(self, path: str, *, cost: float, now: float) -> None:
         """Add a request of the leaf at this path. KeyError if there is no such leaf."""
         check_positive("cost", cost)
-        line = self._lines[path]
-        woken = [node for node in line if not node.waiting]
-        line[-1].queue.append(cost)
-        for parent, node in zip([None, *line], line, strict=False):
-            if node in woken:
+        parent, woken = None, False
+        for node in self._lines[path]:
+            if not node.waiting:
                 self._wake(parent, node, now)
+                woken = True
             node.waiting += 1
+            parent = node
+        node.queue.append(cost)
         if woken and not self._fits:
             self._share_out_reservations()
 
     def dequeue(self, now: float) -> Dispatch | None:
         """The request to serve now, None if there is none or none is allowed."""
-        if not self._root.is_allowed(now):
-            return None
         node, line, phase = self._root, [], Phase.SHARES
+        if not node.waiting or node.open_at > now:
+            return None
         while node.children:
-            child, phase = _choose(node, now)
+            chosen = _choose(node, now)
+            if chosen is None:
+                return None
+            child, phase = chosen
             line.append((node, child, phase))
             node = child
         cost = node.queue.popleft()
@@ -226,13 +230,21 @@ class TagScheduler:
                     child.reservation *= node.reservation / asked
 
 
-def _choose(node: _Tags, now: float) -> tuple[_Tags, Phase]:
+def _choose(node: _Tags, now: float) -> tuple[_Tags, Phase] | None:
     """The child to serve: the longest due, else the lowest share tag; the first among equals."""
-    allowed = [child for child in node.children if child.is_allowed(now)]
-    due = [child for child in allowed if child.is_due(now)]
-    if due:
-        return min(due, key=lambda child: child.due_at), Phase.RESERVATION
-    return min(allowed, key=lambda child: child.share_tag), Phase.SHARES
+    due: _Tags | None = None
+    first: _Tags | None = None
+    for child in node.children:
+        if not child.waiting or not child.is_allowed(now):
+            continue
+        if child.is_due(now):
+            if due is None or child.due_at < due.due_at:
+                due = child
+        elif first is None or child.share_tag < first.share_tag:
+            first = child
+    if due is not None:
+        return due, Phase.RESERVATION
+    return None if first is None else (first, Phase.SHARES)
 
 
 def _reserve_upwards(node: _Tags) -> tuple[float, float]:
