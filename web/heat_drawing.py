@@ -31,7 +31,6 @@ class HeatRow:
     paths: tuple[tuple[str, str], ...]
     values: str
     since_s: int
-    hours: tuple[HourCell, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +58,6 @@ def heat_row(line: ResourceLine, strip: Strip) -> HeatRow:
         paths=tuple((name, "".join(parts)) for name, parts in sorted(drawn.items())),
         values=",".join(values),
         since_s=int(strip.since.timestamp()),
-        hours=tuple(_hours(strip)),
     )
 
 
@@ -85,7 +83,8 @@ def _bar_height(ratio: float) -> int:
     return max(_SMALLEST_BAR, min(HEIGHT, round(ratio * _HEIGHT_OF_ONE)))
 
 
-def _hours(strip: Strip) -> list[HourCell]:
+def hour_cells(strip: Strip) -> list[HourCell]:
+    """The worst five minutes of each hour."""
     per_hour = 3600 // COLUMN_S
     cells = []
     for first in range(0, COLUMNS, per_hour):

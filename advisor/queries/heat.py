@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from django.db.models import Case, F, FloatField, Func, IntegerField, Max, When
+from django.core.cache import cache
+from django.db.models import Case, DateTimeField, F, FloatField, Func, Max, Value, When
 from django.db.models.functions import NullIf
 
 from advisor.models import Resource, State, StatePoint
 
 COLUMN_S = 300
 COLUMNS = 288
+OPEN_COLUMNS = 3
+"""So many of the newest columns are read anew each time."""
+
 NEAR_RATIO = 0.8
 """From this part of its threshold on a value is called near."""
 
@@ -59,33 +64,64 @@ def day_until(now: datetime) -> tuple[datetime, datetime]:
 
 
 def heat_strips(resources: Sequence[Resource], *, now: datetime) -> dict[int, Strip]:
-    """One strip per resource, by its primary key."""
+    """One strip per resource, by its primary key.
+
+    Columns that ended some time ago are remembered for five minutes: a day has thousands of
+    windows per resource, and only the newest still come in.
+    """
     since, until = day_until(now)
-    first = int(since.timestamp()) // COLUMN_S
-    column = Func(
-        F("at"),
-        # A window is known by its end, and one that ends with a column belongs to it.
-        template=f"ceil(extract(epoch from %(expressions)s) / {COLUMN_S})::bigint - 1",
-        output_field=IntegerField(),
+    still_open = until - timedelta(seconds=COLUMN_S * OPEN_COLUMNS)
+    pks = sorted(row.pk for row in resources)
+    digest = hashlib.sha256(repr(pks).encode()).hexdigest()
+    past = cache.get_or_set(
+        f"heat-{since:%Y%m%dT%H%M}-{digest}",
+        lambda: _worst_cells(pks, since=since, until=still_open),
+        timeout=COLUMN_S,
     )
-    ratio = F("value") / NullIf(F("threshold"), 0.0, output_field=FloatField())
-    congested = Case(When(state=State.CONGESTED, then=1), default=0)
+    recent = _worst_cells(pks, since=still_open, until=until)
+    cells: dict[int, list[Cell | None]] = {pk: [None] * COLUMNS for pk in pks}
+    for pk, start, cell in (*past, *recent):
+        cells[pk][round((start - since).total_seconds()) // COLUMN_S] = cell
+    return {pk: Strip(since=since, cells=tuple(row)) for pk, row in cells.items()}
+
+
+def _worst_cells(
+    pks: Sequence[int], *, since: datetime, until: datetime
+) -> list[tuple[int, datetime, Cell]]:
+    """Resource, start of column and cell of every column in which some window has a value."""
+    # A window is known by its end, and one that ends with a column belongs to it.
+    origin = since + timedelta(microseconds=1)
+    column = Func(
+        Value(timedelta(seconds=COLUMN_S)),
+        F("at"),
+        Value(origin),
+        function="date_bin",
+        output_field=DateTimeField(),
+    )
     rows = (
-        StatePoint.objects.filter(resource__in=resources, at__gt=since, at__lte=until)
+        StatePoint.objects.filter(resource__in=pks, at__gt=since, at__lte=until)
         .exclude(value=None)
         .order_by()
         .values("resource_id", column=column)
-        .annotate(ratio=Max(ratio), worst=Max("value"), congested=Max(congested))
+        .annotate(
+            ratio=Max(F("value") / NullIf(F("threshold"), 0.0, output_field=FloatField())),
+            worst=Max("value"),
+            congested=Max(Case(When(state=State.CONGESTED, then=1), default=0)),
+        )
     )
-    cells: dict[int, list[Cell | None]] = {row.pk: [None] * COLUMNS for row in resources}
-    for row in rows:
-        if row["ratio"] is not None:
-            cells[row["resource_id"]][row["column"] - first] = Cell(
+    return [
+        (
+            row["resource_id"],
+            row["column"],
+            Cell(
                 level=_level(row["ratio"], is_congested=bool(row["congested"])),
                 ratio=row["ratio"],
                 value=row["worst"],
-            )
-    return {pk: Strip(since=since, cells=tuple(row)) for pk, row in cells.items()}
+            ),
+        )
+        for row in rows
+        if row["ratio"] is not None
+    ]
 
 
 def _level(ratio: float, *, is_congested: bool) -> Level:

@@ -137,6 +137,7 @@ def test_last_day_is_shown_as_a_drawing_and_as_a_table(viewer: Client, kind: str
         assert len(values) == 288
         assert values[-1].startswith("a")
     else:
-        row = page.row("#heat-table", "nfs-07")
+        part = viewer.get("/", {"part": "hours"}, headers={"HX-Request": "true"})
+        row = page_of(part).row("table", "nfs-07")
         assert row[-1].startswith("▲congested")
         assert row[0].startswith("–no value")

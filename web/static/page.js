@@ -95,8 +95,9 @@ export function sayFresh() {
 }
 
 document.addEventListener("htmx:config:request", (event) => {
-  const isPoll = event.detail.ctx.sourceEvent?.type === "every";
-  if (isPoll && (document.hidden || document.querySelector("dialog[open]"))) event.preventDefault();
+  const { sourceEvent, sourceElement } = event.detail.ctx;
+  const isSeen = !document.hidden && !document.querySelector("dialog[open]") && !sourceElement.closest("details:not([open])");
+  if (sourceEvent?.type === "every" && !isSeen) event.preventDefault();
 });
 document.addEventListener("htmx:after:request", (event) => {
   const status = event.detail.ctx.response.status;

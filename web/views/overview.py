@@ -14,15 +14,19 @@ from advisor.queries.heat import COLUMN_S, heat_strips
 from advisor.queries.hosts import host_healths
 from advisor.queries.resources import resource_lines, resource_rows
 from web.access import Workspace, workspace_view
-from web.heat_drawing import HEIGHT, THRESHOLD_Y, axis_labels, heat_row, hour_starts
+from web.heat_drawing import HEIGHT, THRESHOLD_Y, axis_labels, heat_row, hour_cells, hour_starts
 from web.page import render_page, render_part
 
 
 @workspace_view
 def overview(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     now = timezone.now()
+    is_part = "HX-Request" in request.headers
+    if is_part and request.GET.get("part") == "hours":
+        hours = _hours(workspace, now)
+        return render_part(request, workspace, "web/parts/heat_hours.html", now=now, **hours)
     context = overview_context(workspace, now)
-    if "HX-Request" in request.headers:
+    if is_part:
         return render_part(request, workspace, "web/parts/overview.html", now=now, **context)
     return render_page(
         request, workspace, "web/overview.html", now=now, section="overview", **context
@@ -51,10 +55,20 @@ def overview_context(workspace: Workspace, now: datetime) -> dict[str, Any]:
             "threshold_y": THRESHOLD_Y,
             "column_s": COLUMN_S,
             "axis": axis_labels(strips[lines[0].pk]) if lines else [],
-            "hours": hour_starts(strips[lines[0].pk]) if lines else [],
         },
         "recommendations": list(proposed.select_related("resource").order_by("-created_at")),
         "hosts": hosts,
         "care": [host for host in hosts if host.needs_care],
         "newest_sample_at": max(sampled, default=None),
+    }
+
+
+def _hours(workspace: Workspace, now: datetime) -> dict[str, Any]:
+    """The last day as a table, for those who cannot see the strip."""
+    rows = resource_rows(workspace.scope)
+    strips = heat_strips(rows, now=now)
+    lines = resource_lines(rows, now=now)
+    return {
+        "heat": [(line, hour_cells(strips[line.pk])) for line in lines],
+        "hours": hour_starts(strips[lines[0].pk]) if lines else [],
     }
