@@ -5,7 +5,16 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from web.api import charts, enforcer
-from web.views import episodes, hosts, overview, recommendations, resource, search, session
+from web.views import (
+    episodes,
+    hosts,
+    overview,
+    recommendations,
+    resource,
+    search,
+    session,
+    what_if,
+)
 
 urlpatterns: list[URLPattern] = [
     path("", overview.overview, name="overview"),
@@ -15,6 +24,8 @@ urlpatterns: list[URLPattern] = [
     path("search/", search.find, name="search"),
     path("resources/<int:pk>/", resource.resource, name="resource"),
     path("resources/<int:pk>/rollback/", resource.roll_back, name="roll-back"),
+    path("resources/<int:pk>/what-if/", what_if.page, name="what-if"),
+    path("resources/<int:pk>/what-if/draft/", what_if.save, name="what-if-draft"),
     path("recommendations/", recommendations.recommendations, name="recommendations"),
     path("recommendations/<int:pk>/", recommendations.recommendation, name="recommendation"),
     path("recommendations/<int:pk>/approve/", recommendations.approve_one, name="approve"),

@@ -17,7 +17,7 @@ from pytest_django import DjangoDbBlocker, Settings
 from advisor.models import Policy, Recommendation, RecommendationState
 from ingest.partitions import TABLES
 from tests.lanes import find_browser
-from tests.web.browser import Visit, visit, web_server
+from tests.web.browser import DESKTOP, Visit, visit, web_server
 from tests.web.fleet import Fleet
 from tests.web.scenario import noisy_neighbour
 
@@ -323,13 +323,15 @@ def test_screenshots_show_the_pages_in_both_schemes(
 ) -> None:
     fleet = noisy_neighbour(timezone.now())
     advice = Recommendation.objects.get(state=RecommendationState.PROPOSED)
-    with visit(chromium, server, scheme=scheme, size={"width": 1280, "height": 920}) as tab:
+    with visit(chromium, server, scheme=scheme) as tab:
         tab.log_in("operator")
         ground = tab.page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
         take(tab, f"overview-{scheme}")
         tab.go(resource_path(fleet, "nfs-07"))
         wait_for_charts(tab.page)
+        tab.page.set_viewport_size({"width": 1280, "height": 950})
         take(tab, f"datastore-{scheme}")
+        tab.page.set_viewport_size(DESKTOP)
         tab.go(f"/recommendations/{advice.pk}/")
         take(tab, f"recommendation-{scheme}")
         tab.go("/hosts/")

@@ -74,6 +74,14 @@ def percent_number(ratio: float | None, reason: str = "nothing was measured") ->
 
 
 @register.simple_tag
+def minutes(value: float | None, reason: str = "nothing was measured") -> str:
+    """Whole minutes for a column, from 1 on; less is told as such."""
+    if value is None or value == "":
+        return absent(reason)
+    return "< 1" if 0 < value < 1 else f"{value:.0f}"
+
+
+@register.simple_tag
 def number_text(value: float | None, scale: formatting.Scale) -> str:
     """The number for a label that can hold no markup."""
     return "not measured" if value is None else scale.text(value)

@@ -12,6 +12,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from advisor.core.what_if_draft import PolicyDraft
 from advisor.errors import DecisionRefused
 from advisor.models import (
     Policy,
@@ -71,7 +72,9 @@ def recommendation(request: HttpRequest, workspace: Workspace, pk: int) -> HttpR
 
 
 def _open(workspace: Workspace, pk: int) -> tuple[Workspace, Recommendation]:
-    return open_row(workspace, Recommendation, pk, "resource", "episode", "decided_by")
+    return open_row(
+        workspace, Recommendation, pk, "resource", "episode", "decided_by", "created_by"
+    )
 
 
 def _page(
@@ -128,7 +131,7 @@ def _largest(detail: RecommendationDetail) -> float | None:
 
 
 def _window(detail: RecommendationDetail) -> str:
-    if detail.answer is None:
+    if detail.answer is None or isinstance(detail.answer, PolicyDraft):
         return ""
     evidence = detail.answer.evidence
     return duration_text(evidence.ended_at - evidence.began_at)

@@ -1,0 +1,125 @@
+"""What if I change shares, reservations, limits?"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from advisor.core.backtest import Change
+from advisor.core.what_if import WhatIf, WhatIfInputs, what_if
+from advisor.core.what_if_draft import changed_controls
+from advisor.errors import DecisionRefused, InventoryError
+from advisor.models import RecommendationState, Resource, Topic
+from advisor.services.what_if import ground_of, save_draft, what_if_inputs
+from web.access import Workspace, open_row, require_operator, workspace_view
+from web.page import render_page, render_part
+from web.what_if_bars import what_if_bars
+from web.what_if_form import LENGTHS, WhatIfForm, read_form
+
+
+@workspace_view
+def page(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
+    """The form with its answer; with htmx the answer alone."""
+    now = timezone.now()
+    workspace, row = open_row(workspace, Resource, pk, "status")
+    form = read_form(ground_of(row), request.GET)
+    if "HX-Request" in request.headers:
+        template = "web/parts/what_if_answer.html"
+        context = _answer(form, row, now)
+        return render_part(request, workspace, template, now=now, resource=row, **context)
+    return _page(request, workspace, form, now=now)
+
+
+def _page(
+    request: HttpRequest,
+    workspace: Workspace,
+    form: WhatIfForm,
+    *,
+    now: datetime,
+    status: int = 200,
+) -> HttpResponseBase:
+    row = form.ground.resource
+    return render_page(
+        request,
+        workspace,
+        "web/what_if.html",
+        now=now,
+        status=status,
+        resource=row,
+        lengths=LENGTHS,
+        **_answer(form, row, now),
+    )
+
+
+def _answer(form: WhatIfForm, row: Resource, now: datetime) -> dict[str, Any]:
+    context: dict[str, Any] = {"form": form, "scale": form.scale, "problem": ""}
+    try:
+        inputs = _inputs(form, now)
+    except InventoryError as error:
+        return context | {"problem": str(error)}
+    found = what_if(inputs)
+    return context | {
+        "inputs": inputs,
+        "found": found,
+        "bars": what_if_bars(found),
+        "gaining": [one for one in found.rows if one.change is Change.GAINS],
+        "losing": [one for one in found.rows if one.change is Change.LOSES],
+        "changes": changed_controls(inputs),
+        "why_no_draft": _why_no_draft(form, inputs, found),
+        "replaces": row.recommendations.filter(
+            topic=Topic.POLICY, state=RecommendationState.PROPOSED, expires_at__gt=now
+        ).first(),
+    }
+
+
+def _inputs(form: WhatIfForm, now: datetime) -> WhatIfInputs:
+    return what_if_inputs(
+        ground=form.ground,
+        candidate=form.candidate,
+        capacity=form.capacity,
+        length=form.length,
+        now=now,
+    )
+
+
+def _why_no_draft(form: WhatIfForm, inputs: WhatIfInputs, found: WhatIf) -> str:
+    """What keeps this from becoming a policy draft; empty if nothing does."""
+    if form.errors:
+        return "Correct the fields above first."
+    if found.refused:
+        return "Reservations that do not fit cannot be promised."
+    if inputs.capacity_after != inputs.capacity:
+        return "A policy cannot change a capacity; go back to the stated one to save a draft."
+    if not changed_controls(inputs):
+        return "Nothing differs from what holds now."
+    return ""
+
+
+@require_POST
+@workspace_view
+def save(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
+    """Make the candidate a recommendation that is approved like any other."""
+    now = timezone.now()
+    workspace, row = open_row(workspace, Resource, pk, "status")
+    require_operator(workspace)
+    form = read_form(ground_of(row), request.POST)
+    if form.errors:
+        messages.error(request, "Nothing was saved: correct the fields.")
+        return _page(request, workspace, form, now=now, status=400)
+    try:
+        draft = save_draft(
+            inputs=_inputs(form, now), resource=row, user=workspace.membership.user, now=now
+        )
+    except (DecisionRefused, InventoryError) as error:
+        messages.error(request, f"Nothing was saved: {error}.")
+        return _page(request, workspace, form, now=now, status=409)
+    messages.success(
+        request, "Saved as a draft. Nothing on any host changes until somebody approves it."
+    )
+    return redirect("recommendation", draft.pk)

@@ -1,0 +1,208 @@
+"""The form of a what-if: fields per claim in the unit of the page, and what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from advisor.core.advice_inputs import Grant
+from advisor.models import Claim
+from advisor.services.what_if import Ground
+from web.formatting import Scale, rate_scale
+
+LENGTHS = {"1": "1 hour", "6": "6 hours", "24": "1 day", "168": "7 days"}
+DEFAULT_HOURS = "24"
+MOST_SHARES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One number as it stands in its input; `error` says what is wrong, if anything is."""
+
+    name: str
+    label: str
+    text: str
+    hint: str
+    most: str
+    step: str
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimFields:
+    """The controls of one claim."""
+
+    claim: Claim
+    grant: Grant
+    controls: tuple[Field, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class WhatIfForm:
+    """The fields read from an address or a post; without them what is proposed."""
+
+    ground: Ground
+    scale: Scale
+    hours: str
+    capacity: float | None
+    capacity_field: Field
+    rows: list[ClaimFields] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def length(self) -> timedelta:
+        return timedelta(hours=int(self.hours))
+
+    @property
+    def candidate(self) -> dict[int, Grant]:
+        return {row.claim.pk: row.grant for row in self.rows}
+
+    @property
+    def hidden(self) -> list[tuple[str, str]]:
+        """All fields again, for the form that saves a draft."""
+        fields = [(one.name, one.text) for row in self.rows for one in row.controls]
+        return [("hours", self.hours), ("capacity", self.capacity_field.text), *fields]
+
+
+def read_form(ground: Ground, data: Mapping[str, str]) -> WhatIfForm:
+    """The form with what was sent; an absent field has what is proposed."""
+    resource = ground.resource
+    known = resource.capacity or _largest(ground)
+    scale = rate_scale(resource.unit, known)
+    errors: list[str] = []
+    capacity_field, capacity = _capacity(data, resource.capacity, scale, errors)
+    hours = data.get("hours", DEFAULT_HOURS)
+    most = written(known * 1.0, scale) if known else "10000"
+    form = WhatIfForm(
+        ground=ground,
+        scale=scale,
+        hours=hours if hours in LENGTHS else DEFAULT_HOURS,
+        capacity=capacity,
+        capacity_field=capacity_field,
+        errors=errors,
+    )
+    form.rows = [
+        _claim_fields(claim, grant, data, scale=scale, most=most, errors=errors)
+        for claim, grant in zip(ground.claims, ground.proposed, strict=True)
+    ]
+    return form
+
+
+def _largest(ground: Ground) -> float | None:
+    amounts = [
+        amount
+        for grant in (*ground.now, *ground.proposed)
+        for amount in (grant.reservation, grant.limit)
+        if amount
+    ]
+    return max(amounts, default=None)
+
+
+def written(value: float | None, scale: Scale) -> str:
+    """A number as an input holds it: plain digits in the unit of the page."""
+    if value is None:
+        return ""
+    text = f"{value / scale.factor:.6f}".rstrip("0").rstrip(".")
+    return text or "0"
+
+
+def _capacity(
+    data: Mapping[str, str], stated: float | None, scale: Scale, errors: list[str]
+) -> tuple[Field, float | None]:
+    text = data.get("capacity", written(stated, scale)).strip()
+    error, value = "", None
+    if text:
+        value, error = _amount(text, scale)
+        if value == 0:
+            error = "must be above 0"
+    if error:
+        errors.append(f"Capacity {error}.")
+    # What the form shows for the stated capacity must not count as another one.
+    if error or (stated is not None and text == written(stated, scale)):
+        value = None
+    made = Field(
+        name="capacity",
+        label="Capacity",
+        text=text,
+        hint="as measured" if stated is None else "as stated",
+        most="",
+        step="any",
+        error=error,
+    )
+    return made, value
+
+
+def _claim_fields(
+    claim: Claim,
+    proposed: Grant,
+    data: Mapping[str, str],
+    *,
+    scale: Scale,
+    most: str,
+    errors: list[str],
+) -> ClaimFields:
+    who = claim.workload.name
+    texts = {
+        "shares": str(proposed.shares),
+        "reservation": written(proposed.reservation, scale) if proposed.reservation else "",
+        "limit": written(proposed.limit, scale),
+    }
+    sent = {name: data.get(f"{name}-{claim.pk}", text).strip() for name, text in texts.items()}
+    shares, wrong_shares = _shares(sent["shares"])
+    reservation, wrong_reservation = _amount(sent["reservation"] or "0", scale)
+    limit, wrong_limit = _amount(sent["limit"], scale) if sent["limit"] else (None, "")
+    if not wrong_limit and limit == 0:
+        wrong_limit = "must be above 0; leave it empty for no limit"
+    if not (wrong_limit or wrong_reservation) and limit is not None and limit < reservation:
+        wrong_limit = "is below the reservation"
+    wrong = {"shares": wrong_shares, "reservation": wrong_reservation, "limit": wrong_limit}
+    errors += [f"{name.capitalize()} of {who} {error}." for name, error in wrong.items() if error]
+    # Untouched fields keep their exact number, which the text may round.
+    same = {name for name in texts if sent[name] == texts[name]}
+    grant = Grant(
+        claim=claim.pk,
+        shares=proposed.shares if wrong_shares else shares,
+        reservation=proposed.reservation if "reservation" in same else reservation,
+        limit=proposed.limit if "limit" in same else limit,
+    )
+    return ClaimFields(
+        claim=claim,
+        grant=proposed if any(wrong.values()) else grant,
+        controls=tuple(
+            Field(
+                name=f"{name}-{claim.pk}",
+                label=f"{name.capitalize()} of {who}",
+                text=sent[name],
+                hint=_HINTS[name],
+                most=str(_slider_shares(shares)) if name == "shares" else most,
+                step="50" if name == "shares" else "any",
+                error=wrong[name],
+            )
+            for name in texts
+        ),
+    )
+
+
+_HINTS = {"shares": "", "reservation": "none", "limit": "no limit"}
+
+
+def _slider_shares(shares: int) -> int:
+    return max(4000, 2 * shares)
+
+
+def _shares(text: str) -> tuple[int, str]:
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_SHARES:
+        return 1, f"must be a whole number from 1 to {MOST_SHARES}"
+    return int(text), ""
+
+
+def _amount(text: str, scale: Scale) -> tuple[float, str]:
+    try:
+        value = float(text) * scale.factor
+    except ValueError:
+        return 0.0, f"is not a number of {scale.label}"
+    # NaN is not above 0 either.
+    if not 0 <= value < 1e18:
+        return 0.0, f"must be a number of {scale.label} of at least 0"
+    return value, ""
