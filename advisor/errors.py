@@ -3,7 +3,9 @@
 AdvisorError
 ├── InventoryError      a resource, workload or claim was described wrongly
 ├── DecisionRefused     approving, rejecting or rolling back is not possible (any more)
-└── ReportRefused       an agent's report does not fit what the service knows
+├── ReportRefused       an agent's report does not fit what the service knows
+├── UnknownExperiment   no experiment of that name can be replayed
+└── PlottingUnavailable figures cannot be drawn or written here
 """
 
 
@@ -20,4 +22,12 @@ class DecisionRefused(AdvisorError):
 
 
 class ReportRefused(AdvisorError):
+    pass
+
+
+class UnknownExperiment(AdvisorError):
+    pass
+
+
+class PlottingUnavailable(AdvisorError):
     pass

@@ -11,6 +11,7 @@ COMMANDS = {
         "hosts": "hosts, their newest sample and the state of their agent",
         "compliance": "what was asked, applied, read back and measured",
         "rejects": "lines that were sent and not stored, and why",
+        "replay": "published experiments in the simulator, their numbers beside ours",
     },
     "Decide": {
         "recommendations": "recommendations, or one with everything it rests on",

@@ -39,7 +39,10 @@ class Phase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """`name` says which figure of the seed it redraws; `x` holds seconds, numbers or words."""
+    """`name` says which figure of the seed it redraws; `x` holds seconds, numbers or words.
+
+    `is_logarithmic` is about the scale of the values.
+    """
 
     name: str
     title: str
@@ -50,6 +53,7 @@ class Figure:
     series: tuple[Series, ...]
     marks: tuple[Mark, ...] = ()
     phases: tuple[Phase, ...] = ()
+    is_logarithmic: bool = False
 
     def __post_init__(self) -> None:
         for one in self.series:
@@ -113,6 +117,7 @@ def over_time(
     series: Mapping[str, Sequence[float | None]],
     marks: Mapping[str, float] | None = None,
     phases: Mapping[float, str] | None = None,
+    is_logarithmic: bool = False,
 ) -> Figure:
     """Lines over simulated time; each value is that of the bucket ending then."""
     return Figure(
@@ -127,6 +132,7 @@ def over_time(
         phases=tuple(
             Phase(at_s=at_s, label=label) for at_s, label in sorted((phases or {}).items())
         ),
+        is_logarithmic=is_logarithmic,
     )
 
 

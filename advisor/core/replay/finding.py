@@ -42,7 +42,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tolerance:
-    """How far a model may be from a printed number; fixed per kind of number, before any run."""
+    """How far a model may be from a printed number; it belongs to the kind of number."""
 
     part: float = 0.0
     amount: float = 0.0

@@ -229,16 +229,21 @@ def _figures(default: Run, managed: Run) -> tuple[Figure, ...]:
         ),
         *(
             over_time(
-                f"figure {figure}b",
-                f"Throughput and outstanding I/Os, {label}",
-                "IOPS, outstanding I/Os",
+                f"figure {figure}b, throughput",
+                f"Throughput of the VMs, {label}",
+                "IOPS",
                 times_s=run.times_s,
-                series={
-                    **{f"IOPS of {vm}": [each.iops for each in run.workloads[vm]] for vm in VMS},
-                    "outstanding I/Os of the datastore": _outstanding(run),
-                },
+                series={vm: [each.iops for each in run.workloads[vm]] for vm in VMS},
             )
             for figure, (label, run) in zip((3, 4), runs.items(), strict=True)
+        ),
+        over_time(
+            "figures 3b and 4b, outstanding",
+            "Outstanding I/Os of the datastore",
+            "I/Os",
+            times_s=default.times_s,
+            series={label: _outstanding(run) for label, run in runs.items()},
+            marks={"default, seed": BASELINE_OUTSTANDING_IO},
         ),
     )
 

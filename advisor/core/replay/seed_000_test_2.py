@@ -67,16 +67,21 @@ def play() -> Replay:
             ),
             over_time(
                 "figure 6, over time",
-                "Orders and windows with SIOC",
-                "orders per second, slots",
+                "Orders of DVD Store",
+                "orders per second",
                 times_s=managed.times_s,
                 series={
-                    "orders per second": [
-                        each.transactions_per_s for each in managed.workloads["VM 1"]
-                    ],
-                    "window of host 1": managed.windows["host 1"],
-                    "window of host 2": managed.windows["host 2"],
+                    label: [each.transactions_per_s for each in run.workloads["VM 1"]]
+                    for label, run in runs.items()
                 },
+            ),
+            over_time(
+                "figure 6, windows",
+                "Windows with SIOC",
+                "slots",
+                times_s=managed.times_s,
+                series=dict(managed.windows),
+                is_logarithmic=True,
             ),
         ),
     )

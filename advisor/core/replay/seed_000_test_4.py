@@ -2,7 +2,6 @@
 
 from math import inf
 
-from advisor.core.congestion import CongestionState
 from advisor.core.replay.experiment import Basis, Experiment, Premise, Replay
 from advisor.core.replay.figure import Figure, bars, over_time
 from advisor.core.replay.finding import (
@@ -242,11 +241,12 @@ def _figures(default: Run, managed: Run) -> tuple[Figure, ...]:
     ]
     windows = over_time(
         "figure 13, windows",
-        "Windows with SIOC, and where the detector sees congestion",
-        "slots, 100 = congested",
+        "Windows with SIOC, and what the detector sees",
+        "slots",
         times_s=managed.times_s,
-        series={**managed.windows, "congested": _congested(managed)},
-        phases=PHASES,
+        series=dict(managed.windows),
+        phases=_states(managed),
+        is_logarithmic=True,
     )
     peak = {label: _orders(run, 0) for label, run in runs.items()}
     return (
@@ -271,12 +271,12 @@ def _figures(default: Run, managed: Run) -> tuple[Figure, ...]:
     )
 
 
-def _congested(run: Run) -> list[float]:
-    """100 in the buckets in which the detector calls the datastore congested, else 0."""
-    points = run.congestion(THRESHOLD_MS)
-    levels = []
-    for time in run.times_s:
-        known = [point for point in points if (point.at - BEGAN_AT).total_seconds() <= time]
-        congested = bool(known) and known[-1].state is CongestionState.CONGESTED
-        levels.append(100.0 if congested else 0.0)
-    return levels
+def _states(run: Run) -> dict[float, str]:
+    """Since when the detector calls the datastore congested or clear."""
+    since: dict[float, str] = {}
+    last = None
+    for point in run.congestion(THRESHOLD_MS):
+        if point.state is not last:
+            since[(point.since - BEGAN_AT).total_seconds()] = str(point.state)
+        last = point.state
+    return since

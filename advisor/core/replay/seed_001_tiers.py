@@ -1,6 +1,7 @@
 """Seed 001, tests 2 to 4: policies of three tiers, over time, and on uneven hosts."""
 
 from collections.abc import Sequence
+from statistics import fmean
 
 from advisor.core.replay.experiment import Experiment, Replay
 from advisor.core.replay.figure import Figure, bars, over_time
@@ -104,7 +105,7 @@ def play_uneven() -> Replay:
                 places=[f"{host} {tier}" for host in HOSTS for tier in ("high", "low")],
                 series={
                     str(pattern): [
-                        _mean([run.of(name, SETTLED_S).iops for name in _named(run, host, tier)])
+                        fmean([run.of(name, SETTLED_S).iops for name in _named(run, host, tier)])
                         for host in HOSTS
                         for tier in ("high", "low")
                     ]
@@ -159,13 +160,9 @@ def _tier(run: Run, tier: str) -> list[str]:
     return [name for host in HOSTS for name in _named(run, host, tier)]
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
 def _tier_iops(run: Run, tier: str, from_s: float = SETTLED_S, to_s: float | None = None) -> float:
     """Mean IOPS of a VM of the tier."""
-    return _mean([run.of(name, from_s, to_s).iops for name in _tier(run, tier)])
+    return fmean([run.of(name, from_s, to_s).iops for name in _tier(run, tier)])
 
 
 def _ratios(pattern: Access, run: Run) -> list[Finding]:
@@ -287,7 +284,7 @@ def _over_minutes(pattern: Access, run: Run) -> Figure:
         times_s=[60 * time / MINUTE_S for time in run.times_s],
         series={
             tier: [
-                _mean([each.iops for each in bucket])
+                fmean([each.iops for each in bucket])
                 for bucket in zip(*(run.workloads[name] for name in _tier(run, tier)), strict=True)
             ]
             for tier in TIERS

@@ -1,5 +1,7 @@
 """Seed 002, experiments 1 to 3: twelve VMs beside NFS and vMotion, Olio, and what it costs."""
 
+from statistics import fmean
+
 from advisor.core.allocation import Node
 from advisor.core.replay.experiment import Basis, Experiment, Premise, Replay
 from advisor.core.replay.figure import Figure, bars, over_time
@@ -185,13 +187,9 @@ def _mega(bits_per_s: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(rate / MEGA for rate in bits_per_s)
 
 
-def _mean(values: tuple[float, ...]) -> float:
-    return sum(values) / len(values)
-
-
 def _traffic_findings(rates: dict[str, tuple[float, ...]]) -> list[Finding]:
     smallest = min(min(rates[vm]) for vm in VMS)
-    means = [_mean(rates[vm]) for vm in VMS]
+    means = [fmean(rates[vm]) for vm in VMS]
     return [
         compare(
             "bandwidth of a VM, least of all VMs and seconds, as reserved",
@@ -251,4 +249,4 @@ def _olio(reservation: float) -> dict[str, float]:
         duration_s=10.0,
         bucket_s=1.0,
     )
-    return {name: _mean(_mega(sent[f"/{UPLINK}/{name}"])) for name in names}
+    return {name: fmean(_mega(sent[f"/{UPLINK}/{name}"])) for name in names}

@@ -17,6 +17,7 @@ class Panel:
     series: tuple[Series, ...]
     marks: tuple[Mark, ...]
     phases: tuple[Phase, ...]
+    is_logarithmic: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,4 +55,5 @@ def _panel(figure: Figure) -> Panel:
         series=figure.series,
         marks=figure.marks,
         phases=figure.phases,
+        is_logarithmic=figure.is_logarithmic,
     )

@@ -1,0 +1,100 @@
+"""`sluice replay`: play published experiments in the simulator. Needs no database."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from advisor.core.replay.experiment import Replay
+from advisor.errors import AdvisorError
+from advisor.services.replay import NAMES, PROCESSES, counts_of, listing, play, rows_of
+from advisor.services.replay_document import markdown_of, number
+from advisor.services.replay_plots import draw
+from ingest.management.product_command import table
+
+LIST = "list"
+
+
+class Command(BaseCommand):
+    help = "Replay published experiments in the simulator, and hold their numbers against ours"
+    requires_system_checks: Sequence[str] = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "names", nargs="*", metavar="LIST|NAME", help='"list", or experiments to replay'
+        )
+        parser.add_argument("--all", action="store_true", help="replay every experiment")
+        shown = parser.add_mutually_exclusive_group()
+        shown.add_argument(
+            "--json", action="store_true", dest="as_json", help="print JSON for programs"
+        )
+        shown.add_argument("--markdown", action="store_true", help="print the page docs/replay.md")
+        parser.add_argument(
+            "--plot", metavar="DIR", type=Path, help="write the figures as SVG files"
+        )
+        parser.add_argument(
+            "--processes", type=int, default=PROCESSES, help="experiments played at once"
+        )
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        names = [name for word in options["names"] for name in word.split(",") if name]
+        if options["all"] and names:
+            raise CommandError("say --all or names, not both")
+        if options["processes"] < 1:
+            raise CommandError(f"--processes is {options['processes']}; it must be at least 1")
+        if not options["all"] and (not names or [name.lower() for name in names] == [LIST]):
+            self._show_list(as_json=options["as_json"])
+            return
+        try:
+            replays = play(NAMES if options["all"] else names, processes=options["processes"])
+            drawn = draw(replays, options["plot"]) if options["plot"] else []
+        except AdvisorError as error:
+            raise CommandError(str(error)) from error
+        self._show(replays, as_json=options["as_json"], markdown=options["markdown"])
+        if drawn:
+            self.stderr.write(f"{len(drawn)} figures in {options['plot']}")
+
+    def _show_list(self, *, as_json: bool) -> None:
+        rows = listing()
+        self.stdout.write(
+            json.dumps(rows, indent=2) if as_json else table(rows, ["experiment", "title"])
+        )
+
+    def _show(self, replays: Sequence[Replay], *, as_json: bool, markdown: bool) -> None:
+        if as_json:
+            self.stdout.write(json.dumps(rows_of(replays), indent=2, allow_nan=False))
+        elif markdown:
+            self.stdout.write(markdown_of(replays), ending="")
+        else:
+            for replay in replays:
+                self._show_one(replay)
+            counts = counts_of(replays)
+            self.stdout.write(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+
+    def _show_one(self, replay: Replay) -> None:
+        self.stdout.write(self.style.MIGRATE_HEADING(f"{replay.experiment}  {replay.title}"))
+        for premise in replay.premises:
+            self.stdout.write(
+                f"  {premise.basis}: {premise.quantity} = {number(premise.value)} "
+                f"{premise.unit} ({premise.source})"
+            )
+        rows = [
+            {
+                **row,
+                "seed": number(row["seed_value"]),
+                "ours": number(row["value"]),
+                "tolerance": number(row["tolerance"]),
+            }
+            for row in rows_of([replay])
+        ]
+        columns = ["quantity", "unit", "seed", "ours", "tolerance", "verdict"]
+        self.stdout.write(table(rows, columns))
+        for row in rows:
+            if row["verdict"] != "holds":
+                self.stdout.write(f"  {row['verdict']}: {row['quantity']}: {row['why']}")
+        self.stdout.write("")

@@ -1,0 +1,104 @@
+"""Replay experiments, several at once, and say what came out as rows, text or a timeline.
+
+Nothing is stored: an experiment always gives the same answer, and needs no database.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
+from functools import cache
+from multiprocessing import get_context
+from typing import Any
+
+from advisor.core.replay.catalogue import EXPERIMENTS, find_experiment
+from advisor.core.replay.experiment import Experiment, Replay
+from advisor.core.replay.finding import Finding, Relation, Verdict
+from advisor.core.replay.timeline import timeline_of
+from advisor.core.rounding import round_all
+from advisor.errors import UnknownExperiment
+
+NAMES = tuple(each.name for each in EXPERIMENTS)
+PROCESSES = 2
+
+
+def play(names: Sequence[str], *, processes: int = PROCESSES) -> list[Replay]:
+    """The replays of these experiments, in the order of the names; the same in every run.
+
+    Each process plays whole experiments. UnknownExperiment for a name that is none.
+    """
+    for name in names:
+        _find(name)
+    workers = min(processes, len(names))
+    if workers <= 1:
+        return [_play_one(name) for name in names]
+    # A fresh interpreter per process: threads of the caller's do not survive a fork.
+    context = get_context("spawn")
+    with ProcessPoolExecutor(max_workers=workers, mp_context=context) as pool:
+        return list(pool.map(_play_one, names, chunksize=1))
+
+
+def listing() -> list[dict[str, str]]:
+    """What can be replayed."""
+    return [{"experiment": each.name, "title": each.title} for each in EXPERIMENTS]
+
+
+def rows_of(replays: Sequence[Replay]) -> list[dict[str, Any]]:
+    """One row per printed number, with the keys programs rely on."""
+    return [
+        {
+            "experiment": replay.experiment,
+            "quantity": quantity_of(finding),
+            "unit": finding.unit,
+            "seed_value": finding.seed_value,
+            "value": finding.value,
+            "tolerance": finding.tolerance,
+            "verdict": str(finding.verdict),
+            "why": finding.why,
+        }
+        for replay in replays
+        for finding in replay.findings
+    ]
+
+
+def quantity_of(finding: Finding) -> str:
+    """What is compared, and how the printed number is meant if not as it stands."""
+    if finding.relation is Relation.ABOUT:
+        return finding.quantity
+    return f"{finding.quantity} ({finding.relation})"
+
+
+def counts_of(replays: Sequence[Replay]) -> dict[str, int]:
+    """How many numbers hold, differ and are not modelled."""
+    found = Counter(finding.verdict for replay in replays for finding in replay.findings)
+    return {str(verdict): found[verdict] for verdict in Verdict}
+
+
+@cache
+def timeline_document(name: str) -> Mapping[str, Any]:
+    """What a page needs to play an experiment, as JSON types; played once per process.
+
+    Keys: experiment, title, duration_s, and panels with name, title, unit, times_s, series
+    (label, values), marks (label, value) and phases (at_s, label).
+    """
+    return _plain(asdict(timeline_of(_play_one(name))))
+
+
+def _find(name: str) -> Experiment:
+    experiment = find_experiment(name)
+    if experiment is None:
+        raise UnknownExperiment(f'there is no experiment "{name}"; there are: {", ".join(NAMES)}')
+    return experiment
+
+
+def _play_one(name: str) -> Replay:
+    return round_all(_find(name).play())
+
+
+def _plain(value: Any) -> Any:
+    """Tuples as lists, as JSON has them."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
