@@ -11,6 +11,7 @@ from itertools import pairwise
 from config.demo.fluid_uplink import SenderClass
 
 FRAME_BYTES = 1514
+DEFAULT_BURST = "1600b"
 DEFAULT_QDISC = "qdisc noqueue 0: root"
 UNITS = (("G", 10**9), ("M", 10**6), ("K", 10**3))
 
@@ -99,7 +100,14 @@ class SimulatedTree:
         self._class(words["parent"]).queue_bytes = int(words["limit"])
 
     def _set_class(self, words: dict[str, str]) -> None:
-        options = {name: words[name] for name in ("rate", "ceil", "quantum", "burst", "cburst")}
+        # As tc does: without a ceiling a class may send at its rate, never more.
+        options = {
+            "rate": words["rate"],
+            "ceil": words.get("ceil", words["rate"]),
+            "quantum": words["quantum"],
+            "burst": words.get("burst", DEFAULT_BURST),
+            "cburst": words.get("cburst", DEFAULT_BURST),
+        }
         known = self.classes.setdefault(
             words["classid"], Leaf(parent=words["parent"], options=options)
         )
@@ -114,10 +122,14 @@ class SimulatedTree:
         self.flows[words["indev"]] = words["classid"]
 
     def _delete_filter(self, words: dict[str, str]) -> None:
-        found = [name for name in self.flows if self._filter_handle(name) == words["handle"]]
+        # Without a handle the whole preference goes, and all filters have the same one.
+        found = [
+            name for name in self.flows if words.get("handle") in (None, self._filter_handle(name))
+        ]
         if not found:
             raise Refused("Error: Filter not found.")
-        del self.flows[found[0]]
+        for name in found:
+            del self.flows[name]
 
     def _class(self, classid: str) -> Leaf:
         if classid not in self.classes:
