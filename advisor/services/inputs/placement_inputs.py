@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -113,22 +114,22 @@ def host_placement_inputs(resource: Resource, now: datetime) -> list[HostPlaceme
     )
     rates: dict[str, list[float]] = defaultdict(list)
     carries: dict[str, float] = {}
-    workloads: list[NetworkWorkload] = []
+    workloads: dict[str, NetworkWorkload] = {}
     for uplink in uplinks.order_by("name"):
         attachment = uplink.attachments.select_related("host").get()
         host = attachment.host.name
         rates[host].append(uplink.line_rate or uplink.capacity or 0.0)
         carries[host] = min(carries.get(host, np.inf), uplink.capacity or np.inf)
-        workloads += [
-            NetworkWorkload(
+        for claim in uplink.claims.select_related("workload").order_by("pk"):
+            asked = NetworkWorkload(
                 workload=claim.workload.name,
                 host=host,
                 reservation_bits_per_s=claim.reservation,
                 limit_bits_per_s=claim.limit,
                 shares=float(shares_of(claim)),
             )
-            for claim in uplink.claims.select_related("workload").order_by("pk")
-        ]
+            before = workloads.get(asked.workload)
+            workloads[asked.workload] = asked if before is None else _together(before, asked)
     return [
         HostPlacementInputs(
             hosts=tuple(
@@ -139,8 +140,18 @@ def host_placement_inputs(resource: Resource, now: datetime) -> list[HostPlaceme
                 )
                 for host in sorted(rates)
             ),
-            workloads=tuple(workloads),
+            workloads=tuple(workloads.values()),
             now=now,
             reservable_ratio=resource.reservable_ratio,
         )
     ]
+
+
+def _together(one: NetworkWorkload, other: NetworkWorkload) -> NetworkWorkload:
+    """A workload with claims on several uplinks moves with all of them."""
+    limits = (one.limit_bits_per_s, other.limit_bits_per_s)
+    return replace(
+        one,
+        reservation_bits_per_s=one.reservation_bits_per_s + other.reservation_bits_per_s,
+        limit_bits_per_s=None if None in limits else sum(limit or 0.0 for limit in limits),
+    )

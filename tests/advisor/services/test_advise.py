@@ -201,6 +201,34 @@ def test_reservations_beyond_a_host_call_for_a_move(cluster: Cluster) -> None:
     assert (move["workload"], move["target"]) == ("web-2", "h2")
 
 
+def test_workload_on_two_uplinks_moves_as_one(cluster: Cluster) -> None:
+    for name in ("h1/up1", "h2/up0"):
+        inventory.add_resource(
+            organisation=cluster.organisation,
+            name=name,
+            kind=ResourceKind.UPLINK,
+            attachments=[tuple(name.split("/"))],
+            capacity=94 * MBIT,
+            line_rate=100 * MBIT,
+        )
+    for name, rate in (("h1/up0", 45 * MBIT), ("h1/up1", 10 * MBIT)):
+        inventory.set_claim(
+            resource=Resource.objects.get(name=name),
+            workload_name="web-2",
+            host_name="h1",
+            adapter_kind=AdapterKind.VNIC,
+            adapter="p2",
+            reservation=rate,
+            may_exceed=True,
+        )
+
+    found = advice(cluster.uplink, Topic.HOST_PLACEMENT)
+
+    inputs = json.loads(found.inputs)
+    reserved = {row["workload"]: row["reservation_bits_per_s"] for row in inputs["workloads"]}
+    assert reserved["web-2"] == 55 * MBIT
+
+
 def test_rising_reservation_conflicts_call_for_quiet_hours(cluster: Cluster) -> None:
     lun = datastore(cluster, "lun", "h1")
     commands = conflicts = 0
