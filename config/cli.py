@@ -17,6 +17,7 @@ COMMANDS = {
         "recommendations": "recommendations, or one with everything it rests on",
         "approve": "approve a recommendation",
         "reject": "reject a recommendation and say why",
+        "what-if": "try other shares, reservations and limits against stored history",
         "policy": "policy versions, newest first",
         "rollback": "put an earlier policy version back into force",
     },

@@ -9,33 +9,56 @@ from web.bars import WIDTH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A number now and then; None where nothing was played that could tell it."""
+
+    now: float | None
+    then: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIfBar:
-    """The rate in congested windows, or the entitlement where there were none; out of WIDTH."""
+    """One claim; the bars show `shown`, out of WIDTH.
+
+    `shown` is the rate in congested windows, or the entitlement where there were none.
+    """
 
     row: WhatIfRow
-    rate_before: float
-    rate_after: float
-    before: int
-    after: int
+    shown: Pair
+    now_width: int
+    then_width: int
+    contended: Pair
+    past: Pair
+    throttled_min: Pair
+    unmet_min: Pair
 
 
 def what_if_bars(found: WhatIf) -> list[WhatIfBar]:
     """One pair per claim, in the order of the claims."""
-    rates = [_rates(row) for row in found.rows]
+    rates = [_shown(row) for row in found.rows]
     largest = max((value for pair in rates for value in pair), default=0.0) * 1.02 or 1.0
     return [
         WhatIfBar(
             row=row,
-            rate_before=before,
-            rate_after=after,
-            before=round(before / largest * WIDTH),
-            after=round(after / largest * WIDTH),
+            shown=Pair(now=now, then=then),
+            now_width=round(now / largest * WIDTH),
+            then_width=round(then / largest * WIDTH),
+            contended=_pair(row.contended, "rate"),
+            past=_pair(row.past, "rate"),
+            throttled_min=_pair(row.past, "throttled_min"),
+            unmet_min=_pair(row.past, "unmet_min"),
         )
-        for row, (before, after) in zip(found.rows, rates, strict=True)
+        for row, (now, then) in zip(found.rows, rates, strict=True)
     ]
 
 
-def _rates(row: WhatIfRow) -> tuple[float, float]:
+def _shown(row: WhatIfRow) -> tuple[float, float]:
     if row.contended is None:
         return row.entitlement_before, row.entitlement_after
     return row.contended.rate_before, row.contended.rate_after
+
+
+def _pair(played: object | None, name: str) -> Pair:
+    return Pair(
+        now=getattr(played, f"{name}_before", None), then=getattr(played, f"{name}_after", None)
+    )

@@ -138,8 +138,13 @@ def backtest(
     mode: ReservationMode,
     before: Sequence[Grant],
     after: Sequence[Grant],
+    capacity_ratio: float = 1.0,
 ) -> Backtest | NoHistory:
-    """Play the windows under two policies; grants are in the order of the workloads."""
+    """Play the windows under two policies; grants are in the order of the workloads.
+
+    With the second policy there is `capacity_ratio` times as much to divide in every window.
+    """
+    check_positive("capacity_ratio", capacity_ratio)
     if not len(workloads) == len(before) == len(after):
         raise ValueError("both policies must have one grant per workload")
     if not workloads or not windows:
@@ -147,7 +152,7 @@ def backtest(
     if any(len(window.demands) != len(workloads) for window in windows):
         raise ValueError("every window must have one demand per workload")
     minutes = np.array([window.window_s / 60 for window in windows])
-    old, new = _play(windows, before, mode), _play(windows, after, mode)
+    old, new = _play(windows, before, mode), _play(windows, after, mode, capacity_ratio)
     return Backtest(
         began_at=min(window.at for window in windows),
         ended_at=max(window.at for window in windows),
@@ -180,13 +185,16 @@ class _Played:
 
 
 def _play(
-    windows: Sequence[HistoryWindow], policy: Sequence[Grant], mode: ReservationMode
+    windows: Sequence[HistoryWindow],
+    policy: Sequence[Grant],
+    mode: ReservationMode,
+    capacity_ratio: float = 1.0,
 ) -> _Played:
     """Solve all windows at once under one policy."""
     demands = np.array(
         [[np.inf if value is None else value for value in window.demands] for window in windows]
     )
-    capacity = np.array([window.capacity for window in windows])
+    capacity = np.array([window.capacity * capacity_ratio for window in windows])
     limit = np.array([np.inf if grant.limit is None else grant.limit for grant in policy])
     reservation = np.array([grant.reservation for grant in policy])
     shares = np.array([float(grant.shares) for grant in policy])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from advisor.core.advice_answer import Alternative, Confidence
+from advisor.core.advice_answer import Alternative, Confidence, RecommendedAllocation
 from advisor.core.advice_answer import Recommendation as PolicyAnswer
 from advisor.core.quantity import format_rate
+from advisor.core.what_if_draft import PolicyDraft
 from advisor.models import Recommendation
 from advisor.queries.advice_detail import AdviceDetail, amount_text
 from ingest.management.product_command import table
@@ -45,6 +46,43 @@ def other_advice_text(row: Recommendation, advice: AdviceDetail) -> str:
 def policy_text(row: Recommendation, answer: PolicyAnswer) -> str:
     """The whole reason of a policy."""
     unit, evidence = row.resource.unit, answer.evidence
+    span = f"{evidence.began_at:%Y-%m-%d %H:%M:%S} to {evidence.ended_at:%H:%M:%S} UTC"
+    why = [
+        f"Window: {span}, {evidence.sample_count} samples",
+        f"Victims: {'; '.join(evidence.victims) or 'none'}",
+        f"Aggressors: {'; '.join(evidence.aggressors) or 'none'}",
+        f"Capacity: {format_rate(evidence.capacity, unit)}, {evidence.capacity_source}",
+    ]
+    parts = [
+        row.summary,
+        _section("Who gets what", _allocations(answer.allocations, unit)),
+        _section("Why", "\n".join(why)),
+        _section("Formula", evidence.formula),
+        _weighed(answer.alternatives, answer.confidence),
+        _section("Undo", answer.reversibility),
+    ]
+    return "\n\n".join(parts)
+
+
+def draft_text(row: Recommendation, draft: PolicyDraft) -> str:
+    """The whole reason of a policy that a person composed."""
+    past = draft.what_if
+    why = [
+        f"Past: {past.windows} windows, {past.congested_windows} of them congested",
+        *([f"Mind: {past.gap}"] if past.gap else []),
+    ]
+    parts = [
+        row.summary,
+        _section("Who gets what", _allocations(draft.allocations, row.resource.unit)),
+        _section("Why", "\n".join(why)),
+        _section("Formula", draft.formula),
+        _weighed(draft.alternatives, draft.confidence),
+        _section("Undo", draft.reversibility),
+    ]
+    return "\n\n".join(parts)
+
+
+def _allocations(rows: Sequence[RecommendedAllocation], unit: str) -> str:
     rates = [
         {
             "workload": one.workload,
@@ -55,24 +93,9 @@ def policy_text(row: Recommendation, answer: PolicyAnswer) -> str:
             "measured": None if one.measured is None else format_rate(one.measured, unit),
             "predicted": format_rate(one.predicted_after, unit),
         }
-        for one in answer.allocations
+        for one in rows
     ]
-    span = f"{evidence.began_at:%Y-%m-%d %H:%M:%S} to {evidence.ended_at:%H:%M:%S} UTC"
-    why = [
-        f"Window: {span}, {evidence.sample_count} samples",
-        f"Victims: {'; '.join(evidence.victims) or 'none'}",
-        f"Aggressors: {'; '.join(evidence.aggressors) or 'none'}",
-        f"Capacity: {format_rate(evidence.capacity, unit)}, {evidence.capacity_source}",
-    ]
-    parts = [
-        row.summary,
-        _section("Who gets what", table(rates, list(rates[0])) if rates else "nobody"),
-        _section("Why", "\n".join(why)),
-        _section("Formula", evidence.formula),
-        _weighed(answer.alternatives, answer.confidence),
-        _section("Undo", answer.reversibility),
-    ]
-    return "\n\n".join(parts)
+    return table(rates, list(rates[0])) if rates else "nobody"
 
 
 def _effects(rows: Sequence[Mapping[str, object]]) -> str:

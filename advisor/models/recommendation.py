@@ -38,7 +38,7 @@ class Recommendation(models.Model):
     """Allocations that would help one resource, with the evidence they were computed from.
 
     `inputs` is the canonical text of the solver's inputs: recomputing from it gives `answer`
-    byte for byte.
+    byte for byte. `created_by` is the person who composed a draft; nobody for computed advice.
     """
 
     organisation = models.ForeignKey(
@@ -59,6 +59,13 @@ class Recommendation(models.Model):
     inputs = models.TextField()
     answer = models.TextField()
     created_at = models.DateTimeField()
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="drafts",
+    )
     expires_at = models.DateTimeField()
     decided_at = models.DateTimeField(null=True, blank=True)
     decided_by = models.ForeignKey(

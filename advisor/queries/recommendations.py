@@ -10,6 +10,8 @@ from django.db.models import Case, IntegerField, QuerySet, Value, When
 
 from advisor.core.advice_answer import Recommendation as Answer
 from advisor.core.canonical import CanonicalError, loads
+from advisor.core.what_if_draft import KIND as DRAFT
+from advisor.core.what_if_draft import PolicyDraft
 from advisor.models import (
     AdapterKind,
     Claim,
@@ -62,12 +64,17 @@ class RecommendationDetail:
 
     row: Recommendation
     shown_state: str
-    answer: Answer | None
+    answer: Answer | PolicyDraft | None
     in_force: Policy | None
     changes: tuple[Change, ...]
     effects: tuple[Effect, ...]
     reach: Reach
     policy: Policy | None
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether a person composed it, with a what-if as its evidence."""
+        return self.row.kind == DRAFT
 
     @property
     def is_open(self) -> bool:
@@ -110,21 +117,21 @@ def recommendation_detail(row: Recommendation, *, now: datetime) -> Recommendati
     )
 
 
-def _answer(row: Recommendation) -> Answer | None:
+def _answer(row: Recommendation) -> Answer | PolicyDraft | None:
     try:
-        return loads(Answer, row.answer)
+        return loads(PolicyDraft if row.kind == DRAFT else Answer, row.answer)
     except CanonicalError:
         return None
 
 
-def _claims(answer: Answer | None) -> list[Claim]:
+def _claims(answer: Answer | PolicyDraft | None) -> list[Claim]:
     wanted = [item.claim for item in answer.allocations] if answer else []
     return list(
         Claim.objects.filter(pk__in=wanted).select_related("host__enforcer").order_by("host__name")
     )
 
 
-def _changes(answer: Answer, in_force: Policy | None) -> list[Change]:
+def _changes(answer: Answer | PolicyDraft, in_force: Policy | None) -> list[Change]:
     """Only what differs from the policy in force; without one everything is unset."""
     known = {item["claim"]: item for item in in_force.allocations} if in_force else {}
     changes = []
@@ -143,7 +150,7 @@ def _changes(answer: Answer, in_force: Policy | None) -> list[Change]:
     return changes
 
 
-def _effects(answer: Answer, policy: Policy | None) -> list[Effect]:
+def _effects(answer: Answer | PolicyDraft, policy: Policy | None) -> list[Effect]:
     records = _newest_under(policy) if policy else {}
     effects = []
     for item in answer.allocations:
@@ -169,7 +176,7 @@ def _newest_under(policy: Policy) -> dict[tuple[str, str], ComplianceRecord]:
     return {(row.workload.name, row.host.name): row for row in newest}
 
 
-def _reach(answer: Answer | None, claims: Sequence[Claim]) -> Reach:
+def _reach(answer: Answer | PolicyDraft | None, claims: Sequence[Claim]) -> Reach:
     hosts = {claim.host.name: hasattr(claim.host, "enforcer") for claim in claims}
     reserved = {
         item.claim for item in (answer.allocations if answer else ()) if item.reservation > 0

@@ -146,10 +146,13 @@ def _limit_at(at: datetime, claim: Claim, enforced: EnforcedLimits) -> float | N
     return in_force[-1].get(claim.pk) if in_force else None
 
 
-def claim_rates(claim: Claim, *, span: Span) -> list[tuple[datetime, float, bool | None]]:
+def claim_rates(
+    claim: Claim, *, span: Span, max_points: int | None = None
+) -> list[tuple[datetime, float, bool | None]]:
     """End of window, rate in the resource's unit, and whether more was wanted (None: unknown).
 
-    What a workload sends is what its vNIC receives on the host's side.
+    What a workload sends is what its vNIC receives on the host's side. With `max_points` a long
+    span is read at about so many times, with exact means between them.
     """
     if claim.adapter_kind == AdapterKind.VNIC:
         received = queries.net_rates(
@@ -157,15 +160,18 @@ def claim_rates(claim: Claim, *, span: Span) -> list[tuple[datetime, float, bool
             interface=claim.adapter,
             since=span.read_since,
             until=span.read_until,
+            max_points=max_points,
         )
         return [
             (at, mean_rate(found, [item.received_bits_per_s for item in found]), None)
             for at, found in span.group(received).items()
         ]
-    return _cgroup_claim_rates(claim, span)
+    return _cgroup_claim_rates(claim, span, max_points)
 
 
-def _cgroup_claim_rates(claim: Claim, span: Span) -> list[tuple[datetime, float, bool | None]]:
+def _cgroup_claim_rates(
+    claim: Claim, span: Span, max_points: int | None
+) -> list[tuple[datetime, float, bool | None]]:
     device = _only_device(claim)
     if device is None:
         return []
@@ -175,6 +181,7 @@ def _cgroup_claim_rates(claim: Claim, span: Span) -> list[tuple[datetime, float,
         device=device,
         since=span.read_since,
         until=span.read_until,
+        max_points=max_points,
     )
     unit = claim.resource.unit
     return [

@@ -28,6 +28,7 @@ from advisor.models import (
 )
 from advisor.services.keep_advice import keep, rejected_before
 from advisor.services.observe import claim_rates
+from advisor.services.what_if import open_draft
 from advisor.services.windows import Span
 from ingest.models import Organisation
 
@@ -59,6 +60,9 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     episode = _newest_episode(resource, now)
     if episode is None:
         return _save_gap(status, "it was not congested in the last 24 hours")
+    draft = open_draft(resource, now)
+    if draft is not None:
+        return _save_gap(status, f"a draft, recommendation {draft.pk}, waits for a decision")
     inputs = dumps(_inputs(resource, episode, now))
     found = answer(inputs)
     plain = json.loads(found)

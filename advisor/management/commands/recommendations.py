@@ -10,7 +10,9 @@ from django.core.management.base import CommandError
 
 from advisor.core.advice_answer import Recommendation as PolicyAnswer
 from advisor.core.canonical import CanonicalError, loads
-from advisor.management.advice_text import other_advice_text, policy_text
+from advisor.core.what_if_draft import KIND as DRAFT
+from advisor.core.what_if_draft import PolicyDraft
+from advisor.management.advice_text import draft_text, other_advice_text, policy_text
 from advisor.management.product_command import ProductCommand
 from advisor.models import Recommendation, RecommendationState, ResourceStatus, Topic
 from advisor.queries.advice_detail import advice_detail
@@ -58,6 +60,8 @@ def _text(row: Recommendation) -> str:
             return other_advice_text(row, advice)
     else:
         try:
+            if row.kind == DRAFT:
+                return draft_text(row, loads(PolicyDraft, row.answer))
             return policy_text(row, loads(PolicyAnswer, row.answer))
         except CanonicalError:
             pass

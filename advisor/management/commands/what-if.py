@@ -1,0 +1,192 @@
+"""`sluice what-if`: what other shares, reservations or limits would do."""  # noqa: N999  its name
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from advisor.core.advice_inputs import Grant
+from advisor.core.quantity import format_rate, parse_rate
+from advisor.core.resource import Tier, tier_shares
+from advisor.core.what_if import WhatIf, WhatIfInputs, WhatIfRow, what_if
+from advisor.management.product_command import ProductCommand, find_resource, find_user
+from advisor.models import Claim
+from advisor.services.what_if import Ground, ground_of, save_draft, what_if_inputs
+from ingest.management.product_command import table
+from ingest.models import Organisation
+
+CONTROLS = ("shares", "tier", "reservation", "limit")
+
+
+class Command(ProductCommand):
+    help = "Try other shares, reservations and limits against stored history; changes nothing"
+
+    def add_own_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("resource")
+        parser.add_argument(
+            "--set", action="append", default=[], dest="changes",
+            metavar="WORKLOAD:CONTROL=VALUE",
+            help="like web-1:shares=2000, web-1:tier=high, db@h1:reservation=20Mbit, "
+            "db:limit=none; repeat for each",
+        )  # fmt: skip
+        parser.add_argument("--capacity", help="another capacity, like 188Mbit")
+        parser.add_argument("--hours", type=float, default=24.0, help="how much of the past")
+        parser.add_argument(
+            "--draft", action="store_true", help="make it a recommendation to be approved"
+        )
+        parser.add_argument("--user", help="who makes the draft")
+
+    def run(self, *, organisation: Organisation, **options: Any) -> None:
+        resource = find_resource(organisation, options["resource"])
+        if not 0 < options["hours"] <= 24 * 30:
+            raise CommandError(f"--hours is {options['hours']:g}; it must be above 0, up to 720")
+        if options["draft"] and not options["user"]:
+            raise CommandError("say who makes the draft: --user NAME")
+        ground, now = ground_of(resource), timezone.now()
+        capacity = options["capacity"]
+        inputs = what_if_inputs(
+            ground=ground,
+            candidate=_candidate(ground, options["changes"]),
+            capacity=parse_rate(capacity, resource.unit) if capacity else None,
+            length=timedelta(hours=options["hours"]),
+            now=now,
+        )
+        found = what_if(inputs)
+        draft = None
+        if options["draft"]:
+            user = find_user(organisation, options["user"])
+            draft = save_draft(inputs=inputs, resource=resource, user=user, now=now)
+        if options["as_json"]:
+            self.show_json(_document(inputs, found) | {"draft": draft.pk if draft else None})
+            return
+        self.stdout.write(_text(inputs, found))
+        if draft is not None:
+            self.stdout.write(f"\nDraft {draft.pk}. Put it into force: sluice approve {draft.pk}")
+
+
+def _candidate(ground: Ground, texts: Sequence[str]) -> dict[int, Grant]:
+    """What is proposed with these settings; several for one workload add up."""
+    grants = {grant.claim: grant for grant in ground.proposed}
+    for text in texts:
+        who, colon, rest = text.rpartition(":")
+        control, equals, value = rest.partition("=")
+        if not (colon and equals and who and control in CONTROLS):
+            known = ", ".join(CONTROLS)
+            raise CommandError(f'"{text}" is not WORKLOAD:CONTROL=VALUE with one of {known}')
+        for claim in _claims(ground, who):
+            grants[claim.pk] = _set(grants[claim.pk], control, value, claim.resource.unit)
+    return grants
+
+
+def _claims(ground: Ground, who: str) -> list[Claim]:
+    name, _, host = who.partition("@")
+    found = [
+        claim
+        for claim in ground.claims
+        if claim.workload.name == name and host in ("", claim.host.name)
+    ]
+    if not found:
+        names = ", ".join(sorted({claim.workload.name for claim in ground.claims})) or "none"
+        raise CommandError(f'"{who}" has no claim on {ground.resource}; these have: {names}')
+    return found
+
+
+def _set(grant: Grant, control: str, value: str, unit: str) -> Grant:
+    match control:
+        case "shares":
+            if not value.isdecimal() or int(value) < 1:
+                raise CommandError(f'shares "{value}" is not a whole number of at least 1')
+            return replace(grant, shares=int(value))
+        case "tier":
+            if value not in set(Tier):
+                raise CommandError(f'tier "{value}" is not one of {", ".join(Tier)}')
+            return replace(grant, shares=tier_shares(Tier(value)))
+        case "reservation":
+            return replace(grant, reservation=parse_rate(value, unit))
+        case _:
+            return replace(grant, limit=None if value == "none" else parse_rate(value, unit))
+
+
+def _text(inputs: WhatIfInputs, found: WhatIf) -> str:
+    if not found.rows:
+        return f"no workload has a claim on {inputs.resource}"
+    before = "the policy in force" if inputs.enforced else "no policy: everybody counts the same"
+    capacity = f"{format_rate(inputs.capacity_after, inputs.unit)} ({inputs.capacity_source})"
+    span = f"{inputs.began_at:%Y-%m-%d %H:%M} to {inputs.ended_at:%Y-%m-%d %H:%M} UTC"
+    lines = [
+        f"{inputs.kind} {inputs.resource}, {capacity}; before is {before}",
+        f"{span}: {found.windows} windows, {found.congested_windows} of them congested",
+    ]
+    if found.gap:
+        lines.append(f"Mind: {found.gap}")
+    if found.refused:
+        lines.append(f"Reservations do not fit: {found.refusal}")
+    columns = ["workload", "host", "change", "entitled", "in_congestion", "throttled_min",
+               "unmet_min"]  # fmt: skip
+    rows = [_shown(row, inputs.unit) for row in found.rows]
+    return "\n".join([*lines, "", table(rows, columns)])
+
+
+def _shown(row: WhatIfRow, unit: str) -> dict[str, Any]:
+    past, felt = row.past, row.contended
+    return {
+        "workload": row.workload,
+        "host": row.host,
+        "change": row.change.value,
+        "entitled": f"{format_rate(row.entitlement_before, unit)} → "
+        f"{format_rate(row.entitlement_after, unit)}",
+        "in_congestion": None
+        if felt is None
+        else f"{format_rate(felt.rate_before, unit)} → {format_rate(felt.rate_after, unit)}",
+        "throttled_min": None
+        if past is None
+        else f"{past.throttled_min_before:.0f} → {past.throttled_min_after:.0f}",
+        "unmet_min": None
+        if past is None
+        else f"{past.unmet_min_before:.0f} → {past.unmet_min_after:.0f}",
+    }
+
+
+def _document(inputs: WhatIfInputs, found: WhatIf) -> dict[str, Any]:
+    return {
+        "resource": inputs.resource,
+        "unit": inputs.unit.value,
+        "capacity": inputs.capacity_after,
+        "capacity_source": inputs.capacity_source,
+        "began_at": inputs.began_at,
+        "ended_at": inputs.ended_at,
+        "windows": found.windows,
+        "congested_windows": found.congested_windows,
+        "idle_ratio_before": found.idle_ratio_before,
+        "idle_ratio_after": found.idle_ratio_after,
+        "refused": list(found.refused),
+        "reason": found.refusal or found.gap,
+        "workloads": [_plain(row) for row in found.rows],
+    }
+
+
+def _plain(row: WhatIfRow) -> dict[str, Any]:
+    plain: dict[str, Any] = {
+        "workload": row.workload,
+        "host": row.host,
+        "change": row.change.value,
+        "entitlement_before": row.entitlement_before,
+        "entitlement_after": row.entitlement_after,
+    }
+    for name in ("shares", "reservation", "limit"):
+        plain[f"{name}_before"] = getattr(row.before, name)
+        plain[f"{name}_after"] = getattr(row.after, name)
+    for name, past in (("past", row.past), ("contended", row.contended)):
+        keys = ("rate", "throttled_min", "unmet_min")
+        plain[name] = past and {
+            f"{key}_{when}": getattr(past, f"{key}_{when}")
+            for key in keys
+            for when in ("before", "after")
+        }
+    return plain

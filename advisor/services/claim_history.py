@@ -1,0 +1,161 @@
+"""What each claim of a resource wanted in the past, cut into few enough windows to play."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.core.cache import cache
+
+from advisor.core.backtest import HistoryWindow, history_of
+from advisor.core.observation import ClaimObservation, UplinkObservation
+from advisor.models import Claim, Policy, Resource, State, StatePoint
+from advisor.services.observe import claim_rates, whole_windows
+from advisor.services.windows import Span, last_window_end, window_end
+from ingest.readings import coarse_step_s
+
+MOST_WINDOWS = 720
+"""A day in windows of two minutes: enough to see contention, few enough to answer at once."""
+
+AT_LIMIT = 0.95
+"""Who takes this part of a limit that is enforced is held back by it and may want more."""
+
+KEPT_S = 600
+
+DIGITS = 6
+"""More digits of a measured rate only make the stored text longer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimHistory:
+    """Windows with one demand per claim; `measured` is the mean rate of each claim.
+
+    `measured` is taken over the congested windows, or over all if none was; None means that a
+    claim sent no samples. `largest` is the most that all claims together got in a window.
+    """
+
+    began_at: datetime
+    ended_at: datetime
+    windows: tuple[HistoryWindow, ...]
+    congested: tuple[bool, ...]
+    measured: tuple[float | None, ...]
+    largest: float
+
+
+def claim_history(
+    *,
+    resource: Resource,
+    claims: Sequence[Claim],
+    policy: Policy | None,
+    length: timedelta,
+    now: datetime,
+) -> ClaimHistory:
+    """The history of the last `length`; asked again within minutes it comes from the cache."""
+    step_s = max(float(coarse_step_s(length, MOST_WINDOWS)), resource.window_s)
+    until = last_window_end(whole_windows(resource, now=now), step_s)
+    span = Span(since=until - length, until=until, window_s=step_s)
+    parts = [resource.pk, resource.capacity, policy.pk if policy else 0, step_s, until.timestamp()]
+    parts += [length.total_seconds(), *(claim.pk for claim in claims)]
+    key = "claim-history:" + ":".join(str(part) for part in parts)
+    found: ClaimHistory | None = cache.get(key)
+    if found is None:
+        found = _read(resource, claims, policy, span)
+        cache.set(key, found, KEPT_S)
+    return found
+
+
+Rates = dict[datetime, tuple[float, bool | None]]
+
+
+def _read(
+    resource: Resource, claims: Sequence[Claim], policy: Policy | None, span: Span
+) -> ClaimHistory:
+    rates: list[Rates] = [
+        {
+            at: (float(f"{rate:.{DIGITS}g}"), backlogged)
+            for at, rate, backlogged in claim_rates(claim, span=span, max_points=MOST_WINDOWS)
+        }
+        for claim in claims
+    ]
+    ends = sorted(set().union(*rates))
+    congested = _congested(resource, span)
+    observed = [_observation(at, rates, span.window_s) for at in ends]
+    largest = max((sum(claim.rate for claim in one.claims) for one in observed), default=0.0)
+    windows = history_of(
+        observed,
+        [str(index) for index in range(len(claims))],
+        capacity=resource.capacity or largest,
+        congested=congested,
+    )
+    held = _limits_in_force(claims, policy)
+    return ClaimHistory(
+        began_at=span.since,
+        ended_at=span.until,
+        windows=tuple(_held_back(window, rates, held, policy) for window in windows),
+        congested=tuple(at in congested for at in ends),
+        measured=tuple(_measured(found, congested) for found in rates),
+        largest=largest,
+    )
+
+
+def _observation(at: datetime, rates: Sequence[Rates], window_s: float) -> UplinkObservation:
+    """One window; claims are told apart by their place, not by a name that two may share."""
+    return UplinkObservation(
+        at=at,
+        window_s=window_s,
+        tx_bits_per_s=None,
+        capacity_bits_per_s=None,
+        claims=tuple(
+            ClaimObservation(workload=str(index), rate=found[at][0], backlogged=found[at][1])
+            for index, found in enumerate(rates)
+            if at in found
+        ),
+    )
+
+
+def _congested(resource: Resource, span: Span) -> set[datetime]:
+    """The ends of the windows in which the resource was congested at least half of the time."""
+    points = StatePoint.objects.filter(resource=resource, at__gt=span.since, at__lte=span.until)
+    total: Counter[datetime] = Counter()
+    bad: Counter[datetime] = Counter()
+    middle = timedelta(seconds=resource.window_s / 2)
+    for at, state in points.values_list("at", "state"):
+        end = window_end(at - middle, span.window_s)
+        total[end] += 1
+        bad[end] += state == State.CONGESTED
+    return {end for end, count in total.items() if 2 * bad[end] >= count}
+
+
+def _limits_in_force(claims: Sequence[Claim], policy: Policy | None) -> list[float | None]:
+    limits: dict[int, float | None] = defaultdict(lambda: None)
+    if policy is not None:
+        limits.update({item["claim"]: item["limit"] for item in policy.allocations})
+    return [limits[claim.pk] for claim in claims]
+
+
+def _held_back(
+    window: HistoryWindow,
+    rates: Sequence[Rates],
+    limits: Sequence[float | None],
+    policy: Policy | None,
+) -> HistoryWindow:
+    """A claim at its enforced limit may have wanted more, and nobody knows how much."""
+    if policy is None or window.at < policy.created_at:
+        return window
+    demands = tuple(
+        None
+        if limit is not None and found.get(window.at, (0.0, None))[0] >= AT_LIMIT * limit
+        else demand
+        for demand, found, limit in zip(window.demands, rates, limits, strict=True)
+    )
+    return HistoryWindow(
+        at=window.at, window_s=window.window_s, capacity=window.capacity, demands=demands
+    )
+
+
+def _measured(found: Rates, congested: set[datetime]) -> float | None:
+    values = [rate for at, (rate, _) in found.items() if at in congested]
+    values = values or [rate for rate, _ in found.values()]
+    return sum(values) / len(values) if values else None

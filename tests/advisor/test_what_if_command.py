@@ -1,0 +1,104 @@
+"""`sluice what-if` tries settings against stored history and makes drafts."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from advisor.models import Recommendation, RecommendationState
+from advisor.services.detect import detect
+from ingest.models import Organisation
+from tests.advisor.samples import Phase, net_lines, send
+from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """Half an hour in which three workloads want all of 94 Mbit/s."""
+    cluster = make_cluster()
+    Organisation.objects.filter(slug="other").delete()
+    even = dict.fromkeys(("p1", "p2", "p3"), 31 * MBIT)
+    full = Phase(intervals=180, sent={"up0": 93 * MBIT}, received=even)
+    lines = net_lines("h1", [full], start=NOW - timedelta(minutes=30))
+    send(cluster.organisation, lines, now=NOW)
+    detect(resource=cluster.uplink, now=NOW)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
+    return cluster
+
+
+def sluice(*words: str) -> str:
+    out = StringIO()
+    call_command(*words, stdout=out)
+    return out.getvalue()
+
+
+def rates(*settings: str) -> dict[str, Any]:
+    words = [part for setting in settings for part in ("--set", setting)]
+    answer = json.loads(sluice("what-if", "h1/up0", "--hours", "1", "--json", *words))
+    return {row["workload"]: row["contended"]["rate_after"] for row in answer["workloads"]}
+
+
+def test_settings_change_who_gets_what(cluster: Cluster) -> None:
+    found = rates("web-1:reservation=0", "web-2:tier=high", "web-3:limit=10Mbit")
+
+    # web-3 has its 10; 83 are divided 1000 : 2000
+    assert found["web-1"] == pytest.approx(83 / 3 * MBIT, rel=0.02)
+    assert found["web-2"] == pytest.approx(166 / 3 * MBIT, rel=0.02)
+    assert found["web-3"] == pytest.approx(10 * MBIT, rel=0.02)
+
+
+def test_a_limit_is_taken_away_by_none(cluster: Cluster) -> None:
+    assert rates("web-3@h1:limit=1Mbit", "web-3:limit=none") == rates()
+
+
+def test_table_names_winners_and_the_time_that_was_played(cluster: Cluster) -> None:
+    said = sluice("what-if", "h1/up0", "--hours", "1")
+
+    assert "before is no policy: everybody counts the same" in said
+    assert "congested" in said
+    assert "web-1" in said
+    assert "31.0 Mbit/s → 81.0 Mbit/s" in said
+
+
+def test_draft_is_made_and_can_be_approved(cluster: Cluster) -> None:
+    said = sluice("what-if", "h1/up0", "--hours", "1", "--draft", "--user", "operator")
+    draft = Recommendation.objects.get(state=RecommendationState.PROPOSED)
+    explained = sluice("recommendations", str(draft.pk))
+
+    assert f"Put it into force: sluice approve {draft.pk}" in said
+    assert explained.startswith("Draft for uplink h1/up0: ")
+    assert "Confidence" in explained
+    assert "version 1" in sluice("approve", str(draft.pk), "--user", "owner")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--set", "web-9:shares=1"], '"web-9" has no claim on h1/up0; these have: web-1, web-2'),
+        (["--set", "web-1@h9:shares=1"], '"web-1@h9" has no claim on h1/up0'),
+        (["--set", "web-1:weight=1"], "with one of shares, tier, reservation, limit"),
+        (["--set", "web-1"], "is not WORKLOAD:CONTROL=VALUE"),
+        (["--set", "web-1:shares=0"], 'shares "0" is not a whole number of at least 1'),
+        (["--set", "web-1:tier=gold"], 'tier "gold" is not one of high, medium, low'),
+        (["--set", "web-1:limit=fast"], '"fast" is not a rate in bit/s'),
+        (["--set", "web-1:limit=1Mbit"], "limit of web-1 is 1e+06"),
+        (["--hours", "0"], "--hours is 0"),
+        (["--draft"], "say who makes the draft: --user NAME"),
+        (["--draft", "--user", "viewer"], "viewer may not decide for"),
+    ],
+)
+def test_wrong_words_are_refused_in_one_line(
+    cluster: Cluster, words: list[str], complaint: str
+) -> None:
+    with pytest.raises(CommandError) as refusal:
+        sluice("what-if", "h1/up0", *words)
+
+    assert complaint in str(refusal.value)
+    assert "\n" not in str(refusal.value)

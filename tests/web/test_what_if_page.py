@@ -1,0 +1,254 @@
+"""The what-if page: numbers in, winners and losers out, and a draft if an operator wants it."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from advisor.models import Policy, Recommendation, RecommendationState, Resource
+from tests.web.conftest import client_of
+from tests.web.fleet import Fleet
+from tests.web.html import Page, page_of
+
+LONGEST_S = 0.1
+"""What a page may take once the history has been read."""
+
+
+def address(fleet: Fleet, name: str = "nfs-07", *, rest: str = "") -> str:
+    return f"/resources/{fleet.resources[name].pk}/what-if/{rest}"
+
+
+def field(fleet: Fleet, control: str, workload: str, resource: str = "nfs-07") -> str:
+    claim = fleet.resources[resource].claims.get(workload__name=workload)
+    return f"{control}-{claim.pk}"
+
+
+def ask(client: Client, fleet: Fleet, *, resource: str = "nfs-07", **data: str) -> Page:
+    return page_of(client.get(address(fleet, resource), {"hours": "1", **data}))
+
+
+def numbers(page: Page, workload: str) -> list[float]:
+    """Entitled, got in congestion and on average, throttled and unmet, each now and then."""
+    cells = page.row("#what-if-answer table", workload)[1:]
+    return [float(cell.replace("\N{NARROW NO-BREAK SPACE}", "")) for cell in cells]
+
+
+def test_page_starts_from_what_the_claims_state(viewer: Client, fleet: Fleet) -> None:
+    page = ask(viewer, fleet)
+
+    reserved = page.find("input", id=field(fleet, "reservation", "db-orders"))
+    shares = page.find("input", id=field(fleet, "shares", "batch-3"))
+    # batch-3 is of the low tier: 500 shares
+    assert (reserved["value"], shares["value"]) == ("1500", "500")
+    assert "No policy is in force" in page.all_text()
+    assert "db-orders" in page.text(".lead strong") or "gain" in page.all_text()
+
+
+def test_victim_gains_by_its_reservation_and_the_aggressor_loses(
+    viewer: Client, fleet: Fleet
+) -> None:
+    page = ask(viewer, fleet)
+
+    status = page.elements("#what-if-answer .lead")[0].all_text()
+    gains, loses = status.split(", ")[0], status.split("gain")[-1]
+    assert "db-orders" in gains + status
+    assert "batch-3" in loses
+    _, _, before, after, *_ = numbers(page, "db-orders")
+    assert before < after
+    assert after >= 1500 * 0.99
+
+
+def test_limit_that_is_typed_throttles_its_workload(viewer: Client, fleet: Fleet) -> None:
+    page = ask(viewer, fleet, **{field(fleet, "limit", "batch-3"): "500"})
+
+    cells = numbers(page, "batch-3")
+    # entitlement then, rate in congestion then; throttled for most of the 42 congested minutes
+    assert cells[1] <= 500
+    assert cells[3] == pytest.approx(500, rel=0.01)
+    assert cells[6] == 0
+    assert 30 <= cells[7] <= 60
+    assert "Limit of batch-3 none → 500 IOPS" in page.all_text()
+
+
+def test_rates_of_an_uplink_are_typed_in_its_unit(viewer: Client, fleet: Fleet) -> None:
+    page = ask(
+        viewer, fleet, resource="kvm-02/eno1",
+        **{field(fleet, "limit", "backup-7", "kvm-02/eno1"): "2.5"},
+    )  # fmt: skip
+
+    assert "Limit of backup-7 4.00 Gbit/s → 2.50 Gbit/s" in page.all_text()
+    assert "Starts from version 1 of the policy" in page.all_text()
+
+
+def test_untouched_page_of_a_policy_in_force_changes_nothing(viewer: Client, fleet: Fleet) -> None:
+    page = ask(viewer, fleet, resource="kvm-02/eno1")
+
+    assert "Nobody gains, nobody loses." in page.all_text()
+    assert "Nothing." in page.all_text()
+
+
+@pytest.mark.parametrize(
+    ("control", "value", "complaint"),
+    [
+        ("shares", "0", "Shares of batch-3 must be a whole number from 1"),
+        ("shares", "many", "Shares of batch-3 must be a whole number from 1"),
+        ("limit", "fast", "Limit of batch-3 is not a number of IOPS"),
+        ("limit", "0", "Limit of batch-3 must be above 0"),
+        ("reservation", "-1", "Reservation of batch-3 must be a number of IOPS of at least 0"),
+        ("reservation", "nan", "Reservation of batch-3 must be a number of IOPS of at least 0"),
+        ("reservation", "1e400", "Reservation of batch-3 must be a number"),
+    ],
+)
+def test_wrong_number_is_named_and_the_rest_still_answers(
+    viewer: Client, fleet: Fleet, control: str, value: str, complaint: str
+) -> None:
+    page = ask(viewer, fleet, **{field(fleet, control, "batch-3"): value})
+
+    assert complaint in page.text("#what-if-errors")
+    wrong = page.find("input", id=field(fleet, control, "batch-3"))
+    assert wrong["aria-invalid"] == "true"
+    assert page.elements(".bars .after") != []
+
+
+def test_limit_below_the_reservation_is_named(viewer: Client, fleet: Fleet) -> None:
+    page = ask(viewer, fleet, **{field(fleet, "limit", "db-orders"): "100"})
+
+    assert "Limit of db-orders is below the reservation." in page.text("#what-if-errors")
+
+
+def test_reservations_that_do_not_fit_are_refused_by_name(operator: Client, fleet: Fleet) -> None:
+    page = ask(operator, fleet, **{field(fleet, "reservation", "batch-3"): "4000"})
+
+    assert "Reservations do not fit: batch-3 would be refused" in page.all_text()
+    assert page.elements("#draft-dialog") == []
+
+
+def test_another_capacity_is_tried_but_makes_no_draft(operator: Client, fleet: Fleet) -> None:
+    page = ask(operator, fleet, capacity="10400")
+
+    assert "as tried here" in page.all_text()
+    assert "a policy cannot change a capacity" in page.all_text()
+    assert page.elements("#draft-dialog") == []
+
+
+def test_htmx_asks_for_the_answer_alone(viewer: Client, fleet: Fleet) -> None:
+    answer = viewer.get(address(fleet), {"hours": "1"}, headers={"HX-Request": "true"})
+
+    assert b"<html" not in answer.content
+    assert b"Winners and losers" in answer.content
+
+
+def test_resource_without_claims_says_how_to_state_one(viewer: Client, fleet: Fleet) -> None:
+    page = page_of(viewer.get(address(fleet, "san-02")))
+
+    assert "sluice claim set san-02 WORKLOAD" in page.all_text()
+
+
+def test_unknown_capacity_and_silence_have_their_reason(viewer: Client, fleet: Fleet) -> None:
+    page = page_of(viewer.get(address(fleet, "kvm-04/eno1")))
+
+    assert "capacity of kvm-04/eno1 is not stated" in page.all_text()
+
+
+def test_operator_saves_a_draft_that_replaces_the_open_recommendation(
+    operator: Client, fleet: Fleet
+) -> None:
+    earlier = Recommendation.objects.get(state=RecommendationState.PROPOSED)
+    question = ask(operator, fleet).text("#draft-dialog")
+    form = {"hours": "1", field(fleet, "limit", "batch-3"): "1500"}
+
+    page = page_of(operator.post(address(fleet, rest="draft/"), form, follow=True))
+
+    draft = Recommendation.objects.get(state=RecommendationState.PROPOSED)
+    earlier.refresh_from_db()
+    assert f"takes the place of the open recommendation {earlier.pk}" in question
+    assert earlier.state == RecommendationState.SUPERSEDED
+    assert page.text("h1") == draft.summary
+    assert "by operator" in page.text(".lead")
+    assert "Saved as a draft" in page.text(".messages")
+    assert "Minutes throttled and unmet" in page.all_text()
+
+
+def test_draft_is_approved_like_any_other(operator: Client, fleet: Fleet) -> None:
+    form = {"hours": "1", field(fleet, "limit", "batch-3"): "1500"}
+    operator.post(address(fleet, rest="draft/"), form)
+    draft = Recommendation.objects.get(state=RecommendationState.PROPOSED)
+
+    operator.post(f"/recommendations/{draft.pk}/approve/")
+
+    policy = Policy.objects.get(resource=fleet.resources["nfs-07"])
+    limits = {item["workload"]: item["limit"] for item in policy.allocations}
+    assert limits["batch-3"] == 1500.0
+
+
+@pytest.mark.parametrize(
+    ("form", "status", "words"),
+    [
+        ({"capacity": "9999"}, 409, "a policy cannot change a capacity"),
+        ({"capacity": "x"}, 400, "correct the fields"),
+    ],
+)
+def test_refused_draft_says_why_and_saves_nothing(
+    operator: Client, fleet: Fleet, form: dict[str, str], status: int, words: str
+) -> None:
+    before = Recommendation.objects.count()
+
+    answer = operator.post(address(fleet, rest="draft/"), form)
+
+    assert words in page_of(answer, status=status).text(".messages")
+    assert Recommendation.objects.count() == before
+
+
+@pytest.mark.parametrize(("who", "status"), [("viewer", 403), ("outsider", 404)])
+def test_draft_takes_the_operator_role(fleet: Fleet, who: str, status: int) -> None:
+    answer = client_of(getattr(fleet.people, who)).post(address(fleet, rest="draft/"))
+
+    assert answer.status_code == status
+    assert Recommendation.objects.filter(kind="what_if").count() == 0
+
+
+def test_draft_is_never_made_by_following_a_link(operator: Client, fleet: Fleet) -> None:
+    assert operator.get(address(fleet, rest="draft/")).status_code == 405
+
+
+def test_viewer_may_try_but_sees_no_button_to_save(viewer: Client, fleet: Fleet) -> None:
+    page = ask(viewer, fleet)
+
+    assert page.elements("#draft-dialog") == []
+    assert "Saving a draft takes the operator role" in page.all_text()
+
+
+def test_outsider_sees_nothing(outsider: Client, fleet: Fleet) -> None:
+    assert outsider.get(address(fleet)).status_code == 404
+
+
+def test_resource_page_leads_to_it(viewer: Client, fleet: Fleet) -> None:
+    page = page_of(viewer.get(f"/resources/{fleet.resources['nfs-07'].pk}/"))
+
+    assert page.links()["What if it were divided otherwise?"] == address(fleet)
+
+
+def test_second_question_is_answered_in_a_tenth_of_a_second(viewer: Client, fleet: Fleet) -> None:
+    ask(viewer, fleet)
+
+    tries = []
+    for shares in range(1000, 1005):
+        start = time.perf_counter()
+        ask(viewer, fleet, **{field(fleet, "shares", "batch-3"): str(shares)})
+        tries.append(time.perf_counter() - start)
+
+    assert min(tries) < LONGEST_S
+
+
+def test_a_week_is_asked_for_by_its_length(viewer: Client, fleet: Fleet) -> None:
+    Resource.objects.filter(pk=fleet.resources["nfs-07"].pk).update(
+        created_at=fleet.now - timedelta(days=30)
+    )
+
+    page = ask(viewer, fleet, hours="168")
+
+    chosen = [one["value"] for one in page.elements("option") if "selected" in one.attributes]
+    assert chosen == ["168"]
