@@ -18,6 +18,15 @@ _UPLINK = (
 )
 
 
-def chart_list(resource: Resource) -> tuple[tuple[str, str, str], ...]:
-    """Key, title and kind of every chart, in the order of the page."""
-    return _UPLINK if resource.is_uplink else _DATASTORE
+def chart_list(resource: Resource) -> list[tuple[str, str, str]]:
+    """Key, title and kind of every chart, in the order of the page.
+
+    A chart that could never have a value is left out: the page says elsewhere what is missing.
+    """
+    left_out = set()
+    if resource.is_uplink and resource.capacity is None:
+        left_out.add("level")
+    if not resource.claims.exists():
+        left_out.add("workloads")
+    every = _UPLINK if resource.is_uplink else _DATASTORE
+    return [chart for chart in every if chart[0] not in left_out]

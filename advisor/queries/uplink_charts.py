@@ -83,7 +83,7 @@ def _utilisation_chart(resource: Resource, sent: list[float | None], now: dateti
         if capacity
         else (
             f"The capacity of {resource.name} is not stated, so its load is no part of anything. "
-            "State it with: sluice resource"
+            "State it with: sluice resource set"
         )
     )
     return Chart(

@@ -97,9 +97,11 @@ def test_resource_without_claims_says_how_to_state_one(viewer: Client, fleet: Fl
     ("name", "keys"),
     [
         ("nfs-07", ["level", "workloads", "iops", "throughput"]),
-        ("kvm-04/eno1", ["level", "workloads", "rate", "losses"]),
+        ("san-02", ["level", "iops", "throughput"]),
+        ("kvm-02/eno1", ["level", "workloads", "rate", "losses"]),
+        ("kvm-04/eno1", ["rate", "losses"]),
     ],
-    ids=["datastore", "uplink"],
+    ids=["datastore", "without claims", "uplink", "without a capacity"],
 )
 def test_places_of_the_charts_stand_before_their_data(
     viewer: Client, fleet: Fleet, name: str, keys: list[str]
@@ -107,6 +109,22 @@ def test_places_of_the_charts_stand_before_their_data(
     page = shown(viewer, fleet, name)
 
     assert [figure["data-chart"] for figure in page.elements("figure")] == keys
+
+
+def test_uplink_without_a_capacity_says_how_to_state_it(viewer: Client, fleet: Fleet) -> None:
+    text = shown(viewer, fleet, "kvm-04/eno1").text(".notice")
+
+    assert "sluice resource set kvm-04/eno1 --capacity" in text
+
+
+def test_idle_resource_says_so_instead_of_a_value(viewer: Client, fleet: Fleet) -> None:
+    ResourceStatus.objects.filter(resource=fleet.resources["san-02"]).update(
+        value=None, reason="idle: less than 10 a second"
+    )
+
+    lead = shown(viewer, fleet, "san-02").text(".lead")
+
+    assert lead.startswith("Idle: less than 10 a second, clear for")
 
 
 def test_range_of_the_address_is_marked(viewer: Client, fleet: Fleet) -> None:

@@ -127,7 +127,7 @@ export class Plot {
     return {
       width: this.place.clientWidth,
       height: HEIGHT,
-      padding: [10, 8, 0, 0],
+      padding: [10, 22, 0, 0],
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "UTC"),
       legend: { show: false },
       cursor: {
