@@ -23,7 +23,7 @@ DOCUMENTS = sorted(
 )
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 FENCE = re.compile(r"```.*?```", re.DOTALL)
-COMMAND = re.compile(r"(?:^|[`\s/])sluice ([a-z]+)\b")
+COMMAND = re.compile(r"(?:^|[`\s/])sluice ([a-z]+(?:-[a-z]+)*)\b")
 TARGET = re.compile(r"\bmake ([a-z-]+)\b")
 
 
