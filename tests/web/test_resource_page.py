@@ -124,7 +124,8 @@ def test_idle_resource_says_so_instead_of_a_value(viewer: Client, fleet: Fleet) 
 
     lead = shown(viewer, fleet, "san-02").text(".lead")
 
-    assert lead.startswith("Idle: less than 10 a second, clear for")
+    assert lead.startswith("Clear for")
+    assert lead.endswith(": idle: less than 10 a second.")
 
 
 def test_range_of_the_address_is_marked(viewer: Client, fleet: Fleet) -> None:
