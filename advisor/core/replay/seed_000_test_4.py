@@ -114,8 +114,8 @@ def _without_control(default: Run) -> list[Finding]:
     losses = {count: _loss_pct(default, count) for count in COMPETITORS}
     steps = [losses[1], losses[2] - losses[1], losses[3] - losses[2]]
     alone = (
-        "calibrated on test 1's baseline; with VM 4 alone the model's datastore has spare "
-        "throughput that the seed's has not, so the first server costs little and the third much"
+        "with VM 4 alone the datastore calibrated on test 1's baseline is half busy, so the first "
+        "order server costs it little and the third much"
     )
     rows = [
         compare(

@@ -6,20 +6,32 @@ from typing import Any
 
 Action = Callable[[Any], None]
 
+MOST_EVENTS = 100_000_000
+"""More than any experiment needs by far; a load that takes no time would go on for ever."""
+
 
 class Agenda:
     """Events in the order of their time, and of two at the same time the one planned first."""
 
-    __slots__ = ("_events", "_planned", "now")
+    __slots__ = ("_events", "_most", "_planned", "now")
 
-    def __init__(self) -> None:
+    def __init__(self, *, most_events: int = MOST_EVENTS) -> None:
+        self._most = most_events
         self.now = 0.0
         self._events: list[tuple[float, int, Action, Any]] = []
         self._planned = 0
 
     def at(self, time: float, action: Action, about: Any = None) -> None:
-        """Call `action(about)` when simulated time reaches `time`."""
+        """Call `action(about)` when simulated time reaches `time`.
+
+        ValueError if this is one event more than the agenda takes.
+        """
         self._planned += 1
+        if self._planned > self._most:
+            raise ValueError(
+                f"the simulation needs more than {self._most:,} events by {self.now:g} s; "
+                "simulate a shorter time or a slower datastore"
+            )
         heapq.heappush(self._events, (time, self._planned, action, about))
 
     def run_until(self, end: float) -> None:

@@ -18,7 +18,7 @@ from advisor.core.simulation.control import WindowControl, WindowLoop, observe
 from advisor.core.simulation.datastore import DatastoreQueue, SimulatedDatastore
 from advisor.core.simulation.driver import drive
 from advisor.core.simulation.host import HostQueue
-from advisor.core.simulation.load import SimulatedWorkload
+from advisor.core.simulation.load import MOST_AT_ONCE, SimulatedWorkload
 from advisor.core.simulation.totals import Totals
 from advisor.core.threshold import FixedThreshold
 from advisor.core.window import PERIOD_S
@@ -82,6 +82,8 @@ class Run:
     def window(self, host: str, from_s: float = 0.0, to_s: float | None = None) -> float:
         """Mean window of a host."""
         part = self.windows[host][self._part(from_s, to_s)]
+        if not part:
+            raise ValueError(f"{host}: no bucket ends between {from_s!r} and {to_s!r} s")
         return sum(part) / len(part)
 
     def congestion(self, threshold_ms: float) -> tuple[StatePoint, ...]:
@@ -102,8 +104,11 @@ def simulate(cluster: Cluster, *, duration_s: float, bucket_s: float, seed: int)
     check_positive("duration_s", duration_s)
     check_positive("bucket_s", bucket_s)
     check_amount("seed", seed)
+    count = duration_s / bucket_s
+    if count > MOST_AT_ONCE:
+        raise ValueError(f"{count:g} buckets are too many; {MOST_AT_ONCE:,} can be counted")
     simulation = _Simulation(cluster, bucket_s=bucket_s, seed=seed)
-    return simulation.run(max(1, round(duration_s / bucket_s)))
+    return simulation.run(max(1, round(count)))
 
 
 class _Simulation:

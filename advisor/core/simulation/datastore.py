@@ -13,7 +13,7 @@ from typing import Any
 
 from advisor.core.number_checks import check_amount, check_positive
 from advisor.core.simulation.agenda import Agenda
-from advisor.core.simulation.load import Access
+from advisor.core.simulation.load import Access, check_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class SimulatedDatastore:
     read_ahead_streams: int = 0
 
     def __post_init__(self) -> None:
-        check_positive("servers", self.servers)
+        check_count("servers", self.servers)
         check_positive("access_s", self.access_s)
         check_positive("bytes_per_s", self.bytes_per_s)
         check_positive("link_bytes_per_s", self.link_bytes_per_s)

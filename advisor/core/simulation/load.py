@@ -8,6 +8,17 @@ from math import inf
 from advisor.core.allocation import Claim
 from advisor.core.number_checks import check_amount, check_positive
 
+MOST_AT_ONCE = 1_000_000
+"""Most I/Os, clients or servers of one kind: each is an object while the simulation runs."""
+
+
+def check_count(name: str, value: float) -> None:
+    """Refuse anything but a whole number that can be simulated."""
+    if not 1 <= value <= MOST_AT_ONCE or value != int(value):
+        raise ValueError(
+            f"{name} is {value!r}; it must be a whole number from 1 to {MOST_AT_ONCE:,}"
+        )
+
 
 class Access(StrEnum):
     """The I/O patterns of the experiments."""
@@ -37,7 +48,7 @@ class SteadyIo:
     access: Access = Access.RANDOM_READ
 
     def __post_init__(self) -> None:
-        check_positive("outstanding_io", self.outstanding_io)
+        check_count("outstanding_io", self.outstanding_io)
         check_positive("io_bytes", self.io_bytes)
 
 
@@ -56,12 +67,13 @@ class Transactions:
     access: Access = Access.RANDOM_READ
 
     def __post_init__(self) -> None:
-        check_positive("clients", self.clients)
+        check_count("clients", self.clients)
         check_amount("think_s", self.think_s)
         check_positive("io_bytes", self.io_bytes)
-        if not 1 <= self.ios_per_transaction < inf:
+        if not 1 <= self.ios_per_transaction <= MOST_AT_ONCE:
             raise ValueError(
-                f"ios_per_transaction is {self.ios_per_transaction!r}; it must be at least 1"
+                f"ios_per_transaction is {self.ios_per_transaction!r}; it must be a number from "
+                f"1 to {MOST_AT_ONCE:,}"
             )
 
 

@@ -256,14 +256,30 @@ def test_every_number_of_a_run_is_finite(seed):
     assert result.of("never").iops == 0
 
 
+@pytest.mark.parametrize("wrong", [2.5, 1e18, math.nan, math.inf, -1.0, 0.0])
+def test_counts_that_cannot_be_simulated_are_refused(wrong):
+    with pytest.raises(ValueError, match="servers is"):
+        SimulatedDatastore(servers=wrong, access_s=1)
+    with pytest.raises(ValueError, match="outstanding_io is"):
+        SteadyIo(outstanding_io=wrong, io_bytes=1)
+    with pytest.raises(ValueError, match="clients is"):
+        Transactions(clients=wrong, think_s=1, ios_per_transaction=1, io_bytes=1)
+
+
+def test_more_buckets_than_can_be_counted_are_refused():
+    with pytest.raises(ValueError, match="buckets are too many"):
+        run(steady(), duration_s=1e18)
+
+
+def test_mean_of_no_bucket_is_refused():
+    with pytest.raises(ValueError, match="h1: no bucket ends between 3 and 3 s"):
+        run(steady(), duration_s=2).window("h1", 3, 3)
+
+
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -1.0, 0.0])
 def test_impossible_clusters_are_refused(wrong):
     with pytest.raises(ValueError, match="access_s"):
         SimulatedDatastore(servers=8, access_s=wrong)
-    with pytest.raises(ValueError, match="servers"):
-        SimulatedDatastore(servers=wrong, access_s=1)
-    with pytest.raises(ValueError, match="outstanding_io"):
-        SteadyIo(outstanding_io=wrong, io_bytes=1)
     with pytest.raises(ValueError, match="ios_per_transaction"):
         Transactions(clients=1, think_s=1, ios_per_transaction=wrong, io_bytes=1)
     with pytest.raises(ValueError, match="queue_depth"):
