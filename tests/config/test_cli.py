@@ -48,6 +48,7 @@ def test_help_gives_one_line_per_command(arguments):
         assert sum(line.startswith(f"  {name} ") for line in lines) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("run", "--help"), ("help", "run")])
 def test_help_of_a_command_names_its_options(arguments):
     done = sluice(*arguments)
@@ -65,6 +66,7 @@ def test_missing_database_is_told_in_one_line():
     assert "start everything with: sluice run" in done.stderr
 
 
+@pytest.mark.slow
 def test_silent_database_of_the_environment_is_told_in_one_line():
     # Port 1 of the loopback interface: nothing listens there.
     done = sluice("status", DATABASE_URL="postgres://u@127.0.0.1:1/d")
@@ -81,6 +83,7 @@ def test_wrong_setting_is_told_in_one_line():
     assert done.stderr == "sluice: SLUICE_MAX_BODY_BYTES='lots' is not a whole number\n"
 
 
+@pytest.mark.slow
 def test_unknown_command_suggests_the_nearest():
     done = sluice("statos")
 

@@ -15,6 +15,8 @@ import pytest
 import enforcers.contract
 from enforcers.version import VERSION
 
+pytestmark = pytest.mark.slow
+
 SOURCE = Path(enforcers.contract.__file__).parent
 
 

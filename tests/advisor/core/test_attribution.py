@@ -82,6 +82,7 @@ def test_recomputing_from_the_stored_inputs_gives_the_same_bytes():
     assert json.loads(first)["aggressors"] == ["w2"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mix",
     [
@@ -101,6 +102,7 @@ def test_the_known_aggressor_comes_first_in_nine_of_ten_mixes(mix):
     assert first >= 0.9 * len(SEEDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mix",
     [

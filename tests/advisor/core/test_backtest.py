@@ -128,6 +128,7 @@ def test_a_policy_against_itself_changes_nobody(case, mode):
     assert result.idle_ratio_before == result.idle_ratio_after
 
 
+@pytest.mark.slow
 def test_a_week_of_ten_second_windows_is_played_at_once():
     # 60,480 windows of 3 workloads; every second one wants everything.
     windows = [

@@ -16,9 +16,12 @@ from advisor.services.replay import (
     quantity_of,
     rows_of,
     timeline_document,
+    timelines_of,
 )
 from advisor.services.replay_document import markdown_of, number
 from advisor.services.replay_plots import draw
+
+pytestmark = pytest.mark.slow
 
 QUICK = ["002-best-practices", "002-experiment-3"]
 OVER_TIME = "002-experiment-1"
@@ -63,9 +66,12 @@ def test_counts_name_every_verdict():
     assert counts == {"holds": 0, "differs": 0, "not modelled": 8}
 
 
-def test_unknown_experiment_is_refused_with_the_names_there_are():
+@pytest.mark.parametrize(
+    "ask", [lambda name: play([name]), timeline_document], ids=["play", "timeline"]
+)
+def test_unknown_experiment_is_refused_with_the_names_there_are(ask):
     with pytest.raises(UnknownExperiment, match=r'no experiment "000-test-9".*000-test-1'):
-        play(["000-test-9"])
+        ask("000-test-9")
 
 
 def test_timeline_is_json_with_panels_of_one_clock():
@@ -73,6 +79,7 @@ def test_timeline_is_json_with_panels_of_one_clock():
 
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert list(document) == ["experiment", "title", "duration_s", "panels"]
+    assert document == timelines_of(play([OVER_TIME], processes=1))[OVER_TIME]
     (panel,) = document["panels"]
     assert document["duration_s"] == panel["times_s"][-1] == 120
     assert [phase["label"] for phase in panel["phases"]] == ["VMs", "+ NFS", "+ vMotion"]
@@ -98,6 +105,12 @@ def test_command_prints_what_went_in_and_every_verdict():
     assert "stated: what may be reserved of an uplink = 75 %" in text
     assert "part of an unused reservation that another port gets" in text
     assert text.rstrip().endswith("2 holds, 0 differs, 0 not modelled")
+
+
+def test_command_prints_what_the_dashboard_plays():
+    assert json.loads(sluice(OVER_TIME, "--timelines")) == {
+        OVER_TIME: timeline_document(OVER_TIME)
+    }
 
 
 def test_command_prints_the_page():

@@ -14,6 +14,8 @@ from advisor.core.simulation.datastore import SimulatedDatastore
 from advisor.core.simulation.load import Access, SimulatedWorkload, SteadyIo, Transactions
 from advisor.core.window import WindowLaw
 
+pytestmark = pytest.mark.slow
+
 DISKS = SimulatedDatastore(servers=8, access_s=0.004)
 """Eight disks of 4 ms: at most 2,000 IOPS."""
 

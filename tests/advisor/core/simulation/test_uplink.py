@@ -33,6 +33,7 @@ def test_tcp_gets_the_payload_s_part_of_the_line():
     assert tcp_bits_per_s(10 * GIGA) == pytest.approx(9.4148 * GIGA, rel=1e-4)
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(
     st.lists(st.sampled_from([0.0, 1.0, 3.0]), min_size=1, max_size=4),
