@@ -1,0 +1,68 @@
+"""A browser, a server, and the noisy neighbour that both see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.conf import global_settings
+from django.db import connection
+from django.utils import timezone
+from playwright.sync_api import Browser, sync_playwright
+from pytest_django import DjangoDbBlocker, Settings
+
+from ingest.partitions import TABLES
+from tests.lanes import find_browser
+from tests.web.fleet import Fleet
+from tests.web.in_browser.visit import Visit, visit, web_server
+from tests.web.scenario import noisy_neighbour
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        program = find_browser()
+        # As root Chromium runs without its sandbox only.
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def server(
+    django_db_setup: None,
+    django_db_blocker: DjangoDbBlocker,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[str]:
+    log = tmp_path_factory.mktemp("web") / "server.log"
+    with django_db_blocker.unblock(), web_server(log) as address:
+        yield address
+
+
+@pytest.fixture
+def committed(
+    transactional_db: None, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> Iterator[None]:
+    """What a test writes is seen by the server; the sample tables are emptied after it."""
+    # The server has the product's settings, so passwords are hashed as those say.
+    settings.PASSWORD_HASHERS = global_settings.PASSWORD_HASHERS
+    # Playwright keeps an event loop in this thread, which Django would take for async code.
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+    yield
+    with connection.cursor() as cursor:
+        for table in TABLES:
+            cursor.execute(f"TRUNCATE {table}")
+
+
+@pytest.fixture
+def fleet(committed: None) -> Fleet:
+    return noisy_neighbour(timezone.now(), hours=1.5)
+
+
+@pytest.fixture
+def tab(chromium: Browser, server: str, fleet: Fleet) -> Iterator[Visit]:
+    """The operator's tab, logged in, with nothing to complain about at the end."""
+    with visit(chromium, server) as opened:
+        opened.log_in("operator")
+        yield opened
+    assert opened.complaints == []
