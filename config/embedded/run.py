@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.core.management import call_command
-from django.db import OperationalError, connection
+from django.db import DatabaseError, OperationalError, connection
 
 from config import env
 from config.embedded import children
@@ -95,7 +95,13 @@ def _prepare_database(say: Say) -> NewLogin | None:
     except OperationalError as error:
         raise EmbeddedError(f"the database of DATABASE_URL does not answer: {error}") from error
     say("database: bringing its tables up to date")
-    call_command("migrate", verbosity=0, interactive=False)
+    try:
+        call_command("migrate", verbosity=0, interactive=False)
+    except DatabaseError as error:
+        raise EmbeddedError(
+            f"the tables cannot be brought up to date: {error}\n"
+            "nothing is lost; `sluice migrate --traceback` shows the step that failed"
+        ) from error
     login = create_first_login()
     # The processes below have connections of their own.
     connection.close()

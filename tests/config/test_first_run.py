@@ -4,8 +4,11 @@ import stat
 
 import pytest
 from django.contrib.auth import authenticate
+from django.db import ProgrammingError
 from django.utils import timezone
 
+from config.embedded import run as run_module
+from config.embedded.errors import EmbeddedError
 from config.embedded.first_run import create_first_login
 from config.embedded.paths import DataDir
 from config.embedded.telegraf import find_telegraf, local_telegraf
@@ -69,3 +72,13 @@ def test_chosen_telegraf_comes_before_the_built_one(monkeypatch, tmp_path):
 
     monkeypatch.setenv("SLUICE_TELEGRAF", "/opt/telegraf")
     assert str(find_telegraf()) == "/opt/telegraf"
+
+
+def test_migration_that_fails_is_told_with_what_to_do(monkeypatch):
+    def fail(*_: object, **__: object) -> None:
+        raise ProgrammingError('relation "x" already exists')
+
+    monkeypatch.setattr(run_module, "call_command", fail)
+
+    with pytest.raises(EmbeddedError, match=r'"x" already exists\n.*sluice migrate --traceback'):
+        run_module._prepare_database(print)
