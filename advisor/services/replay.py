@@ -3,11 +3,13 @@
 Nothing is stored: an experiment always gives the same answer, and needs no database.
 """
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from functools import cache
+from importlib.resources import files
 from multiprocessing import get_context
 from typing import Any
 
@@ -20,6 +22,9 @@ from advisor.errors import UnknownExperiment
 
 NAMES = tuple(each.name for each in EXPERIMENTS)
 PROCESSES = 2
+TIMELINES = "replay_timelines.json"
+"""Beside this package; `sluice replay --all --timelines` writes it."""
+TIMELINE_DIGITS = 5
 
 
 def play(names: Sequence[str], *, processes: int = PROCESSES) -> list[Replay]:
@@ -74,14 +79,29 @@ def counts_of(replays: Sequence[Replay]) -> dict[str, int]:
     return {str(verdict): found[verdict] for verdict in Verdict}
 
 
-@cache
-def timeline_document(name: str) -> Mapping[str, Any]:
-    """What a page needs to play an experiment, as JSON types; played once per process.
+def timelines_of(replays: Sequence[Replay]) -> dict[str, Any]:
+    """By experiment what a page needs to play it, as JSON types.
 
-    Keys: experiment, title, duration_s, and panels with name, title, unit, times_s, series
-    (label, values), marks (label, value) and phases (at_s, label).
+    Keys of each: experiment, title, duration_s, and panels with name, title, unit, times_s, series
+    (label, values), marks (label, value), phases (at_s, label) and is_logarithmic.
     """
-    return _plain(asdict(timeline_of(_play_one(name))))
+    return {replay.experiment: _plain(asdict(timeline_of(replay))) for replay in replays}
+
+
+def timeline_document(name: str) -> Mapping[str, Any]:
+    """The recorded timeline of an experiment: nothing is simulated while a page waits.
+
+    A test holds the recording against the simulation.
+    """
+    _find(name)
+    document: Mapping[str, Any] = _recorded_timelines()[name]
+    return document
+
+
+@cache
+def _recorded_timelines() -> dict[str, Any]:
+    recorded: dict[str, Any] = json.loads(files("advisor").joinpath(TIMELINES).read_text())
+    return recorded
 
 
 def _find(name: str) -> Experiment:
@@ -96,7 +116,9 @@ def _play_one(name: str) -> Replay:
 
 
 def _plain(value: Any) -> Any:
-    """Tuples as lists, as JSON has them."""
+    """Tuples as lists, as JSON has them; numbers with the digits that a chart can show."""
+    if isinstance(value, float):
+        return float(f"{value:.{TIMELINE_DIGITS}g}")
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

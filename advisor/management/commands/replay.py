@@ -12,7 +12,15 @@ from django.core.management.base import BaseCommand, CommandError
 
 from advisor.core.replay.experiment import Replay
 from advisor.errors import AdvisorError
-from advisor.services.replay import NAMES, PROCESSES, counts_of, listing, play, rows_of
+from advisor.services.replay import (
+    NAMES,
+    PROCESSES,
+    counts_of,
+    listing,
+    play,
+    rows_of,
+    timelines_of,
+)
 from advisor.services.replay_document import markdown_of, number
 from advisor.services.replay_plots import draw
 from ingest.management.product_command import table
@@ -34,6 +42,9 @@ class Command(BaseCommand):
             "--json", action="store_true", dest="as_json", help="print JSON for programs"
         )
         shown.add_argument("--markdown", action="store_true", help="print the page docs/replay.md")
+        shown.add_argument(
+            "--timelines", action="store_true", help="print what the dashboard plays, as JSON"
+        )
         parser.add_argument(
             "--plot", metavar="DIR", type=Path, help="write the figures as SVG files"
         )
@@ -55,7 +66,14 @@ class Command(BaseCommand):
             drawn = draw(replays, options["plot"]) if options["plot"] else []
         except AdvisorError as error:
             raise CommandError(str(error)) from error
-        self._show(replays, as_json=options["as_json"], markdown=options["markdown"])
+        if options["as_json"]:
+            self.stdout.write(json.dumps(rows_of(replays), indent=2, allow_nan=False))
+        elif options["timelines"]:
+            self.stdout.write(json.dumps(timelines_of(replays), allow_nan=False))
+        elif options["markdown"]:
+            self.stdout.write(markdown_of(replays), ending="")
+        else:
+            self._show(replays)
         if drawn:
             self.stderr.write(f"{len(drawn)} figures in {options['plot']}")
 
@@ -65,16 +83,11 @@ class Command(BaseCommand):
             json.dumps(rows, indent=2) if as_json else table(rows, ["experiment", "title"])
         )
 
-    def _show(self, replays: Sequence[Replay], *, as_json: bool, markdown: bool) -> None:
-        if as_json:
-            self.stdout.write(json.dumps(rows_of(replays), indent=2, allow_nan=False))
-        elif markdown:
-            self.stdout.write(markdown_of(replays), ending="")
-        else:
-            for replay in replays:
-                self._show_one(replay)
-            counts = counts_of(replays)
-            self.stdout.write(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+    def _show(self, replays: Sequence[Replay]) -> None:
+        for replay in replays:
+            self._show_one(replay)
+        counts = counts_of(replays)
+        self.stdout.write(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
 
     def _show_one(self, replay: Replay) -> None:
         self.stdout.write(self.style.MIGRATE_HEADING(f"{replay.experiment}  {replay.title}"))

@@ -9,7 +9,7 @@ import pytest
 from advisor.core.replay.catalogue import EXPERIMENTS, find_experiment
 from advisor.core.replay.experiment import Basis
 from advisor.core.replay.finding import Verdict
-from advisor.services.replay import NAMES, play, rows_of
+from advisor.services.replay import NAMES, play, rows_of, timeline_document, timelines_of
 from advisor.services.replay_document import markdown_of
 
 PAGE = Path(__file__).parents[4] / "docs" / "replay.md"
@@ -117,4 +117,13 @@ def test_no_number_is_compared_that_the_model_was_calibrated_on(replays):
 def test_page_is_what_the_replays_say_now(replays):
     assert markdown_of(list(replays.values())) == PAGE.read_text(), (
         "docs/replay.md is stale; write it with: sluice replay --all --markdown > docs/replay.md"
+    )
+
+
+def test_recorded_timelines_are_what_the_replays_say_now(replays):
+    recorded = {name: timeline_document(name) for name in NAMES}
+
+    assert timelines_of(list(replays.values())) == recorded, (
+        "advisor/replay_timelines.json is stale; write it with: "
+        "sluice replay --all --timelines > advisor/replay_timelines.json"
     )
