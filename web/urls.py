@@ -6,6 +6,7 @@ from django.urls import URLPattern, path
 
 from web.api import charts, enforcer
 from web.views import (
+    episode_cause,
     episodes,
     hosts,
     overview,
@@ -32,6 +33,8 @@ urlpatterns: list[URLPattern] = [
     path("recommendations/<int:pk>/reject/", recommendations.reject_one, name="reject"),
     path("episodes/", episodes.episodes, name="episodes"),
     path("episodes/<int:pk>/", episodes.episode, name="episode"),
+    path("episodes/<int:pk>/cause/", episode_cause.cause, name="episode-cause"),
+    path("episodes/<int:pk>/mute/", episode_cause.mute, name="mute-episode"),
     path("hosts/", hosts.hosts, name="hosts"),
     path("hosts/<int:pk>/", hosts.host, name="host"),
     path("api/v1/resources/<int:pk>/charts", charts.resource_charts, name="charts"),

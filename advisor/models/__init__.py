@@ -1,5 +1,6 @@
 from advisor.models.compliance import ComplianceRecord
 from advisor.models.congestion import Episode, ResourceStatus, State, StatePoint
+from advisor.models.planned_job import PlannedJob, Recurrence
 from advisor.models.policy import Enforcer, Policy, PublishedDocument
 from advisor.models.recommendation import Recommendation, RecommendationState, Topic
 from advisor.models.resource import Attachment, Mode, Resource, ResourceKind, ThresholdMode, Unit
@@ -23,10 +24,12 @@ __all__ = [
     "IoCount",
     "LimitScope",
     "Mode",
+    "PlannedJob",
     "Policy",
     "PublishedDocument",
     "Recommendation",
     "RecommendationState",
+    "Recurrence",
     "Resource",
     "ResourceKind",
     "ResourceStatus",

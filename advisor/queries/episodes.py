@@ -9,9 +9,11 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
+from advisor.core.planned_jobs import Muting, PlannedJob
 from advisor.models import Episode, Recommendation, RecommendationState, Resource, Topic
 from advisor.queries.resources import ResourceLine, resource_line
 from advisor.queries.scope import Scope
+from advisor.services.planned_jobs import jobs_of, muting_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +35,10 @@ class Party:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeLine:
-    """One episode; `current` is the resource now, and counts only while the episode is open."""
+    """One episode; `current` is the resource now, and counts only while the episode is open.
+
+    `muting` says whether a planned job explains it, so that it is no alarm.
+    """
 
     pk: int
     resource: Resource
@@ -46,6 +51,7 @@ class EpisodeLine:
     aggressors: tuple[Party, ...]
     evidence: Sequence[Any]
     recommendation_pk: int | None
+    muting: Muting
 
     @property
     def is_open(self) -> bool:
@@ -70,7 +76,7 @@ class EpisodeLine:
 def episode_rows(scope: Scope) -> QuerySet[Episode]:
     """The organisation's episodes with their resource, newest first."""
     rows: QuerySet[Episode] = scope.rows(Episode)
-    return rows.select_related("resource__status").order_by("-started_at", "pk")
+    return rows.select_related("resource__status", "organisation").order_by("-started_at", "pk")
 
 
 def open_episode_lines(scope: Scope, *, now: datetime) -> list[EpisodeLine]:
@@ -84,7 +90,9 @@ def episode_lines(
     """The rows as lines, each with its open recommendation."""
     found = list(rows)
     advice = _open_recommendations(found, now)
-    return [_line(row, advice.get(row.resource_id), now) for row in found]
+    # All rows are of one organisation: a page shows one at a time.
+    jobs = jobs_of(found[0].organisation) if found else []
+    return [_line(row, advice.get(row.resource_id), jobs, now) for row in found]
 
 
 def _open_recommendations(rows: Sequence[Episode], now: datetime) -> dict[int, int]:
@@ -94,7 +102,9 @@ def _open_recommendations(rows: Sequence[Episode], now: datetime) -> dict[int, i
     return dict(open_rows.values_list("resource_id", "pk"))
 
 
-def _line(row: Episode, recommendation_pk: int | None, now: datetime) -> EpisodeLine:
+def _line(
+    row: Episode, recommendation_pk: int | None, jobs: Sequence[PlannedJob], now: datetime
+) -> EpisodeLine:
     return EpisodeLine(
         pk=row.pk,
         resource=row.resource,
@@ -107,6 +117,7 @@ def _line(row: Episode, recommendation_pk: int | None, now: datetime) -> Episode
         aggressors=_parties(row.aggressors),
         evidence=row.evidence,
         recommendation_pk=recommendation_pk,
+        muting=muting_of(row, jobs, now=now),
     )
 
 

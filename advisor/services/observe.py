@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from advisor.core.observation import (
@@ -149,7 +150,27 @@ def _limit_at(at: datetime, claim: Claim, enforced: EnforcedLimits) -> float | N
 def claim_rates(
     claim: Claim, *, span: Span, max_points: int | None = None
 ) -> list[tuple[datetime, float, bool | None]]:
-    """End of window, rate in the resource's unit, and whether more was wanted (None: unknown).
+    """End of window, rate in the resource's unit, and whether more was wanted (None: unknown)."""
+    windows = claim_windows(claim, span=span, max_points=max_points)
+    return [(window.at, window.rate, window.backlogged) for window in windows]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimWindow:
+    """What one claim got in the window ending at `at`, in the resource's unit.
+
+    `backlogged` says whether more was wanted; None means that nobody can tell. `mean_io_bytes` is
+    None on an uplink, and where no I/O was done.
+    """
+
+    at: datetime
+    rate: float
+    backlogged: bool | None = None
+    mean_io_bytes: float | None = None
+
+
+def claim_windows(claim: Claim, *, span: Span, max_points: int | None = None) -> list[ClaimWindow]:
+    """The windows in which the claim's adapter was measured, in order of time.
 
     What a workload sends is what its vNIC receives on the host's side. With `max_points` a long
     span is read at about so many times, with exact means between them.
@@ -163,15 +184,13 @@ def claim_rates(
             max_points=max_points,
         )
         return [
-            (at, mean_rate(found, [item.received_bits_per_s for item in found]), None)
+            ClaimWindow(at=at, rate=mean_rate(found, [one.received_bits_per_s for one in found]))
             for at, found in span.group(received).items()
         ]
-    return _cgroup_claim_rates(claim, span, max_points)
+    return _cgroup_windows(claim, span, max_points)
 
 
-def _cgroup_claim_rates(
-    claim: Claim, span: Span, max_points: int | None
-) -> list[tuple[datetime, float, bool | None]]:
+def _cgroup_windows(claim: Claim, span: Span, max_points: int | None) -> list[ClaimWindow]:
     device = _only_device(claim)
     if device is None:
         return []
@@ -185,9 +204,20 @@ def _cgroup_claim_rates(
     )
     unit = claim.resource.unit
     return [
-        (at, mean_rate(found, [_in_unit(item, unit) for item in found]), _backlogged(found))
+        ClaimWindow(
+            at=at,
+            rate=mean_rate(found, [_in_unit(item, unit) for item in found]),
+            backlogged=_backlogged(found),
+            mean_io_bytes=_mean_io_bytes(found),
+        )
         for at, found in span.group(rates).items()
     ]
+
+
+def _mean_io_bytes(rates: list[CgroupRates]) -> float | None:
+    ios = sum((item.read_iops + item.write_iops) * item.seconds for item in rates)
+    moved = sum((item.read_bytes_per_s + item.write_bytes_per_s) * item.seconds for item in rates)
+    return moved / ios if ios > 0 else None
 
 
 def _only_device(claim: Claim) -> str | None:

@@ -28,6 +28,7 @@ from advisor.models import (
 )
 from advisor.services.keep_advice import keep, rejected_before
 from advisor.services.observe import claim_rates
+from advisor.services.planned_jobs import jobs_of, muting_of
 from advisor.services.what_if import open_draft
 from advisor.services.windows import Span
 from ingest.models import Organisation
@@ -60,6 +61,9 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     episode = _newest_episode(resource, now)
     if episode is None:
         return _save_gap(status, "it was not congested in the last 24 hours")
+    muting = muting_of(episode, jobs_of(resource.organisation), now=now)
+    if muting.muted:
+        return _save_gap(status, f"planned job: {muting.reason}")
     draft = open_draft(resource, now)
     if draft is not None:
         return _save_gap(status, f"a draft, recommendation {draft.pk}, waits for a decision")

@@ -15,6 +15,7 @@ from web.chart_list import chart_list
 from web.formatting import rate_scale
 from web.page import render_page, render_part
 from web.time_range import TimeRange
+from web.views.episode_cause import proposed_job
 
 PER_PAGE = 50
 MARGIN = timedelta(minutes=15)
@@ -60,4 +61,5 @@ def episode(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponse
         chart_list=chart_list(row.resource),
         scale=rate_scale(row.resource.unit, max(numbers, default=None)),
         advice=list(advice),
+        job=proposed_job(row, now),
     )

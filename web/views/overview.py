@@ -12,6 +12,7 @@ from advisor.models import Recommendation, RecommendationState
 from advisor.queries.episodes import open_episode_lines
 from advisor.queries.heat import COLUMN_S, heat_strips
 from advisor.queries.hosts import host_healths
+from advisor.queries.incidents import shared_incidents
 from advisor.queries.resources import resource_lines, resource_rows
 from web.access import Workspace, workspace_view
 from web.heat_drawing import HEIGHT, THRESHOLD_Y, axis_labels, heat_row, hour_cells, hour_starts
@@ -44,8 +45,11 @@ def overview_context(workspace: Workspace, now: datetime) -> dict[str, Any]:
         state=RecommendationState.PROPOSED, expires_at__gt=now
     )
     sampled = [host.last_sample_at for host in hosts if host.last_sample_at]
+    episodes = open_episode_lines(scope, now=now)
     return {
-        "episodes": open_episode_lines(scope, now=now),
+        "episodes": [one for one in episodes if not one.muting.muted],
+        "planned": [one for one in episodes if one.muting.muted],
+        "incidents": shared_incidents(episodes),
         "lines": lines,
         "near": [line for line in lines if line.shown_state == "near"],
         "unknown": [line for line in lines if line.shown_state == "unknown"],

@@ -4,28 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils import timezone
+
 from advisor.management.product_command import ProductCommand
 from advisor.models import Resource, State
+from advisor.services.planned_jobs import muted_resources
 from ingest.models import Organisation
 
 
 class Command(ProductCommand):
-    help = "What is congested now; exit status 1 if anything is"
+    help = "What is congested now; exit status 1 if anything is that no planned job explains"
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         resources = Resource.objects.filter(organisation=organisation).select_related("status")
-        rows = [_row(resource) for resource in resources]
+        planned = muted_resources(organisation, now=timezone.now())
+        rows = [_row(resource, planned.get(resource.pk)) for resource in resources]
         self.show(
             rows,
             as_json=options["as_json"],
-            columns=["resource", "state", "since", "value", "threshold", "reason"],
+            columns=["resource", "state", "since", "value", "threshold", "planned_job", "reason"],
             empty="no resources yet; they appear with the first samples",
         )
-        if any(row["state"] == State.CONGESTED for row in rows):
+        if any(row["state"] == State.CONGESTED and not row["planned_job"] for row in rows):
             raise SystemExit(1)
 
 
-def _row(resource: Resource) -> dict[str, Any]:
+def _row(resource: Resource, planned_job: str | None) -> dict[str, Any]:
     status = getattr(resource, "status", None)
     return {
         "resource": resource.name,
@@ -35,5 +39,6 @@ def _row(resource: Resource) -> dict[str, Any]:
         "value": status.value if status else None,
         "threshold": status.threshold if status else resource.threshold,
         "reason": status.reason if status else "not looked at yet",
+        "planned_job": planned_job,
         "advice_gap": status.advice_gap if status else "",
     }

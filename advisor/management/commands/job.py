@@ -1,0 +1,105 @@
+"""`sluice job`: planned work that is meant to be heavy and raises no alarm."""
+
+from __future__ import annotations
+
+import re
+from argparse import ArgumentParser
+from datetime import datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from django.core.management.base import CommandError
+
+from advisor.management.product_command import ProductCommand
+from advisor.models import PlannedJob, Recurrence
+from advisor.services.planned_jobs import add_job, remove_job
+from ingest.management.product_command import add_verb
+from ingest.models import Organisation
+
+_LENGTH = re.compile(r"(\d+(?:\.\d+)?)(min|h|d)")
+_UNITS = {"min": 60.0, "h": 3600.0, "d": 86_400.0}
+
+
+class Command(ProductCommand):
+    help = "List and state planned work, which mutes the congestion that it explains"
+
+    def add_own_arguments(self, parser: ArgumentParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", title="verbs")
+        add_verb(verbs, "list", help="all planned jobs (the default)")
+        add = add_verb(verbs, "add", help="state planned work")
+        add.add_argument("name")
+        add.add_argument("--start", required=True, help="like 2026-11-21T22:00, in the zone")
+        add.add_argument("--length", required=True, help="like 90min, 2h or 1d")
+        add.add_argument("--recurrence", choices=Recurrence.values, default=Recurrence.ONCE)
+        add.add_argument("--zone", default="UTC", help="whose wall clock, like Europe/Berlin")
+        add.add_argument(
+            "--resource", action="append", default=[], dest="resources",
+            help="what it may congest; without it everything; repeat for each",
+        )  # fmt: skip
+        add.add_argument(
+            "--workload", action="append", default=[], dest="workloads",
+            help="who may be heavy; without it anybody; repeat for each",
+        )  # fmt: skip
+        remove = add_verb(verbs, "remove", help="forget planned work")
+        remove.add_argument("name")
+
+    def run(self, *, organisation: Organisation, **options: Any) -> None:
+        match options["verb"]:
+            case "add":
+                add_job(
+                    organisation=organisation,
+                    name=options["name"],
+                    starts_at=_start(options["start"], options["zone"]),
+                    length=_length(options["length"]),
+                    recurrence=Recurrence(options["recurrence"]),
+                    zone=options["zone"],
+                    resources=options["resources"],
+                    workloads=options["workloads"],
+                )
+            case "remove":
+                remove_job(organisation=organisation, name=options["name"])
+        jobs = PlannedJob.objects.filter(organisation=organisation)
+        self.show(
+            [_row(job) for job in jobs.prefetch_related("resources", "workloads")],
+            as_json=options["as_json"],
+            columns=["name", "start", "zone", "length", "recurrence", "on", "by"],
+            empty="no planned jobs; state one with: "
+            "sluice job add NAME --start 2026-11-21T22:00 --length 2h",
+        )
+
+
+def _start(text: str, zone: str) -> datetime:
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise CommandError(f'"{text}" is not a time; write it like 2026-11-21T22:00') from error
+    try:
+        return at if at.tzinfo else at.replace(tzinfo=ZoneInfo(zone))
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise CommandError(f'"{zone}" is not a time zone; write it like Europe/Berlin') from error
+
+
+def _length(text: str) -> timedelta:
+    match = _LENGTH.fullmatch(text)
+    if match is None:
+        raise CommandError(f'"{text}" is not a length; write it like 90min, 2h or 1d')
+    return timedelta(seconds=float(match[1]) * _UNITS[match[2]])
+
+
+def _row(job: PlannedJob) -> dict[str, Any]:
+    at = job.starts_at.astimezone(ZoneInfo(job.zone))
+    resources = [resource.name for resource in job.resources.all()]
+    workloads = [workload.name for workload in job.workloads.all()]
+    return {
+        "name": job.name,
+        "starts_at": job.starts_at,
+        "start": f"{at:%Y-%m-%d %H:%M}",
+        "zone": job.zone,
+        "length_s": job.length_s,
+        "length": str(timedelta(seconds=job.length_s)),
+        "recurrence": job.recurrence,
+        "resources": resources,
+        "workloads": workloads,
+        "on": ", ".join(resources) or "everything",
+        "by": ", ".join(workloads) or "anybody",
+    }

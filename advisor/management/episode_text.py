@@ -1,0 +1,51 @@
+"""Who caused an episode, as text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from advisor.models import Episode
+from advisor.services.attribute import Study
+from ingest.management.product_command import table
+
+
+def study_text(episode: Episode, row: Mapping[str, Any], study: Study) -> str:
+    """The suspects with their numbers, how sure that is, and what else may be the cause."""
+    ended = f"to {episode.ended_at:%H:%M:%S} UTC" if episode.ended_at else "and goes on"
+    lines = [
+        f"{episode.resource} was congested from {episode.started_at:%Y-%m-%d %H:%M:%S} {ended}",
+        f"Planned job: {row['planned_job'] or 'none'}, {row['planned_job_reason']}",
+        "",
+        *_suspects(study),
+    ]
+    if study.external is not None:
+        lines += ["", f"Load from outside: {study.external.state}, {study.external.reason}"]
+    return "\n".join(lines)
+
+
+def _suspects(study: Study) -> list[str]:
+    found = study.attribution
+    if found is None:
+        return [f"Nobody can be blamed: {study.gap}"]
+    rows = [
+        {
+            "workload": one.workload,
+            "aggressor": one.is_aggressor,
+            "part": f"{one.part_ratio:.0%}",
+            "fair_part": f"{one.fair_ratio:.0%}",
+            "score": one.score,
+            "why": one.reason,
+        }
+        for one in found.suspects
+    ]
+    columns = ["workload", "aggressor", "part", "fair_part", "score", "why"]
+    grounds = [f"  {one.name}, {one.value:.0%}: {one.how}" for one in found.confidence.parts]
+    return [
+        found.reason,
+        "",
+        *([table(rows, columns)] if rows else []),
+        "",
+        f"Confidence {found.confidence.value:.0%}",
+        *grounds,
+    ]

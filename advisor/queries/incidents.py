@@ -1,0 +1,24 @@
+"""Which open episodes belong together: one cause, however many resources show it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from advisor.core.grouping import CongestedResource, Incident, group_incidents
+from advisor.core.resource import ResourceKind
+from advisor.queries.episodes import EpisodeLine
+
+
+def shared_incidents(lines: Sequence[EpisodeLine]) -> list[Incident]:
+    """The incidents that more than one of these episodes belongs to, such as shared disks."""
+    congested = [
+        CongestedResource(
+            resource=line.resource.name,
+            kind=ResourceKind(line.resource.kind),
+            began_at=line.started_at,
+            ended_at=line.ended_at,
+            disks=line.resource.disks,
+        )
+        for line in lines
+    ]
+    return [one for one in group_incidents(congested, []) if len(one.resources) > 1]

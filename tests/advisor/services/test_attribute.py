@@ -1,0 +1,127 @@
+"""Episodes are attributed from stored samples, with how sure that is."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from advisor.core.external_workload import ExternalState
+from advisor.models import Episode, ResourceKind, State, StatePoint
+from advisor.services import inventory
+from advisor.services.attribute import Study, study_episode
+from tests.advisor.samples import Phase, net_lines, send
+from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return make_cluster()
+
+
+def bursts(cluster: Cluster) -> Episode:
+    """web-2 comes and goes every five minutes; while it is on, web-1 misses its reservation."""
+    calm = Phase(
+        intervals=30,
+        sent={"up0": 60 * MBIT},
+        received={"p1": 55 * MBIT, "p2": 1 * MBIT, "p3": 4e6},
+    )
+    full = Phase(
+        intervals=30,
+        sent={"up0": 93 * MBIT},
+        received={"p1": 30 * MBIT, "p2": 59 * MBIT, "p3": 4e6},
+    )
+    start = NOW - timedelta(hours=1)
+    send(cluster.organisation, net_lines("h1", [calm, full] * 6, start=start), now=NOW)
+    return Episode.objects.create(
+        organisation=cluster.organisation,
+        resource=cluster.uplink,
+        started_at=start + timedelta(minutes=5),
+        ended_at=NOW,
+        peak_value=0.99,
+        threshold=0.9,
+    )
+
+
+def study(episode: Episode) -> Study:
+    return study_episode(episode=episode, now=NOW)
+
+
+def test_workload_that_comes_and_goes_with_the_harm_is_named(cluster: Cluster) -> None:
+    found = study(bursts(cluster)).attribution
+
+    assert found is not None
+    assert found.aggressors == ("web-2",)
+    first = found.suspects[0]
+    assert first.part_ratio > first.fair_ratio
+    assert first.experiment is not None
+    # On is worse: what web-1 misses of its 75 is part of its entitlement.
+    assert first.experiment.shift > 0.1
+
+
+def test_innocent_neighbour_has_its_reason(cluster: Cluster) -> None:
+    found = study(bursts(cluster)).attribution
+
+    assert found is not None
+    (quiet,) = [one for one in found.suspects if one.workload == "web-3"]
+    assert not quiet.is_aggressor
+    assert "of device time" in quiet.reason
+
+
+def test_too_few_samples_are_told_by_number(cluster: Cluster) -> None:
+    episode = Episode.objects.create(
+        organisation=cluster.organisation,
+        resource=cluster.uplink,
+        started_at=NOW - timedelta(minutes=10),
+        peak_value=0.99,
+        threshold=0.9,
+    )
+
+    found = study(episode)
+
+    assert found.attribution is None
+    assert found.gap == "0 windows of it are stored, 12 are needed"
+
+
+def test_uplink_has_no_load_from_outside(cluster: Cluster) -> None:
+    assert study(bursts(cluster)).external is None
+
+
+@pytest.mark.parametrize(
+    ("load", "state"),
+    [(1000.0, ExternalState.EXTERNAL), (5000.0, ExternalState.UNKNOWN)],
+    ids=["as much own load as ever", "more own load than ever"],
+)
+def test_latency_without_own_load_hints_at_load_from_outside(
+    cluster: Cluster, load: float, state: ExternalState
+) -> None:
+    lun = inventory.add_resource(
+        organisation=cluster.organisation,
+        name="lun",
+        kind=ResourceKind.DATASTORE,
+        attachments=[("h1", "lun")],
+    )
+    started = NOW - timedelta(minutes=30)
+    StatePoint.objects.bulk_create(
+        StatePoint(
+            resource=lun, at=NOW - timedelta(minutes=minute), since=NOW, state=State.CLEAR,
+            # 40 ms where as much load used to make 5 ms
+            value=40.0 if minute < 30 else 5.0, load=load if minute < 30 else 1000.0,
+        )
+        for minute in range(2, 200)
+    )  # fmt: skip
+    episode = Episode.objects.create(
+        organisation=cluster.organisation,
+        resource=lun,
+        started_at=started,
+        ended_at=NOW - timedelta(minutes=1),
+        peak_value=40.0,
+        threshold=20.0,
+    )
+
+    found = study(episode).external
+
+    assert found is not None
+    assert found.state == state

@@ -1,0 +1,157 @@
+"""The cause of an episode with its numbers, and muting what was planned."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from advisor.models import Episode, PlannedJob, Resource
+from advisor.services.planned_jobs import add_job
+from tests.web.conftest import client_of
+from tests.web.fleet import Fleet
+from tests.web.html import page_of
+
+
+@pytest.fixture
+def episode(fleet: Fleet) -> Episode:
+    return Episode.objects.get(ended_at=None)
+
+
+def keep_promises(episode: Episode) -> None:
+    """No victim of the episode has a reservation, so that it may be muted."""
+    victims = [item | {"reservation": 0.0} for item in episode.victims]
+    Episode.objects.filter(pk=episode.pk).update(victims=victims)
+
+
+def plan(fleet: Fleet, episode: Episode) -> None:
+    keep_promises(episode)
+    add_job(
+        organisation=fleet.organisation,
+        name="nightly backup",
+        starts_at=episode.started_at,
+        length=timedelta(hours=2),
+    )
+
+
+FORM = {"name": "month end", "start": "2026-11-20T11:00", "minutes": "180", "recurrence": "once"}
+
+
+def test_suspects_are_shown_with_score_grounds_and_how_sure(
+    viewer: Client, episode: Episode
+) -> None:
+    page = page_of(viewer.get(f"/episodes/{episode.pk}/cause/"))
+
+    cells = page.row("table", "batch-3")
+    # Score, part, fair part, correlation, while it is on, aggressor
+    assert float(cells[0]) > 0.3
+    assert cells[-1].strip() == "yes"
+    assert page.row("table", "mail-1")[-1].strip() == "no"
+    assert "How sure: 50 %" in page.all_text()
+    assert "it was switched only once" in page.all_text()
+    assert "Load from outside: cannot be told" in page.all_text()
+
+
+def test_episode_page_asks_for_the_cause_by_itself(viewer: Client, episode: Episode) -> None:
+    page = page_of(viewer.get(f"/episodes/{episode.pk}/"))
+    part = viewer.get(f"/episodes/{episode.pk}/cause/", headers={"HX-Request": "true"})
+
+    assert page.elements("#cause")[0]["hx-get"] == f"/episodes/{episode.pk}/cause/"
+    assert b"<html" not in part.content
+    assert b"batch-3" in part.content
+
+
+def test_cause_is_not_shown_to_an_outsider(outsider: Client, episode: Episode) -> None:
+    assert outsider.get(f"/episodes/{episode.pk}/cause/").status_code == 404
+
+
+def test_planned_congestion_is_no_alarm_on_the_overview(
+    fleet: Fleet, viewer: Client, episode: Episode
+) -> None:
+    plan(fleet, episode)
+
+    page = page_of(viewer.get("/"))
+
+    assert page.text("h1") == "Nothing is congested but by planned work"
+    assert "Planned job nightly backup:" in page.all_text()
+    assert "planned job" in page_of(viewer.get("/episodes/")).all_text()
+
+
+def test_muted_episode_says_why_and_offers_no_muting(
+    fleet: Fleet, operator: Client, episode: Episode
+) -> None:
+    plan(fleet, episode)
+
+    page = page_of(operator.get(f"/episodes/{episode.pk}/"))
+
+    assert "It raises no alarm:" in page.text(".lead")
+    assert page.elements("#job-dialog") == []
+
+
+def test_operator_mutes_an_episode_as_planned(
+    fleet: Fleet, operator: Client, episode: Episode
+) -> None:
+    keep_promises(episode)
+
+    answer = operator.post(f"/episodes/{episode.pk}/mute/", FORM, follow=True)
+
+    job = PlannedJob.objects.get()
+    assert "month end is stated; it explains this episode" in page_of(answer).text(".messages")
+    assert [one.name for one in job.resources.all()] == ["nfs-07"]
+    assert [one.name for one in job.workloads.all()] == ["batch-3"]
+
+
+def test_broken_promise_is_told_all_the_same(operator: Client, episode: Episode) -> None:
+    answer = operator.post(f"/episodes/{episode.pk}/mute/", FORM, follow=True)
+
+    said = page_of(answer).text(".messages")
+    assert "it does not explain this episode: a reservation was not met" in said
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"name": ""}, "a planned job needs a name"),
+        ({"start": "soon"}, "is not a time like"),
+        ({"minutes": "0"}, "is not a number of minutes"),
+        ({"recurrence": "yearly"}, "is not one of once, daily, weekly"),
+    ],
+)
+def test_wrong_form_mutes_nothing(
+    operator: Client, episode: Episode, change: dict[str, str], words: str
+) -> None:
+    answer = operator.post(f"/episodes/{episode.pk}/mute/", FORM | change, follow=True)
+
+    assert words in page_of(answer).text(".messages")
+    assert not PlannedJob.objects.exists()
+
+
+@pytest.mark.parametrize(("who", "status"), [("viewer", 403), ("outsider", 404)])
+def test_muting_takes_the_operator_role(
+    fleet: Fleet, episode: Episode, who: str, status: int
+) -> None:
+    client = client_of(getattr(fleet.people, who))
+
+    assert client.post(f"/episodes/{episode.pk}/mute/", FORM).status_code == status
+    assert not PlannedJob.objects.exists()
+
+
+def test_datastores_on_the_same_disks_are_one_incident(
+    fleet: Fleet, viewer: Client, episode: Episode
+) -> None:
+    pks = [fleet.resources[name].pk for name in ("nfs-07", "san-02")]
+    Resource.objects.filter(pk__in=pks).update(disks="shelf 4")
+    Episode.objects.create(
+        organisation=fleet.organisation,
+        resource=fleet.resources["san-02"],
+        started_at=episode.started_at + timedelta(minutes=1),
+        peak_value=30.0,
+        threshold=20.0,
+    )
+
+    page = page_of(viewer.get("/"))
+
+    assert "One incident: nfs-07 was congested, and san-02 on the same disks shelf 4" in (
+        page.all_text()
+    )
