@@ -12,7 +12,7 @@ from django.core.cache import cache
 from advisor.core.backtest import HistoryWindow, history_of
 from advisor.core.observation import ClaimObservation, UplinkObservation
 from advisor.models import Claim, Policy, Resource, State, StatePoint
-from advisor.services.observe import claim_rates, whole_windows
+from advisor.services.observe import claim_windows, whole_windows
 from advisor.services.windows import Span, last_window_end, window_end
 from ingest.readings import coarse_step_s
 
@@ -74,8 +74,8 @@ def _read(
 ) -> ClaimHistory:
     rates: list[Rates] = [
         {
-            at: (float(f"{rate:.{DIGITS}g}"), backlogged)
-            for at, rate, backlogged in claim_rates(claim, span=span, max_points=MOST_WINDOWS)
+            found.at: (float(f"{found.rate:.{DIGITS}g}"), found.backlogged)
+            for found in claim_windows(claim, span=span, max_points=MOST_WINDOWS)
         }
         for claim in claims
     ]

@@ -12,7 +12,9 @@ from ingest import queries
 SPAN = timedelta(days=1)
 """A day shows most of the depths that a datastore sees."""
 
-MOST_POINTS = 5000
+SHORTEST_WINDOW_S = 20.0
+MOST_POINTS = 4320
+"""A day in windows of this length."""
 
 
 def load_points(resource: Resource, *, until: datetime) -> list[LoadPoint]:
@@ -30,7 +32,8 @@ def load_points(resource: Resource, *, until: datetime) -> list[LoadPoint]:
         if item.latency_ms is not None
     ]
     points = []
-    span = Span(since=until - SPAN, until=until, window_s=resource.window_s)
+    window_s = max(resource.window_s, SHORTEST_WINDOW_S)
+    span = Span(since=until - SPAN, until=until, window_s=window_s)
     for found in span.group(rates).values():
         iops = [item.read_iops + item.write_iops for item in found]
         outstanding = sum(item.outstanding_io for item in found)

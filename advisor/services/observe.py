@@ -114,17 +114,18 @@ def _claims_by_window(resource: Resource, span: Span) -> ClaimsByWindow:
     claims = resource.claims.select_related("workload", "host")
     enforced = _enforced_limits(resource)
     for claim in claims.order_by("workload__name", "pk"):
-        for at, rate, backlogged in claim_rates(claim, span=span):
-            limit = _limit_at(at, claim, enforced)
-            result[at].append(
+        for found in claim_windows(claim, span=span):
+            limit = _limit_at(found.at, claim, enforced)
+            result[found.at].append(
                 ClaimObservation(
                     workload=claim.workload.name,
-                    rate=rate,
+                    rate=found.rate,
                     reservation=claim.reservation,
                     limit=claim.limit,
                     shares=shares_of(claim),
-                    backlogged=backlogged,
-                    throttled=limit is not None and rate >= AT_LIMIT * limit,
+                    backlogged=found.backlogged,
+                    throttled=limit is not None and found.rate >= AT_LIMIT * limit,
+                    mean_io_bytes=found.mean_io_bytes,
                 )
             )
     return result
@@ -145,14 +146,6 @@ def _enforced_limits(resource: Resource) -> EnforcedLimits:
 def _limit_at(at: datetime, claim: Claim, enforced: EnforcedLimits) -> float | None:
     in_force = [limits for created_at, limits in enforced if created_at < at]
     return in_force[-1].get(claim.pk) if in_force else None
-
-
-def claim_rates(
-    claim: Claim, *, span: Span, max_points: int | None = None
-) -> list[tuple[datetime, float, bool | None]]:
-    """End of window, rate in the resource's unit, and whether more was wanted (None: unknown)."""
-    windows = claim_windows(claim, span=span, max_points=max_points)
-    return [(window.at, window.rate, window.backlogged) for window in windows]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ from advisor.models import (
     Topic,
 )
 from advisor.services.keep_advice import keep, rejected_before
-from advisor.services.observe import claim_rates
+from advisor.services.observe import claim_windows
 from advisor.services.planned_jobs import jobs_of, muting_of
 from advisor.services.what_if import open_draft
 from advisor.services.windows import Span
@@ -129,8 +129,8 @@ def _claim(
 ) -> AdviceClaim:
     window_s = claim.resource.window_s
     span = Span(since=ended_at - USUAL_SPAN, until=ended_at, window_s=window_s)
-    rates = claim_rates(claim, span=span)
-    congested = [(rate, queued) for at, rate, queued in rates if at > began_at]
+    rates = claim_windows(claim, span=span)
+    congested = [found for found in rates if found.at > began_at]
     return AdviceClaim(
         claim=claim.pk,
         workload=claim.workload.name,
@@ -140,15 +140,15 @@ def _claim(
         limit=claim.limit,
         shares=claim.shares,
         congested=summarize_rates(
-            [rate for rate, _ in congested],
+            [found.rate for found in congested],
             span_days=(ended_at - began_at) / timedelta(days=1),
         ),
         usual=summarize_rates(
-            [rate for at, rate, _ in rates if at in calm],
+            [found.rate for found in rates if found.at in calm],
             span_days=USUAL_SPAN / timedelta(days=1),
         ),
-        active=any(rate > 0 for rate, _ in congested),
-        backlogged=_mostly([queued for _, queued in congested]),
+        active=any(found.rate > 0 for found in congested),
+        backlogged=_mostly([found.backlogged for found in congested]),
     )
 
 

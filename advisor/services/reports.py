@@ -12,7 +12,7 @@ from advisor.core.resource import Unit
 from advisor.errors import ReportRefused
 from advisor.models import Claim, ComplianceRecord, Enforcer, Policy, PublishedDocument
 from advisor.services.documents import claim_pk
-from advisor.services.observe import claim_rates
+from advisor.services.observe import claim_windows
 from advisor.services.windows import Span
 from enforcers.contract import (
     AllocationReport,
@@ -150,5 +150,5 @@ def _observed(claim: Claim, measured: Measurement | None, reported_at: datetime)
         until=reported_at,
         window_s=claim.resource.window_s,
     )
-    rates = [rate for _, rate, _ in claim_rates(claim, span=span)]
+    rates = [found.rate for found in claim_windows(claim, span=span)]
     return sum(rates) / len(rates) if rates else None

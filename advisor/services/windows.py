@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol, TypeVar
 
@@ -21,13 +21,17 @@ class Rates(Protocol):
 
 RatesT = TypeVar("RatesT", bound=Rates)
 
+LONG = 1.5
+"""An interval of so many windows or more covers more than one of them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
     """The windows of one length that end in (since, until]; they start at the epoch.
 
     A rate belongs to the window that the middle of its interval lies in, because collectors are
-    some milliseconds late, and never the same.
+    some milliseconds late, and never the same. A rate over an interval longer than a window
+    holds for every window whose middle the interval covers.
     """
 
     since: datetime
@@ -48,10 +52,22 @@ class Span:
         """Rates under the end of their window, in order of time, without those of others."""
         windows: dict[datetime, list[RatesT]] = defaultdict(list)
         for item in sorted(rates, key=lambda one: one.at):
-            end = window_end(item.at - timedelta(seconds=item.seconds / 2), self.window_s)
-            if self.since < end <= self.until:
-                windows[end].append(item)
+            for end, part in self._parts(item):
+                if self.since < end <= self.until:
+                    windows[end].append(part)
         return windows
+
+    def _parts(self, item: RatesT) -> list[tuple[datetime, RatesT]]:
+        if item.seconds < LONG * self.window_s:
+            middle = item.at - timedelta(seconds=item.seconds / 2)
+            return [(window_end(middle, self.window_s), item)]
+        half = timedelta(seconds=self.window_s / 2)
+        end = window_end(item.at - timedelta(seconds=item.seconds) + half, self.window_s)
+        parts = []
+        while end - half <= item.at:
+            parts.append((end, replace(item, seconds=self.window_s)))
+            end += 2 * half
+        return parts
 
 
 def window_end(moment: datetime, window_s: float) -> datetime:

@@ -11,7 +11,7 @@ from advisor.core.queue_depth_answer import HostDepth, QueueDepthInputs
 from advisor.core.threshold_advice import ThresholdInputs
 from advisor.models import Claim, Resource, StatePoint, ThresholdMode, Unit
 from advisor.services.load_points import load_points
-from advisor.services.observe import claim_rates
+from advisor.services.observe import claim_windows
 from advisor.services.tiers import shares_of
 from advisor.services.windows import Span
 
@@ -90,7 +90,7 @@ def _limit_inputs(
 ) -> LimitInputs:
     span = Span(since=now - CHECK_SPAN, until=now, window_s=resource.window_s)
     rates = {
-        claim.pk: {at: (rate, queued) for at, rate, queued in claim_rates(claim, span=span)}
+        claim.pk: {found.at: found for found in claim_windows(claim, span=span)}
         for claim in claims
     }
     # Windows in which every virtual disk was measured, so that a pool can be added up.
@@ -108,8 +108,9 @@ def _limit_inputs(
                 limit_iops=claim.limit,
                 windows=tuple(
                     LimitWindow(
-                        iops=rates[claim.pk][at][0],
-                        backlogged=rates[claim.pk][at][1],
+                        iops=rates[claim.pk][at].rate,
+                        mean_io_bytes=rates[claim.pk][at].mean_io_bytes,
+                        backlogged=rates[claim.pk][at].backlogged,
                         device_latency_ms=latency.get(at),
                     )
                     for at in common

@@ -17,13 +17,16 @@ from advisor.core.host_placement_inputs import (
 from advisor.core.placement_inputs import DatastoreState, PlacementInputs, VdiskState
 from advisor.models import Claim, Episode, Resource, ResourceKind, Unit
 from advisor.services.load_points import load_points
-from advisor.services.observe import claim_rates
+from advisor.services.observe import claim_windows
 from advisor.services.tiers import shares_of
 from advisor.services.windows import Span
 
 LOAD_SPAN = timedelta(days=1)
 LOAD_PERCENTILE = 90
 """Storage DRS compares the 90th percentile over a day (algorithms reference, section 7)."""
+
+DEFAULT_IO_BYTES = 8000.0
+"""Counts for a virtual disk that did no I/O."""
 
 DEFAULT_COPY_BYTES_PER_S = 100e6
 """A conservative rate for copying a virtual disk; state the datastore's own where it is known."""
@@ -82,10 +85,11 @@ def _datastore(store: Resource, fit: object) -> DatastoreState:
 def _vdisk(claim: Claim, now: datetime) -> VdiskState | None:
     """None if the virtual disk sent no samples in the last day."""
     span = Span(since=now - LOAD_SPAN, until=now, window_s=claim.resource.window_s)
-    rates = [rate for _, rate, _ in claim_rates(claim, span=span)]
+    rates = claim_windows(claim, span=span)
     if not rates:
         return None
-    iops = float(np.percentile(rates, LOAD_PERCENTILE))
+    iops = float(np.percentile([found.rate for found in rates], LOAD_PERCENTILE))
+    sizes = [found.mean_io_bytes for found in rates if found.mean_io_bytes is not None]
     return VdiskState(
         vdisk=claim.vdisk or f"{claim.workload.name}:{claim.adapter}",
         workload=claim.workload.name,
@@ -94,6 +98,7 @@ def _vdisk(claim: Claim, now: datetime) -> VdiskState | None:
         # Little's law: nobody counts a cgroup's requests in flight.
         outstanding_io=iops * _latency_ms(claim.resource) / 1000,
         iops=iops,
+        mean_io_bytes=float(np.median(sizes)) if sizes else DEFAULT_IO_BYTES,
         moved_at=claim.moved_at,
     )
 

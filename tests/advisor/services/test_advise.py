@@ -71,11 +71,13 @@ def disk_lines(host: str, device: str, *, base_ms: float, slope_ms: float, steps
     return "\n".join(lines)
 
 
-def cgroup_lines(host: str, path: str, *, iops: float, waits: float, steps: int) -> str:
+def cgroup_lines(
+    host: str, path: str, *, iops: float, waits: float, steps: int, io_bytes: int = 4096
+) -> str:
     """A cgroup that reads so many times a second and waits such a part of the time."""
     return "\n".join(
         f"cgroup,host={host},path={path} io.stat.8:0.rios={round(iops * 10 * step)}i,"
-        f"io.stat.8:0.wios=0i,io.stat.8:0.rbytes={round(iops * 10 * step) * 4096}i,"
+        f"io.stat.8:0.wios=0i,io.stat.8:0.rbytes={round(iops * 10 * step) * io_bytes}i,"
         f"io.stat.8:0.wbytes=0i,io.pressure.some.total={round(waits * 10_000_000 * step)}i,"
         f"io.pressure.full.total=0i {nanoseconds(step, step_s=10)}"
         for step in range(steps)
@@ -172,6 +174,32 @@ def test_limit_is_checked_against_what_was_measured(
     else:
         assert isinstance(found, Recommendation)
         assert [row["finding"] for row in json.loads(found.answer)["limits"]] == [finding]
+
+
+@pytest.mark.parametrize(
+    ("io_count", "advised"), [("per_32_kib", False), ("plain", True)], ids=["counted", "plain"]
+)
+def test_limit_that_counts_by_size_is_judged_by_size(
+    cluster: Cluster, io_count: str, *, advised: bool
+) -> None:
+    lun = datastore(cluster, "lun", "h1")
+    # 64 KiB are two counts of 32 KiB: a limit of 200 lets 100 I/Os a second pass
+    lines = cgroup_lines("h1", "/db.slice", iops=100, waits=0.9, steps=700, io_bytes=65536)
+    disk = disk_lines("h1", "lun", base_ms=0.1, slope_ms=0.01, steps=700)
+    send(cluster.organisation, f"{lines}\n{disk}", now=NOW)
+    inventory.set_claim(
+        resource=lun,
+        workload_name="db",
+        host_name="h1",
+        adapter_kind=AdapterKind.CGROUP,
+        adapter="/db.slice",
+        limit=200.0,
+        facts={"io_count": io_count},
+    )
+
+    found = advice(lun, Topic.LIMIT_CHECK)
+
+    assert isinstance(found, Recommendation) is advised
 
 
 def test_reservations_beyond_a_host_call_for_a_move(cluster: Cluster) -> None:
@@ -272,7 +300,7 @@ def test_virtual_disk_is_moved_off_a_slow_datastore(cluster: Cluster) -> None:
             adapter=f"/{name}.slice",
             facts={"size_bytes": 50e9},
         )
-    ResourceStatus.objects.create(resource=slow, state=State.CONGESTED, value=40.0)
+    ResourceStatus.objects.create(resource=slow, state=State.CONGESTED, value=60.0)
     Episode.objects.create(
         organisation=cluster.organisation,
         resource=slow,

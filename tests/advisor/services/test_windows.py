@@ -42,6 +42,18 @@ def test_each_window_has_exactly_its_own_rate(lateness_s: list[float]) -> None:
     assert list(windows) == [START + timedelta(seconds=10 * (n + 1)) for n in range(len(rates))]
 
 
+@pytest.mark.parametrize("late_s", [0.0, 0.004], ids=["on time", "late"])
+def test_rate_over_two_windows_holds_for_both(late_s: float) -> None:
+    at = START + timedelta(seconds=20 + late_s)
+    span = Span(since=START, until=START + timedelta(seconds=40), window_s=10.0)
+
+    windows = span.group([Rate(at=at, seconds=20.0)])
+
+    ends = [START + timedelta(seconds=10), START + timedelta(seconds=20)]
+    assert list(windows) == ends
+    assert [found[0].seconds for found in windows.values()] == [10.0, 10.0]
+
+
 def test_rates_of_other_windows_are_left_out() -> None:
     span = Span(
         since=START + timedelta(seconds=10), until=START + timedelta(seconds=20), window_s=10.0
