@@ -3,6 +3,9 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 SERVICES := postgres or timescaledb or valkey or telegraf or browser or root
+# These measure, or use the whole machine: they run one after the other.
+ALONE := valkey or telegraf or browser or root
+PARALLEL := -n auto --dist loadfile
 export PYTHON
 export SLUICE_CACHE_DIR ?= $(HOME)/.cache/sluice
 .DEFAULT_GOAL := help
@@ -35,14 +38,15 @@ check: setup ## format, lint, import contracts, types, missing migrations
 	@SLUICE_SECRET_KEY=unused $(BIN)/python -W ignore manage.py makemigrations --check --dry-run
 
 test-fast: setup ## the quick tests that need no service
-	$(BIN)/pytest -q -m "not ($(SERVICES) or slow)" --hypothesis-profile=fast -n auto --dist loadfile
+	$(BIN)/pytest -q -m "not ($(SERVICES) or slow)" --hypothesis-profile=fast $(PARALLEL)
 
 test: setup check ## set up and run every check and test; a lane that lacks something says so by name
 	@scripts/telegraf || echo "make test: goes on without Telegraf"
 	@scripts/timescaledb || echo "make test: goes on without TimescaleDB"
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q $(PARALLEL) -m "not ($(ALONE) or timescaledb)"
+	$(BIN)/pytest -q -m "$(ALONE)"
 	@echo "make test: the database's tests again, on TimescaleDB"
-	SLUICE_TEST_DATABASE=timescaledb $(BIN)/pytest -q -m "postgres and not (valkey or browser or root or telegraf)"
+	SLUICE_TEST_DATABASE=timescaledb $(BIN)/pytest -q $(PARALLEL) -m "postgres and not ($(ALONE))"
 
 telegraf: ## obtain the pinned Telegraf with only the plugins used
 	@scripts/telegraf

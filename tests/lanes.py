@@ -5,6 +5,7 @@ SLUICE_REQUIRE_LANES=all, as in CI, fails the run for a lane in which no test ra
 SLUICE_TEST_DATABASE=timescaledb runs the database's tests on TimescaleDB: the lane of that run.
 """
 
+import functools
 import os
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ from config.embedded.postgres_programs import choose_programs
 from config.embedded.valkey import find_valkey
 
 DATABASE_FIXTURES = frozenset({"db", "transactional_db", "live_server", "postgres_server"})
+ALL = "all"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ON_TIMESCALEDB = os.environ.get("SLUICE_TEST_DATABASE") == "timescaledb"
 
@@ -31,6 +33,8 @@ def _postgres() -> str | None:
 
 
 def _timescaledb() -> str | None:
+    if not ON_TIMESCALEDB:
+        return "this run is on plain PostgreSQL; set SLUICE_TEST_DATABASE=timescaledb"
     try:
         choose_programs(timescaledb=True)
     except NoServerProgram as error:
@@ -86,7 +90,7 @@ class Lanes:
 
     def __init__(self, required: frozenset[str]) -> None:
         self.required = required
-        self.missing: dict[str, str] = {}
+        self.missing = functools.cache(lambda lane: LANES[lane]())
         self.ran: Counter[str] = Counter()
         self.skipped: Counter[str] = Counter()
 
@@ -98,15 +102,13 @@ class Lanes:
                 item.add_marker("postgres")
                 if ON_TIMESCALEDB:
                     item.add_marker("timescaledb")
-        lanes = {item: [lane for lane in LANES if item.get_closest_marker(lane)] for item in items}
-        wanted = {lane for found in lanes.values() for lane in found}
-        reasons = {lane: LANES[lane]() for lane in sorted(wanted | self.required)}
-        self.missing = {lane: reason for lane, reason in reasons.items() if reason}
-        for item, found in lanes.items():
-            item.user_properties += [("lane", lane) for lane in found]
-            for lane in found:
-                if reason := self.missing.get(lane):
-                    item.add_marker(pytest.mark.skip(reason=f"lane {lane}: {reason}"))
+        for item in items:
+            for lane in LANES:
+                if item.get_closest_marker(lane):
+                    # Reports carry it to the process that counts, when there are several.
+                    item.user_properties.append(("lane", lane))
+                    if reason := self.missing(lane):
+                        item.add_marker(pytest.mark.skip(reason=f"lane {lane}: {reason}"))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count a test once: when it is skipped, or when its body has run."""
@@ -120,28 +122,34 @@ class Lanes:
         """The required lanes in which nothing ran, with the reason."""
         return [
             f"lane {lane} was required but {self._story(lane)}"
-            for lane in sorted(self.required)
+            for lane in sorted(self.touched() if ALL in self.required else self.required)
             if not self.ran[lane]
         ]
 
+    def touched(self) -> list[str]:
+        """The lanes that the run's tests asked for."""
+        return [lane for lane in LANES if self.ran[lane] or self.skipped[lane]]
+
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Fail the run for a required lane in which nothing ran."""
-        if self.broken_promises() and not session.config.option.collectonly:
+        counts = not session.config.option.collectonly and not hasattr(
+            session.config, "workerinput"
+        )
+        if counts and self.broken_promises():
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say what happened in each lane that the run touched."""
-        touched = [lane for lane in LANES if self.ran[lane] or self.skipped[lane]]
-        if touched or self.required:
+        if self.touched() or self.broken_promises():
             terminalreporter.section("lanes")
-        for lane in touched:
+        for lane in self.touched():
             terminalreporter.line(f"lane {lane}: {self._story(lane)}")
         for promise in self.broken_promises():
             terminalreporter.line(f"ERROR: {promise}", red=True)
 
     def _story(self, lane: str) -> str:
-        if lane in self.missing:
-            return f"skipped ({self.skipped[lane]} tests), because {self.missing[lane]}"
+        if reason := self.missing(lane):
+            return f"skipped ({self.skipped[lane]} tests), because {reason}"
         if self.ran[lane]:
             also = f", {self.skipped[lane]} skipped" if self.skipped[lane] else ""
             return f"{self.ran[lane]} tests ran{also}"
@@ -157,13 +165,11 @@ def _uses_database(item: pytest.Item) -> bool:
 
 
 def required_lanes(wish: str) -> frozenset[str]:
-    """The lanes that SLUICE_REQUIRE_LANES names; `all` is every lane of this kind of run."""
-    if wish == "all":
-        return frozenset({"timescaledb"} if ON_TIMESCALEDB else LANES.keys() - {"timescaledb"})
+    """The lanes that SLUICE_REQUIRE_LANES names; `all` is every lane that a test asks for."""
     names = frozenset(name.strip() for name in wish.split(",") if name.strip())
-    if unknown := names - LANES.keys():
+    if unknown := names - LANES.keys() - {ALL}:
         raise pytest.UsageError(
             f"SLUICE_REQUIRE_LANES names {', '.join(sorted(unknown))}; "
-            f"there are all, {', '.join(LANES)}"
+            f"there are {ALL}, {', '.join(LANES)}"
         )
     return names

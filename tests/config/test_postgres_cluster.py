@@ -1,5 +1,6 @@
 """Private clusters, served by every PostgreSQL of this machine."""
 
+import functools
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -138,7 +139,9 @@ def test_plain_cluster_stays_plain_when_the_extension_is_installed_later(
 def test_server_of_a_killed_run_is_stopped(data):
     # Anything that works in the cluster's directory and is named by its lock file.
     data.postgres.mkdir()
-    with subprocess.Popen(["sleep", "600"], cwd=data.postgres) as server:
+    # A run in the background of a script has SIGINT ignored, which would be inherited.
+    heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(["sleep", "600"], cwd=data.postgres, preexec_fn=heed) as server:  # noqa: PLW1509  no threads
         (data.postgres / "postmaster.pid").write_text(f"{server.pid}\n{data.postgres}\n")
 
         said = clear_leftovers(data.postgres)
