@@ -18,13 +18,9 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIfBar:
-    """One claim; the bars show `shown`, out of WIDTH.
-
-    `shown` is the rate in congested windows, or the entitlement where there were none.
-    """
+    """One claim; the bars show its row's `now` and `then`, out of WIDTH."""
 
     row: WhatIfRow
-    shown: Pair
     now_width: int
     then_width: int
     contended: Pair
@@ -35,27 +31,25 @@ class WhatIfBar:
 
 def what_if_bars(found: WhatIf) -> list[WhatIfBar]:
     """One pair per claim, in the order of the claims."""
-    rates = [_shown(row) for row in found.rows]
-    largest = max((value for pair in rates for value in pair), default=0.0) * 1.02 or 1.0
+    largest = max((max(row.now, row.then) for row in found.rows), default=0.0) * 1.02 or 1.0
     return [
         WhatIfBar(
             row=row,
-            shown=Pair(now=now, then=then),
-            now_width=round(now / largest * WIDTH),
-            then_width=round(then / largest * WIDTH),
-            contended=_pair(row.contended, "rate"),
+            now_width=round(row.now / largest * WIDTH),
+            then_width=round(row.then / largest * WIDTH),
+            contended=_contended(row),
             past=_pair(row.past, "rate"),
             throttled_min=_pair(row.past, "throttled_min"),
             unmet_min=_pair(row.past, "unmet_min"),
         )
-        for row, (now, then) in zip(found.rows, rates, strict=True)
+        for row in found.rows
     ]
 
 
-def _shown(row: WhatIfRow) -> tuple[float, float]:
+def _contended(row: WhatIfRow) -> Pair:
     if row.contended is None:
-        return row.entitlement_before, row.entitlement_after
-    return row.contended.rate_before, row.contended.rate_after
+        return Pair(now=None, then=None)
+    return Pair(now=row.now, then=row.then)
 
 
 def _pair(played: object | None, name: str) -> Pair:

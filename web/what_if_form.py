@@ -28,6 +28,11 @@ class Field:
     step: str
     error: str = ""
 
+    @property
+    def slider(self) -> str:
+        """Where the slider stands; no limit is at its right end."""
+        return self.text or (self.most if self.name.startswith("limit-") else "0")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimFields:

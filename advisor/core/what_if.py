@@ -97,8 +97,10 @@ class WhatIfInputs:
 class WhatIfRow:
     """One claim before and after.
 
-    `past` covers all windows, `contended` the congested ones; None where there were none. `change`
-    is judged by the congested windows if there were any, else by entitlement.
+    `past` covers all windows, `contended` the congested ones; None where there were none. `now`
+    and `then` are what `change` is judged by: the mean rates in the congested windows if there
+    were any, else the entitlements. Where nothing is enforced `now` is what was measured, because
+    no model knows who presses hardest; under a policy both come from the same model.
     """
 
     claim: int
@@ -107,6 +109,8 @@ class WhatIfRow:
     before: Grant
     after: Grant
     change: Change
+    now: float
+    then: float
     entitlement_before: float
     entitlement_after: float
     past: WorkloadBacktest | None
@@ -160,6 +164,7 @@ def what_if(inputs: WhatIfInputs) -> WhatIf:
                 _row(
                     one,
                     (entitled[index], entitled_after[index]),
+                    enforced=inputs.enforced,
                     past=past.workloads[index] if past else None,
                     contended=contended.workloads[index] if contended else None,
                 )
@@ -200,16 +205,24 @@ def _row(
     one: CandidateClaim,
     entitled: tuple[float, float],
     *,
+    enforced: bool,
     past: WorkloadBacktest | None,
     contended: WorkloadBacktest | None,
 ) -> WhatIfRow:
+    now, then = entitled
+    if contended is not None:
+        is_modelled = enforced or one.measured is None
+        now = contended.rate_before if is_modelled else one.measured or 0.0
+        then = contended.rate_after
     return WhatIfRow(
         claim=one.claim,
         workload=one.workload,
         host=one.host,
         before=one.before,
         after=one.after,
-        change=_change(*entitled) if contended is None else contended.change,
+        change=_change(now, then),
+        now=now,
+        then=then,
         entitlement_before=entitled[0],
         entitlement_after=entitled[1],
         past=past,

@@ -73,7 +73,6 @@ def draft(inputs: WhatIfInputs) -> PolicyDraft:
 
 
 def _allocation(row: WhatIfRow, measured: float | None) -> RecommendedAllocation:
-    felt = row.contended or row.past
     return RecommendedAllocation(
         claim=row.claim,
         workload=row.workload,
@@ -84,8 +83,8 @@ def _allocation(row: WhatIfRow, measured: float | None) -> RecommendedAllocation
         entitlement=row.entitlement_after,
         demand=None,
         measured=measured,
-        predicted_before=felt.rate_before if felt else row.entitlement_before,
-        predicted_after=felt.rate_after if felt else row.entitlement_after,
+        predicted_before=row.now,
+        predicted_after=row.then,
     )
 
 
@@ -111,8 +110,8 @@ def _summary(inputs: WhatIfInputs, found: WhatIf) -> str:
     changes = changed_controls(inputs)
     more = f" and {len(changes) - NAMED} more" if len(changes) > NAMED else ""
     effects = [
-        f"{row.workload} {row.change} ({_rate(row, inputs, after=False)} → "
-        f"{_rate(row, inputs, after=True)})"
+        f"{row.workload} {row.change} ({format_rate(row.now, inputs.unit)} → "
+        f"{format_rate(row.then, inputs.unit)})"
         for row in found.rows
         if row.change is not Change.SAME
     ]
@@ -120,13 +119,6 @@ def _summary(inputs: WhatIfInputs, found: WhatIf) -> str:
     who = ", ".join(effects[:NAMED]) + rest if effects else "nobody gains or loses"
     what = ", ".join(changes[:NAMED]) + more if changes else "nothing changes"
     return f"Draft for {inputs.kind} {inputs.resource}: {what}; {who}"
-
-
-def _rate(row: WhatIfRow, inputs: WhatIfInputs, *, after: bool) -> str:
-    felt = row.contended
-    if felt is not None:
-        return format_rate(felt.rate_after if after else felt.rate_before, inputs.unit)
-    return format_rate(row.entitlement_after if after else row.entitlement_before, inputs.unit)
 
 
 def _formula(inputs: WhatIfInputs) -> str:
@@ -147,7 +139,7 @@ def _formula(inputs: WhatIfInputs) -> str:
 def _as_it_is(inputs: WhatIfInputs, found: WhatIf) -> Alternative:
     held = "the policy in force" if inputs.enforced else "no policy, so everybody counts the same"
     rates = "; ".join(
-        f"{row.workload} stays at {_rate(row, inputs, after=False)}"
+        f"{row.workload} stays at {format_rate(row.now, inputs.unit)}"
         for row in found.rows
         if row.change is Change.GAINS
     )

@@ -96,7 +96,7 @@ def placement_table(answer: PlacementAdvice) -> AdviceTable:
                 one.target,
                 _change_ms(one.effect.target_before_ms, one.effect.target_after_ms),
                 _length(one.effect.copy_s),
-                f"{one.effect.benefit / one.effect.cost:.3g}" if one.effect.cost > 0 else None,
+                significant(one.effect.benefit / one.effect.cost) if one.effect.cost > 0 else None,
             )
             for one in answer.moves
         ),

@@ -15,6 +15,7 @@ from typing import Any
 
 from advisor.core.replay.catalogue import EXPERIMENTS, find_experiment
 from advisor.core.replay.experiment import Experiment, Replay
+from advisor.core.replay.figure import FigureKind
 from advisor.core.replay.finding import Finding, Relation, Verdict
 from advisor.core.replay.timeline import timeline_of
 from advisor.core.rounding import round_all
@@ -83,9 +84,24 @@ def timelines_of(replays: Sequence[Replay]) -> dict[str, Any]:
     """By experiment what a page needs to play it, as JSON types.
 
     Keys of each: experiment, title, duration_s, and panels with name, title, unit, times_s, series
-    (label, values), marks (label, value), phases (at_s, label) and is_logarithmic.
+    (label, values), marks (label, value), phases (at_s, label) and is_logarithmic; figures that
+    are not over time; findings with the keys of `rows_of`; premises.
     """
-    return {replay.experiment: _plain(asdict(timeline_of(replay))) for replay in replays}
+    return {
+        replay.experiment: _plain(
+            {
+                **asdict(timeline_of(replay)),
+                "figures": [
+                    asdict(figure)
+                    for figure in replay.figures
+                    if figure.kind is not FigureKind.OVER_TIME
+                ],
+                "findings": rows_of([replay]),
+                "premises": [asdict(premise) for premise in replay.premises],
+            }
+        )
+        for replay in replays
+    }
 
 
 def timeline_document(name: str) -> Mapping[str, Any]:

@@ -10,15 +10,21 @@ for (const slider of form.querySelectorAll("[data-slides]")) {
     number.value = rounded(slider);
   });
   number.addEventListener("input", () => {
-    slider.value = number.value || 0;
+    slider.value = number.value || (isLimit(slider) ? slider.max : 0);
   });
 }
 
-// Three digits are as many as a hand can mean; 0 stands for none.
+function isLimit(slider) {
+  return slider.dataset.slides.startsWith("limit");
+}
+
+// Three digits are as many as a hand can mean. The left end reserves nothing, the right end of a
+// limit is no limit.
 function rounded(slider) {
   const value = Number(slider.value);
   if (slider.dataset.slides.startsWith("shares")) return String(Math.max(1, Math.round(value)));
-  return value === 0 ? "" : String(Number(value.toPrecision(3)));
+  const isNone = isLimit(slider) ? value >= Number(slider.max) : value === 0;
+  return isNone ? "" : String(Number(Math.max(value, Number(slider.max) / 1000).toPrecision(3)));
 }
 
 form.addEventListener("input", () => answer.setAttribute("aria-busy", "true"));

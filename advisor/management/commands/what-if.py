@@ -143,7 +143,7 @@ def _shown(row: WhatIfRow, unit: str) -> dict[str, Any]:
         f"{format_rate(row.entitlement_after, unit)}",
         "in_congestion": None
         if felt is None
-        else f"{format_rate(felt.rate_before, unit)} → {format_rate(felt.rate_after, unit)}",
+        else f"{format_rate(row.now, unit)} → {format_rate(row.then, unit)}",
         "throttled_min": None
         if past is None
         else f"{past.throttled_min_before:.0f} → {past.throttled_min_after:.0f}",
@@ -176,6 +176,8 @@ def _plain(row: WhatIfRow) -> dict[str, Any]:
         "workload": row.workload,
         "host": row.host,
         "change": row.change.value,
+        "now": row.now,
+        "then": row.then,
         "entitlement_before": row.entitlement_before,
         "entitlement_after": row.entitlement_after,
     }

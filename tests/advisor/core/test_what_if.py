@@ -74,6 +74,22 @@ def test_doubled_shares_win_what_the_other_loses():
     assert [row.entitlement_after for row in found.rows] == pytest.approx([200 / 3, 100 / 3])
 
 
+@pytest.mark.parametrize(
+    ("enforced", "now", "change"),
+    [(False, 10.0, Change.GAINS), (True, 50.0, Change.LOSES)],
+    ids=["measured, nothing is enforced", "by the model of the policy"],
+)
+def test_now_is_what_was_measured_unless_a_policy_is_in_force(enforced, now, change):
+    # w1 got 10 of 100 from a neighbour that presses harder; with 500 : 1000 shares it gets 33.
+    pressed = replace(candidate(1, after=grant(1, shares=500)), measured=10.0)
+    asked = inputs(pressed, candidate(2), windows=GREEDY, congested=[True] * 10, enforced=enforced)
+
+    first = what_if(asked).rows[0]
+
+    assert (first.now, first.change) == (now, change)
+    assert first.then == pytest.approx(100 / 3)
+
+
 def test_quiet_past_is_told_and_entitlement_decides_who_gains():
     asked = inputs(
         candidate(1, after=grant(1, shares=3000)),

@@ -78,7 +78,9 @@ def test_timeline_is_json_with_panels_of_one_clock():
     document = timeline_document(OVER_TIME)
 
     assert json.loads(json.dumps(document, allow_nan=False)) == document
-    assert list(document) == ["experiment", "title", "duration_s", "panels"]
+    assert list(document) == [
+        "experiment", "title", "duration_s", "panels", "figures", "findings", "premises",
+    ]  # fmt: skip
     assert document == timelines_of(play([OVER_TIME], processes=1))[OVER_TIME]
     (panel,) = document["panels"]
     assert document["duration_s"] == panel["times_s"][-1] == 120

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from advisor.models import Recommendation, RecommendationState
 from tests.web.in_browser.charts_on import resource_path, wait_for_charts
@@ -59,6 +59,13 @@ def test_screenshots_show_the_pages_in_both_schemes(
         take(tab, f"recommendation{ending}")
         tab.go("/hosts/")
         take(tab, f"hosts{ending}")
+        tab.go(f"{resource_path(fleet, 'nfs-07')}what-if/")
+        tab.page.set_viewport_size({"width": 1280, "height": 1100})
+        take(tab, f"what-if{ending}")
+        tab.go("/replay/000-test-3/")
+        expect(tab.page.get_by_role("button", name="Play")).to_be_enabled()
+        tab.page.locator("#position").fill("600")
+        take(tab, f"replay{ending}")
 
     assert tab.complaints == []
     assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(17, 22, 28)"}[scheme]

@@ -1,0 +1,110 @@
+"""What-if, cause and replay in a real Chromium: live answers, sliders, keys; an empty console."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from advisor.models import Episode, Recommendation, RecommendationState
+from tests.web.fleet import Fleet
+from tests.web.in_browser.charts_on import colours_in
+from tests.web.in_browser.visit import Visit
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+def control(page: Page, fleet: Fleet, name: str, workload: str) -> str:
+    claim = fleet.resources["nfs-07"].claims.get(workload__name=workload)
+    return f"#{name}-{claim.pk}"
+
+
+def what_if(tab: Visit, fleet: Fleet) -> None:
+    tab.go(f"/resources/{fleet.resources['nfs-07'].pk}/what-if/?hours=1")
+
+
+def test_answer_follows_a_typed_number_and_the_address_holds_it(tab: Visit, fleet: Fleet) -> None:
+    what_if(tab, fleet)
+    limit = control(tab.page, fleet, "limit", "batch-3")
+
+    tab.page.locator(limit).fill("500")
+
+    expect(tab.page.locator("#what-if-answer")).to_contain_text("Limit of batch-3 none → 500 IOPS")
+    expect(tab.page.locator(f"{limit}-slider")).to_have_js_property("value", "500")
+    assert f"{limit.removeprefix('#')}=500" in tab.page.url
+    tab.page.reload()
+    expect(tab.page.locator(limit)).to_have_value("500")
+
+
+def test_slider_is_moved_by_keys_and_writes_the_number(tab: Visit, fleet: Fleet) -> None:
+    what_if(tab, fleet)
+    shares = control(tab.page, fleet, "shares", "db-orders")
+
+    tab.page.locator(f"{shares}-slider").focus()
+    tab.page.keyboard.press("ArrowRight")
+
+    expect(tab.page.locator(shares)).to_have_value("2050")
+    expect(tab.page.locator("#what-if-answer")).to_contain_text("Shares of db-orders 1000 → 2050")
+
+
+def test_draft_is_saved_after_being_asked_once(tab: Visit, fleet: Fleet) -> None:
+    what_if(tab, fleet)
+    tab.page.locator(control(tab.page, fleet, "limit", "batch-3")).fill("1500")
+    expect(tab.page.locator("#what-if-answer")).to_contain_text("none → 1500 IOPS")
+
+    tab.page.get_by_role("button", name="Save as policy draft…").click()
+    expect(tab.page.get_by_role("dialog")).to_contain_text("takes the place of the open")
+    tab.page.get_by_role("button", name="Save draft").click()
+
+    expect(tab.page.locator(".messages")).to_contain_text("Saved as a draft")
+    draft = Recommendation.objects.get(state=RecommendationState.PROPOSED)
+    assert draft.kind == "what_if"
+
+
+def test_cause_of_an_episode_comes_by_itself(tab: Visit, fleet: Fleet) -> None:
+    episode = Episode.objects.get(ended_at=None)
+
+    tab.go(f"/episodes/{episode.pk}/")
+
+    expect(tab.page.locator("#cause")).to_contain_text("How sure")
+    expect(tab.page.locator("#cause tbody tr").first).to_contain_text("batch-3")
+
+
+def test_replay_plays_pauses_and_is_moved_by_keys(tab: Visit) -> None:
+    tab.go("/replay/002-experiment-1/")
+    play = tab.page.get_by_role("button", name="Play")
+    expect(play).to_be_enabled()
+    assert colours_in(tab.page.locator("[data-panel='0'] canvas")) > 10
+
+    tab.page.get_by_label("The whole in").select_option("5")
+    play.click()
+    expect(tab.page.get_by_role("button", name="Pause")).to_be_visible()
+    expect(tab.page.locator("[data-phase]")).to_contain_text("+ vMotion", timeout=15_000)
+    expect(play).to_be_visible(timeout=15_000)
+    expect(tab.page.locator("[data-clock]")).to_have_text("120 s")
+
+    tab.page.locator("#position").focus()
+    tab.page.keyboard.press("Home")
+    expect(tab.page.locator("[data-clock]")).to_have_text("0 s")
+    tab.page.keyboard.press("Space")
+    expect(tab.page.get_by_role("button", name="Pause")).to_be_visible()
+
+
+def test_figure_over_a_scale_is_drawn_without_a_player(tab: Visit) -> None:
+    tab.go("/replay/003-hosts-per-lun/")
+
+    expect(tab.page.locator("[data-lines='0'] canvas")).to_be_visible()
+    assert colours_in(tab.page.locator("[data-lines='0'] canvas")) > 10
+
+
+@pytest.mark.parametrize("width", [360, 2560])
+def test_pages_fit_small_and_large_screens(tab: Visit, fleet: Fleet, width: int) -> None:
+    tab.page.set_viewport_size({"width": width, "height": 800})
+    resource = fleet.resources["nfs-07"].pk
+    too_wide = []
+    for path in (f"/resources/{resource}/what-if/", "/replay/", "/replay/000-test-1/",
+                 "/replay/001-test-2/"):  # fmt: skip
+        tab.go(path)
+        if tab.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            too_wide.append(path)
+
+    assert too_wide == []

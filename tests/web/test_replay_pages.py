@@ -1,0 +1,129 @@
+"""Replayed experiments: a list with verdicts, a page that plays, and the numbers side by side."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.test import Client
+
+from advisor.services.replay import NAMES, timeline_document
+from tests.web.fleet import Fleet
+from tests.web.html import Element, Page, page_of
+
+PLAYED = "000-test-1"
+LINES = "003-hosts-per-lun"
+BARS = "001-test-2"
+
+
+@pytest.fixture
+def viewer(nothing_yet: Fleet) -> Client:
+    client = Client()
+    client.force_login(nothing_yet.people.viewer)
+    return client
+
+
+def shown(client: Client, name: str) -> Page:
+    return page_of(client.get(f"/replay/{name}/"))
+
+
+def test_list_counts_verdicts_of_every_experiment(viewer: Client) -> None:
+    page = page_of(viewer.get("/replay/"))
+
+    rows = page.elements("tbody tr")
+    findings = [one for name in NAMES for one in timeline_document(name)["findings"]]
+    assert len(rows) == len(NAMES)
+    assert page.links()[PLAYED] == f"/replay/{PLAYED}/"
+    holding = sum(one["verdict"] == "holds" for one in findings)
+    assert f"{holding} hold," in page.text(".lead")
+
+
+def test_experiment_without_a_course_has_its_reason_in_the_list(viewer: Client) -> None:
+    cells = page_of(viewer.get("/replay/")).row("table", BARS)
+
+    assert "no value: nothing in it changes over time" in cells[2]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_printed_number_stands_beside_ours_with_its_verdict(
+    viewer: Client, name: str
+) -> None:
+    page = shown(viewer, name)
+
+    text = page.all_text()
+    findings = timeline_document(name)["findings"]
+    assert all(one["quantity"] in text and one["why"] in text for one in findings)
+    assert len(page.elements(".pair svg")) == len(findings)
+
+
+def test_played_experiment_has_a_labelled_player(viewer: Client) -> None:
+    page = shown(viewer, PLAYED)
+
+    labelled = {label.get("for") for label in page.elements("label")}
+    assert {"speed", "position"} <= labelled
+    # The seed ran for 200 s of simulated time.
+    assert page.find("input", id="position")["max"] == "200.0"
+    panels = timeline_document(PLAYED)["panels"]
+    assert len(page.elements(".player .chart")) == len(panels)
+
+
+def test_experiment_without_a_course_has_no_player(viewer: Client) -> None:
+    page = shown(viewer, BARS)
+
+    assert page.elements(".player") == []
+    assert "nothing to play" in page.text(".lead")
+    assert page.elements(".bars svg") != []
+
+
+def test_values_of_charts_are_there_as_tables(viewer: Client) -> None:
+    page = shown(viewer, PLAYED)
+
+    heads = [one.all_text() for one in page.elements("details th") if one["scope"] == "col"]
+    assert {"time (s)", "VM 1", "VM 4"} <= set(heads)
+    assert len(shown(viewer, LINES).elements("details")) > 1
+
+
+def test_pages_lead_to_the_experiment_before_and_after(viewer: Client) -> None:
+    links = shown(viewer, NAMES[1]).links()
+
+    assert links[f"Before: {NAMES[0]}"] == f"/replay/{NAMES[0]}/"
+    assert links[f"Next: {NAMES[2]}"] == f"/replay/{NAMES[2]}/"
+
+
+def test_script_gets_what_it_plays_as_json(viewer: Client) -> None:
+    answer = viewer.get(f"/replay/{PLAYED}/timeline.json")
+
+    played = json.loads(answer.content)
+    assert played["panels"] == timeline_document(PLAYED)["panels"]
+    assert "findings" not in played
+
+
+@pytest.mark.parametrize("rest", ["", "timeline.json"])
+def test_unknown_experiment_is_not_found(viewer: Client, rest: str) -> None:
+    assert viewer.get(f"/replay/000-test-9/{rest}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path", ["/replay/", f"/replay/{PLAYED}/", f"/replay/{PLAYED}/timeline.json"]
+)
+def test_stranger_is_sent_to_the_login(client: Client, db: None, path: str) -> None:
+    assert client.get(path).status_code == 302
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_page_keeps_the_rules_of_access(viewer: Client, name: str) -> None:
+    page = shown(viewer, name)
+
+    everything = list(page.root.walk())
+    images = [one for one in everything if one.tag == "svg" and not one.get("aria-hidden")]
+    levels = [int(one.tag[1]) for one in everything if one.tag in ("h1", "h2", "h3")]
+    scripts = [one for one in everything if one.tag == "script"]
+    assert all(one.get("aria-label") for one in images)
+    assert levels.count(1) == 1
+    assert all(script.get("src") for script in scripts)
+    assert [one for one in everything if one.tag == "style" or one.get("style")] == []
+    assert all(one.get("scope") for one in everything if _is_head(one))
+
+
+def _is_head(element: Element) -> bool:
+    return element.tag == "th"

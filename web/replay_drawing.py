@@ -1,0 +1,157 @@
+"""A replayed experiment as its page shows it: bars, tables of values, findings with bars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from advisor.core.replay.figure import FigureKind
+from web.bars import WIDTH
+
+MOST_ROWS = 40
+"""A table of values shows so many moments; more say little that the chart does not."""
+
+
+def seed_name(experiment: str) -> str:
+    """Which of the five studies an experiment belongs to."""
+    return experiment.partition("-")[0]
+
+
+def number_text(value: float | None) -> str | None:
+    """Four digits, as the generated document writes them; None stays None."""
+    if value is None:
+        return None
+    if value and abs(value) >= 1e4:
+        return f"{value:.0f}" if abs(value) < 1e7 else f"{value:.4g}"
+    return f"{value:.4g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownFinding:
+    """One printed number beside ours; widths are out of WIDTH on a scale of the two."""
+
+    quantity: str
+    unit: str
+    seed: str | None
+    ours: str | None
+    tolerance: str | None
+    verdict: str
+    why: str
+    seed_width: int
+    ours_width: int
+
+
+def shown_findings(document: Mapping[str, Any]) -> list[ShownFinding]:
+    """In the order of the experiment."""
+    return [_shown(finding) for finding in document["findings"]]
+
+
+def _shown(finding: Mapping[str, Any]) -> ShownFinding:
+    seed, ours = finding["seed_value"], finding["value"]
+    largest = max(abs(seed or 0.0), abs(ours or 0.0)) or 1.0
+    return ShownFinding(
+        quantity=finding["quantity"],
+        unit=finding["unit"],
+        seed=number_text(seed),
+        ours=number_text(ours),
+        tolerance=number_text(finding["tolerance"]),
+        verdict=finding["verdict"],
+        why=finding["why"],
+        seed_width=round(abs(seed or 0.0) / largest * WIDTH),
+        ours_width=round(abs(ours or 0.0) / largest * WIDTH),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One bar with its colour's place from 1; None is what was not measured."""
+
+    label: str
+    colour: int
+    text: str | None
+    width: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BarFigure:
+    """A figure of bars, one group per place, and the levels that the seed prints beside it."""
+
+    name: str
+    title: str
+    unit: str
+    groups: tuple[tuple[str, tuple[Bar, ...]], ...]
+    marks: tuple[tuple[str, str], ...]
+
+
+def bar_figures(document: Mapping[str, Any]) -> list[BarFigure]:
+    """The figures of bars, each on a scale of its own."""
+    return [
+        _bar_figure(figure) for figure in document["figures"] if figure["kind"] == FigureKind.BARS
+    ]
+
+
+def _bar_figure(figure: Mapping[str, Any]) -> BarFigure:
+    values = [value for one in figure["series"] for value in one["values"] if value is not None]
+    largest = max(values, default=0.0) * 1.02 or 1.0
+    return BarFigure(
+        name=figure["name"],
+        title=figure["title"],
+        unit=figure["y_label"],
+        groups=tuple(
+            (str(place), tuple(_bars(figure["series"], index, largest)))
+            for index, place in enumerate(figure["x"])
+        ),
+        marks=tuple((one["label"], number_text(one["value"]) or "") for one in figure["marks"]),
+    )
+
+
+def _bars(series: Sequence[Mapping[str, Any]], index: int, largest: float) -> list[Bar]:
+    found = []
+    for colour, one in enumerate(series, start=1):
+        value = one["values"][index]
+        found.append(
+            Bar(
+                label=one["label"],
+                colour=colour,
+                text=number_text(value),
+                width=round((value or 0.0) / largest * WIDTH),
+            )
+        )
+    return found
+
+
+def line_figures(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The figures of lines over a scale that is not time, for the page's script."""
+    return [figure for figure in document["figures"] if figure["kind"] == FigureKind.LINES]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueTable:
+    """The values of one chart for those who cannot see it."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str | None, ...], ...]
+
+
+def value_tables(document: Mapping[str, Any]) -> list[ValueTable]:
+    """One per panel, then one per figure of lines; evenly spaced rows of long ones."""
+    panels = [
+        _table("time (s)", panel["times_s"], panel["series"]) for panel in document["panels"]
+    ]
+    return panels + [
+        _table(figure["x_label"], figure["x"], figure["series"])
+        for figure in line_figures(document)
+    ]
+
+
+def _table(head: str, places: Sequence[float], series: Sequence[Mapping[str, Any]]) -> ValueTable:
+    step = -(-len(places) // MOST_ROWS) or 1
+    return ValueTable(
+        heads=(head, *(one["label"] for one in series)),
+        rows=tuple(
+            (number_text(place), *(number_text(one["values"][index]) for one in series))
+            for index, place in enumerate(places)
+            if index % step == 0 or index == len(places) - 1
+        ),
+    )

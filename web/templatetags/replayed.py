@@ -1,0 +1,45 @@
+"""How pages of replays write numbers and verdicts."""
+
+from __future__ import annotations
+
+from django import template
+
+from advisor.core.replay.finding import Verdict
+from web.replay_drawing import number_text
+
+register = template.Library()
+
+_STATES = {Verdict.HOLDS: "", Verdict.DIFFERS: "state-near", Verdict.NOT_MODELLED: "muted"}
+_MARKS = {
+    Verdict.HOLDS: "approved",
+    Verdict.DIFFERS: "near",
+    Verdict.NOT_MODELLED: "unknown",
+}
+
+
+@register.filter
+def four_digits(value: float) -> str:
+    return number_text(value) or ""
+
+
+@register.filter
+def verdict_counts(counts: list[int]) -> str:
+    """How many hold, differ and are not modelled, as a sentence says it."""
+    verbs = (("holds", "hold"), ("differs", "differ"), ("is not modelled", "are not modelled"))
+    return ", ".join(
+        f"{count} {one if count == 1 else many}"
+        for count, (one, many) in zip(counts, verbs, strict=True)
+        if count
+    )
+
+
+@register.filter
+def verdict_state(verdict: str) -> str:
+    """The class that colours the word."""
+    return _STATES[Verdict(verdict)]
+
+
+@register.filter
+def verdict_mark(verdict: str) -> str:
+    """The shape beside the word."""
+    return _MARKS[Verdict(verdict)]
