@@ -6,7 +6,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from advisor.models import Resource
-from advisor.services import advise, detect, housekeeping, inventory, recommend
+from advisor.services import advise, detect, housekeeping, inventory, recommend, score
 from ingest.models import Organisation
 
 STALE_AFTER_S = 30.0
@@ -56,6 +56,13 @@ def advise_resource(resource_id: int) -> None:
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
         advise.advise(resource=resource, now=timezone.now())
+
+
+@shared_task
+def score_everywhere() -> None:
+    """Hold recent predictions against what was measured."""
+    for organisation in Organisation.objects.all():
+        score.score_all(organisation=organisation, now=timezone.now())
 
 
 @shared_task

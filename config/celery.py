@@ -12,6 +12,7 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "detect": {"task": "advisor.tasks.detect_everywhere", "schedule": 5.0},
     "recommend": {"task": "advisor.tasks.recommend_everywhere", "schedule": 15.0},
     "advise": {"task": "advisor.tasks.advise_everywhere", "schedule": 300.0},
+    "score": {"task": "advisor.tasks.score_everywhere", "schedule": 300.0},
     "discover": {"task": "advisor.tasks.discover_everywhere", "schedule": 30.0},
     "tidy": {"task": "advisor.tasks.tidy", "schedule": 3600.0},
     "maintain-samples": {"task": "ingest.tasks.maintain_samples", "schedule": 3600.0},

@@ -2,6 +2,7 @@ from advisor.models.compliance import ComplianceRecord
 from advisor.models.congestion import Episode, ResourceStatus, State, StatePoint
 from advisor.models.planned_job import PlannedJob, Recurrence
 from advisor.models.policy import Enforcer, Policy, PublishedDocument
+from advisor.models.prediction_score import PredictionScore
 from advisor.models.recommendation import Recommendation, RecommendationState, Topic
 from advisor.models.resource import Attachment, Mode, Resource, ResourceKind, ThresholdMode, Unit
 from advisor.models.workload import (
@@ -26,6 +27,7 @@ __all__ = [
     "Mode",
     "PlannedJob",
     "Policy",
+    "PredictionScore",
     "PublishedDocument",
     "Recommendation",
     "RecommendationState",

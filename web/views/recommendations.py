@@ -16,6 +16,7 @@ from advisor.core.what_if_draft import PolicyDraft
 from advisor.errors import DecisionRefused
 from advisor.models import (
     Policy,
+    PredictionScore,
     Recommendation,
     RecommendationState,
     Resource,
@@ -24,6 +25,7 @@ from advisor.models import (
     Topic,
 )
 from advisor.queries.advice_detail import advice_detail
+from advisor.queries.calibration import calibration_of
 from advisor.queries.recommendations import (
     RecommendationDetail,
     recommendation_detail,
@@ -61,6 +63,7 @@ def recommendations(request: HttpRequest, workspace: Workspace) -> HttpResponseB
         rows=[(row, shown_state(row, now)) for row in page],
         state=state,
         states=RecommendationState.values,
+        calibration=calibration_of(workspace.membership.organisation),
         gaps=list(gaps.select_related("resource").order_by("resource__name")),
     )
 
@@ -73,7 +76,14 @@ def recommendation(request: HttpRequest, workspace: Workspace, pk: int) -> HttpR
 
 def _open(workspace: Workspace, pk: int) -> tuple[Workspace, Recommendation]:
     return open_row(
-        workspace, Recommendation, pk, "resource", "episode", "decided_by", "created_by"
+        workspace,
+        Recommendation,
+        pk,
+        "resource",
+        "episode",
+        "decided_by",
+        "created_by",
+        "prediction_score",
     )
 
 
@@ -108,7 +118,20 @@ def _policy(detail: RecommendationDetail) -> dict[str, Any]:
         "scale": rate_scale(detail.row.resource.unit, _largest(detail)),
         "bars": effect_bars(detail.effects),
         "window": _window(detail),
+        **_prediction(detail),
     }
+
+
+def _prediction(detail: RecommendationDetail) -> dict[str, Any]:
+    """The newest score, which the scheduler keeps, or why there is none."""
+    if detail.policy is None:
+        return {}
+    found: PredictionScore | None = getattr(detail.row, "prediction_score", None)
+    if found is None:
+        reason = "its policy has to be in force for a while under as much load as it was made for"
+        return {"prediction": None, "not_scored": reason}
+    rates = [rate | {"off": rate["measured"] - rate["predicted"]} for rate in found.rates]
+    return {"prediction": found, "prediction_rates": rates}
 
 
 def _other_advice(row: Recommendation) -> dict[str, Any]:

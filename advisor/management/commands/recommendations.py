@@ -13,9 +13,17 @@ from advisor.core.canonical import CanonicalError, loads
 from advisor.core.what_if_draft import KIND as DRAFT
 from advisor.core.what_if_draft import PolicyDraft
 from advisor.management.advice_text import draft_text, other_advice_text, policy_text
+from advisor.management.prediction_text import calibration_text, prediction_text
 from advisor.management.product_command import ProductCommand
-from advisor.models import Recommendation, RecommendationState, ResourceStatus, Topic
+from advisor.models import (
+    PredictionScore,
+    Recommendation,
+    RecommendationState,
+    ResourceStatus,
+    Topic,
+)
 from advisor.queries.advice_detail import advice_detail
+from advisor.queries.calibration import calibration_of
 from ingest.models import Organisation
 
 
@@ -42,14 +50,23 @@ class Command(ProductCommand):
             columns=["id", "state", "resource", "topic", "summary", "created_at"],
             empty=_nothing_yet(organisation),
         )
+        calibration = calibration_of(organisation)
+        if calibration is not None and not options["as_json"]:
+            self.stdout.write(f"\n{calibration_text(calibration)}")
 
     def _explain(self, found: Recommendation, *, as_json: bool) -> None:
         answer = json.loads(found.answer)
-        whole = as_row(found) | {"answer": answer, "inputs": json.loads(found.inputs)}
+        whole = as_row(found) | {
+            "answer": answer,
+            "inputs": json.loads(found.inputs),
+            "score": _score(found),
+        }
         if as_json:
             self.show_json(whole)
             return
         self.stdout.write(_text(found))
+        if found.policies.exists():
+            self.stdout.write(f"\n{prediction_text(found)}")
 
 
 def _text(row: Recommendation) -> str:
@@ -66,6 +83,11 @@ def _text(row: Recommendation) -> str:
         except CanonicalError:
             pass
     return f"{row.summary}\n\n{json.dumps(json.loads(row.answer), indent=2)}"
+
+
+def _score(row: Recommendation) -> dict[str, Any] | None:
+    found = PredictionScore.objects.filter(recommendation=row).values().first()
+    return None if found is None else {**found}
 
 
 def as_row(row: Recommendation) -> dict[str, Any]:

@@ -1,0 +1,43 @@
+"""How predictions came true, as text for people."""
+
+from __future__ import annotations
+
+from advisor.core.quantity import format_rate
+from advisor.models import PredictionScore, Recommendation
+from advisor.queries.calibration import CalibrationSummary
+from ingest.management.product_command import table
+
+
+def prediction_text(row: Recommendation) -> str:
+    """Predicted against measured for one recommendation that became a policy."""
+    found = PredictionScore.objects.filter(recommendation=row).first()
+    if found is None:
+        return (
+            "Predicted against measured: not scored yet; its policy has to be in force for a "
+            "while under as much load as it was made for"
+        )
+    unit = row.resource.unit
+    rates = [
+        {
+            "workload": rate["workload"],
+            "host": rate["host"],
+            "predicted": format_rate(rate["predicted"], unit),
+            "measured": format_rate(rate["measured"], unit),
+        }
+        for rate in found.rates
+    ]
+    verdict = "held" if found.held else "did not hold"
+    errors = f"{found.worst_error_ratio:.0%} of the capacity, bias {found.bias_ratio:+.0%}"
+    told = f"it {verdict}; worst error {errors}, {found.windows} windows"
+    shown = table(rates, ["workload", "host", "predicted", "measured"])
+    return f"Predicted against measured: {told}\n{shown}"
+
+
+def calibration_text(found: CalibrationSummary) -> str:
+    """All scored predictions in a line."""
+    covered = found.errors.covered_ratio if found.errors else None
+    coverage = "" if covered is None else f", intervals covered {covered:.0%} of the rates"
+    return (
+        f"{found.held} of {found.count} predictions held: bias {found.bias_ratio:+.0%}, mean "
+        f"error {found.error_ratio:.0%} of the capacity{coverage}"
+    )

@@ -1,0 +1,69 @@
+"""How predictions came true: one recommendation, and all of them together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from advisor.core.calibration import Band, Score, calibrate
+from advisor.core.prediction_interval import ErrorDistribution, Outcome, error_distribution
+from advisor.models import PredictionScore
+from ingest.models import Organisation
+
+MOST_SCORES = 500
+"""Older predictions were made by older models."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationSummary:
+    """All scored predictions; errors are parts of the capacity.
+
+    `bias_ratio` is above 0 where workloads got more than predicted. `gap` is the mean distance
+    between confidence and the part that held. `errors` is about single rates.
+    """
+
+    count: int
+    held: int
+    bias_ratio: float
+    error_ratio: float
+    gap: float
+    bands: tuple[Band, ...]
+    errors: ErrorDistribution | None
+
+
+def calibration_of(organisation: Organisation) -> CalibrationSummary | None:
+    """None while nothing was scored."""
+    rows = PredictionScore.objects.filter(recommendation__organisation=organisation)
+    return _summary(list(rows.order_by("-scored_at")[:MOST_SCORES]))
+
+
+def _summary(rows: list[PredictionScore]) -> CalibrationSummary | None:
+    if not rows:
+        return None
+    found = calibrate(
+        [
+            Score(
+                confidence=row.confidence,
+                error_ratio=row.error_ratio,
+                worst_error_ratio=row.worst_error_ratio,
+                bias_ratio=row.bias_ratio,
+                skill_ratio=row.skill_ratio,
+                held=row.held,
+            )
+            for row in rows
+        ]
+    )
+    outcomes = [
+        Outcome(predicted=rate["predicted"], measured=rate["measured"])
+        for row in reversed(rows)
+        for rate in row.rates
+        if rate["predicted"] > 0
+    ]
+    return CalibrationSummary(
+        count=len(rows),
+        held=sum(row.held for row in rows),
+        bias_ratio=found.mean_bias_ratio or 0.0,
+        error_ratio=found.mean_error_ratio or 0.0,
+        gap=found.gap or 0.0,
+        bands=tuple(band for band in found.bands if band.count),
+        errors=error_distribution(outcomes),
+    )

@@ -1,0 +1,61 @@
+"""The rules of every page hold for what-if, cause, replay and advice too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from advisor.core.advice_kinds import AdviceKind, answer
+from advisor.core.canonical import dumps
+from advisor.models import Episode, Topic
+from advisor.services.keep_advice import keep
+from tests.advisor.core.test_advice_kinds import STORED
+from tests.web import test_accessibility as rules
+from tests.web.fleet import Fleet
+from tests.web.html import Page, page_of
+
+RULES = [
+    getattr(rules, name)
+    for name in sorted(vars(rules))
+    if name.startswith("test_") and name != "test_current_section_is_marked_once"
+]
+
+
+def advice(fleet: Fleet) -> str:
+    inputs = dumps(STORED[AdviceKind.QUEUE_DEPTH])
+    row = keep(
+        resource=fleet.resources["nfs-07"],
+        topic=Topic.QUEUE_DEPTH,
+        episode=None,
+        inputs=inputs,
+        found=answer(AdviceKind.QUEUE_DEPTH, inputs),
+        now=fleet.now,
+    )
+    return f"/recommendations/{row.pk}/"
+
+
+def what_if(fleet: Fleet, *, query: str = "hours=1") -> str:
+    return f"/resources/{fleet.resources['nfs-07'].pk}/what-if/?{query}"
+
+
+PAGES: dict[str, Callable[[Fleet], str]] = {
+    "what if": what_if,
+    "what if with a wrong number": lambda fleet: what_if(fleet, query="hours=1&capacity=x"),
+    "cause": lambda _: f"/episodes/{Episode.objects.get().pk}/cause/",
+    "replays": lambda _: "/replay/",
+    "replay with a player": lambda _: "/replay/000-test-3/",
+    "replay of a scale": lambda _: "/replay/003-hosts-per-lun/",
+    "advice": advice,
+}
+
+
+@pytest.fixture(params=PAGES)
+def page(request: pytest.FixtureRequest, operator: Client, fleet: Fleet) -> Page:
+    return page_of(operator.get(PAGES[request.param](fleet)))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__.removeprefix("test_"))
+def test_page_keeps_the_rule(page: Page, rule: Callable[[Page], None]) -> None:
+    rule(page)

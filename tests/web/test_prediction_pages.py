@@ -1,0 +1,108 @@
+"""A recommendation in force shows prediction against measurement; the list sums them up."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from advisor.models import PredictionScore, Recommendation, RecommendationState
+from advisor.services.decide import approve
+from tests.web.conftest import client_of
+from tests.web.fleet import Fleet
+from tests.web.html import page_of
+
+
+@pytest.fixture
+def advice(fleet: Fleet) -> Recommendation:
+    row = Recommendation.objects.get(state=RecommendationState.PROPOSED)
+    approve(recommendation=row, user=fleet.people.owner, now=fleet.now)
+    return row
+
+
+def score(advice: Recommendation, fleet: Fleet, *, held: bool = True) -> PredictionScore:
+    return PredictionScore.objects.create(
+        recommendation=advice,
+        scored_at=fleet.now,
+        began_at=fleet.now - timedelta(hours=2),
+        ended_at=fleet.now,
+        windows=240,
+        capacity=5200.0,
+        rates=[
+            {
+                "claim": 1, "workload": "db-orders", "host": "kvm-01",
+                "before": 930.0, "predicted": 2581.0, "measured": 2477.0,
+            }
+        ],
+        confidence=0.86,
+        error_ratio=0.02,
+        worst_error_ratio=0.02 if held else 0.2,
+        bias_ratio=-0.02,
+        skill_ratio=0.94,
+        held=held,
+    )  # fmt: skip
+
+
+def test_policy_in_force_says_what_it_waits_for(viewer: Client, advice: Recommendation) -> None:
+    page = page_of(viewer.get(f"/recommendations/{advice.pk}/"))
+
+    assert page.text("#prediction-title") == "Predicted against measured"
+    assert "Not scored yet: its policy has to be in force for a while" in page.all_text()
+
+
+def test_score_shows_predicted_and_measured_per_workload(
+    fleet: Fleet, viewer: Client, advice: Recommendation
+) -> None:
+    score(advice, fleet)
+
+    page = page_of(viewer.get(f"/recommendations/{advice.pk}/"))
+
+    assert "The prediction held: the worst rate missed it by 2 %" in page.all_text()
+    # 2477 - 2581
+    assert "db-orderskvm-0125812477-104" in page.all_text().replace(" ", "")
+    assert "94 % of the error of" in page.all_text()
+
+
+def test_missed_prediction_is_told(fleet: Fleet, viewer: Client, advice: Recommendation) -> None:
+    score(advice, fleet, held=False)
+
+    text = page_of(viewer.get(f"/recommendations/{advice.pk}/")).all_text()
+
+    assert (
+        "did not hold: the worst rate missed it by 20 % of the capacity, 5 % are allowed" in text
+    )
+
+
+def test_open_recommendation_has_nothing_to_compare(fleet: Fleet, viewer: Client) -> None:
+    row = Recommendation.objects.get(state=RecommendationState.PROPOSED)
+
+    page = page_of(viewer.get(f"/recommendations/{row.pk}/"))
+
+    assert page.elements("#prediction-title") == []
+
+
+def test_list_sums_up_how_predictions_came_true(
+    fleet: Fleet, viewer: Client, advice: Recommendation
+) -> None:
+    score(advice, fleet)
+
+    page = page_of(viewer.get("/recommendations/"))
+
+    facts = {one.all_text().strip() for one in page.elements(".facts div")}
+    assert {"Held1 of 1", "Mean error2 %"} <= facts
+    assert any(fact.startswith("Bias-2") for fact in facts)
+    # 86 % sure, and it held
+    assert "75 % to 100 %" in page.all_text()
+
+
+def test_list_without_scores_says_nothing_of_them(viewer: Client, fleet: Fleet) -> None:
+    assert page_of(viewer.get("/recommendations/")).elements("#calibration-title") == []
+
+
+def test_stranger_sees_no_calibration(fleet: Fleet, advice: Recommendation) -> None:
+    score(advice, fleet)
+
+    page = page_of(client_of(fleet.people.outsider).get("/recommendations/"))
+
+    assert page.elements("#calibration-title") == []
