@@ -38,7 +38,7 @@ check: setup ## format, lint, import contracts, types, missing migrations
 	@SLUICE_SECRET_KEY=unused $(BIN)/python -W ignore manage.py makemigrations --check --dry-run
 
 test-fast: setup ## the quick tests that need no service
-	$(BIN)/pytest -q -m "not ($(SERVICES) or slow)" --hypothesis-profile=fast $(PARALLEL)
+	$(BIN)/pytest -q -m "not ($(SERVICES) or slow)" --hypothesis-profile=fast -n auto --dist loadfile
 
 test: setup check ## set up and run every check and test; a lane that lacks something says so by name
 	@scripts/telegraf || echo "make test: goes on without Telegraf"

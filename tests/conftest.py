@@ -14,7 +14,7 @@ SHARED = Path(os.environ.get("SLUICE_SHARED") or Path(__file__).resolve().parent
 
 # A busy machine is slow; that is no property of the code under test.
 hypothesis.settings.register_profile("thorough", deadline=None)
-hypothesis.settings.register_profile("fast", deadline=None, max_examples=10)
+hypothesis.settings.register_profile("fast", deadline=None, max_examples=5)
 hypothesis.settings.load_profile("thorough")
 
 
