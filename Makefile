@@ -7,6 +7,8 @@ SERVICES := postgres or timescaledb or valkey or telegraf or browser or root
 # Tests on the real kernel (lane root) measure, so they run one after the other.
 PARALLEL := -n $(shell echo $$(( $$(nproc) + 1 ))) --dist loadfile
 export PYTHON
+# Compiled modules, tests among them, are kept from run to run.
+unexport PYTHONDONTWRITEBYTECODE
 export SLUICE_CACHE_DIR ?= $(HOME)/.cache/sluice
 .DEFAULT_GOAL := help
 .PHONY: help setup run demo test test-fast check telegraf timescaledb lock clean
