@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from advisor.core.what_if import WhatIf, WhatIfRow
+from advisor.core.forecast.what_if import WhatIf, WhatIfRow
 from web.bars import WIDTH
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from advisor.core.advice_answer import Alternative, Confidence, RecommendedAllocation
-from advisor.core.advice_answer import Recommendation as PolicyAnswer
+from advisor.core.advice.answer import Alternative, Confidence, RecommendedAllocation
+from advisor.core.advice.answer import Recommendation as PolicyAnswer
+from advisor.core.forecast.what_if_draft import PolicyDraft
 from advisor.core.quantity import format_rate
-from advisor.core.what_if_draft import PolicyDraft
 from advisor.models import Recommendation
 from advisor.queries.advice_detail import AdviceDetail, amount_text
 from ingest.management.product_command import table

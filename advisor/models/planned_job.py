@@ -11,7 +11,7 @@ from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
 
 
 class Recurrence(models.TextChoices):
-    """How often it happens; same values as `advisor.core.planned_jobs` uses."""
+    """How often it happens; same values as `advisor.core.detection.planned_jobs` uses."""
 
     ONCE = "once"
     DAILY = "daily"

@@ -19,7 +19,7 @@ class RecommendationState(models.TextChoices):
 
 
 class Topic(models.TextChoices):
-    """What advice is about; same values as `advisor.core.advice_kinds.AdviceKind`.
+    """What advice is about; same values as `advisor.core.advice.kinds.AdviceKind`.
 
     Approving a policy publishes it to agents; approving a threshold sets it; the others are work
     for a person, and approving says that it will be done.

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from advisor.core.advice_answer import Alternative, Confidence
+from advisor.core.advice.answer import Alternative, Confidence
+from advisor.core.advice.effect import Effect
+from advisor.core.advice.queue_depth_answer import QueueDepthAdvice, QueueDepthInputs
+from advisor.core.advice.reservation_conflicts import ConflictInputs, OffPeakAdvice
+from advisor.core.advice.threshold_advice import ThresholdAdvice, ThresholdInputs
 from advisor.core.canonical import CanonicalError, loads
-from advisor.core.effect import Effect
-from advisor.core.host_placement_inputs import HostPlacementAdvice, HostPlacementInputs
-from advisor.core.limit_check import LimitCheck
-from advisor.core.limit_check_inputs import LimitInputs
-from advisor.core.placement_answer import PlacementAdvice
-from advisor.core.placement_inputs import PlacementInputs
+from advisor.core.limits.limit_check import LimitCheck
+from advisor.core.limits.limit_inputs import LimitInputs
+from advisor.core.placement.disk_answer import PlacementAdvice
+from advisor.core.placement.disk_inputs import PlacementInputs
+from advisor.core.placement.host_inputs import HostPlacementAdvice, HostPlacementInputs
 from advisor.core.quantity import format_rate, significant
-from advisor.core.queue_depth_answer import QueueDepthAdvice, QueueDepthInputs
-from advisor.core.reservation_conflicts import ConflictInputs, OffPeakAdvice
-from advisor.core.threshold_advice import ThresholdAdvice, ThresholdInputs
 from advisor.models import Recommendation, Topic
 from advisor.queries.advice_facts import (
     Commitment,

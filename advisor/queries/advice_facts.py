@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from advisor.core.host_placement_inputs import HostPlacementInputs
-from advisor.core.limit_check_inputs import LimitInputs
-from advisor.core.placement_inputs import DatastoreState, PlacementInputs
+from advisor.core.advice.queue_depth_answer import Bottleneck, QueueDepthAdvice, QueueDepthInputs
+from advisor.core.advice.reservation_conflicts import ConflictInputs, OffPeakAdvice
+from advisor.core.advice.threshold_advice import ThresholdInputs
+from advisor.core.limits.limit_inputs import LimitInputs
+from advisor.core.placement.disk_inputs import DatastoreState, PlacementInputs
+from advisor.core.placement.host_inputs import HostPlacementInputs
 from advisor.core.quantity import format_rate, significant
-from advisor.core.queue_depth_answer import Bottleneck, QueueDepthAdvice, QueueDepthInputs
-from advisor.core.reservation_conflicts import ConflictInputs, OffPeakAdvice
-from advisor.core.threshold_advice import ThresholdInputs
 from advisor.models import Topic
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from advisor.core.host_placement_inputs import HostPlacementAdvice
-from advisor.core.limit_check import LimitCheck
-from advisor.core.placement_answer import PlacementAdvice
+from advisor.core.advice.queue_depth_answer import QueueDepthAdvice
+from advisor.core.advice.reservation_conflicts import OffPeakAdvice
+from advisor.core.advice.threshold_advice import ThresholdAdvice, ThresholdInputs
+from advisor.core.limits.limit_check import LimitCheck
+from advisor.core.placement.disk_answer import PlacementAdvice
+from advisor.core.placement.host_inputs import HostPlacementAdvice
 from advisor.core.quantity import format_rate, significant
-from advisor.core.queue_depth_answer import QueueDepthAdvice
-from advisor.core.reservation_conflicts import OffPeakAdvice
-from advisor.core.threshold_advice import ThresholdAdvice, ThresholdInputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

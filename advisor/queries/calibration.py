@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from advisor.core.calibration import Band, Score, calibrate
-from advisor.core.prediction_interval import ErrorDistribution, Outcome, error_distribution
+from advisor.core.forecast.calibration import Band, Score, calibrate
+from advisor.core.forecast.prediction_interval import (
+    ErrorDistribution,
+    Outcome,
+    error_distribution,
+)
 from advisor.models import PredictionScore
 from ingest.models import Organisation
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from itertools import zip_longest
 
-from advisor.core.latency import normalized_latency
+from advisor.core.detection.latency import normalized_latency
 from advisor.core.observation import HostLatency
 from advisor.models import Attachment, Resource, Unit
 from advisor.queries.charts import (

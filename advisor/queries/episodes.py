@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from advisor.core.planned_jobs import Muting, PlannedJob
+from advisor.core.detection.planned_jobs import Muting, PlannedJob
 from advisor.models import Episode, Recommendation, RecommendationState, Resource, Topic
 from advisor.queries.resources import ResourceLine, resource_line
 from advisor.queries.scope import Scope

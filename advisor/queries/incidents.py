@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from advisor.core.grouping import CongestedResource, Incident, group_incidents
+from advisor.core.detection.grouping import CongestedResource, Incident, group_incidents
 from advisor.core.resource import ResourceKind
 from advisor.queries.episodes import EpisodeLine
 

@@ -11,13 +11,13 @@ from django.core.cache import cache
 
 from advisor.core.allocation import Claim as SolverClaim
 from advisor.core.allocation import ReservationMode, allocate
-from advisor.core.attribution import Attribution, AttributionInputs, attribute
-from advisor.core.external_workload import ExternalLoad, LoadWindow, detect_external_load
+from advisor.core.attribution.attribution import Attribution, AttributionInputs, attribute
+from advisor.core.attribution.workload_series import WorkloadSeries
+from advisor.core.detection.external_workload import ExternalLoad, LoadWindow, detect_external_load
+from advisor.core.detection.latency import normalized_latency
 from advisor.core.iosize import size_cost
-from advisor.core.latency import normalized_latency
 from advisor.core.observation import DatastoreObservation, Observation
 from advisor.core.standing import UNCLAIMED, UNCLAIMED_RATIO, UNCLAIMED_SHARES, standings
-from advisor.core.workload_series import WorkloadSeries
 from advisor.models import Claim, Episode, Resource, StatePoint
 from advisor.services.observe import observations, whole_windows
 from advisor.services.tiers import shares_of

@@ -7,10 +7,15 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from advisor.core import congestion
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps, loads
-from advisor.core.congestion import CongestionState, Detection, DetectorSettings, DetectorState
+from advisor.core.detection import congestion
+from advisor.core.detection.congestion import (
+    CongestionState,
+    Detection,
+    DetectorSettings,
+    DetectorState,
+)
 from advisor.core.observation import Observation
 from advisor.models import Resource, ResourceStatus, State, StatePoint
 from advisor.services.episodes import update_episodes

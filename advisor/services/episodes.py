@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from advisor.core import episode as core
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps
-from advisor.core.congestion import CongestionState, StatePoint
+from advisor.core.detection import episode as core
+from advisor.core.detection.congestion import CongestionState, StatePoint
 from advisor.core.observation import Observation
 from advisor.models import Episode, Resource
 from advisor.models import StatePoint as StatePointRow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from datetime import datetime, timedelta
 
-from advisor.core.device_fit import LoadPoint
+from advisor.core.device.device_fit import LoadPoint
 from advisor.models import Resource
 from advisor.services.windows import Span, mean_rate
 from ingest import queries

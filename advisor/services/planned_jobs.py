@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.db import IntegrityError, transaction
 
-from advisor.core import planned_jobs as core
-from advisor.core.planned_jobs import Muting, SlowTime, mute
+from advisor.core.detection import planned_jobs as core
+from advisor.core.detection.planned_jobs import Muting, SlowTime, mute
 from advisor.errors import InventoryError
 from advisor.models import Episode, PlannedJob, Recurrence, Resource, Workload
 from ingest.models import Organisation

@@ -13,12 +13,12 @@ from importlib.resources import files
 from multiprocessing import get_context
 from typing import Any
 
+from advisor.core.advice.rounding import round_all
 from advisor.core.replay.catalogue import EXPERIMENTS, find_experiment
 from advisor.core.replay.experiment import Experiment, Replay
 from advisor.core.replay.figure import FigureKind
 from advisor.core.replay.finding import Finding, Relation, Verdict
 from advisor.core.replay.timeline import timeline_of
-from advisor.core.rounding import round_all
 from advisor.errors import UnknownExperiment
 
 NAMES = tuple(each.name for each in EXPERIMENTS)

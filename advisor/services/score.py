@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from statistics import fmean
 from typing import Any
 
-from advisor.core.calibration import PredictedRate, score
+from advisor.core.forecast.calibration import PredictedRate, score
 from advisor.models import Policy, PredictionScore, Recommendation, Resource
 from advisor.services.claim_history import MOST_WINDOWS
 from advisor.services.observe import claim_windows, whole_windows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from functools import lru_cache
 
-from advisor.core.threshold import (
+from advisor.core.detection.threshold import (
     FixedThreshold,
     HistoryPoint,
     Threshold,

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
-from advisor.core.advice_inputs import Grant
+from advisor.core.advice.policy_inputs import Grant
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps, loads
+from advisor.core.forecast.what_if import CandidateClaim, WhatIfInputs, what_if
+from advisor.core.forecast.what_if_draft import KIND, PolicyDraft, answer, changed_controls
 from advisor.core.quantity import format_rate
 from advisor.core.resource import ResourceKind, Unit
-from advisor.core.what_if import CandidateClaim, WhatIfInputs, what_if
-from advisor.core.what_if_draft import KIND, PolicyDraft, answer, changed_controls
 from advisor.errors import DecisionRefused, InventoryError
 from advisor.models import (
     Claim,

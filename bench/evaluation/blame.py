@@ -7,11 +7,11 @@ everybody's load falls when somebody else's rises.
 from collections import Counter
 from random import Random
 
-from advisor.core.attribution import Attribution, AttributionInputs, attribute
+from advisor.core.attribution.attribution import Attribution, AttributionInputs, attribute
+from advisor.core.attribution.workload_series import StorageWindow, storage_series
 from advisor.core.simulation.cluster import Cluster, Run, simulate
 from advisor.core.simulation.datastore import SimulatedDatastore
 from advisor.core.simulation.load import ALWAYS, Load, SimulatedWorkload, SteadyIo, Transactions
-from advisor.core.workload_series import StorageWindow, storage_series
 from bench.evaluation.table import table
 
 SEEDS = range(3)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from advisor.core.device_fit import FitRefused, LoadPoint, fit_device
-from advisor.core.device_model import MixPoint, fit_device_model
+from advisor.core.device.device_fit import FitRefused, LoadPoint, fit_device
+from advisor.core.device.device_model import MixPoint, fit_device_model
 from advisor.core.iosize import size_cost
 from bench.evaluation.captures import Floats, ssds, trace
 from bench.evaluation.simulated_ssd import drifting_windows, replayed_windows

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from advisor.core.device_model import MixPoint
+from advisor.core.device.device_model import MixPoint
 from bench.evaluation.captures import Floats, Ssd, Trace
 
 CHANNELS = 32

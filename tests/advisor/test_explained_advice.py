@@ -8,12 +8,12 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from advisor.core.advice_kinds import AdviceKind, answer
+from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.canonical import dumps
 from advisor.models import Recommendation, Topic
 from advisor.services.keep_advice import keep
 from ingest.models import Organisation
-from tests.advisor.core.test_advice_kinds import STORED
+from tests.advisor.core.advice.test_kinds import STORED
 from tests.advisor.scenario import NOW, make_cluster
 
 pytestmark = pytest.mark.django_db

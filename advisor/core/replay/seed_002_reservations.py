@@ -7,13 +7,13 @@ from statistics import fmean
 
 from advisor.core.admission import UPLINK_RESERVABLE_RATIO, reservable_in_pool
 from advisor.core.allocation import Node
-from advisor.core.host_placement import HostPlacementAnswer, advise_hosts
-from advisor.core.host_placement_inputs import (
+from advisor.core.placement.host_inputs import (
     HostPlacementAdvice,
     HostPlacementInputs,
     HostUplinks,
     NetworkWorkload,
 )
+from advisor.core.placement.host_placement import HostPlacementAnswer, advise_hosts
 from advisor.core.replay.experiment import Basis, Experiment, Premise, Replay
 from advisor.core.replay.figure import Figure, over_time
 from advisor.core.replay.finding import NONE, TENTH, Finding, Relation, compare, not_modelled

@@ -1,6 +1,6 @@
 """Seed 003: from 1 to 64 hosts on one LUN, each keeping 32 commands outstanding."""
 
-from advisor.core.queueing import little_latency_ms
+from advisor.core.device.queueing import little_latency_ms
 from advisor.core.replay.experiment import Basis, Experiment, Premise, Replay
 from advisor.core.replay.figure import lines
 from advisor.core.replay.finding import (

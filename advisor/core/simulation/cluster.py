@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
 
-from advisor.core.congestion import DetectorSettings, StatePoint, detect
+from advisor.core.detection.congestion import DetectorSettings, StatePoint, detect
+from advisor.core.detection.threshold import FixedThreshold
 from advisor.core.number_checks import check_amount, check_positive
 from advisor.core.observation import DatastoreObservation
 from advisor.core.simulation.agenda import Agenda
@@ -20,7 +21,6 @@ from advisor.core.simulation.driver import drive
 from advisor.core.simulation.host import HostQueue
 from advisor.core.simulation.load import MOST_AT_ONCE, SimulatedWorkload
 from advisor.core.simulation.totals import Totals
-from advisor.core.threshold import FixedThreshold
 from advisor.core.window import PERIOD_S
 
 BEGAN_AT = datetime(2000, 1, 1, tzinfo=UTC)

@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from advisor.core.canonical import dumps
-from advisor.core.planned_jobs import PlannedJob
+from advisor.core.detection.planned_jobs import PlannedJob
 from advisor.management.episode_text import study_text
 from advisor.management.product_command import ProductCommand
 from advisor.models import Episode

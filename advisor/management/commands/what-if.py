@@ -11,10 +11,10 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from advisor.core.advice_inputs import Grant
+from advisor.core.advice.policy_inputs import Grant
+from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, WhatIfRow, what_if
 from advisor.core.quantity import format_rate, parse_rate
 from advisor.core.resource import Tier, tier_shares
-from advisor.core.what_if import WhatIf, WhatIfInputs, WhatIfRow, what_if
 from advisor.management.product_command import ProductCommand, find_resource, find_user
 from advisor.models import Claim
 from advisor.services.what_if import Ground, ground_of, save_draft, what_if_inputs

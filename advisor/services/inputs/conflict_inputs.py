@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from datetime import datetime, timedelta
 
-from advisor.core.reservation_conflicts import ConflictInputs, ConflictWindow
+from advisor.core.advice.reservation_conflicts import ConflictInputs, ConflictWindow
 from advisor.models import Resource
 from advisor.services.windows import Span
 from ingest import queries

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from datetime import datetime, timedelta
 
-from advisor.core import limit_check_inputs as limits
-from advisor.core.limit_check_inputs import LimitInputs, LimitWindow, VdiskLimit
-from advisor.core.queue_depth_answer import HostDepth, QueueDepthInputs
-from advisor.core.threshold_advice import ThresholdInputs
+from advisor.core.advice.queue_depth_answer import HostDepth, QueueDepthInputs
+from advisor.core.advice.threshold_advice import ThresholdInputs
+from advisor.core.limits import limit_inputs as limits
+from advisor.core.limits.limit_inputs import LimitInputs, LimitWindow, VdiskLimit
 from advisor.models import Claim, Resource, StatePoint, ThresholdMode, Unit
 from advisor.services.load_points import load_points
 from advisor.services.observe import claim_windows

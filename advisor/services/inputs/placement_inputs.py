@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from advisor.core.device_fit import DeviceFit, fit_device
-from advisor.core.host_placement_inputs import (
+from advisor.core.device.device_fit import DeviceFit, fit_device
+from advisor.core.placement.disk_inputs import DatastoreState, PlacementInputs, VdiskState
+from advisor.core.placement.host_inputs import (
     HostPlacementInputs,
     HostUplinks,
     NetworkWorkload,
 )
-from advisor.core.placement_inputs import DatastoreState, PlacementInputs, VdiskState
 from advisor.models import Claim, Episode, Resource, ResourceKind, Unit
 from advisor.services.load_points import load_points
 from advisor.services.observe import claim_windows

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.core.canonical import CanonicalError, dumps, loads
-from advisor.core.congestion import DetectorSettings, DetectorState, detect
+from advisor.core.detection.congestion import DetectorSettings, DetectorState, detect
+from advisor.core.detection.threshold import FixedThreshold
 from advisor.core.observation import DatastoreObservation, HostLatency
-from advisor.core.threshold import FixedThreshold
 
 
 class Colour(StrEnum):

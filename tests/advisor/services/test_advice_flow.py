@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from advisor.core.advice import answer
+from advisor.core.advice.policy_advice import answer
 from advisor.models import (
     Episode,
     Policy,

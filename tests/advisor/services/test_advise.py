@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.core.advice_kinds import AdviceKind, answer
+from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.models import (
     AdapterKind,
     Claim,

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.core.external_workload import ExternalState
+from advisor.core.detection.external_workload import ExternalState
 from advisor.models import Episode, ResourceKind, State, StatePoint
 from advisor.services import inventory
 from advisor.services.attribute import Study, study_episode

@@ -8,10 +8,10 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.core.advice_inputs import Grant
-from advisor.core.backtest import Change
-from advisor.core.what_if import WhatIf, WhatIfInputs, what_if
-from advisor.core.what_if_draft import answer
+from advisor.core.advice.policy_inputs import Grant
+from advisor.core.forecast.backtest import Change
+from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, what_if
+from advisor.core.forecast.what_if_draft import answer
 from advisor.errors import DecisionRefused, InventoryError
 from advisor.models import Policy, Recommendation, RecommendationState, Resource
 from advisor.services.decide import approve, reject

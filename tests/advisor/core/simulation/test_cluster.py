@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor.core.allocation import Claim, ReservationMode, allocate
-from advisor.core.congestion import CongestionState
+from advisor.core.detection.congestion import CongestionState
 from advisor.core.simulation.cluster import Cluster, simulate
 from advisor.core.simulation.control import WindowControl
 from advisor.core.simulation.datastore import SimulatedDatastore

@@ -1,0 +1,212 @@
+"""From a congestion episode to the policy that would have helped, with everything it rests on.
+
+Shares come from the tier or from a person, never from use. Reservations that were promised come
+first; a victim of the high tier that shares alone leave short gets one of its usual rate. A limit
+is the last resort: only once shares and reservations are in force and an aggressor without a
+reservation still harms others.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from advisor.core.admission import Admission
+from advisor.core.advice.answer import (
+    Advice,
+    Alternative,
+    Evidence,
+    InsufficientData,
+    Missing,
+    NoChange,
+    Recommendation,
+    RecommendationKind,
+    RecommendedAllocation,
+)
+from advisor.core.advice.candidate import (
+    Policy,
+    Setting,
+    by_shares,
+    in_force,
+    same,
+    setting_of,
+    stated_reservations,
+    usual_reservations,
+    with_limits,
+    with_reservations,
+)
+from advisor.core.advice.policy_inputs import AdviceInputs
+from advisor.core.advice.policy_why import (
+    REVERSIBILITY,
+    alternatives,
+    confidence_in,
+    formula,
+    rounded,
+    summarize,
+)
+from advisor.core.canonical import dumps, loads
+from advisor.core.quantity import format_rate
+from advisor.core.resource import ResourceKind
+
+MODEL_VERSION = "policy-1"
+"""Changes whenever the same inputs may give another answer."""
+
+
+def answer(inputs_text: str) -> str:
+    """The canonical text of the advice for the canonical text of its inputs.
+
+    The same text in gives the same bytes out; a text that is not `AdviceInputs` is refused with
+    a `CanonicalError` that names the path.
+    """
+    return dumps(advise(loads(AdviceInputs, inputs_text)))
+
+
+def advise(inputs: AdviceInputs) -> Advice:
+    """The policy that would help most, or what is missing, or why nothing should change."""
+    missing = _missing(inputs)
+    if missing:
+        needs = "; ".join(f"{one.what}: {one.have} of {one.need}" for one in missing)
+        return InsufficientData(
+            summary=f"Too little is known about {inputs.kind} {inputs.resource}: {needs}",
+            missing=missing,
+            model_version=MODEL_VERSION,
+        )
+    if inputs.episode is None:
+        return _no_change(f"{inputs.kind} {inputs.resource} was not congested")
+    if not inputs.episode.victims:
+        return _no_change(
+            f"{inputs.kind} {inputs.resource} was congested, yet everybody got what they are "
+            "entitled to: it is too small for what is asked of it"
+        )
+    delivered = sum(claim.congested.mean for claim in inputs.claims if claim.congested)
+    return _choose(setting_of(inputs, delivered))
+
+
+def _missing(inputs: AdviceInputs) -> tuple[Missing, ...]:
+    """What is needed for advice on an episode and is not there."""
+    if not inputs.claims:
+        return (Missing(what="claims", have=0, need=1),)
+    if inputs.episode is None:
+        return ()
+    missing = []
+    if inputs.capacity is None and inputs.kind is ResourceKind.UPLINK:
+        missing.append(Missing(what="stated capacity", have=0, need=1))
+    for claim in inputs.claims:
+        have = claim.congested.sample_count if claim.congested else 0
+        if claim.active and have < inputs.samples_needed:
+            what = f"congested samples of {claim.workload}"
+            missing.append(Missing(what=what, have=have, need=inputs.samples_needed))
+    busy = [c for c in inputs.claims if c.active and c.congested and c.congested.mean > 0]
+    if not missing and not busy:
+        missing.append(Missing(what="active workloads", have=0, need=1))
+    return tuple(missing)
+
+
+def _no_change(summary: str) -> NoChange:
+    return NoChange(summary=summary, model_version=MODEL_VERSION)
+
+
+def _choose(setting: Setting) -> Advice:
+    """Stated reservations or shares, then usual reservations, then limits."""
+    inputs = setting.inputs
+    wanted = stated_reservations(inputs)
+    policy, admission = with_reservations(inputs, wanted, setting.capacity)
+    wanted |= usual_reservations(setting, policy)
+    policy, admission = with_reservations(inputs, wanted, setting.capacity)
+    helped = [
+        grant.claim
+        for claim, grant in zip(inputs.claims, policy, strict=True)
+        if grant.reservation > 0 and claim.workload in setting.victims
+    ]
+    kind = RecommendationKind.RESERVATION if helped else RecommendationKind.SHARES
+    if same(policy, inputs.in_force):
+        policy, limited = with_limits(setting, policy)
+        if not limited:
+            return _no_change(
+                f"the policy in force on {inputs.kind} {inputs.resource} is what would be "
+                "recommended; see whether hosts comply with it"
+            )
+        kind = RecommendationKind.LIMIT
+    refused = () if admission.admitted else (_refusal(inputs, wanted, admission),)
+    return _recommend(setting, kind, policy, refused)
+
+
+def _refusal(
+    inputs: AdviceInputs, wanted: Mapping[int, float], admission: Admission
+) -> Alternative:
+    asked = ", ".join(
+        f"{claim.workload} asks for {format_rate(wanted[claim.claim], inputs.unit)}"
+        for claim in inputs.claims
+        if claim.workload in admission.refused
+    )
+    free = format_rate(admission.reservable - admission.reserved, inputs.unit)
+    most = format_rate(admission.reservable, inputs.unit)
+    return Alternative(
+        name="reserve everything that was promised",
+        reason=f"{asked}; {free} of {most} that may be reserved is free",
+    )
+
+
+def _recommend(
+    setting: Setting, kind: RecommendationKind, policy: Policy, refused: Sequence[Alternative]
+) -> Recommendation:
+    inputs = setting.inputs
+    rows = _rows(setting, policy)
+    return Recommendation(
+        kind=kind,
+        summary=summarize(setting, kind, rows),
+        allocations=rows,
+        evidence=_evidence(setting),
+        alternatives=(*alternatives(setting, kind, policy, by_shares(inputs)), *refused),
+        confidence=confidence_in(setting, rows),
+        reversibility=REVERSIBILITY,
+        model_version=MODEL_VERSION,
+    )
+
+
+def _rows(setting: Setting, policy: Policy) -> tuple[RecommendedAllocation, ...]:
+    claims = setting.inputs.claims
+    entitled = setting.rates(policy, demands=[None] * len(claims))
+    before, after = setting.rates(in_force(setting.inputs)), setting.rates(policy)
+    return tuple(
+        RecommendedAllocation(
+            claim=claim.claim,
+            workload=claim.workload,
+            host=claim.host,
+            reservation=grant.reservation,
+            limit=grant.limit,
+            shares=grant.shares,
+            entitlement=rounded(entitled[index]),
+            demand=None if demand is None else rounded(demand),
+            measured=None if claim.congested is None else rounded(claim.congested.mean),
+            predicted_before=rounded(before[index]),
+            predicted_after=rounded(after[index]),
+        )
+        for index, (claim, grant, demand) in enumerate(
+            zip(claims, policy, setting.demands, strict=True)
+        )
+    )
+
+
+def _evidence(setting: Setting) -> Evidence:
+    inputs, episode = setting.inputs, setting.inputs.episode
+    assert episode is not None
+    unit = inputs.unit
+    return Evidence(
+        began_at=inputs.began_at,
+        ended_at=inputs.ended_at,
+        sample_count=sum(c.congested.sample_count for c in inputs.claims if c.congested),
+        capacity=rounded(setting.capacity),
+        capacity_source=setting.capacity_source,
+        peak_value=rounded(episode.peak_value),
+        threshold=rounded(episode.threshold),
+        victims=tuple(
+            f"{victim.workload} got {format_rate(victim.rate, unit)} of "
+            f"{format_rate(victim.entitlement, unit)} due"
+            for victim in episode.victims
+        ),
+        aggressors=tuple(
+            f"{aggressor.workload} took {aggressor.part_ratio:.0%}, "
+            f"{format_rate(aggressor.rate, unit)} where "
+            f"{format_rate(aggressor.entitlement, unit)} were due"
+            for aggressor in episode.aggressors
+        ),
+        formula=formula(setting),
+    )

@@ -1,0 +1,127 @@
+"""Everything a recommendation is computed from, and nothing else.
+
+Numbers are in the resource's unit. The canonical text of `AdviceInputs` is stored with the
+recommendation, so that it can be computed again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from advisor.core.allocation import ReservationMode
+from advisor.core.detection.episode import Episode
+from advisor.core.number_checks import check_amount, check_aware, check_positive
+from advisor.core.resource import ResourceKind, Tier, Unit, tier_shares
+
+ENOUGH_SAMPLES = 30
+"""Fewer windows per workload say too little about what it takes and gets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateSummary:
+    """Mean and percentiles of a rate over windows that span `span_days`."""
+
+    mean: float
+    p50: float
+    p90: float
+    p95: float
+    p99: float
+    sample_count: int
+    span_days: float
+
+    def __post_init__(self) -> None:
+        for name in ("mean", "p50", "p90", "p95", "p99", "span_days"):
+            check_amount(name, getattr(self, name))
+
+
+def summarize_rates(rates: Sequence[float], *, span_days: float) -> RateSummary | None:
+    """The summary of a series of rates; None if it is empty."""
+    if not rates:
+        return None
+    p50, p90, p95, p99 = (float(x) for x in np.percentile(rates, [50, 90, 95, 99]))
+    return RateSummary(
+        mean=float(np.mean(rates)),
+        p50=p50,
+        p90=p90,
+        p95=p95,
+        p99=p99,
+        sample_count=len(rates),
+        span_days=span_days,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviceClaim:
+    """One workload's claim: what was promised to it and what it got.
+
+    `shares` None means those of the tier. `congested` summarises its rate in the windows of the
+    episode, `usual` in windows in which nothing held it back; None means there were none.
+    `backlogged` and `throttled` are as in `ClaimObservation`, for most windows of the episode.
+    """
+
+    claim: int
+    workload: str
+    host: str
+    tier: Tier
+    reservation: float = 0.0
+    limit: float | None = None
+    shares: int | None = None
+    congested: RateSummary | None = None
+    usual: RateSummary | None = None
+    active: bool = True
+    backlogged: bool | None = None
+    throttled: bool = False
+
+    def __post_init__(self) -> None:
+        check_amount(f"reservation of {self.workload}", self.reservation)
+        check_positive(f"limit of {self.workload}", self.limit)
+        if self.shares is not None and self.shares < 1:
+            raise ValueError(f"shares of {self.workload} is {self.shares}; it must be at least 1")
+
+    @property
+    def stated_shares(self) -> int:
+        """The shares stated for this claim, or those of its tier."""
+        return tier_shares(self.tier) if self.shares is None else self.shares
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """What a policy gives one claim."""
+
+    claim: int
+    reservation: float
+    limit: float | None
+    shares: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviceInputs:
+    """A contended resource, its claims, and the episode that calls for advice.
+
+    `capacity` may be None for a datastore: what it delivered while congested counts then.
+    `reservable` is how much of it may be reserved; None means all of it. `in_force` is the policy
+    that hosts enforce; empty means that everybody takes what they get.
+    """
+
+    resource: str
+    kind: ResourceKind
+    unit: Unit
+    mode: ReservationMode
+    capacity: float | None
+    reservable: float | None
+    began_at: datetime
+    ended_at: datetime
+    claims: tuple[AdviceClaim, ...]
+    episode: Episode | None
+    in_force: tuple[Grant, ...] = ()
+    samples_needed: int = ENOUGH_SAMPLES
+
+    def __post_init__(self) -> None:
+        check_positive("capacity", self.capacity)
+        check_amount("reservable", self.reservable)
+        check_aware("began_at", self.began_at)
+        check_aware("ended_at", self.ended_at)
+        if len({claim.claim for claim in self.claims}) < len(self.claims):
+            raise ValueError("two claims have the same number")

@@ -1,0 +1,146 @@
+"""The words and numbers that explain a recommendation."""
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from advisor.core.advice.answer import (
+    Alternative,
+    Confidence,
+    ConfidencePart,
+    RecommendationKind,
+    RecommendedAllocation,
+)
+from advisor.core.advice.candidate import Policy, Setting, capped_at_entitlement, in_force
+from advisor.core.allocation import ReservationMode
+from advisor.core.quantity import format_rate
+
+REVERSIBILITY = (
+    "Reversible: withdrawing the policy makes every agent restore what it found; nothing is moved."
+)
+DIGITS = 9
+"""Answers keep so many significant digits, so that the last bits of a sum cannot change them."""
+
+
+def rounded(value: float) -> float:
+    """The number with the digits that an answer keeps."""
+    return float(f"{value:.{DIGITS - 1}e}")
+
+
+def summarize(
+    setting: Setting, kind: RecommendationKind, rows: Sequence[RecommendedAllocation]
+) -> str:
+    """One sentence with the change and what the workload it is made for gets by it."""
+    inputs = setting.inputs
+    unit, place = inputs.unit, f"{inputs.kind} {inputs.resource}"
+    lead = _lead(setting, rows)
+    gain = (
+        f"{format_rate(lead.measured, unit)} now, "
+        f"{format_rate(lead.predicted_after, unit)} predicted"
+    )
+    match kind:
+        case RecommendationKind.RESERVATION:
+            others = sum(row.reservation > 0 and row.claim != lead.claim for row in rows)
+            more = f" and for {others} more" if others else ""
+            change = f"Reserve {format_rate(lead.reservation, unit)} for {lead.workload}{more}"
+            return f"{change} on {place}: it gets {gain}"
+        case RecommendationKind.SHARES:
+            ratio = ":".join(str(row.shares) for row in rows[:4]) + (":…" if rows[4:] else "")
+            return f"Divide {place} by shares {ratio}: {lead.workload} gets {gain}"
+        case RecommendationKind.LIMIT:
+            limits = ", ".join(
+                f"{row.workload} to {format_rate(row.limit, unit)}"
+                for row in rows
+                if row.limit is not None and row.workload in setting.aggressors
+            )
+            return f"Limit {limits} on {place}: {lead.workload} gets {gain}"
+        case _:
+            assert_never(kind)
+
+
+def _lead(setting: Setting, rows: Sequence[RecommendedAllocation]) -> RecommendedAllocation:
+    """The victim that gains most; one with a reservation before one without."""
+    victims = [row for row in rows if row.workload in setting.victims]
+    return max(
+        victims or rows,
+        key=lambda row: (row.reservation > 0, row.predicted_after - (row.measured or 0.0)),
+    )
+
+
+def formula(setting: Setting) -> str:
+    """How a rate follows from reservation, limit, shares and demand, with the capacity."""
+    capacity = format_rate(setting.capacity, setting.inputs.unit)
+    match setting.inputs.mode:
+        case ReservationMode.ADDITIVE:
+            rule = "rate = reservation + part by shares of what is left, at most limit and demand"
+        case ReservationMode.FLOOR:
+            rule = "rate = clamp(level · shares, reservation, lower of limit and demand)"
+        case _:
+            assert_never(setting.inputs.mode)
+    return f"{rule}; the rates add up to {capacity} ({setting.capacity_source})"
+
+
+def alternatives(
+    setting: Setting, kind: RecommendationKind, policy: Policy, shares: Policy
+) -> tuple[Alternative, ...]:
+    """What else could be done, each with the number that speaks against it."""
+    unchanged = _effect(setting, in_force(setting.inputs), "stays at")
+    found = [Alternative(name="do nothing", reason=unchanged)]
+    if kind is RecommendationKind.RESERVATION:
+        found.append(Alternative(name="shares only", reason=_effect(setting, shares, "would get")))
+    if kind is not RecommendationKind.LIMIT and setting.aggressors:
+        capped = capped_at_entitlement(setting, policy)
+        alone = [
+            0.0 if claim.workload in setting.victims else demand
+            for claim, demand in zip(setting.inputs.claims, setting.demands, strict=True)
+        ]
+        left = sum(setting.rates(policy, demands=alone)) - sum(
+            setting.rates(capped, demands=alone)
+        )
+        names = ", ".join(sorted(setting.aggressors))
+        found.append(
+            Alternative(
+                name=f"limit {names}",
+                reason=f"would leave {format_rate(max(left, 0.0), setting.inputs.unit)} unused "
+                "whenever the victims are idle",
+            )
+        )
+    return tuple(found)
+
+
+def _effect(setting: Setting, policy: Policy, verb: str) -> str:
+    """What the victims would get under another policy."""
+    unit = setting.inputs.unit
+    return "; ".join(
+        f"{claim.workload} {verb} {format_rate(rate, unit)}"
+        for claim, rate in zip(setting.inputs.claims, setting.rates(policy), strict=True)
+        if claim.workload in setting.victims
+    )
+
+
+def confidence_in(setting: Setting, rows: Sequence[RecommendedAllocation]) -> Confidence:
+    """How far the samples, the solver's account of the past, and the steadiness of rates carry."""
+    need = setting.inputs.samples_needed
+    summaries = [
+        claim.congested for claim in setting.inputs.claims if claim.active and claim.congested
+    ]
+    fewest = min(summary.sample_count for summary in summaries)
+    missed = sum(abs(row.predicted_before - (row.measured or 0.0)) for row in rows)
+    spread = sum(summary.p90 - summary.p50 for summary in summaries)
+    parts = (
+        ConfidencePart(
+            name="samples",
+            value=rounded(min(1.0, fewest / (2 * need))),
+            how=f"{fewest} samples of the workload with the fewest, {2 * need} are plenty",
+        ),
+        ConfidencePart(
+            name="fit",
+            value=rounded(max(0.0, 1 - missed / (2 * setting.capacity))),
+            how="part of the measured rates that the solver explains with the policy in force",
+        ),
+        ConfidencePart(
+            name="steadiness",
+            value=rounded(min(1.0, max(0.0, 1 - spread / setting.capacity))),
+            how="1 − sum of (p90 − median) of the rates / capacity",
+        ),
+    )
+    return Confidence(value=min(part.value for part in parts), parts=parts)

@@ -1,0 +1,257 @@
+"""Who causes an episode of congestion: with a number, with how it is known, and how surely.
+
+The number is the part of device time that a workload took, times how closely the others' latency
+follows its load. Both are needed: a steady giant and a small neighbour that moves along with the
+latency are both innocent. A workload is an aggressor only if it took clearly more than its part.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from advisor.core.advice.answer import Confidence, ConfidencePart
+from advisor.core.advice.confidence import ground, weakest
+from advisor.core.advice.rounding import round_all
+from advisor.core.attribution.agreement import agreement
+from advisor.core.attribution.harm import VictimHarm, harm_of_others, harms
+from advisor.core.attribution.natural_experiment import (
+    NaturalExperiment,
+    NoExperiment,
+    natural_experiment,
+)
+from advisor.core.attribution.workload_series import WorkloadSeries, matrix_of
+from advisor.core.dependence import (
+    Dependence,
+    Floats,
+    lagged,
+    rank_dependence,
+    residual_ranks,
+)
+from advisor.core.number_checks import check_positive
+
+EXCESS = 1.25
+"""An aggressor takes at least so many times its fair part ..."""
+EXCESS_RATIO = 0.05
+"""... and at least so much of all device time above it."""
+ENOUGH_PAIRS = 30.0
+"""So many independent windows are plenty."""
+WITHOUT_EXPERIMENT = 0.5
+UNCONFIRMED = 0.25
+"""Confidence where on and off never alternated, and where their comparison shows no harm."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributionInputs:
+    """The workloads of one resource over windows before, in and after an episode.
+
+    `shared_harm` is the resource's own latency; it is used where no workload has one of its own.
+    """
+
+    series: tuple[WorkloadSeries, ...]
+    in_episode: tuple[bool, ...]
+    window_s: float
+    shared_harm: tuple[float | None, ...] | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_positive("window_s", self.window_s)
+        windows = len(self.in_episode)
+        names = sorted(one.workload for one in self.series)
+        if twice := [name for name, other in pairwise(names) if name == other]:
+            raise ValueError(f'workload "{twice[0]}" is given twice')
+        for one in self.series:
+            if len(one.load) != windows or (one.harm is not None and len(one.harm) != windows):
+                raise ValueError(f'workload "{one.workload}": not a value for each of {windows}')
+        if self.shared_harm is not None and len(self.shared_harm) != windows:
+            raise ValueError(f"shared_harm: not a value for each of {windows} windows")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspect:
+    """What speaks for and against one workload.
+
+    `part_ratio` is its part of all device time in the episode, `fair_ratio` what it is entitled
+    to among those active. `experiment` None has its reason in `experiment_gap`.
+    """
+
+    workload: str
+    part_ratio: float
+    fair_ratio: float
+    score: float
+    dependence: Dependence | None
+    experiment: NaturalExperiment | None
+    experiment_gap: str
+    is_aggressor: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attribution:
+    """All suspects, the highest score first, and what the others suffered.
+
+    `aggressors` is empty where nobody can be blamed; `reason` says why.
+    """
+
+    aggressors: tuple[str, ...]
+    suspects: tuple[Suspect, ...]
+    victims: tuple[VictimHarm, ...]
+    confidence: Confidence
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Trail:
+    """The numbers behind one suspect, kept for drawing the windows again."""
+
+    suspect: Suspect
+    cause: Floats
+    effect: Floats
+
+
+def attribute(inputs: AttributionInputs) -> Attribution:
+    """Name the workloads that cause the episode, or say why nobody is named.
+
+    Same inputs, same answer, whatever the order of the workloads.
+    """
+    series = tuple(sorted(inputs.series, key=lambda one: one.workload))
+    during = np.array(inputs.in_episode, dtype=np.bool_)
+    load = matrix_of([one.load for one in series], len(during))
+    taken = np.nan_to_num(load[:, during])
+    trails = [_trail(index, series, load, during, inputs) for index in range(len(series))]
+    trails.sort(key=lambda one: (-one.suspect.score, -one.suspect.part_ratio))
+    suspects = tuple(one.suspect for one in trails)
+    aggressors = tuple(one.workload for one in suspects if one.is_aggressor)
+    agrees = None
+    if aggressors:
+        row_of = {one.workload: row for row, one in enumerate(series)}
+        agrees = agreement(
+            [one.cause for one in trails],
+            [one.effect for one in trails],
+            taken[[row_of[one.workload] for one in suspects]],
+            first=0,
+            seed=inputs.seed,
+        )
+    return round_all(
+        Attribution(
+            aggressors=aggressors,
+            suspects=suspects,
+            victims=harms(series, during, inputs.window_s, without=aggressors),
+            confidence=_confidence(suspects, agrees),
+            reason=_reason(suspects, aggressors, inputs),
+        )
+    )
+
+
+def _trail(
+    index: int,
+    series: tuple[WorkloadSeries, ...],
+    load: Floats,
+    during: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    inputs: AttributionInputs,
+) -> _Trail:
+    taken = np.nan_to_num(load[:, during]).sum(axis=1)
+    total = float(taken.sum())
+    part = float(taken[index]) / total if total > 0 else 0.0
+    active = [row for row in range(len(series)) if taken[row] > 0]
+    entitled = sum(series[row].entitlement for row in active)
+    fair = series[index].entitlement / entitled if index in active and entitled > 0 else 0.0
+    cause = load[index]
+    effect, control = harm_of_others(index, series, load, inputs.shared_harm)
+    dependence = rank_dependence(cause, effect, control)
+    lag = 0 if dependence is None else dependence.lag_windows
+    experiment = natural_experiment(cause[: len(cause) - lag], effect[lag:])
+    is_excessive = part >= EXCESS * fair and part - fair >= EXCESS_RATIO and len(active) > 1
+    follows = dependence is not None and dependence.low > 0
+    suspect = Suspect(
+        workload=series[index].workload,
+        part_ratio=part,
+        fair_ratio=fair,
+        score=part * max(dependence.correlation, 0.0) if dependence is not None else 0.0,
+        dependence=dependence,
+        experiment=None if isinstance(experiment, NoExperiment) else experiment,
+        experiment_gap=experiment.reason if isinstance(experiment, NoExperiment) else "",
+        is_aggressor=is_excessive and follows,
+        reason=_verdict(part, fair, is_excessive=is_excessive, dependence=dependence),
+    )
+    return _Trail(suspect=suspect, **_ranks(cause, effect, control, lag))
+
+
+def _ranks(cause: Floats, effect: Floats, control: Floats, lag: int) -> dict[str, Floats]:
+    """Residual ranks laid back over all windows, NaN where unknown."""
+    x, y, z = lagged(cause, effect, control, lag)
+    known = ~np.isnan(cause[: len(cause) - lag] + effect[lag:] + control[lag:])
+    found = residual_ranks(x, y, z) if len(x) else None
+    rows = {"cause": np.full(len(cause), np.nan), "effect": np.full(len(cause), np.nan)}
+    if found is not None:
+        where = np.flatnonzero(known)
+        rows["cause"][where], rows["effect"][where] = found
+    return rows
+
+
+def _verdict(
+    part: float, fair: float, *, is_excessive: bool, dependence: Dependence | None
+) -> str:
+    took = f"took {part:.0%} of device time, its fair part is {fair:.0%}"
+    if dependence is None:
+        return f"{took}; nothing shows whether the others' latency follows its load"
+    span = f"{dependence.low:.2f} to {dependence.high:.2f}"
+    follows = f"correlation {dependence.correlation:.2f} ({span})"
+    if dependence.low <= 0:
+        return f"{took}; the others' latency does not follow its load: {follows}"
+    if not is_excessive:
+        return f"{took}, so it is no aggressor, though latency follows its load: {follows}"
+    return f"{took}; the others' latency follows its load: {follows}"
+
+
+def _confidence(suspects: tuple[Suspect, ...], agrees: float | None) -> Confidence:
+    if agrees is None:
+        active = [one.dependence for one in suspects if one.part_ratio > 0]
+        pairs = min((one.effective_pairs if one else 0.0 for one in active), default=0.0)
+        return weakest(_windows(pairs))
+    first = suspects[0]
+    assert first.dependence is not None
+    return weakest(
+        _windows(first.dependence.effective_pairs),
+        ground("agreement", agrees, f"{agrees:.0%} of redrawn windows put {first.workload} first"),
+        _experiment(first),
+    )
+
+
+def _windows(pairs: float) -> ConfidencePart:
+    how = f"the windows are worth {pairs:.0f} independent ones, {ENOUGH_PAIRS:.0f} are plenty"
+    return ground("windows", pairs / ENOUGH_PAIRS, how)
+
+
+def _experiment(first: Suspect) -> ConfidencePart:
+    found = first.experiment
+    if found is None:
+        how = f"no comparison of on and off: {first.experiment_gap}"
+        return ground("on and off", WITHOUT_EXPERIMENT, how)
+    if found.shift_low <= 0:
+        how = f"the others fare no worse while {first.workload} is on"
+        return ground("on and off", UNCONFIRMED, how)
+    how = (
+        f"the others are worse off by {found.shift:.3g} ({found.shift_low:.3g} to "
+        f"{found.shift_high:.3g}) while {first.workload} is on; chance that an on window is worse"
+    )
+    return ground("on and off", found.superiority, how)
+
+
+def _reason(
+    suspects: tuple[Suspect, ...], aggressors: tuple[str, ...], inputs: AttributionInputs
+) -> str:
+    if aggressors:
+        first = suspects[0]
+        return f"{first.workload} {first.reason}"
+    if not any(inputs.in_episode):
+        return "no window lies in the episode"
+    active = [one for one in suspects if one.part_ratio > 0]
+    if len(active) < 2:
+        return "fewer than two workloads were active, so nobody harms another"
+    if all(one.dependence is None for one in active):
+        return "too few windows, or nothing varied: cause and coincidence cannot be told apart"
+    largest = max(active, key=lambda one: (one.part_ratio, one.workload))
+    if largest.part_ratio < EXCESS * largest.fair_ratio:
+        return f"demand is even: the largest, {largest.workload}, {largest.reason}"
+    return f"nobody: the largest, {largest.workload}, {largest.reason}"

@@ -1,0 +1,222 @@
+"""Decide window by window whether a resource is congested: a fold with hysteresis.
+
+A resource becomes congested when n of the last m windows were above the threshold, and clear when
+k windows in a row were at or below the threshold times the exit ratio. A device that does next to
+nothing is clear. Missing data is `unknown`; a short gap does not end what was there before it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from advisor.core.detection.reading import Reading, read
+from advisor.core.detection.threshold import Threshold, ThresholdReading
+from advisor.core.number_checks import check_amount, check_positive
+from advisor.core.observation import Observation
+
+
+class CongestionState(StrEnum):
+    """Whether a resource is congested; `unknown` means that nothing can be said."""
+
+    CLEAR = "clear"
+    CONGESTED = "congested"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetectorSettings:
+    """How fast the detector reacts. `activity_floor` is in I/Os or bits per second."""
+
+    activity_floor: float
+    enter_windows: int = 3
+    enter_of: int = 5
+    leave_windows: int = 3
+    exit_ratio: float = 0.8
+    longest_gap_s: float = 120.0
+
+    def __post_init__(self) -> None:
+        check_amount("activity_floor", self.activity_floor)
+        check_positive("longest_gap_s", self.longest_gap_s)
+        if not 1 <= self.enter_windows <= self.enter_of:
+            raise ValueError(
+                f"enter_windows is {self.enter_windows}; it must be from 1 to {self.enter_of}"
+            )
+        if self.leave_windows < 1:
+            raise ValueError(f"leave_windows is {self.leave_windows}; it must be at least 1")
+        if not 0 < self.exit_ratio <= 1:
+            raise ValueError(f"exit_ratio is {self.exit_ratio!r}; it must be above 0, at most 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatePoint:
+    """The conclusion about one window, and since when the state holds.
+
+    `since` lies before `at` where the state was recognised with a delay: congestion begins with
+    the first of the windows that were above the threshold.
+    """
+
+    at: datetime
+    state: CongestionState
+    since: datetime
+    value: float | None
+    threshold: float | None
+    load: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecentWindow:
+    """When a recent window began, and whether it was above the threshold."""
+
+    began_at: datetime
+    above: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetectorState:
+    """Where the fold goes on. `verdict` None means that nothing was measured yet."""
+
+    last_at: datetime | None = None
+    measured_at: datetime | None = None
+    verdict: CongestionState | None = None
+    verdict_since: datetime | None = None
+    unknown_since: datetime | None = None
+    recent: tuple[RecentWindow, ...] = ()
+    below_since: datetime | None = None
+    below_windows: int = 0
+
+
+FRESH = DetectorState()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detection:
+    """A point per new window, and the state to go on from."""
+
+    points: tuple[StatePoint, ...]
+    state: DetectorState
+
+
+def detect(
+    observations: Sequence[Observation],
+    *,
+    settings: DetectorSettings,
+    threshold: Threshold,
+    initial: DetectorState = FRESH,
+) -> Detection:
+    """Fold observations into state points, in the order of time whatever order they come in.
+
+    Windows that are not newer than the last one seen are ignored, so that the same windows may be
+    given again; of two windows that end at the same time the first counts.
+    """
+    state, points = initial, []
+    for observation in sorted(observations, key=lambda one: one.at):
+        if state.last_at is not None and observation.at <= state.last_at:
+            continue
+        point, state = _step(read(observation), state, settings, threshold)
+        points.append(point)
+    return Detection(points=tuple(points), state=state)
+
+
+def _step(
+    reading: Reading, state: DetectorState, settings: DetectorSettings, threshold: Threshold
+) -> tuple[StatePoint, DetectorState]:
+    state = _forget_after_gap(reading, state, settings)
+    limit = threshold.at(reading.at)
+    if _is_quiet(reading, settings):
+        state = _measured(state, reading, above=False, below=True, settings=settings)
+        reason = reading.reason or f"idle: less than {settings.activity_floor:g} a second"
+    elif reading.value is None or limit.value is None:
+        state = replace(
+            state,
+            last_at=reading.at,
+            unknown_since=state.unknown_since or reading.began_at,
+        )
+        reason = reading.reason if reading.value is None else limit.reason
+    else:
+        above = reading.value > limit.value or bool(reading.unmet)
+        below = reading.value <= limit.value * settings.exit_ratio and not reading.unmet
+        state = _measured(state, reading, above=above, below=below, settings=settings)
+        reason = _reason(reading, limit, state, settings)
+    return _point(reading, limit, state, reason), state
+
+
+def _forget_after_gap(
+    reading: Reading, state: DetectorState, settings: DetectorSettings
+) -> DetectorState:
+    """After too long a time without a measurement nothing before it counts any more."""
+    if state.measured_at is None:
+        return state
+    gap_s = (reading.began_at - state.measured_at).total_seconds()
+    if gap_s <= settings.longest_gap_s:
+        return state
+    unknown_since = state.unknown_since or state.measured_at
+    return DetectorState(last_at=state.last_at, unknown_since=unknown_since)
+
+
+def _is_quiet(reading: Reading, settings: DetectorSettings) -> bool:
+    """Whether the window cannot have been congested: hardly any load, or only our own limit."""
+    if reading.own_limit:
+        return True
+    return reading.load is not None and (
+        reading.load == 0 or reading.load < settings.activity_floor
+    )
+
+
+def _measured(
+    state: DetectorState,
+    reading: Reading,
+    *,
+    above: bool,
+    below: bool,
+    settings: DetectorSettings,
+) -> DetectorState:
+    window = RecentWindow(began_at=reading.began_at, above=above)
+    state = replace(
+        state,
+        last_at=reading.at,
+        measured_at=reading.at,
+        unknown_since=None,
+        recent=(*state.recent, window)[-settings.enter_of :],
+        below_since=(state.below_since or reading.began_at) if below else None,
+        below_windows=state.below_windows + 1 if below else 0,
+    )
+    if state.verdict is CongestionState.CONGESTED:
+        if state.below_windows < settings.leave_windows:
+            return state
+        return replace(
+            state, verdict=CongestionState.CLEAR, verdict_since=state.below_since, recent=()
+        )
+    above_windows = [window for window in state.recent if window.above]
+    if len(above_windows) >= settings.enter_windows:
+        since = above_windows[0].began_at
+        return replace(state, verdict=CongestionState.CONGESTED, verdict_since=since)
+    if state.verdict is None:
+        state = replace(state, verdict=CongestionState.CLEAR, verdict_since=reading.began_at)
+    return state
+
+
+def _reason(
+    reading: Reading, limit: ThresholdReading, state: DetectorState, settings: DetectorSettings
+) -> str:
+    if reading.unmet:
+        return f"below the reservation with more waiting: {', '.join(reading.unmet)}"
+    above = sum(window.above for window in state.recent)
+    return f"above in {above} of {settings.enter_of} windows; {limit.reason}"
+
+
+def _point(
+    reading: Reading, limit: ThresholdReading, state: DetectorState, reason: str
+) -> StatePoint:
+    shown = CongestionState.UNKNOWN if state.unknown_since else state.verdict
+    since = state.unknown_since or state.verdict_since
+    return StatePoint(
+        at=reading.at,
+        state=shown or CongestionState.UNKNOWN,
+        since=since or reading.began_at,
+        value=reading.value,
+        threshold=limit.value,
+        load=reading.load,
+        reason=reason,
+    )

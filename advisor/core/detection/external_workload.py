@@ -1,0 +1,150 @@
+"""Load on a datastore that comes from somewhere else: latency rises, our own I/O does not.
+
+Another system on the same disks, a rebuild, a backup inside the array. Our controls can only make
+our own workloads pay for it, so while it lasts control is better suspended.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from statistics import median
+
+from advisor.core.advice.answer import Confidence
+from advisor.core.advice.confidence import ground, weakest
+from advisor.core.advice.rounding import round_all
+from advisor.core.detection.change_point import cusum
+from advisor.core.number_checks import check_amount, check_aware
+
+ENOUGH_RECENT = 6
+ENOUGH_COMPARABLE = 12
+PLENTY_COMPARABLE = 60
+COMPARABLE_RATIO = 0.8
+"""Windows with at least so much of today's own load say what latency it makes by itself."""
+RISE = 1.5
+"""Latency that is not so many times the normal is no reason to suspend anything."""
+SPREAD_OF_MAD = 1.4826
+SMALLEST_SPREAD_RATIO = 0.1
+
+
+class ExternalState(StrEnum):
+    """Whether load from outside is seen; `unknown` means that nothing can be said."""
+
+    EXTERNAL = "external"
+    NONE = "none"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadWindow:
+    """One window: our own device time per second, and normalised latency.
+
+    None is a window without a measurement, or one whose latency was that of our own limit.
+    """
+
+    at: datetime
+    own_load: float | None
+    latency_ms: float | None
+
+    def __post_init__(self) -> None:
+        check_aware("at", self.at)
+        check_amount("own_load", self.own_load)
+        check_amount("latency_ms", self.latency_ms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExternalLoad:
+    """The conclusion about the recent windows, with the numbers it rests on.
+
+    `normal_ms` is the median latency of past windows with at least as much own load.
+    """
+
+    state: ExternalState
+    began_at: datetime | None
+    normal_ms: float | None
+    recent_ms: float | None
+    own_load: float | None
+    comparable_windows: int
+    confidence: Confidence
+    reason: str
+
+
+def detect_external_load(
+    reference: Sequence[LoadWindow], recent: Sequence[LoadWindow]
+) -> ExternalLoad:
+    """Compare recent latency with what as much own load made in the past."""
+    now = [one for one in sorted(recent, key=lambda one: one.at) if _is_known(one)]
+    if len(now) < ENOUGH_RECENT:
+        return _unknown(f"{len(now)} recent windows with latency, {ENOUGH_RECENT} are needed")
+    own_load = median(one.own_load or 0.0 for one in now)
+    normal = [
+        one.latency_ms or 0.0
+        for one in reference
+        if _is_known(one) and (one.own_load or 0.0) >= COMPARABLE_RATIO * own_load
+    ]
+    if len(normal) < ENOUGH_COMPARABLE:
+        return _unknown(
+            f"{len(normal)} past windows had as much load of our own, "
+            f"{ENOUGH_COMPARABLE} are needed: our own load may explain the latency"
+        )
+    return round_all(_compare(now, normal, own_load))
+
+
+def _is_known(window: LoadWindow) -> bool:
+    return window.own_load is not None and window.latency_ms is not None
+
+
+def _unknown(reason: str) -> ExternalLoad:
+    return ExternalLoad(
+        state=ExternalState.UNKNOWN,
+        began_at=None,
+        normal_ms=None,
+        recent_ms=None,
+        own_load=None,
+        comparable_windows=0,
+        confidence=weakest(ground("windows", 0.0, reason)),
+        reason=reason,
+    )
+
+
+def _compare(now: Sequence[LoadWindow], normal: Sequence[float], own_load: float) -> ExternalLoad:
+    middle = median(normal)
+    spread = max(
+        SPREAD_OF_MAD * median(abs(value - middle) for value in normal),
+        SMALLEST_SPREAD_RATIO * middle,
+    )
+    latencies = [one.latency_ms or 0.0 for one in now]
+    began = None if spread == 0 else cusum(latencies, mean=middle, spread=spread).began_index
+    since = 0 if began is None else began
+    recent_ms = median(latencies[since:])
+    is_external = began is not None and recent_ms >= RISE * middle
+    numbers = f"{recent_ms:.3g} ms where as much load of our own made {middle:.3g} ms"
+    return ExternalLoad(
+        state=ExternalState.EXTERNAL if is_external else ExternalState.NONE,
+        began_at=now[since].at if is_external else None,
+        normal_ms=middle,
+        recent_ms=recent_ms,
+        own_load=own_load,
+        comparable_windows=len(normal),
+        confidence=weakest(
+            ground(
+                "comparable windows",
+                len(normal) / PLENTY_COMPARABLE,
+                f"{len(normal)} past windows with as much own load, "
+                f"{PLENTY_COMPARABLE} are plenty",
+            ),
+            ground(
+                "agreement",
+                _agreement(latencies[since:], middle, above=is_external),
+                f"part of the recent windows on that side of {RISE:g} times the normal",
+            ),
+        ),
+        reason=f"{numbers}: something outside loads the disks; suspend control and look there"
+        if is_external
+        else f"{numbers}: nothing from outside is seen",
+    )
+
+
+def _agreement(latencies: Sequence[float], middle: float, *, above: bool) -> float:
+    over = sum(value >= RISE * middle for value in latencies)
+    return (over if above else len(latencies) - over) / len(latencies)

@@ -1,0 +1,251 @@
+"""What other shares, reservations, limits or capacity would do: by entitlement, and to the past.
+
+Entitlement is what everybody gets at least while everybody wants everything. The past is played
+window by window through the same solver, once with what holds now and once with the candidate.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from advisor.core.admission import ReservationClaim, admit
+from advisor.core.advice.policy_inputs import Grant
+from advisor.core.advice.rounding import round_all
+from advisor.core.allocation import Claim, ReservationMode, allocate
+from advisor.core.forecast.backtest import (
+    CHANGE_TOLERANCE,
+    Backtest,
+    Change,
+    HistoryWindow,
+    NoHistory,
+    WorkloadBacktest,
+    backtest,
+)
+from advisor.core.number_checks import check_amount, check_aware, check_positive
+from advisor.core.resource import ResourceKind, Unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateClaim:
+    """One claim with what it has now and what it would have; the grants bear its number.
+
+    `measured` is its mean rate in the congested windows, or in all if none was; None means that
+    nothing was measured.
+    """
+
+    claim: int
+    workload: str
+    host: str
+    before: Grant
+    after: Grant
+    measured: float | None = None
+
+    def __post_init__(self) -> None:
+        check_amount(f"measured of {self.workload}", self.measured)
+        for grant in (self.before, self.after):
+            check_amount(f"reservation of {self.workload}", grant.reservation)
+            check_positive(f"limit of {self.workload}", grant.limit)
+            if grant.limit is not None and grant.limit < grant.reservation:
+                raise ValueError(
+                    f"limit of {self.workload} is {grant.limit:g}; "
+                    f"it must be at least the reservation of {grant.reservation:g}"
+                )
+            if grant.shares < 1:
+                raise ValueError(
+                    f"shares of {self.workload} is {grant.shares}; it must be at least 1"
+                )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfInputs:
+    """A resource, its claims now and then, and past windows with one demand per claim.
+
+    `congested` says of each window whether the resource was congested in it. `reservable` is how
+    much may be reserved with the candidate; None means all of it. `gap` says why windows are
+    missing. `enforced` is False where no policy is in force, so that everybody counts the same.
+    """
+
+    resource: str
+    kind: ResourceKind
+    unit: Unit
+    mode: ReservationMode
+    capacity: float
+    capacity_source: str
+    capacity_after: float
+    reservable: float | None
+    enforced: bool
+    began_at: datetime
+    ended_at: datetime
+    claims: tuple[CandidateClaim, ...]
+    windows: tuple[HistoryWindow, ...] = ()
+    congested: tuple[bool, ...] = ()
+    gap: str = ""
+
+    def __post_init__(self) -> None:
+        check_positive("capacity", self.capacity)
+        check_positive("capacity_after", self.capacity_after)
+        check_amount("reservable", self.reservable)
+        check_aware("began_at", self.began_at)
+        check_aware("ended_at", self.ended_at)
+        if len(self.windows) != len(self.congested):
+            raise ValueError("congested must have one value per window")
+        if any(len(window.demands) != len(self.claims) for window in self.windows):
+            raise ValueError("every window must have one demand per claim")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfRow:
+    """One claim before and after.
+
+    `past` covers all windows, `contended` the congested ones; None where there were none. `now`
+    and `then` are what `change` is judged by: the mean rates in the congested windows if there
+    were any, else the entitlements. Where nothing is enforced `now` is what was measured, because
+    no model knows who presses hardest; under a policy both come from the same model.
+    """
+
+    claim: int
+    workload: str
+    host: str
+    before: Grant
+    after: Grant
+    change: Change
+    now: float
+    then: float
+    entitlement_before: float
+    entitlement_after: float
+    past: WorkloadBacktest | None
+    contended: WorkloadBacktest | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """What the candidate would do; `gap` says why the past says nothing, or only a part.
+
+    `refused` names the claims whose reservation does not fit, and `refusal` says by how much.
+    """
+
+    rows: tuple[WhatIfRow, ...]
+    windows: int
+    congested_windows: int
+    window_s: float | None
+    idle_ratio_before: float | None
+    idle_ratio_after: float | None
+    refused: tuple[str, ...]
+    refusal: str
+    gap: str
+
+
+def what_if(inputs: WhatIfInputs) -> WhatIf:
+    """Entitlement before and after, and what the past would have been."""
+    before = [one.before for one in inputs.claims]
+    after = [one.after for one in inputs.claims]
+    entitled = _entitled(inputs.capacity, before, inputs.mode)
+    entitled_after = _entitled(inputs.capacity_after, after, inputs.mode)
+    past = _past(inputs, inputs.windows)
+    contended = _past(
+        inputs,
+        [
+            window
+            for window, is_congested in zip(inputs.windows, inputs.congested, strict=True)
+            if is_congested
+        ],
+    )
+    admission = admit(
+        inputs.capacity_after if inputs.reservable is None else inputs.reservable,
+        [
+            ReservationClaim(workload=one.workload, reservation=one.after.reservation)
+            for one in inputs.claims
+            if one.after.reservation > 0
+        ],
+    )
+    return round_all(
+        WhatIf(
+            rows=tuple(
+                _row(
+                    one,
+                    (entitled[index], entitled_after[index]),
+                    enforced=inputs.enforced,
+                    past=past.workloads[index] if past else None,
+                    contended=contended.workloads[index] if contended else None,
+                )
+                for index, one in enumerate(inputs.claims)
+            ),
+            windows=len(inputs.windows),
+            congested_windows=sum(inputs.congested),
+            window_s=inputs.windows[0].window_s if inputs.windows else None,
+            idle_ratio_before=past.idle_ratio_before if past else None,
+            idle_ratio_after=past.idle_ratio_after if past else None,
+            refused=admission.refused,
+            refusal=admission.reason if admission.refused else "",
+            gap=_gap(inputs),
+        )
+    )
+
+
+def _entitled(capacity: float, grants: Sequence[Grant], mode: ReservationMode) -> list[float]:
+    claims = [
+        Claim(reservation=one.reservation, limit=one.limit, shares=one.shares) for one in grants
+    ]
+    return allocate(capacity, claims, mode)
+
+
+def _past(inputs: WhatIfInputs, windows: Sequence[HistoryWindow]) -> Backtest | None:
+    found = backtest(
+        [f"{one.claim}" for one in inputs.claims],
+        windows,
+        mode=inputs.mode,
+        before=[one.before for one in inputs.claims],
+        after=[one.after for one in inputs.claims],
+        capacity_ratio=inputs.capacity_after / inputs.capacity,
+    )
+    return None if isinstance(found, NoHistory) else found
+
+
+def _row(
+    one: CandidateClaim,
+    entitled: tuple[float, float],
+    *,
+    enforced: bool,
+    past: WorkloadBacktest | None,
+    contended: WorkloadBacktest | None,
+) -> WhatIfRow:
+    now, then = entitled
+    if contended is not None:
+        is_modelled = enforced or one.measured is None
+        now = contended.rate_before if is_modelled else one.measured or 0.0
+        then = contended.rate_after
+    return WhatIfRow(
+        claim=one.claim,
+        workload=one.workload,
+        host=one.host,
+        before=one.before,
+        after=one.after,
+        change=_change(now, then),
+        now=now,
+        then=then,
+        entitlement_before=entitled[0],
+        entitlement_after=entitled[1],
+        past=past,
+        contended=contended,
+    )
+
+
+def _change(before: float, after: float) -> Change:
+    if abs(after - before) <= CHANGE_TOLERANCE * max(before, after):
+        return Change.SAME
+    return Change.GAINS if after > before else Change.LOSES
+
+
+def _gap(inputs: WhatIfInputs) -> str:
+    if not inputs.claims:
+        return "no workload has a claim on it"
+    if inputs.gap:
+        return inputs.gap
+    if not inputs.windows:
+        return "no samples were stored in that time"
+    if not any(inputs.congested):
+        return (
+            "it was not congested in that time, so only limits and reservations would have been "
+            "felt; winners and losers are told by entitlement"
+        )
+    return ""

@@ -1,0 +1,87 @@
+"""What one limit bounds: a virtual disk, or all of a workload's on a datastore together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from advisor.core.limits.limit_inputs import (
+    LimitInputs,
+    LimitScope,
+    LimitWindow,
+    VdiskLimit,
+    passed_iops,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitUnit:
+    """Rates of the virtual disks behind one limit, summed window by window.
+
+    `limit_iops` is the limit as stated (None: one of them has none), `passes` what it lets pass
+    at the I/O size that was measured; None if that was needed and not measured. `waiting` marks
+    the windows in which more was waiting; None means that nobody can tell.
+    """
+
+    name: str
+    limit_iops: float | None
+    passes: float | None
+    unlimited: tuple[str, ...]
+    rates: tuple[float, ...]
+    waiting: tuple[bool | None, ...]
+    mean_io_bytes: float | None
+    device_is_congested: bool | None
+
+    @property
+    def rates_with_more_waiting(self) -> tuple[float, ...]:
+        """The rates of the windows in which something held it back."""
+        return tuple(rate for rate, more in zip(self.rates, self.waiting, strict=True) if more)
+
+
+def units_of(inputs: LimitInputs) -> list[LimitUnit]:
+    """One unit per virtual disk with a limit, or one for all of them, in the order given."""
+    if inputs.scope is LimitScope.POOLED:
+        return [unit_of(inputs, inputs.vdisks, "all virtual disks")]
+    return [
+        unit_of(inputs, [one], one.vdisk) for one in inputs.vdisks if one.limit_iops is not None
+    ]
+
+
+def unit_of(inputs: LimitInputs, vdisks: Sequence[VdiskLimit], name: str) -> LimitUnit:
+    """These virtual disks as one."""
+    limits = [one.limit_iops for one in vdisks if one.limit_iops is not None]
+    limit = sum(limits) if len(limits) == len(vdisks) else None
+    rows = list(zip(*(one.windows for one in vdisks), strict=True))
+    size = _mean_size([window for row in rows for window in row])
+    return LimitUnit(
+        name=name,
+        limit_iops=limit,
+        passes=None if limit is None else passed_iops(limit, size, inputs.count),
+        unlimited=tuple(one.vdisk for one in vdisks if one.limit_iops is None),
+        rates=tuple(sum(window.iops for window in row) for row in rows),
+        waiting=tuple(_any_waiting([window.backlogged for window in row]) for row in rows),
+        mean_io_bytes=size,
+        device_is_congested=_is_congested(
+            [window for row in rows for window in row], inputs.congestion_threshold_ms
+        ),
+    )
+
+
+def _mean_size(windows: Sequence[LimitWindow]) -> float | None:
+    sized = [(one.mean_io_bytes, one.iops) for one in windows if one.mean_io_bytes is not None]
+    ios = sum(iops for _, iops in sized)
+    return sum(size * iops for size, iops in sized) / ios if ios > 0 else None
+
+
+def _any_waiting(backlogged: Sequence[bool | None]) -> bool | None:
+    if any(backlogged):
+        return True
+    return None if None in backlogged else False
+
+
+def _is_congested(windows: Sequence[LimitWindow], threshold_ms: float | None) -> bool | None:
+    latencies = [
+        one.device_latency_ms for one in windows if one.device_latency_ms is not None and one.iops
+    ]
+    if not latencies or threshold_ms is None:
+        return None
+    return median(latencies) > threshold_ms

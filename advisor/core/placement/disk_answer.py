@@ -1,0 +1,85 @@
+"""What advice on placement says: moves, or that none is worth it, each with what was rejected."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from advisor.core.advice.answer import AdviceOutcome, Alternative, Confidence, InsufficientData
+from advisor.core.advice.effect import Effect
+from advisor.core.placement.move_effect import MoveEffect
+
+
+class Objection(StrEnum):
+    """What speaks against a move."""
+
+    UNMOVABLE = "unmovable"
+    COOLDOWN = "cooldown"
+    RULE = "rule"
+    SAME_DISKS = "same_disks"
+    AUTO_TIERED = "auto_tiered"
+    UNKNOWN_DEVICE = "unknown_device"
+    SPACE = "space"
+    WORSE = "worse"
+    TARGET_ABOVE_THRESHOLD = "target_above_threshold"
+    TOO_LITTLE_GAIN = "too_little_gain"
+    COST_ABOVE_BENEFIT = "cost_above_benefit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """Virtual disks to move at once, and what that is predicted to do."""
+
+    vdisks: tuple[str, ...]
+    source: str
+    target: str
+    effect: MoveEffect
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectedMove:
+    """A move that was looked at; `effect` None means that none could be predicted."""
+
+    vdisks: tuple[str, ...]
+    source: str
+    target: str
+    objection: Objection
+    reason: str
+    effect: MoveEffect | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectionCount:
+    """How many moves met the same objection."""
+
+    objection: Objection
+    moves: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementAdvice:
+    """Moves to make, in this order; `rejected` came closest to being among them."""
+
+    outcome: AdviceOutcome = AdviceOutcome.RECOMMENDATION
+    summary: str
+    moves: tuple[Move, ...]
+    rejected: tuple[RejectedMove, ...]
+    formula: str
+    effects: tuple[Effect, ...]
+    alternatives: tuple[Alternative, ...]
+    confidence: Confidence
+    reversibility: str
+    model_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoBeneficialMove:
+    """Everything stays where it is, for the reason in `summary`."""
+
+    outcome: AdviceOutcome = AdviceOutcome.NO_CHANGE
+    summary: str
+    rejected: tuple[RejectedMove, ...]
+    rejections: tuple[RejectionCount, ...]
+    formula: str
+    model_version: str
+
+
+PlacementAnswer = PlacementAdvice | NoBeneficialMove | InsufficientData

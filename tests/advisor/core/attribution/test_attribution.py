@@ -1,0 +1,263 @@
+"""Attribution: invariants, known aggressors over many seeds, the innocent, and thin evidence."""
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.core import canonical
+from advisor.core.attribution.attribution import Attribution, AttributionInputs, attribute
+from advisor.core.attribution.workload_series import StorageWindow, WorkloadSeries, storage_series
+from tests.advisor.core.attribution.mixes import LARGE, closed_loop_mix, open_loop_mix
+
+SEEDS = range(30)
+WINDOWS = 24
+columns = st.lists(st.none() | st.floats(0, 1e6), min_size=WINDOWS, max_size=WINDOWS).map(tuple)
+inputs = st.builds(
+    AttributionInputs,
+    series=st.lists(
+        st.builds(
+            WorkloadSeries,
+            workload=st.sampled_from("abcdef"),
+            load=columns,
+            harm=st.none() | columns,
+            entitlement=st.floats(0, 4000),
+        ),
+        max_size=4,
+        unique_by=lambda one: one.workload,
+    ).map(tuple),
+    in_episode=st.lists(st.booleans(), min_size=WINDOWS, max_size=WINDOWS).map(tuple),
+    window_s=st.just(10.0),
+    shared_harm=st.none() | columns,
+)
+
+
+@given(inputs)
+def test_parts_are_parts_and_no_number_is_nan(given_inputs):
+    result = attribute(given_inputs)
+
+    assert sum(one.part_ratio for one in result.suspects) == pytest.approx(1) or not any(
+        one.part_ratio for one in result.suspects
+    )
+    assert all(0 <= one.score <= one.part_ratio * (1 + 1e-8) for one in result.suspects)
+    assert list(result.aggressors) == [one.workload for one in result.suspects if one.is_aggressor]
+    assert result.reason
+    canonical.dumps(result)  # Refuses NaN and infinity.
+
+
+@given(inputs, st.randoms(use_true_random=False))
+def test_attribution_does_not_depend_on_the_order_of_workloads(given_inputs, random):
+    shuffled = list(given_inputs.series)
+    random.shuffle(shuffled)
+
+    assert attribute(replace(given_inputs, series=tuple(shuffled))) == attribute(given_inputs)
+
+
+@given(inputs, st.integers(-8, 8))
+def test_attribution_does_not_depend_on_the_unit_of_load(given_inputs, octaves):
+    scaled = tuple(
+        replace(
+            one, load=tuple(None if value is None else value * 2.0**octaves for value in one.load)
+        )
+        for one in given_inputs.series
+    )
+
+    assert (
+        attribute(replace(given_inputs, series=scaled)).aggressors
+        == attribute(given_inputs).aggressors
+    )
+
+
+def test_recomputing_from_the_stored_inputs_gives_the_same_bytes():
+    stored = canonical.dumps(closed_loop_mix(1, aggressor=2))
+
+    first = canonical.dumps(attribute(canonical.loads(AttributionInputs, stored)))
+    again = canonical.dumps(attribute(canonical.loads(AttributionInputs, stored)))
+
+    assert first == again
+    assert canonical.dumps(canonical.loads(Attribution, first)) == first
+    assert json.loads(first)["aggressors"] == ["w2"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mix",
+    [
+        lambda seed: closed_loop_mix(seed, aggressor=3),
+        lambda seed: closed_loop_mix(seed, aggressor=3, burst=12),
+        lambda seed: closed_loop_mix(seed, aggressor=3, burst=8, size=4 * LARGE),
+        lambda seed: closed_loop_mix(seed, aggressor=3, giant=0, burst=60),
+        lambda seed: closed_loop_mix(seed, aggressor=3, workloads=20),
+        lambda seed: open_loop_mix(seed, aggressor=3),
+    ],
+    ids=["burst", "weak burst", "few large I/Os", "beside a giant", "of twenty", "open loop"],
+)
+def test_the_known_aggressor_comes_first_in_nine_of_ten_mixes(mix):
+    found = [attribute(mix(seed)) for seed in SEEDS]
+
+    first = sum(one.aggressors[:1] == ("w3",) for one in found)
+    assert first >= 0.9 * len(SEEDS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mix",
+    [
+        closed_loop_mix,
+        lambda seed: closed_loop_mix(seed, workloads=2),
+        lambda seed: open_loop_mix(seed, workloads=20),
+    ],
+    ids=["closed loop", "two workloads", "open loop of twenty"],
+)
+def test_even_demand_has_no_aggressor(mix):
+    blamed = sum(bool(attribute(mix(seed)).aggressors) for seed in SEEDS)
+
+    assert blamed <= 0.05 * len(SEEDS)
+
+
+def test_even_demand_says_so():
+    result = attribute(open_loop_mix(1))
+
+    assert result.reason.startswith("demand is even: the largest, ")
+
+
+def test_few_large_ios_count_by_the_device_time_they_take():
+    # Of the I/O in service 8 of 18 is its own, though at 512 kB an I/O takes (51 + 512) / 59
+    # = 9.5 times as long as one of 8 kB: counted in I/Os it would be only 0.84 of 10.84.
+    result = attribute(closed_loop_mix(1, aggressor=3, burst=8, size=4 * LARGE))
+
+    assert result.suspects[0].part_ratio == pytest.approx(8 / 18, abs=0.03)
+
+
+def test_a_steady_giant_is_innocent():
+    mix = closed_loop_mix(1, aggressor=3, giant=0, burst=60)
+
+    suspects = {one.workload: one for one in attribute(mix).suspects}
+
+    assert suspects["w0"].part_ratio > suspects["w0"].fair_ratio
+    assert not suspects["w0"].is_aggressor
+
+
+def test_what_a_workload_is_entitled_to_is_not_held_against_it():
+    mix = closed_loop_mix(1, aggressor=3)
+    # Its shares are 95 of 100: four fifths of the device time are less than its part.
+    entitled = tuple(
+        replace(one, entitlement=95.0 if one.workload == "w3" else 1.0) for one in mix.series
+    )
+
+    result = attribute(replace(mix, series=entitled))
+
+    assert result.aggressors == ()
+    assert "w3" in result.reason
+
+
+def test_two_aggressors_are_both_named():
+    mix = closed_loop_mix(2, aggressor=3)
+    twin = next(one for one in mix.series if one.workload == "w3")
+    series = (*mix.series, replace(twin, workload="twin", harm=None))
+
+    assert set(attribute(replace(mix, series=series)).aggressors) == {"w3", "twin"}
+
+
+def test_victims_lost_the_time_above_their_own_normal():
+    # Normal 1 to 2 ms in 20 windows; 10 of 15 episode windows at 9 ms, 5 at 1 ms: 100 s lost.
+    normal = [1.0, 2.0] * 10
+    harm = (*normal, *[9.0] * 10, *[1.0] * 5)
+    series = (
+        WorkloadSeries(workload="victim", load=(1.0,) * 35, harm=harm),
+        WorkloadSeries(workload="other", load=(1.0,) * 35),
+    )
+
+    result = attribute(
+        AttributionInputs(series=series, in_episode=(False,) * 20 + (True,) * 15, window_s=10.0)
+    )
+
+    (victim,) = result.victims
+    assert (victim.normal, victim.during, victim.lost_s) == (1.5, 9.0, 100.0)
+
+
+def test_latency_behind_a_workloads_own_limit_is_not_harm():
+    windows = [StorageWindow(iops=10, latency_ms=900, throttled=True)] * 3
+
+    assert storage_series("w", windows).harm == (None, None, None)
+
+
+def test_a_clear_case_rests_on_windows_agreement_and_comparison():
+    result = attribute(closed_loop_mix(1, aggressor=3))
+
+    grounds = {part.name: part.value for part in result.confidence.parts}
+    assert set(grounds) == {"windows", "agreement", "on and off"}
+    assert result.confidence.value == min(grounds.values()) > 0.9
+
+
+def test_without_a_comparison_confidence_is_at_most_half():
+    mix = closed_loop_mix(1, aggressor=3, windows=240)
+    # From the first window with the aggressor on to the last: what is left has one switch.
+    load = next(one.load for one in mix.series if one.workload == "w3")
+    on = [index for index, value in enumerate(load) if value > 1000]
+    stop = next(index for index in range(on[0], 240) if index not in on)
+    cut = tuple(replace(one, load=one.load[:stop], harm=one.harm[:stop]) for one in mix.series)
+
+    result = attribute(replace(mix, series=cut, in_episode=mix.in_episode[:stop]))
+
+    assert result.confidence.value <= 0.5
+
+
+def test_shared_latency_stands_in_where_workloads_have_none():
+    mix = closed_loop_mix(1, aggressor=3)
+    shared = next(one.harm for one in mix.series if one.workload == "w0")
+    bare = tuple(replace(one, harm=None) for one in mix.series)
+
+    result = attribute(replace(mix, series=bare, shared_harm=shared))
+
+    assert result.aggressors == ("w3",)
+    assert result.victims == ()
+
+
+@pytest.mark.parametrize(
+    ("series", "in_episode", "reason"),
+    [
+        ((), (True,) * 20, "fewer than two workloads were active"),
+        (("a", "b"), (False,) * 20, "no window lies in the episode"),
+        (("a",), (True,) * 20, "fewer than two workloads were active"),
+        (("a", "b"), (True,) * 20, "too few windows, or nothing varied"),
+    ],
+    ids=["nobody", "no episode", "alone", "nothing varied"],
+)
+def test_nobody_is_blamed_without_evidence(series, in_episode, reason):
+    rows = tuple(
+        WorkloadSeries(workload=name, load=(1.0,) * 20, harm=(5.0,) * 20) for name in series
+    )
+
+    result = attribute(AttributionInputs(series=rows, in_episode=in_episode, window_s=10.0))
+
+    assert result.aggressors == ()
+    assert result.reason.startswith(reason)
+    assert result.confidence.value < 0.5
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -1.0, 1e200])
+@pytest.mark.parametrize("column", ["load", "harm"])
+def test_an_impossible_number_is_refused_with_its_place(column, value):
+    given = {"load": (1.0, 1.0), "harm": (1.0, 1.0), column: (1.0, value)}
+
+    with pytest.raises(ValueError, match=rf"^{column} 1 of db is "):
+        WorkloadSeries(workload="db", **given)
+
+
+@pytest.mark.parametrize(
+    ("series", "complaint"),
+    [
+        ([("a", 3), ("a", 3)], 'workload "a" is given twice'),
+        ([("a", 2)], 'workload "a": not a value for each of 3'),
+    ],
+    ids=["twice", "too short"],
+)
+def test_series_that_do_not_fit_together_are_refused(series, complaint):
+    rows = tuple(WorkloadSeries(workload=name, load=(1.0,) * n) for name, n in series)
+
+    with pytest.raises(ValueError, match=f"^{complaint}"):
+        AttributionInputs(series=rows, in_episode=(True,) * 3, window_s=10.0)

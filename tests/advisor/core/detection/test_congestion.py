@@ -1,0 +1,268 @@
+"""The detector: hysteresis, activity floor, gaps, our own limits, and going on after a stop."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.core.detection.congestion import FRESH, CongestionState, DetectorSettings, detect
+from advisor.core.detection.threshold import FixedThreshold, NoThreshold
+from advisor.core.observation import (
+    ClaimObservation,
+    DatastoreObservation,
+    HostLatency,
+    UplinkObservation,
+)
+
+START = datetime(2026, 3, 2, 12, tzinfo=UTC)
+WINDOW_S = 10.0
+THRESHOLD = FixedThreshold(value=10.0)
+SETTINGS = DetectorSettings(
+    activity_floor=5.0,
+    enter_windows=3,
+    enter_of=5,
+    leave_windows=3,
+    exit_ratio=0.8,
+    longest_gap_s=30.0,
+)
+CLEAR, CONGESTED, UNKNOWN = CongestionState
+
+
+def window(index, latency_ms, *, ios=1000.0, throttled=False):
+    """A datastore window; latency None means that the host reported none."""
+    host = HostLatency(host="h1", latency_ms=latency_ms, io_count=ios, throttled=throttled)
+    at = START + timedelta(seconds=WINDOW_S * (index + 1))
+    return DatastoreObservation(at=at, window_s=WINDOW_S, hosts=(host,))
+
+
+def series(*latencies, **kwargs):
+    return [window(index, latency, **kwargs) for index, latency in enumerate(latencies)]
+
+
+def states(observations, settings=SETTINGS, threshold=THRESHOLD):
+    found = detect(observations, settings=settings, threshold=threshold)
+    return [point.state for point in found.points]
+
+
+def uplink(index, rate, *, claims=(), capacity=100.0, drops=None):
+    at = START + timedelta(seconds=WINDOW_S * (index + 1))
+    return UplinkObservation(
+        at=at,
+        window_s=WINDOW_S,
+        tx_bits_per_s=rate,
+        capacity_bits_per_s=capacity,
+        drops=drops,
+        claims=claims,
+    )
+
+
+latencies = st.lists(st.none() | st.floats(0, 30), max_size=40)
+
+
+@given(latencies, st.integers(0, 40))
+def test_detection_in_two_parts_equals_detection_in_one(values, cut):
+    observations = series(*values)
+    whole = detect(observations, settings=SETTINGS, threshold=THRESHOLD)
+
+    first = detect(observations[:cut], settings=SETTINGS, threshold=THRESHOLD)
+    # Given twice, the windows of the first part change nothing.
+    second = detect(observations, settings=SETTINGS, threshold=THRESHOLD, initial=first.state)
+
+    assert first.points + second.points == whole.points
+    assert second.state == whole.state
+
+
+@given(latencies, st.randoms(use_true_random=False))
+def test_detection_does_not_depend_on_the_order_of_arrival(values, random):
+    observations = series(*values)
+    shuffled = list(observations)
+    random.shuffle(shuffled)
+
+    assert states(shuffled) == states(observations)
+
+
+@given(latencies)
+def test_every_state_began_before_its_window_ended(values):
+    found = detect(series(*values), settings=SETTINGS, threshold=THRESHOLD)
+
+    assert all(point.since < point.at for point in found.points)
+
+
+@given(latencies)
+def test_a_window_is_unknown_exactly_where_nothing_was_measured(values):
+    assert [state is UNKNOWN for state in states(series(*values))] == [x is None for x in values]
+
+
+@given(st.lists(st.floats(0, 10), max_size=40))
+def test_nothing_is_congested_that_never_exceeds_the_threshold(values):
+    assert CONGESTED not in states(series(*values))
+
+
+@given(st.lists(st.floats(0, 1e4), max_size=40))
+def test_a_device_below_the_activity_floor_is_never_congested(values):
+    # 10 I/Os in 10 s: one command per second, whatever it waits.
+    assert CONGESTED not in states(series(*values, ios=10))
+
+
+@given(st.lists(st.floats(8.001, 30), max_size=40))
+def test_congestion_lasts_while_latency_stays_above_the_exit_level(values):
+    found = states(series(30, 30, 30, *values))
+
+    assert found == [CLEAR, CLEAR, *[CONGESTED] * (len(values) + 1)]
+
+
+@pytest.mark.parametrize(
+    ("values", "last"),
+    [
+        ((20, 20), CLEAR),
+        ((20, 20, 20), CONGESTED),
+        ((20, 1, 20, 1, 20), CONGESTED),
+        ((20, 1, 1, 20, 1, 20), CLEAR),
+    ],
+    ids=["2 of 2", "3 of 3", "3 of 5", "2 of the last 5"],
+)
+def test_congestion_begins_with_three_of_five_windows_above(values, last):
+    assert states(series(*values))[-1] is last
+
+
+@pytest.mark.parametrize(
+    ("values", "last"),
+    [((8, 8), CONGESTED), ((8, 8, 8), CLEAR), ((8, 9, 8, 8), CONGESTED)],
+    ids=["2 below", "3 below", "interrupted"],
+)
+def test_congestion_ends_with_three_windows_in_a_row_below_the_exit_level(values, last):
+    assert states(series(20, 20, 20, *values))[-1] is last
+
+
+def test_congestion_dates_from_the_first_window_above():
+    found = detect(series(1, 20, 20, 20), settings=SETTINGS, threshold=THRESHOLD)
+
+    # The second window began 10 s after the start.
+    assert found.points[-1].since == START + timedelta(seconds=10)
+
+
+def test_the_end_of_congestion_dates_from_the_first_window_below():
+    found = detect(series(20, 20, 20, 5, 5, 5), settings=SETTINGS, threshold=THRESHOLD)
+
+    assert found.points[-1].state is CLEAR
+    assert found.points[-1].since == START + timedelta(seconds=30)
+
+
+def test_a_short_gap_does_not_end_congestion():
+    observations = series(20, 20, 20, None, 20)
+
+    assert states(observations)[-2:] == [UNKNOWN, CONGESTED]
+
+
+def test_after_a_long_gap_detection_begins_anew():
+    before, after = series(20, 20, 20), [window(10, 20), window(11, 20), window(12, 20)]
+
+    assert states(before + after)[-3:] == [CLEAR, CLEAR, CONGESTED]
+
+
+def test_windows_without_data_for_too_long_forget_what_was_before():
+    observations = [*series(20, 20, 20, None, None, None, None), window(7, 20)]
+
+    assert states(observations)[-1] is CLEAR
+
+
+def test_a_missing_threshold_makes_windows_unknown_with_its_reason():
+    found = detect(series(20), settings=SETTINGS, threshold=NoThreshold(reason="too thin"))
+
+    assert found.points[0].state is UNKNOWN
+    assert found.points[0].reason == "too thin"
+
+
+@pytest.mark.parametrize(
+    ("throttled", "last"), [(True, CLEAR), (False, CONGESTED)], ids=["our limit", "the device"]
+)
+def test_latency_of_our_own_limit_is_never_congestion(throttled, last):
+    found = detect(
+        series(900, 900, 900, throttled=throttled), settings=SETTINGS, threshold=THRESHOLD
+    )
+
+    assert found.points[-1].state is last
+    assert ("our own limit" in found.points[-1].reason) is throttled
+
+
+def test_an_uplink_is_congested_when_its_use_exceeds_the_threshold():
+    threshold = FixedThreshold(value=0.9)
+
+    assert states([uplink(i, 91.0) for i in range(3)], threshold=threshold)[-1] is CONGESTED
+    assert states([uplink(i, 90.0) for i in range(3)], threshold=threshold)[-1] is CLEAR
+
+
+@pytest.mark.parametrize(
+    ("claim", "last"),
+    [
+        (ClaimObservation(workload="a", rate=30, reservation=75, backlogged=True), CONGESTED),
+        (ClaimObservation(workload="a", rate=30, reservation=75, backlogged=None), CLEAR),
+        (ClaimObservation(workload="a", rate=30, reservation=75, backlogged=False), CLEAR),
+        (ClaimObservation(workload="a", rate=74, reservation=75, backlogged=True), CLEAR),
+        (
+            ClaimObservation(
+                workload="a", rate=30, reservation=75, backlogged=True, throttled=True
+            ),
+            CLEAR,
+        ),
+    ],
+    ids=["unmet", "nobody can tell", "wants no more", "met within 5 %", "held by its own limit"],
+)
+def test_a_busy_uplink_is_congested_where_a_reservation_is_unmet(claim, last):
+    windows = [uplink(i, 85.0, claims=(claim,)) for i in range(3)]
+
+    assert states(windows, threshold=FixedThreshold(value=0.9))[-1] is last
+
+
+@pytest.mark.parametrize(
+    ("drops", "last"), [(None, CLEAR), (12, CONGESTED)], ids=["no drops", "drops"]
+)
+def test_an_unmet_reservation_on_an_idle_uplink_is_not_congestion(drops, last):
+    claim = ClaimObservation(workload="a", rate=30, reservation=75, backlogged=True)
+    windows = [uplink(i, 30.0, claims=(claim,), drops=drops) for i in range(3)]
+
+    assert states(windows, threshold=FixedThreshold(value=0.9))[-1] is last
+
+
+@pytest.mark.parametrize(
+    ("rate", "capacity", "reason"),
+    [(None, 100.0, "nothing was measured"), (50.0, None, "the capacity is not known; state it")],
+)
+def test_an_uplink_window_without_a_number_is_unknown_with_a_reason(rate, capacity, reason):
+    found = detect(
+        [uplink(0, rate, capacity=capacity)],
+        settings=SETTINGS,
+        threshold=FixedThreshold(value=0.9),
+    )
+
+    assert (found.points[0].state, found.points[0].reason) == (UNKNOWN, reason)
+
+
+def test_detection_of_nothing_keeps_the_state():
+    found = detect([], settings=SETTINGS, threshold=THRESHOLD)
+
+    assert found.points == ()
+    assert found.state == FRESH
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("activity_floor", float("nan")),
+        ("enter_windows", 6),
+        ("enter_windows", 0),
+        ("leave_windows", 0),
+        ("exit_ratio", 0.0),
+        ("exit_ratio", 1.1),
+        ("longest_gap_s", 0.0),
+    ],
+)
+def test_contradictory_settings_are_refused_with_the_field(field, value):
+    with pytest.raises(ValueError, match=rf"^{field} is "):
+        DetectorSettings(**{"activity_floor": 1.0, field: value})
+
+
+def test_a_time_without_a_zone_is_refused():
+    with pytest.raises(ValueError, match=r"^at is "):
+        DatastoreObservation(at=START.replace(tzinfo=None), window_s=10, hosts=())

@@ -1,0 +1,138 @@
+"""Signs of an uplink: what each combination means, and that none is believed alone."""
+
+import math
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.core import canonical
+from advisor.core.detection.nic_congestion import NicFinding, NicSign, NicWindow, judge_uplink
+
+START = datetime(2026, 3, 2, 12, tzinfo=UTC)
+GBIT = 1e9
+QUIET = {
+    "tx_bits_per_s": 3 * GBIT,
+    "capacity_bits_per_s": 10 * GBIT,
+    "packets": 1e6,
+    "drops": 0.0,
+    "backlog_bytes": 0.0,
+    "segments": 1e6,
+    "retransmits": 0.0,
+}
+
+
+def windows(count=12, **changes):
+    fields = {**QUIET, **changes}
+    return [
+        NicWindow(at=START + timedelta(seconds=10 * index), window_s=10.0, **fields)
+        for index in range(count)
+    ]
+
+
+counts = st.none() | st.floats(0, 1e12)
+random_windows = st.lists(
+    st.builds(
+        NicWindow,
+        at=st.integers(0, 1000).map(lambda s: START + timedelta(seconds=s)),
+        window_s=st.just(10.0),
+        tx_bits_per_s=counts,
+        capacity_bits_per_s=st.none() | st.floats(1e3, 1e12),
+        packets=counts,
+        drops=counts,
+        backlog_bytes=counts,
+        segments=counts,
+        retransmits=counts,
+        unmet=st.sampled_from([(), (), ("db",)]),
+    ),
+    max_size=8,
+)
+
+
+@given(random_windows, st.randoms(use_true_random=False))
+def test_a_judgement_does_not_depend_on_order_and_has_no_nan(rows, random):
+    shuffled = list(rows)
+    random.shuffle(shuffled)
+
+    result = judge_uplink(rows)
+
+    assert canonical.dumps(judge_uplink(shuffled)) == canonical.dumps(result)
+    assert result.reason
+
+
+@given(random_windows)
+def test_congestion_is_never_found_without_a_sign_of_waiting_or_loss(rows):
+    result = judge_uplink(rows)
+
+    present = {one.sign for one in result.evidence if one.present}
+    if result.finding is NicFinding.CONGESTED:
+        assert present - {NicSign.UTILISATION}
+    if result.finding is NicFinding.CLEAR:
+        assert not present
+
+
+@pytest.mark.parametrize(
+    ("changes", "finding"),
+    [
+        ({}, NicFinding.CLEAR),
+        ({"tx_bits_per_s": 9.4 * GBIT}, NicFinding.FULL),
+        # 12.5 MB at 10 Gbit/s drain in 10 ms, 1.25 MB in 1 ms.
+        ({"backlog_bytes": 12.5e6}, NicFinding.CONGESTED),
+        ({"backlog_bytes": 1.25e6}, NicFinding.CLEAR),
+        ({"tx_bits_per_s": 9.4 * GBIT, "drops": 200.0}, NicFinding.CONGESTED),
+        ({"drops": 200.0}, NicFinding.BURSTS),
+        ({"drops": 50.0}, NicFinding.CLEAR),
+        ({"tx_bits_per_s": 9.4 * GBIT, "retransmits": 2e4}, NicFinding.CONGESTED),
+        ({"retransmits": 2e4}, NicFinding.LOSS_ELSEWHERE),
+        ({"unmet": ("db",)}, NicFinding.CONGESTED),
+        ({"tx_bits_per_s": None}, NicFinding.UNKNOWN),
+        ({"capacity_bits_per_s": None}, NicFinding.UNKNOWN),
+        ({"tx_bits_per_s": None, "retransmits": 2e4}, NicFinding.LOSS_ELSEWHERE),
+    ],
+    ids=[
+        "quiet",
+        "full",
+        "standing queue",
+        "short queue",
+        "full and dropping",
+        "dropping while not full",
+        "hardly dropping",
+        "full and sending again",
+        "sending again while not full",
+        "reservation not met",
+        "rate unknown",
+        "capacity unknown",
+        "loss is seen without the rate",
+    ],
+)
+def test_signs_mean_something_together(changes, finding):
+    assert judge_uplink(windows(**changes)).finding is finding
+
+
+def test_one_full_window_of_twelve_is_not_a_full_link():
+    rows = windows(11) + windows(1, tx_bits_per_s=9.9 * GBIT)
+
+    assert judge_uplink(rows).finding is NicFinding.CLEAR
+
+
+def test_who_is_short_is_named():
+    assert judge_uplink(windows(unmet=("web", "db"))).unmet == ("db", "web")
+
+
+def test_confidence_falls_with_what_was_not_measured():
+    all_signs = judge_uplink(windows())
+    three_signs = judge_uplink(windows(segments=None, backlog_bytes=None))
+
+    assert all_signs.confidence.value == 1.0
+    assert three_signs.confidence.value == 0.6
+
+
+def test_two_windows_say_nothing():
+    assert judge_uplink(windows(2)).finding is NicFinding.UNKNOWN
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -1.0])
+def test_an_impossible_count_is_refused(value):
+    with pytest.raises(ValueError, match=r"^drops is "):
+        windows(drops=value)

@@ -1,0 +1,185 @@
+"""Thresholds: usual for the hour, near peak throughput, and when neither is known."""
+
+import math
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.core.detection.threshold import (
+    BaselineThreshold,
+    FixedThreshold,
+    HistoryPoint,
+    NoThreshold,
+    baseline_threshold,
+    peak_throughput_threshold,
+)
+from advisor.core.device.device_fit import DeviceFit, FitRefused, LoadPoint, fit_device
+
+MONDAY = datetime(2026, 3, 2, tzinfo=UTC)
+
+
+def history(days, *, per_hour=60, value=lambda at: 5.0):
+    """Evenly spaced points from Monday on."""
+    step = timedelta(hours=1) / per_hour
+    times = [MONDAY + index * step for index in range(days * 24 * per_hour)]
+    return [HistoryPoint(at=at, value=value(at)) for at in times]
+
+
+def line(depths, *, intercept_ms=3.0, slope_ms=0.5, bend=lambda latency: latency):
+    """Windows of a device that obeys latency = intercept + slope · depth, and Little's law."""
+    points = []
+    for depth in depths:
+        latency = bend(intercept_ms + slope_ms * depth)
+        points.append(
+            LoadPoint(outstanding_io=depth, latency_ms=latency, iops=1000 * depth / latency)
+        )
+    return points
+
+
+def test_the_baseline_of_an_hour_of_the_week_comes_from_that_hour():
+    # Mondays at 9 are three times as slow as everything else.
+    def slow_mondays(at):
+        return 15.0 if (at.weekday(), at.hour) == (0, 9) else 5.0
+
+    threshold = baseline_threshold(history(28, value=slow_mondays), percentile=95)
+
+    assert threshold.at(MONDAY + timedelta(days=70, hours=9)).value == 15.0
+    assert threshold.at(MONDAY + timedelta(days=71, hours=9)).value == 5.0
+    assert threshold.at(MONDAY).reason == "p95 of the same hour of the week"
+
+
+def test_a_baseline_of_a_few_days_uses_the_hour_of_the_day():
+    def slow_nights(at):
+        return 20.0 if at.hour == 2 else 5.0
+
+    threshold = baseline_threshold(history(4, value=slow_nights), percentile=95)
+
+    reading = threshold.at(MONDAY + timedelta(days=30, hours=2))
+    assert (reading.value, reading.reason) == (20.0, "p95 of the same hour of the day")
+
+
+def test_a_sparse_baseline_uses_the_whole_history():
+    # 24 hours · 2 a hour · 3 days are 144 points, only 6 of each hour of the day.
+    threshold = baseline_threshold(history(3, per_hour=2), percentile=95)
+
+    assert threshold.at(MONDAY).reason == "p95 of the whole history"
+
+
+@pytest.mark.parametrize("days", [0, 1, 2])
+def test_a_baseline_of_too_few_days_is_refused_with_what_is_missing(days):
+    threshold = baseline_threshold(history(days))
+
+    assert isinstance(threshold, NoThreshold)
+    assert threshold.at(MONDAY).value is None
+    assert f"there are {days} days" in threshold.at(MONDAY).reason
+
+
+def test_a_fallback_stands_in_for_a_refused_baseline_and_says_so():
+    threshold = baseline_threshold(history(1), fallback=30.0)
+
+    reading = threshold.at(MONDAY)
+    assert reading.value == 30.0
+    assert reading.reason.startswith("fixed, because a baseline needs 3 days")
+
+
+def test_a_baseline_of_only_zeros_is_no_threshold():
+    assert isinstance(baseline_threshold(history(4, value=lambda at: 0.0)), NoThreshold)
+
+
+@given(st.lists(st.floats(0.1, 100), min_size=300, max_size=400), st.floats(1, 99))
+def test_a_baseline_lies_within_its_history(values, percentile):
+    points = [
+        HistoryPoint(at=MONDAY + timedelta(minutes=20 * index), value=value)
+        for index, value in enumerate(values)
+    ]
+
+    threshold = baseline_threshold(points, percentile=percentile)
+
+    if isinstance(threshold, BaselineThreshold):
+        slack = 1e-9 * max(values)
+        assert min(values) - slack <= threshold.at(MONDAY).value <= max(values) + slack
+
+
+@pytest.mark.parametrize("percentile", [0, 100, -1, math.nan])
+def test_an_impossible_percentile_is_refused(percentile):
+    with pytest.raises(ValueError, match=r"^percentile is "):
+        baseline_threshold([], percentile=percentile)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
+def test_an_impossible_fixed_threshold_is_refused(value):
+    with pytest.raises(ValueError, match=r"^threshold is "):
+        FixedThreshold(value=value)
+
+
+def test_the_threshold_at_a_part_of_peak_agrees_with_the_reference(threshold_vector):
+    fit = DeviceFit(
+        intercept_ms=threshold_vector["a_ms"],
+        slope_ms=0.25,
+        r_squared=1.0,
+        peak_iops=4000.0,
+        point_count=9,
+    )
+
+    latency_ms = fit.latency_at_part_of_peak_ms(threshold_vector["pct"])
+
+    assert latency_ms == pytest.approx(threshold_vector["threshold_ms"])
+
+
+@given(st.floats(0.1, 20), st.floats(0.01, 5))
+def test_a_fit_finds_the_line_it_was_drawn_from(intercept_ms, slope_ms):
+    # The span must be wide enough for the slope to show beside the intercept.
+    depths = [intercept_ms / slope_ms * part for part in (0.2, 0.5, 1, 2, 5)]
+
+    fit = fit_device(line(depths, intercept_ms=intercept_ms, slope_ms=slope_ms))
+
+    assert isinstance(fit, DeviceFit)
+    assert fit.intercept_ms == pytest.approx(intercept_ms)
+    assert fit.peak_iops == pytest.approx(1000 / slope_ms)
+
+
+def test_peak_throughput_mode_takes_the_latency_at_ninety_percent_of_the_peak():
+    threshold = peak_throughput_threshold(line([1, 2, 4, 8, 16, 32]))
+
+    # Intercept 3 ms: 3 / (1 - 0.9) = 30 ms, the classic default.
+    assert threshold.at(MONDAY).value == pytest.approx(30.0)
+
+
+def test_a_few_odd_windows_do_not_bend_the_fit():
+    points = line([1, 2, 4, 8, 16, 32]) * 5 + line([8, 16], bend=lambda latency: 10 * latency)
+
+    fit = fit_device(points)
+
+    assert isinstance(fit, DeviceFit)
+    assert fit.slope_ms == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("points", "reason"),
+    [
+        ([], "no windows with outstanding I/O"),
+        (line([8, 9, 10, 11]), "depths from"),
+        (line([1, 32]), "2 depths"),
+        (line([1, 4, 16, 64], slope_ms=0.5, bend=lambda latency: 40 - latency), "does not rise"),
+        (line([1, 2, 4, 8, 16, 32], bend=lambda latency: latency % 1.3 + 1), "% of the latency"),
+        (
+            [LoadPoint(outstanding_io=q, latency_ms=5, iops=10) for q in (1, 4, 16)],
+            "3 of 3 windows break N = X·R",
+        ),
+    ],
+    ids=["nothing", "narrow", "two depths", "falling", "scattered", "Little's law"],
+)
+def test_a_poor_fit_is_refused_with_its_reason(points, reason):
+    fit = fit_device(points)
+
+    assert isinstance(fit, FitRefused)
+    assert reason in fit.reason
+
+
+def test_a_refused_fit_uses_the_fallback_and_says_so():
+    threshold = peak_throughput_threshold([], fallback=30.0)
+
+    assert threshold.at(MONDAY).value == 30.0
+    assert "no windows with outstanding I/O" in threshold.at(MONDAY).reason
