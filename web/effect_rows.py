@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from advisor.core.advice.effect import Effect
+from advisor.core.explanation.effect import Effect
 from advisor.queries.advice_detail import amount_text
 from web.bars import WIDTH
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from advisor.core.advice.answer import Alternative, Confidence, RecommendedAllocation
-from advisor.core.advice.answer import Recommendation as PolicyAnswer
+from advisor.core.advice.policy_answer import Recommendation as PolicyAnswer
+from advisor.core.advice.policy_answer import RecommendedAllocation
+from advisor.core.explanation.answer import Alternative, Confidence
 from advisor.core.forecast.what_if_draft import PolicyDraft
 from advisor.core.quantity import format_rate
 from advisor.models import Recommendation

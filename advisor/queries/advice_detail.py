@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from advisor.core.advice.answer import Alternative, Confidence
-from advisor.core.advice.effect import Effect
 from advisor.core.advice.queue_depth_answer import QueueDepthAdvice, QueueDepthInputs
 from advisor.core.advice.reservation_conflicts import ConflictInputs, OffPeakAdvice
 from advisor.core.advice.threshold_advice import ThresholdAdvice, ThresholdInputs
 from advisor.core.canonical import CanonicalError, loads
+from advisor.core.explanation.answer import Alternative, Confidence
+from advisor.core.explanation.effect import Effect
 from advisor.core.limits.limit_check import LimitCheck
 from advisor.core.limits.limit_inputs import LimitInputs
 from advisor.core.placement.disk_answer import PlacementAdvice

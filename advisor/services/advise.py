@@ -8,9 +8,9 @@ from datetime import datetime
 
 from django.db import transaction
 
-from advisor.core.advice.answer import AdviceOutcome
 from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.canonical import dumps
+from advisor.core.explanation.answer import AdviceOutcome
 from advisor.models import Recommendation, RecommendationState, Resource, ResourceStatus, Topic
 from advisor.services.inputs.conflict_inputs import conflict_inputs
 from advisor.services.inputs.datastore_inputs import (

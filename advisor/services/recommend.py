@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from advisor.core.advice.answer import AdviceOutcome
 from advisor.core.advice.policy_advice import answer
 from advisor.core.advice.policy_inputs import AdviceClaim, AdviceInputs, Grant, summarize_rates
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps, loads
 from advisor.core.detection import episode as core_episode
+from advisor.core.explanation.answer import AdviceOutcome
 from advisor.core.resource import ResourceKind, Tier, Unit
 from advisor.models import (
     Claim,

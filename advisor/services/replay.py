@@ -13,7 +13,7 @@ from importlib.resources import files
 from multiprocessing import get_context
 from typing import Any
 
-from advisor.core.advice.rounding import round_all
+from advisor.core.explanation.rounding import round_all
 from advisor.core.replay.catalogue import EXPERIMENTS, find_experiment
 from advisor.core.replay.experiment import Experiment, Replay
 from advisor.core.replay.figure import FigureKind

@@ -9,17 +9,6 @@ reservation still harms others.
 from collections.abc import Mapping, Sequence
 
 from advisor.core.admission import Admission
-from advisor.core.advice.answer import (
-    Advice,
-    Alternative,
-    Evidence,
-    InsufficientData,
-    Missing,
-    NoChange,
-    Recommendation,
-    RecommendationKind,
-    RecommendedAllocation,
-)
 from advisor.core.advice.candidate import (
     Policy,
     Setting,
@@ -32,16 +21,24 @@ from advisor.core.advice.candidate import (
     with_limits,
     with_reservations,
 )
+from advisor.core.advice.policy_answer import (
+    Advice,
+    Evidence,
+    Recommendation,
+    RecommendationKind,
+    RecommendedAllocation,
+)
 from advisor.core.advice.policy_inputs import AdviceInputs
 from advisor.core.advice.policy_why import (
     REVERSIBILITY,
     alternatives,
     confidence_in,
     formula,
-    rounded,
     summarize,
 )
 from advisor.core.canonical import dumps, loads
+from advisor.core.explanation.answer import Alternative, InsufficientData, Missing, NoChange
+from advisor.core.explanation.rounding import rounded
 from advisor.core.quantity import format_rate
 from advisor.core.resource import ResourceKind
 

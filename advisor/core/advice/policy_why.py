@@ -3,27 +3,16 @@
 from collections.abc import Sequence
 from typing import assert_never
 
-from advisor.core.advice.answer import (
-    Alternative,
-    Confidence,
-    ConfidencePart,
-    RecommendationKind,
-    RecommendedAllocation,
-)
 from advisor.core.advice.candidate import Policy, Setting, capped_at_entitlement, in_force
+from advisor.core.advice.policy_answer import RecommendationKind, RecommendedAllocation
 from advisor.core.allocation import ReservationMode
+from advisor.core.explanation.answer import Alternative, Confidence, ConfidencePart
+from advisor.core.explanation.rounding import rounded
 from advisor.core.quantity import format_rate
 
 REVERSIBILITY = (
     "Reversible: withdrawing the policy makes every agent restore what it found; nothing is moved."
 )
-DIGITS = 9
-"""Answers keep so many significant digits, so that the last bits of a sum cannot change them."""
-
-
-def rounded(value: float) -> float:
-    """The number with the digits that an answer keeps."""
-    return float(f"{value:.{DIGITS - 1}e}")
 
 
 def summarize(

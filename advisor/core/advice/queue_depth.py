@@ -7,18 +7,24 @@ by shares, between the smallest depth that keeps a device busy and what the host
 from math import ceil, floor
 
 from advisor.core.admission import TOLERANCE
-from advisor.core.advice.answer import Alternative, Confidence, InsufficientData, Missing, NoChange
-from advisor.core.advice.confidence import ground, weakest
-from advisor.core.advice.effect import Effect
 from advisor.core.advice.queue_depth_answer import (
     AdvisedDepth,
     Bottleneck,
     QueueDepthAdvice,
     QueueDepthInputs,
 )
-from advisor.core.advice.rounding import round_all
 from advisor.core.allocation import Claim, ReservationMode, allocate
 from advisor.core.device.queueing import fit_scalability, saturation_of
+from advisor.core.explanation.answer import (
+    Alternative,
+    Confidence,
+    InsufficientData,
+    Missing,
+    NoChange,
+)
+from advisor.core.explanation.confidence import ground, weakest
+from advisor.core.explanation.effect import Effect
+from advisor.core.explanation.rounding import round_all
 
 SMALLEST_DEPTH = 4
 """SIOC's lower bound of a host's window."""

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from advisor.core.advice.answer import AdviceOutcome, Alternative, Confidence
-from advisor.core.advice.effect import Effect
 from advisor.core.device.device_fit import LoadPoint
+from advisor.core.explanation.answer import AdviceOutcome, Alternative, Confidence
+from advisor.core.explanation.effect import Effect
 from advisor.core.number_checks import check_amount, check_positive
 
 

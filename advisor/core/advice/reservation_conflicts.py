@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from advisor.core.advice.answer import (
+from advisor.core.detection.change_point import cusum
+from advisor.core.explanation.answer import (
     AdviceOutcome,
     Alternative,
     Confidence,
@@ -18,10 +19,9 @@ from advisor.core.advice.answer import (
     Missing,
     NoChange,
 )
-from advisor.core.advice.confidence import ground, weakest
-from advisor.core.advice.effect import Effect
-from advisor.core.advice.rounding import round_all
-from advisor.core.detection.change_point import cusum
+from advisor.core.explanation.confidence import ground, weakest
+from advisor.core.explanation.effect import Effect
+from advisor.core.explanation.rounding import round_all
 from advisor.core.number_checks import check_amount, check_aware, check_positive
 
 HOURS = 24

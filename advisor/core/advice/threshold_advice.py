@@ -6,7 +6,8 @@ for one another, and shares should decide.
 
 from dataclasses import dataclass
 
-from advisor.core.advice.answer import (
+from advisor.core.device.device_fit import DeviceFit, FitRefused, LoadPoint, fit_device
+from advisor.core.explanation.answer import (
     AdviceOutcome,
     Alternative,
     Confidence,
@@ -14,10 +15,9 @@ from advisor.core.advice.answer import (
     Missing,
     NoChange,
 )
-from advisor.core.advice.confidence import ground, weakest
-from advisor.core.advice.effect import Effect
-from advisor.core.advice.rounding import round_all
-from advisor.core.device.device_fit import DeviceFit, FitRefused, LoadPoint, fit_device
+from advisor.core.explanation.confidence import ground, weakest
+from advisor.core.explanation.effect import Effect
+from advisor.core.explanation.rounding import round_all
 from advisor.core.number_checks import check_positive
 
 ENOUGH_WINDOWS = 30

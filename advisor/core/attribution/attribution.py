@@ -10,9 +10,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from advisor.core.advice.answer import Confidence, ConfidencePart
-from advisor.core.advice.confidence import ground, weakest
-from advisor.core.advice.rounding import round_all
 from advisor.core.attribution.agreement import agreement
 from advisor.core.attribution.harm import VictimHarm, harm_of_others, harms
 from advisor.core.attribution.natural_experiment import (
@@ -28,6 +25,9 @@ from advisor.core.dependence import (
     rank_dependence,
     residual_ranks,
 )
+from advisor.core.explanation.answer import Confidence, ConfidencePart
+from advisor.core.explanation.confidence import ground, weakest
+from advisor.core.explanation.rounding import round_all
 from advisor.core.number_checks import check_positive
 
 EXCESS = 1.25

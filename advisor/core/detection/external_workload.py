@@ -10,10 +10,10 @@ from datetime import datetime
 from enum import StrEnum
 from statistics import median
 
-from advisor.core.advice.answer import Confidence
-from advisor.core.advice.confidence import ground, weakest
-from advisor.core.advice.rounding import round_all
 from advisor.core.detection.change_point import cusum
+from advisor.core.explanation.answer import Confidence
+from advisor.core.explanation.confidence import ground, weakest
+from advisor.core.explanation.rounding import round_all
 from advisor.core.number_checks import check_amount, check_aware
 
 ENOUGH_RECENT = 6

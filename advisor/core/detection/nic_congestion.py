@@ -10,9 +10,9 @@ from datetime import datetime
 from enum import StrEnum
 from statistics import median
 
-from advisor.core.advice.answer import Confidence
-from advisor.core.advice.confidence import ground, weakest
-from advisor.core.advice.rounding import round_all
+from advisor.core.explanation.answer import Confidence
+from advisor.core.explanation.confidence import ground, weakest
+from advisor.core.explanation.rounding import round_all
 from advisor.core.number_checks import check_amount, check_aware, check_positive
 
 ENOUGH_WINDOWS = 3

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.linear_model import LinearRegression
 
-from advisor.core.advice.rounding import round_all
 from advisor.core.dependence import Floats
 from advisor.core.device.device_fit import ENOUGH_SPAN, FitRefused
+from advisor.core.explanation.rounding import round_all
 from advisor.core.number_checks import check_amount, check_positive, check_ratio
 
 ENOUGH_POINTS = 40

@@ -10,8 +10,8 @@ from datetime import datetime
 
 from advisor.core.admission import ReservationClaim, admit
 from advisor.core.advice.policy_inputs import Grant
-from advisor.core.advice.rounding import round_all
 from advisor.core.allocation import Claim, ReservationMode, allocate
+from advisor.core.explanation.rounding import round_all
 from advisor.core.forecast.backtest import (
     CHANGE_TOLERANCE,
     Backtest,

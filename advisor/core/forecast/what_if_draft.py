@@ -4,17 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from advisor.core.advice.answer import (
-    AdviceOutcome,
-    Alternative,
-    Confidence,
-    RecommendedAllocation,
-)
-from advisor.core.advice.confidence import ground, weakest
+from advisor.core.advice.policy_answer import RecommendedAllocation
 from advisor.core.advice.policy_why import REVERSIBILITY
-from advisor.core.advice.rounding import round_all
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps, loads
+from advisor.core.explanation.answer import AdviceOutcome, Alternative, Confidence
+from advisor.core.explanation.confidence import ground, weakest
+from advisor.core.explanation.rounding import round_all
 from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, WhatIfRow, what_if
 from advisor.core.quantity import format_rate

@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from advisor.core.advice.answer import (
+from advisor.core.explanation.answer import (
     AdviceOutcome,
     Alternative,
     Confidence,
     InsufficientData,
     Missing,
 )
-from advisor.core.advice.confidence import ground, weakest
-from advisor.core.advice.effect import Effect
-from advisor.core.advice.rounding import round_all
+from advisor.core.explanation.confidence import ground, weakest
+from advisor.core.explanation.effect import Effect
+from advisor.core.explanation.rounding import round_all
 from advisor.core.limits.limit_finding import (
     ACTIONS,
     HOLD_TOLERANCE,

@@ -3,8 +3,13 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from advisor.core.advice.answer import AdviceOutcome, Alternative, Confidence, InsufficientData
-from advisor.core.advice.effect import Effect
+from advisor.core.explanation.answer import (
+    AdviceOutcome,
+    Alternative,
+    Confidence,
+    InsufficientData,
+)
+from advisor.core.explanation.effect import Effect
 from advisor.core.placement.move_effect import MoveEffect
 
 

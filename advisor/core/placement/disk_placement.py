@@ -8,10 +8,10 @@ matters worse is never advised, and "no beneficial move" is an answer with its r
 from collections import Counter
 from collections.abc import Sequence
 
-from advisor.core.advice.answer import Alternative, InsufficientData, Missing
-from advisor.core.advice.confidence import ground, weakest
-from advisor.core.advice.effect import Effect
-from advisor.core.advice.rounding import round_all
+from advisor.core.explanation.answer import Alternative, InsufficientData, Missing
+from advisor.core.explanation.confidence import ground, weakest
+from advisor.core.explanation.effect import Effect
+from advisor.core.explanation.rounding import round_all
 from advisor.core.placement.disk_answer import (
     Move,
     NoBeneficialMove,

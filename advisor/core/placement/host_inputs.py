@@ -5,8 +5,8 @@ from datetime import datetime
 from itertools import pairwise
 
 from advisor.core.admission import UPLINK_RESERVABLE_RATIO
-from advisor.core.advice.answer import AdviceOutcome, Alternative, Confidence
-from advisor.core.advice.effect import Effect
+from advisor.core.explanation.answer import AdviceOutcome, Alternative, Confidence
+from advisor.core.explanation.effect import Effect
 from advisor.core.number_checks import check_amount, check_aware, check_positive, check_ratio
 
 

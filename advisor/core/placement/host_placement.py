@@ -9,16 +9,16 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from advisor.core.admission import ReservationClaim, admit, reservable_in_pool
-from advisor.core.advice.answer import (
+from advisor.core.explanation.answer import (
     Alternative,
     ConfidencePart,
     InsufficientData,
     Missing,
     NoChange,
 )
-from advisor.core.advice.confidence import ground, weakest
-from advisor.core.advice.effect import Effect
-from advisor.core.advice.rounding import round_all
+from advisor.core.explanation.confidence import ground, weakest
+from advisor.core.explanation.effect import Effect
+from advisor.core.explanation.rounding import round_all
 from advisor.core.placement.host_cluster import Cluster
 from advisor.core.placement.host_inputs import (
     HostMove,

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from advisor.core.advice.answer import Recommendation as PolicyAnswer
+from advisor.core.advice.policy_answer import Recommendation as PolicyAnswer
 from advisor.core.canonical import CanonicalError, loads
 from advisor.core.forecast.what_if_draft import KIND as DRAFT
 from advisor.core.forecast.what_if_draft import PolicyDraft

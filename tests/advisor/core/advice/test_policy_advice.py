@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.advice.answer import AdviceOutcome, RecommendationKind
 from advisor.core.advice.policy_advice import advise, answer
+from advisor.core.advice.policy_answer import RecommendationKind
 from advisor.core.advice.policy_inputs import AdviceClaim, AdviceInputs, Grant, summarize_rates
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import CanonicalError, dumps
 from advisor.core.detection.episode import Aggressor, Episode, Victim
+from advisor.core.explanation.answer import AdviceOutcome
 from advisor.core.resource import ResourceKind, Tier, Unit
 
 MBIT = 1e6

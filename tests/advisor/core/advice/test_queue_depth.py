@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.core import canonical
-from advisor.core.advice.answer import AdviceOutcome, InsufficientData, NoChange
 from advisor.core.advice.queue_depth import SMALLEST_DEPTH, advise_queue_depth
 from advisor.core.advice.queue_depth_answer import (
     Bottleneck,
@@ -17,6 +16,7 @@ from advisor.core.advice.queue_depth_answer import (
 )
 from advisor.core.device.device_fit import LoadPoint
 from advisor.core.device.queueing import Scalability
+from advisor.core.explanation.answer import AdviceOutcome, InsufficientData, NoChange
 
 hosts = st.lists(st.tuples(st.integers(1, 256), st.floats(0, 4000)), min_size=1, max_size=80).map(
     lambda rows: tuple(

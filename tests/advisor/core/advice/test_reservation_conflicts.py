@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.core import canonical
-from advisor.core.advice.answer import AdviceOutcome, InsufficientData, NoChange
 from advisor.core.advice.reservation_conflicts import (
     ConflictInputs,
     ConflictWindow,
     OffPeakAdvice,
     advise_off_peak_work,
 )
+from advisor.core.explanation.answer import AdviceOutcome, InsufficientData, NoChange
 from tests.advisor.core.advice.conflict_studies import NORMAL_DAYS, START, snapshots_by_day, study
 
 windows = st.lists(

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.core import canonical
-from advisor.core.advice.answer import InsufficientData, NoChange
 from advisor.core.advice.threshold_advice import ThresholdAdvice, ThresholdInputs, advise_threshold
+from advisor.core.explanation.answer import InsufficientData, NoChange
 from tests.advisor.core.advice.device_lines import line
 
 

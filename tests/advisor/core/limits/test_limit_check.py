@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.core import canonical
-from advisor.core.advice.answer import AdviceOutcome, InsufficientData
+from advisor.core.explanation.answer import AdviceOutcome, InsufficientData
 from advisor.core.limits.limit_check import LimitCheck, check_limits
 from advisor.core.limits.limit_finding import LimitFinding
 from advisor.core.limits.limit_inputs import (

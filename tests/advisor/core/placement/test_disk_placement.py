@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.core import canonical
-from advisor.core.advice.answer import AdviceOutcome
+from advisor.core.explanation.answer import AdviceOutcome
 from advisor.core.placement.disk_answer import PlacementAdvice
 from advisor.core.placement.disk_inputs import PlacementInputs, PlacementRules
 from advisor.core.placement.disk_layout import after_move, layout_of

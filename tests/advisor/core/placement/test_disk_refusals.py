@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.core.advice.answer import AdviceOutcome, InsufficientData
+from advisor.core.explanation.answer import AdviceOutcome, InsufficientData
 from advisor.core.placement.disk_answer import NoBeneficialMove, Objection
 from advisor.core.placement.disk_inputs import PlacementRules
 from advisor.core.placement.disk_placement import advise_placement

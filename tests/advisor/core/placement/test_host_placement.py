@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.core import canonical
-from advisor.core.advice.answer import InsufficientData, NoChange
+from advisor.core.explanation.answer import InsufficientData, NoChange
 from advisor.core.placement.host_inputs import (
     HostPlacementAdvice,
     HostPlacementInputs,

@@ -1,6 +1,6 @@
 """Confidence from its grounds: as sure as the weakest of them."""
 
-from advisor.core.advice.answer import Confidence, ConfidencePart
+from advisor.core.explanation.answer import Confidence, ConfidencePart
 
 DIGITS = 3
 """More digits would claim more precision than a ground for confidence has."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.advice.confidence import ground, weakest
-from advisor.core.advice.rounding import round_all
+from advisor.core.explanation.confidence import ground, weakest
+from advisor.core.explanation.rounding import round_all
 
 
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=5))

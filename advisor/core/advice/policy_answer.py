@@ -1,16 +1,16 @@
-"""What advice can answer: a recommendation, that data is missing, or that nothing changes."""
+"""What advice on a policy answers: who gets what, on which evidence."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-
-class AdviceOutcome(StrEnum):
-    """Which of the three answers it is."""
-
-    RECOMMENDATION = "recommendation"
-    INSUFFICIENT_DATA = "insufficient_data"
-    NO_CHANGE = "no_change"
+from advisor.core.explanation.answer import (
+    AdviceOutcome,
+    Alternative,
+    Confidence,
+    InsufficientData,
+    NoChange,
+)
 
 
 class RecommendationKind(StrEnum):
@@ -60,31 +60,6 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alternative:
-    """What else could be done, and why it is not recommended."""
-
-    name: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfidencePart:
-    """One ground for confidence, from 0 to 1, and how it was computed."""
-
-    name: str
-    value: float
-    how: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Confidence:
-    """As sure as its weakest part."""
-
-    value: float
-    parts: tuple[ConfidencePart, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Recommendation:
     """A policy that would help, and why."""
 
@@ -96,34 +71,6 @@ class Recommendation:
     alternatives: tuple[Alternative, ...]
     confidence: Confidence
     reversibility: str
-    model_version: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Missing:
-    """What there is too little of."""
-
-    what: str
-    have: int
-    need: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InsufficientData:
-    """Nothing can be recommended until more is known."""
-
-    outcome: AdviceOutcome = AdviceOutcome.INSUFFICIENT_DATA
-    summary: str
-    missing: tuple[Missing, ...]
-    model_version: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoChange:
-    """Enough is known, and no policy would help; `summary` says why."""
-
-    outcome: AdviceOutcome = AdviceOutcome.NO_CHANGE
-    summary: str
     model_version: str
 
 

@@ -3,9 +3,14 @@
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
-from advisor.core.advice.policy_why import rounded
-
 Answer = TypeVar("Answer")
+DIGITS = 9
+"""Answers keep so many significant digits, so that the last bits of a sum cannot change them."""
+
+
+def rounded(value: float) -> float:
+    """The number with the digits that an answer keeps."""
+    return float(f"{value:.{DIGITS - 1}e}")
 
 
 def round_all(answer: Answer) -> Answer:
