@@ -1,0 +1,46 @@
+"""A PostgreSQL of one benchmark alone, with the product's tables, gone when it ends."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def private_server(folder: Path, *, timescaledb: bool) -> Iterator[list[str]]:
+    """A durable PostgreSQL of this run with the product's tables; yields the psql command."""
+    os.environ |= {"SLUICE_DATA_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "config.settings"}
+    os.environ.pop("DATABASE_URL", None)
+    import django
+    from django.core.management import call_command
+
+    from config.embedded.child import Child
+    from config.embedded.paths import POSTGRES_PORT, data_dir
+    from config.embedded.postgres_cluster import PostgresCluster
+    from config.embedded.postgres_programs import choose_programs, runnable_by
+    from config.embedded.service_user import make_directory, service_user
+
+    data, user = data_dir(), service_user()
+    programs = runnable_by(choose_programs(timescaledb=timescaledb), user, copies=data.programs)
+    cluster = PostgresCluster(data=data, programs=programs, user=user, timescaledb=timescaledb)
+    data.logs.mkdir(exist_ok=True)
+    make_directory(data.sockets, user)
+    cluster.create()
+    server = Child(cluster.server())
+    try:
+        server.wait_until_ready()
+        psql = [
+            str(programs.bin_dir / "psql"), "-X", "-q", "-h", str(data.sockets),
+            "-p", str(POSTGRES_PORT), "-U", "sluice", "-v", "ON_ERROR_STOP=1",
+        ]  # fmt: skip
+        subprocess.run(
+            [*psql, "-d", "postgres", "-c", "CREATE DATABASE sluice"],
+            check=False,
+            capture_output=True,
+        )
+        django.setup()
+        call_command("migrate", verbosity=0)
+        yield [*psql, "-d", "sluice"]
+    finally:
+        server.stop()
