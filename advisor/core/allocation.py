@@ -80,7 +80,6 @@ def allocate_tree(capacity: float, root: Node, mode: ReservationMode) -> dict[st
     total = _checked_capacity(capacity)
     tree = _flatten(root)
     reservation, cap, shares = _columns(tree.nodes, lambda index: tree.paths[index])
-    np.minimum(cap, total, out=cap)
     for level in reversed(tree.levels):
         low, high = level.children
         inside = np.minimum(reservation[low:high], cap[low:high])
