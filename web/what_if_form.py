@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from advisor.core.advice.policy_inputs import Grant
+from advisor.core.grant import Grant
 from advisor.models import Claim
 from advisor.services.what_if import Ground
 from web.formatting import Scale, rate_scale

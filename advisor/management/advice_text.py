@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from advisor.core.advice.policy_answer import Recommendation as PolicyAnswer
 from advisor.core.advice.policy_answer import RecommendedAllocation
+from advisor.core.advice.what_if_draft import PolicyDraft
 from advisor.core.explanation.answer import Alternative, Confidence
-from advisor.core.forecast.what_if_draft import PolicyDraft
 from advisor.core.quantity import format_rate
 from advisor.models import Recommendation
 from advisor.queries.advice_detail import AdviceDetail, amount_text

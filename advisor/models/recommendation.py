@@ -21,6 +21,8 @@ class RecommendationState(models.TextChoices):
 class Topic(models.TextChoices):
     """What advice is about; same values as `advisor.core.advice.kinds.AdviceKind`.
 
+    A policy that a person composed is of topic `policy` too; its kind says `what_if`.
+
     Approving a policy publishes it to agents; approving a threshold sets it; the others are work
     for a person, and approving says that it will be done.
     """

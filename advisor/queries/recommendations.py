@@ -9,9 +9,9 @@ from datetime import datetime
 from django.db.models import Case, IntegerField, QuerySet, Value, When
 
 from advisor.core.advice.policy_answer import Recommendation as Answer
+from advisor.core.advice.what_if_draft import KIND as DRAFT
+from advisor.core.advice.what_if_draft import PolicyDraft
 from advisor.core.canonical import CanonicalError, loads
-from advisor.core.forecast.what_if_draft import KIND as DRAFT
-from advisor.core.forecast.what_if_draft import PolicyDraft
 from advisor.models import (
     AdapterKind,
     Claim,

@@ -8,12 +8,13 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from advisor.core.advice.policy_advice import answer
-from advisor.core.advice.policy_inputs import AdviceClaim, AdviceInputs, Grant, summarize_rates
+from advisor.core.advice.kinds import AdviceKind, answer
+from advisor.core.advice.policy_inputs import AdviceClaim, AdviceInputs, summarize_rates
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps, loads
 from advisor.core.detection import episode as core_episode
 from advisor.core.explanation.answer import AdviceOutcome
+from advisor.core.grant import Grant
 from advisor.core.resource import ResourceKind, Tier, Unit
 from advisor.models import (
     Claim,
@@ -68,7 +69,7 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     if draft is not None:
         return _save_gap(status, f"a draft, recommendation {draft.pk}, waits for a decision")
     inputs = dumps(_inputs(resource, episode, now))
-    found = answer(inputs)
+    found = answer(AdviceKind.POLICY, inputs)
     plain = json.loads(found)
     if plain["outcome"] != AdviceOutcome.RECOMMENDATION:
         return _save_gap(status, plain["summary"])

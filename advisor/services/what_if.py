@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
-from advisor.core.advice.policy_inputs import Grant
+from advisor.core.advice.kinds import AdviceKind, answer
+from advisor.core.advice.what_if_draft import KIND, PolicyDraft, changed_controls
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps, loads
 from advisor.core.forecast.what_if import CandidateClaim, WhatIfInputs, what_if
-from advisor.core.forecast.what_if_draft import KIND, PolicyDraft, answer, changed_controls
+from advisor.core.grant import Grant
 from advisor.core.quantity import format_rate
 from advisor.core.resource import ResourceKind, Unit
 from advisor.errors import DecisionRefused, InventoryError
@@ -201,7 +202,7 @@ def save_draft(
     ResourceStatus.objects.get_or_create(resource=resource)
     ResourceStatus.objects.select_for_update().get(resource=resource)
     text = dumps(inputs)
-    found = answer(text)
+    found = answer(AdviceKind.WHAT_IF, text)
     Recommendation.objects.filter(
         resource=resource, topic=Topic.POLICY, state=RecommendationState.PROPOSED
     ).update(state=RecommendationState.SUPERSEDED)

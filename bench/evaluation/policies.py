@@ -6,11 +6,11 @@ from it; a second run, with another seed, is what happened.
 
 from datetime import UTC, datetime, timedelta
 
-from advisor.core.advice.policy_inputs import Grant
 from advisor.core.allocation import Claim, ReservationMode
 from advisor.core.forecast.backtest import HistoryWindow, NoHistory, backtest
 from advisor.core.forecast.latency_backtest import latency_backtest
 from advisor.core.forecast.prediction_interval import Outcome, error_distribution
+from advisor.core.grant import Grant
 from advisor.core.simulation.cluster import Cluster, Run, simulate
 from advisor.core.simulation.datastore import SimulatedDatastore
 from advisor.core.simulation.load import Load, SimulatedWorkload, SteadyIo, Transactions

@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from advisor.core.forecast.what_if_draft import PolicyDraft
+from advisor.core.advice.what_if_draft import PolicyDraft
 from advisor.errors import DecisionRefused
 from advisor.models import (
     Policy,

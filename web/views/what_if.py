@@ -11,9 +11,9 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from advisor.core.advice.what_if_draft import changed_controls
 from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, what_if
-from advisor.core.forecast.what_if_draft import changed_controls
 from advisor.errors import DecisionRefused, InventoryError
 from advisor.models import RecommendationState, Resource, Topic
 from advisor.services.what_if import ground_of, save_draft, what_if_inputs

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from advisor.core.admission import Admission, ReservationClaim, admit
-from advisor.core.advice.policy_inputs import AdviceClaim, AdviceInputs, Grant
+from advisor.core.advice.policy_inputs import AdviceClaim, AdviceInputs
 from advisor.core.allocation import Claim, allocate
+from advisor.core.grant import Grant
 from advisor.core.quantity import significant
 from advisor.core.resource import ResourceKind, Tier
 from advisor.core.standing import UNCLAIMED

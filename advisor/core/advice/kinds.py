@@ -13,7 +13,9 @@ from advisor.core.advice.queue_depth import advise_queue_depth
 from advisor.core.advice.queue_depth_answer import QueueDepthInputs
 from advisor.core.advice.reservation_conflicts import ConflictInputs, advise_off_peak_work
 from advisor.core.advice.threshold_advice import ThresholdInputs, advise_threshold
+from advisor.core.advice.what_if_draft import draft
 from advisor.core.canonical import dumps, loads
+from advisor.core.forecast.what_if import WhatIfInputs
 from advisor.core.limits.limit_check import check_limits
 from advisor.core.limits.limit_inputs import LimitInputs
 from advisor.core.placement.disk_inputs import PlacementInputs
@@ -23,9 +25,13 @@ from advisor.core.placement.host_placement import advise_hosts
 
 
 class AdviceKind(StrEnum):
-    """What advice is about; `policy` is about shares, reservations and limits together."""
+    """What advice is about; `policy` is about shares, reservations and limits together.
+
+    `what_if` is a policy that a person composed.
+    """
 
     POLICY = "policy"
+    WHAT_IF = "what_if"
     THRESHOLD = "threshold"
     QUEUE_DEPTH = "queue_depth"
     OFF_PEAK_WORK = "off_peak_work"
@@ -47,6 +53,8 @@ def _answer(kind: AdviceKind, text: str) -> object:
     match kind:
         case AdviceKind.POLICY:
             return advise(loads(AdviceInputs, text))
+        case AdviceKind.WHAT_IF:
+            return draft(loads(WhatIfInputs, text))
         case AdviceKind.THRESHOLD:
             return advise_threshold(loads(ThresholdInputs, text))
         case AdviceKind.QUEUE_DEPTH:

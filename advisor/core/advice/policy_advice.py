@@ -36,7 +36,6 @@ from advisor.core.advice.policy_why import (
     formula,
     summarize,
 )
-from advisor.core.canonical import dumps, loads
 from advisor.core.explanation.answer import Alternative, InsufficientData, Missing, NoChange
 from advisor.core.explanation.rounding import rounded
 from advisor.core.quantity import format_rate
@@ -44,15 +43,6 @@ from advisor.core.resource import ResourceKind
 
 MODEL_VERSION = "policy-1"
 """Changes whenever the same inputs may give another answer."""
-
-
-def answer(inputs_text: str) -> str:
-    """The canonical text of the advice for the canonical text of its inputs.
-
-    The same text in gives the same bytes out; a text that is not `AdviceInputs` is refused with
-    a `CanonicalError` that names the path.
-    """
-    return dumps(advise(loads(AdviceInputs, inputs_text)))
 
 
 def advise(inputs: AdviceInputs) -> Advice:

@@ -12,6 +12,7 @@ import numpy as np
 
 from advisor.core.allocation import ReservationMode
 from advisor.core.detection.episode import Episode
+from advisor.core.grant import Grant
 from advisor.core.number_checks import check_amount, check_aware, check_positive
 from advisor.core.resource import ResourceKind, Tier, Unit, tier_shares
 
@@ -84,16 +85,6 @@ class AdviceClaim:
     def stated_shares(self) -> int:
         """The shares stated for this claim, or those of its tier."""
         return tier_shares(self.tier) if self.shares is None else self.shares
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
-    """What a policy gives one claim."""
-
-    claim: int
-    reservation: float
-    limit: float | None
-    shares: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

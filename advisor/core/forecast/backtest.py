@@ -13,8 +13,8 @@ from statistics import median
 
 import numpy as np
 
-from advisor.core.advice.policy_inputs import Grant
 from advisor.core.allocation import ReservationMode, solve
+from advisor.core.grant import Grant
 from advisor.core.number_checks import check_amount, check_aware, check_positive
 from advisor.core.observation import Observation
 from advisor.core.standing import demand

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from advisor.core.advice.policy_inputs import Grant
 from advisor.core.allocation import Claim, ReservationMode, allocate
 from advisor.core.dependence import Floats
 from advisor.core.explanation.rounding import round_all
 from advisor.core.forecast.backtest import HistoryWindow
+from advisor.core.grant import Grant
 from advisor.core.number_checks import check_amount
 
 ENOUGH_WINDOWS = 30

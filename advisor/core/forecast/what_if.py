@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from advisor.core.admission import ReservationClaim, admit
-from advisor.core.advice.policy_inputs import Grant
 from advisor.core.allocation import Claim, ReservationMode, allocate
 from advisor.core.explanation.rounding import round_all
 from advisor.core.forecast.backtest import (
@@ -21,6 +20,7 @@ from advisor.core.forecast.backtest import (
     WorkloadBacktest,
     backtest,
 )
+from advisor.core.grant import Grant
 from advisor.core.number_checks import check_amount, check_aware, check_positive
 from advisor.core.resource import ResourceKind, Unit
 

@@ -9,9 +9,9 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from advisor.core.advice.policy_answer import Recommendation as PolicyAnswer
+from advisor.core.advice.what_if_draft import KIND as DRAFT
+from advisor.core.advice.what_if_draft import PolicyDraft
 from advisor.core.canonical import CanonicalError, loads
-from advisor.core.forecast.what_if_draft import KIND as DRAFT
-from advisor.core.forecast.what_if_draft import PolicyDraft
 from advisor.management.advice_text import draft_text, other_advice_text, policy_text
 from advisor.management.prediction_text import calibration_text, prediction_text
 from advisor.management.product_command import ProductCommand

@@ -11,8 +11,8 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from advisor.core.advice.policy_inputs import Grant
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, WhatIfRow, what_if
+from advisor.core.grant import Grant
 from advisor.core.quantity import format_rate, parse_rate
 from advisor.core.resource import Tier, tier_shares
 from advisor.management.product_command import ProductCommand, find_resource, find_user

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from advisor.core.advice.policy_advice import answer
+from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.models import (
     Episode,
     Policy,
@@ -130,7 +130,7 @@ def test_stored_inputs_give_the_stored_answer_byte_for_byte(cluster: Cluster) ->
 
     row = Recommendation.objects.get()
 
-    assert answer(row.inputs) == row.answer
+    assert answer(AdviceKind.POLICY, row.inputs) == row.answer
 
 
 def test_too_short_an_episode_is_insufficient_data(cluster: Cluster) -> None:

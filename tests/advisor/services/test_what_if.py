@@ -8,10 +8,10 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.core.advice.policy_inputs import Grant
+from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, what_if
-from advisor.core.forecast.what_if_draft import answer
+from advisor.core.grant import Grant
 from advisor.errors import DecisionRefused, InventoryError
 from advisor.models import Policy, Recommendation, RecommendationState, Resource
 from advisor.services.decide import approve, reject
@@ -156,7 +156,7 @@ def test_draft_is_open_in_its_authors_name_and_recomputes_to_the_same_bytes(
 
     assert (draft.kind, draft.state) == ("what_if", RecommendationState.PROPOSED)
     assert draft.created_by == cluster.people.operator
-    assert answer(draft.inputs) == draft.answer
+    assert answer(AdviceKind.WHAT_IF, draft.inputs) == draft.answer
 
 
 def test_draft_takes_the_place_of_the_open_recommendation(cluster: Cluster) -> None:

@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.advice.policy_advice import advise, answer
+from advisor.core.advice.kinds import AdviceKind, answer
+from advisor.core.advice.policy_advice import advise
 from advisor.core.advice.policy_answer import RecommendationKind
-from advisor.core.advice.policy_inputs import AdviceClaim, AdviceInputs, Grant, summarize_rates
+from advisor.core.advice.policy_inputs import AdviceClaim, AdviceInputs, summarize_rates
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import CanonicalError, dumps
 from advisor.core.detection.episode import Aggressor, Episode, Victim
 from advisor.core.explanation.answer import AdviceOutcome
+from advisor.core.grant import Grant
 from advisor.core.resource import ResourceKind, Tier, Unit
 
 MBIT = 1e6
@@ -373,9 +375,9 @@ def advice_inputs(draw):
 def test_recomputing_from_the_stored_text_gives_the_same_bytes(inputs):
     stored = dumps(inputs)
 
-    first = answer(stored)
+    first = answer(AdviceKind.POLICY, stored)
 
-    assert answer(stored).encode() == first.encode()
+    assert answer(AdviceKind.POLICY, stored).encode() == first.encode()
     assert dumps(advise(inputs)) == first
 
 
@@ -425,7 +427,7 @@ def test_a_damaged_input_text_is_refused_with_its_path():
     text = dumps(uplink()).replace('"mode":"additive"', '"mode":"both"')
 
     with pytest.raises(CanonicalError, match=r"^\$\.mode: 'both'"):
-        answer(text)
+        answer(AdviceKind.POLICY, text)
 
 
 def test_two_claims_of_the_same_number_are_refused():

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.advice.policy_inputs import Grant
 from advisor.core.allocation import Claim, ReservationMode, allocate
 from advisor.core.forecast.backtest import Change, HistoryWindow, NoHistory, backtest, history_of
+from advisor.core.grant import Grant
 from advisor.core.observation import ClaimObservation, UplinkObservation
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)

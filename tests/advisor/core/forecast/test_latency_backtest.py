@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.advice.policy_inputs import Grant
 from advisor.core.allocation import ReservationMode
 from advisor.core.forecast.backtest import HistoryWindow
 from advisor.core.forecast.latency_backtest import latency_backtest
+from advisor.core.grant import Grant
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 NAMES = ["db", "batch"]

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.advice.policy_inputs import Grant
+from advisor.core.advice.kinds import AdviceKind, answer
+from advisor.core.advice.what_if_draft import PolicyDraft, changed_controls, draft
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import CanonicalError, dumps, loads
 from advisor.core.forecast.backtest import Change, HistoryWindow
 from advisor.core.forecast.what_if import CandidateClaim, WhatIfInputs, what_if
-from advisor.core.forecast.what_if_draft import PolicyDraft, answer, changed_controls, draft
+from advisor.core.grant import Grant
 from advisor.core.resource import ResourceKind, Unit
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -235,10 +236,10 @@ def test_unchanged_settings_change_nothing(asked):
 def test_draft_comes_out_of_its_stored_inputs_byte_for_byte(asked):
     text = dumps(asked)
 
-    first = answer(text)
+    first = answer(AdviceKind.WHAT_IF, text)
 
     assert first == dumps(draft(loads(WhatIfInputs, text)))
-    assert answer(dumps(loads(WhatIfInputs, text))) == first
+    assert answer(AdviceKind.WHAT_IF, dumps(loads(WhatIfInputs, text))) == first
     assert 0 <= loads(PolicyDraft, first).confidence.value <= 1
 
 
@@ -276,4 +277,7 @@ def test_confidence_is_low_without_congestion_and_where_demand_is_unknown():
 
 def test_text_of_something_else_is_refused():
     with pytest.raises(CanonicalError, match="capacity"):
-        answer('{"resource": "x", "kind": "uplink", "unit": "iops", "mode": "floor"}')
+        answer(
+            AdviceKind.WHAT_IF,
+            '{"resource": "x", "kind": "uplink", "unit": "iops", "mode": "floor"}',
+        )

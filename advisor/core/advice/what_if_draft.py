@@ -7,7 +7,6 @@ from typing import assert_never
 from advisor.core.advice.policy_answer import RecommendedAllocation
 from advisor.core.advice.policy_why import REVERSIBILITY
 from advisor.core.allocation import ReservationMode
-from advisor.core.canonical import dumps, loads
 from advisor.core.explanation.answer import AdviceOutcome, Alternative, Confidence
 from advisor.core.explanation.confidence import ground, weakest
 from advisor.core.explanation.rounding import round_all
@@ -38,14 +37,6 @@ class PolicyDraft:
     confidence: Confidence
     reversibility: str
     model_version: str
-
-
-def answer(inputs_text: str) -> str:
-    """The canonical text of the draft; the same text in gives the same bytes out.
-
-    A text that is not `WhatIfInputs` is refused with a `CanonicalError` that names the path.
-    """
-    return dumps(draft(loads(WhatIfInputs, inputs_text)))
 
 
 def draft(inputs: WhatIfInputs) -> PolicyDraft:
