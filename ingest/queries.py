@@ -19,6 +19,7 @@ from ingest.core.catalogue import (
     CGROUP_PRESSURE,
     DISKIO,
     NET,
+    NSTAT,
     SCSI_RESERVATION,
     Measurement,
 )
@@ -28,19 +29,25 @@ from ingest.core.rates import (
     DISK_COUNTERS,
     NET_COUNTERS,
     PRESSURE_COUNTERS,
+    TCP_COUNTERS,
     CgroupRates,
     ConflictRates,
     Derived,
     DiskRates,
     NetRates,
     RatesT,
+    TcpRates,
     derive_cgroup_rates,
     derive_conflict_rates,
     derive_disk_rates,
     derive_net_rates,
+    derive_tcp_rates,
 )
 from ingest.models import Host, NetSample, Organisation, Series
 from ingest.readings import Span
+
+TCP_SUBJECT = "snmp"
+"""The TCP counters are those of /proc/net/snmp, which Telegraf tags so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +128,18 @@ def conflict_rates(
         return derive_conflict_rates(
             readings, longest_interval_s=span.longest_interval_s(readings)
         )
+
+    return _merged(ids, derive, span)
+
+
+def tcp_rates(*, host: Host, since: datetime, until: datetime) -> list[TcpRates]:
+    """TCP segments of the host, and those sent again, with `since < at <= until`."""
+    span = Span(since=since, until=until, max_points=None)
+    ids = _series_ids(host, NSTAT, TCP_SUBJECT)
+
+    def derive(series_id: int) -> Derived[TcpRates]:
+        readings = span.readings(NSTAT, series_id, TCP_COUNTERS)
+        return derive_tcp_rates(readings, longest_interval_s=span.longest_interval_s(readings))
 
     return _merged(ids, derive, span)
 

@@ -135,4 +135,22 @@ SCSI_RESERVATION = Measurement(
         _counter("conflicts", "commands", "Commands that met another host's reservation"),
     ),
 )
-MEASUREMENTS = (DISKIO, NET, CGROUP, CGROUP_PRESSURE, SYSTEM, COLLECTOR, SCSI_RESERVATION)
+NSTAT = Measurement(
+    name="nstat",
+    table="ingest_nstat_sample",
+    subject_tag="name",
+    fields=(
+        _counter("TcpOutSegs", "segments", "TCP segments sent, without those sent again"),
+        _counter("TcpRetransSegs", "segments", "TCP segments sent again"),
+    ),
+)
+MEASUREMENTS = (
+    DISKIO,
+    NET,
+    CGROUP,
+    CGROUP_PRESSURE,
+    SYSTEM,
+    COLLECTOR,
+    SCSI_RESERVATION,
+    NSTAT,
+)

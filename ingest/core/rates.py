@@ -36,7 +36,10 @@ class DiskRates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetRates:
-    """What one interface carried in the `seconds` before `at`."""
+    """What one interface carried in the `seconds` before `at`.
+
+    `drops_per_s` counts both directions, `sent_drops_per_s` only packets that should have left.
+    """
 
     at: datetime
     seconds: float
@@ -45,6 +48,7 @@ class NetRates:
     sent_packets_per_s: float
     received_packets_per_s: float
     drops_per_s: float
+    sent_drops_per_s: float
     errors_per_s: float
 
 
@@ -77,7 +81,17 @@ class ConflictRates:
     conflicts_per_s: float
 
 
-RatesT = TypeVar("RatesT", DiskRates, NetRates, CgroupRates, ConflictRates)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TcpRates:
+    """TCP segments of one host over all its interfaces, and how many were sent again."""
+
+    at: datetime
+    seconds: float
+    segments_per_s: float
+    retransmits_per_s: float
+
+
+RatesT = TypeVar("RatesT", DiskRates, NetRates, CgroupRates, ConflictRates, TcpRates)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +184,7 @@ def _net_rates(step: Step) -> NetRates:
         sent_packets_per_s=sent_packets / step.seconds,
         received_packets_per_s=received_packets / step.seconds,
         drops_per_s=(drop_in + drop_out) / step.seconds,
+        sent_drops_per_s=drop_out / step.seconds,
         errors_per_s=(err_in + err_out) / step.seconds,
     )
 
@@ -194,6 +209,31 @@ def derive_conflict_rates(
                     seconds=step.seconds,
                     commands_per_s=commands / step.seconds,
                     conflicts_per_s=conflicts / step.seconds,
+                )
+            )
+    return result
+
+
+TCP_COUNTERS = ("TcpOutSegs", "TcpRetransSegs")
+
+
+def derive_tcp_rates(
+    readings: Sequence[Reading], *, longest_interval_s: float
+) -> Derived[TcpRates]:
+    """Rates from readings of `TCP_COUNTERS`."""
+    result: Derived[TcpRates] = Derived(rates=[], missing=[])
+    wide = len(TCP_COUNTERS)
+    for step in steps(readings, wide=wide, longest_interval_s=longest_interval_s):
+        if isinstance(step, NoRate):
+            result.missing.append(step)
+        else:
+            segments, retransmits = step.growth
+            result.rates.append(
+                TcpRates(
+                    at=step.at,
+                    seconds=step.seconds,
+                    segments_per_s=segments / step.seconds,
+                    retransmits_per_s=retransmits / step.seconds,
                 )
             )
     return result

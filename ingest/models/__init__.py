@@ -7,6 +7,7 @@ from ingest.models.samples import (
     CollectorSample,
     DiskioSample,
     NetSample,
+    NstatSample,
     ScsiReservationSample,
     SystemSample,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "Host",
     "Membership",
     "NetSample",
+    "NstatSample",
     "Organisation",
     "RejectedLine",
     "Role",

@@ -102,6 +102,15 @@ class ScsiReservationSample(Sample):
         db_table = "ingest_scsi_reservation_sample"
 
 
+class NstatSample(Sample):
+    TcpOutSegs = models.BigIntegerField(null=True)
+    TcpRetransSegs = models.BigIntegerField(null=True)
+
+    class Meta(Sample.Meta):
+        abstract = False
+        db_table = "ingest_nstat_sample"
+
+
 class CollectorSample(Sample):
     metrics_written = models.BigIntegerField(null=True)
     metrics_dropped = models.BigIntegerField(null=True)

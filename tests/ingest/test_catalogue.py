@@ -10,7 +10,13 @@ from django.apps import apps
 from django.db import connection
 
 from ingest.core.catalogue import MEASUREMENTS, FieldKind, Measurement
-from ingest.core.rates import CGROUP_COUNTERS, DISK_COUNTERS, NET_COUNTERS, PRESSURE_COUNTERS
+from ingest.core.rates import (
+    CGROUP_COUNTERS,
+    DISK_COUNTERS,
+    NET_COUNTERS,
+    PRESSURE_COUNTERS,
+    TCP_COUNTERS,
+)
 from tests.ingest.scenario import Tenant, disk_line, now, write_lines
 
 METRICS = Path(__file__).parents[2] / "docs" / "metrics.md"
@@ -83,6 +89,7 @@ def test_document_has_no_measurement_beside_the_catalogue() -> None:
         ("net", NET_COUNTERS),
         ("cgroup", CGROUP_COUNTERS),
         ("cgroup_pressure", PRESSURE_COUNTERS),
+        ("nstat", TCP_COUNTERS),
     ],
 )
 def test_rates_are_derived_from_all_counters(name: str, counters: tuple[str, ...]) -> None:

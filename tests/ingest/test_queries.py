@@ -70,6 +70,22 @@ def test_net_rates_are_of_the_interface(tenant: Tenant, end: datetime) -> None:
     assert [(r.sent_bits_per_s, r.drops_per_s) for r in rates] == [(80, 20), (80, 20)]
 
 
+def test_tcp_rates_are_of_the_host(tenant: Tenant, end: datetime) -> None:
+    write_lines(
+        tenant,
+        *(
+            f"nstat,host=h1,name={name} TcpOutSegs={1000 - 100 * i}i,"
+            f"TcpRetransSegs={10 - i}i,TcpInSegs=5i {nanoseconds(end - 10 * i * SECOND)}"
+            for i in range(3)
+            for name in ("snmp", "other")
+        ),
+    )
+
+    rates = queries.tcp_rates(host=tenant.host(), since=end - 60 * SECOND, until=end)
+
+    assert [(r.segments_per_s, r.retransmits_per_s) for r in rates] == [(10, 0.1), (10, 0.1)]
+
+
 def test_cgroup_rates_are_of_one_path_and_device_with_its_pressure(
     tenant: Tenant, end: datetime
 ) -> None:

@@ -14,6 +14,7 @@ from ingest.models import (
     CollectorSample,
     DiskioSample,
     NetSample,
+    NstatSample,
     RejectedLine,
     SystemSample,
 )
@@ -71,7 +72,7 @@ def test_every_input_of_the_configuration_arrives_and_nothing_is_refused(
     server.start()
     collector.start()
 
-    for model in (SystemSample, CollectorSample):
+    for model in (SystemSample, CollectorSample, NstatSample):
         eventually(
             lambda model=model: model.objects.count() >= 2,
             what=f"samples of {model._meta.db_table}; see {collector.log}",
@@ -80,6 +81,8 @@ def test_every_input_of_the_configuration_arrives_and_nothing_is_refused(
     assert set(SystemSample.objects.values_list("series__host__name", flat=True)) == {"real"}
     row = SystemSample.objects.latest("time")
     assert None not in (row.load1, row.load5, row.load15, row.n_cpus, row.uptime)
+    tcp = NstatSample.objects.latest("time")
+    assert None not in (tcp.TcpOutSegs, tcp.TcpRetransSegs)
     assert list(RejectedLine.objects.values_list("reason", flat=True)) == []
     # A machine without disks or interfaces has nothing to send of them.
     for net in NetSample.objects.all()[:3]:

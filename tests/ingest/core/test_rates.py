@@ -9,9 +9,11 @@ from ingest.core.rates import (
     CgroupRates,
     DiskRates,
     NetRates,
+    TcpRates,
     derive_cgroup_rates,
     derive_disk_rates,
     derive_net_rates,
+    derive_tcp_rates,
 )
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -115,7 +117,21 @@ def test_net_rates_of_ten_seconds() -> None:
             sent_packets_per_s=833.3,
             received_packets_per_s=100,
             drops_per_s=3,
+            sent_drops_per_s=2,
             errors_per_s=0.4,
+        )
+    ]
+
+
+def test_tcp_rates_of_ten_seconds() -> None:
+    # 2000 segments and 20 of them again
+    derived = derive_tcp_rates(
+        [reading(0, 1000, 7), reading(10, 3000, 27)], longest_interval_s=NEVER
+    )
+
+    assert derived.rates == [
+        TcpRates(
+            at=START + timedelta(seconds=10), seconds=10, segments_per_s=200, retransmits_per_s=2
         )
     ]
 
