@@ -11,7 +11,14 @@ from textwrap import fill
 
 from threadpoolctl import threadpool_limits
 
-from bench.evaluation import anomalies, blame, device_latency, policies, workload_classes
+from bench.evaluation import (
+    anomalies,
+    blame,
+    contention,
+    device_latency,
+    policies,
+    workload_classes,
+)
 
 WIDTH = 99
 DOCUMENT = Path(__file__).parents[1] / "docs" / "evaluation.md"
@@ -52,6 +59,23 @@ windows of the two captured traces, and four synthetic kinds that overlap.
 
 {class_verdict}
 
+## Detection of contention
+
+Raise an alarm for each stretch in which a datastore is contended, and for nothing else. Data:
+simulated clusters of three calm workloads, five runs per situation; contention is known because a
+workload that keeps 24 I/Os outstanding is let loose, on a host that sends samples or on one that
+does not. The other situations only look alike. The first detector is the trivial one: it takes
+every window by itself and latency as it is measured.
+
+{contention}
+
+A stretch that comes from outside must be told as such, since no control of ours ends it. Asked at
+the end of each stretch, with the calm beginning of the run as the normal:
+
+{outside}
+
+{contention_note}
+
 ## Attribution
 
 Name the aggressor of an episode. Data: simulated clusters of six workloads that share a datastore,
@@ -77,6 +101,7 @@ def document() -> str:
     with threadpool_limits(1):
         latency, anomaly = device_latency.evaluate(), anomalies.evaluate()
         classes = workload_classes.evaluate()
+        contended, outside = contention.evaluate()
         return TEXT.format(
             device_latency=latency.table,
             device_verdict=fill(latency.verdict, WIDTH),
@@ -84,6 +109,9 @@ def document() -> str:
             anomaly_verdict=fill(anomaly.verdict, WIDTH),
             workload_classes=classes.table,
             class_verdict=fill(classes.verdict, WIDTH),
+            contention=contended,
+            outside=outside,
+            contention_note=fill(contention.NOTE, WIDTH),
             blame=blame.evaluate(),
             policies=policies.evaluate(),
         )
