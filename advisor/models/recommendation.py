@@ -53,6 +53,12 @@ class Recommendation(models.Model):
         Episode, null=True, blank=True, on_delete=models.SET_NULL, related_name="recommendations"
     )
     topic = models.CharField(max_length=20, choices=Topic.choices, default=Topic.POLICY)
+    subject = models.CharField(
+        max_length=200,
+        blank=True,
+        default="",
+        help_text="Whose limits are meant; empty for other topics",
+    )
     kind = models.CharField(max_length=40)
     state = models.CharField(
         max_length=12, choices=RecommendationState.choices, default=RecommendationState.PROPOSED
@@ -81,9 +87,9 @@ class Recommendation(models.Model):
         ordering = ["-created_at", "-pk"]
         constraints = [
             models.UniqueConstraint(
-                fields=["resource", "topic"],
+                fields=["resource", "topic", "subject"],
                 condition=models.Q(state="proposed"),
-                name="one_open_recommendation_per_topic",
+                name="one_open_recommendation_per_subject",
             )
         ]
 

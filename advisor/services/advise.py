@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
@@ -33,55 +34,61 @@ INPUTS: dict[Topic, Gather] = {
 }
 """Each gathers the inputs of its topic; none means that it does not apply to the resource."""
 
-Advised = dict[Topic, Recommendation | str]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advised:
+    """What came of one look: the open recommendation, or why there is none."""
+
+    topic: Topic
+    found: Recommendation | str
 
 
 @transaction.atomic
-def advise(*, resource: Resource, now: datetime) -> Advised:
-    """For each topic that applies: its open recommendation, or why there is none."""
+def advise(*, resource: Resource, now: datetime) -> list[Advised]:
+    """For each topic that applies: its open recommendations, and why there is none.
+
+    Each workload with a limit is looked at by itself; of other topics a resource has one.
+    """
     ResourceStatus.objects.get_or_create(resource=resource)
     # One adviser a resource at a time.
     status = ResourceStatus.objects.select_for_update().get(resource=resource)
-    advised: Advised = {}
+    advised: list[Advised] = []
     for topic, gather in INPUTS.items():
-        texts = [dumps(inputs) for inputs in gather(resource, now)]
-        if texts:
-            advised[topic] = _advise(resource, topic, texts, now)
-        else:
-            _withdraw(resource, topic)
-    gaps = {topic.value: text for topic, text in advised.items() if isinstance(text, str)}
+        looked = [
+            Advised(topic=topic, found=_advise(resource, topic, dumps(inputs), now))
+            for inputs in gather(resource, now)
+        ]
+        _withdraw_others(resource, topic, looked)
+        advised += looked
+    gaps: dict[str, str] = {}
+    for one in advised:
+        if isinstance(one.found, str):
+            gaps[one.topic] = "; ".join(filter(None, (gaps.get(one.topic), one.found)))
     if status.other_advice_gaps != gaps:
         status.other_advice_gaps = gaps
         status.save(update_fields=["other_advice_gaps"])
     return advised
 
 
-def _advise(
-    resource: Resource, topic: Topic, texts: list[str], now: datetime
-) -> Recommendation | str:
-    """The first of the inputs that call for something decides; else the first one's reason."""
-    answers = [(text, answer(AdviceKind(topic), text)) for text in texts]
-    for inputs, found in answers:
-        if json.loads(found)["outcome"] != AdviceOutcome.RECOMMENDATION:
-            continue
-        rejected = rejected_before(
-            resource=resource, topic=topic, episode=None, found=found, now=now
-        )
-        if rejected is not None:
-            return f"rejected as {rejected.pk}: {rejected.decision_reason}"
-        approved = approved_before(resource=resource, topic=topic, found=found, now=now)
-        if approved is not None:
-            return f"approved as {approved.pk}, and not done yet"
-        return keep(
-            resource=resource, topic=topic, episode=None, inputs=inputs, found=found, now=now
-        )
-    _withdraw(resource, topic)
-    summary: str = json.loads(answers[0][1])["summary"]
-    return summary
+def _advise(resource: Resource, topic: Topic, inputs: str, now: datetime) -> Recommendation | str:
+    """The open recommendation that these inputs call for, or why there is none."""
+    found = answer(AdviceKind(topic), inputs)
+    plain = json.loads(found)
+    if plain["outcome"] != AdviceOutcome.RECOMMENDATION:
+        summary: str = plain["summary"]
+        return summary
+    rejected = rejected_before(resource=resource, topic=topic, episode=None, found=found, now=now)
+    if rejected is not None:
+        return f"rejected as {rejected.pk}: {rejected.decision_reason}"
+    approved = approved_before(resource=resource, topic=topic, found=found, now=now)
+    if approved is not None:
+        return f"approved as {approved.pk}, and not done yet"
+    return keep(resource=resource, topic=topic, episode=None, inputs=inputs, found=found, now=now)
 
 
-def _withdraw(resource: Resource, topic: Topic) -> None:
-    """What called for the advice is gone."""
+def _withdraw_others(resource: Resource, topic: Topic, looked: Sequence[Advised]) -> None:
+    """What called for other advice of this topic is gone."""
+    kept = [one.found.pk for one in looked if isinstance(one.found, Recommendation)]
     Recommendation.objects.filter(
         resource=resource, topic=topic, state=RecommendationState.PROPOSED
-    ).update(state=RecommendationState.SUPERSEDED)
+    ).exclude(pk__in=kept).update(state=RecommendationState.SUPERSEDED)

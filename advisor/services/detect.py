@@ -109,11 +109,21 @@ def _fall_silent(status: ResourceStatus, last_at: datetime | None) -> None:
         status.state_since = last_at
     status.state = State.UNKNOWN
     status.value = None
-    hosts = ", ".join(
-        attachment.host.name for attachment in status.resource.attachments.select_related("host")
+    hosts = _some(
+        [attachment.host.name for attachment in status.resource.attachments.select_related("host")]
     )
     status.reason = (
         f"no samples yet; is Telegraf running on {hosts}?"
         if last_at is None
         else f"no samples since {last_at:%H:%M:%S} UTC; is Telegraf running on {hosts}?"
     )
+
+
+NAMED = 4
+"""So many hosts are named; of more the sentence tells the number."""
+
+
+def _some(names: Sequence[str]) -> str:
+    if len(names) <= NAMED:
+        return ", ".join(names)
+    return f"{', '.join(names[: NAMED - 1])} and {len(names) - NAMED + 1} more"

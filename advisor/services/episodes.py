@@ -43,6 +43,22 @@ def update_episodes(
     return [_save(resource, found) for found in core.fold_episodes(points, detail, mode)]
 
 
+def restate_parties(resource: Resource) -> None:
+    """Tell the victims and aggressors of the open episode again, after claims have changed.
+
+    The windows of the episode were judged by the claims there were when they were looked at.
+    """
+    running = Episode.objects.filter(resource=resource, ended_at=None).first()
+    points = _points_from(resource, running.started_at) if running else []
+    if running is None or not points:
+        return
+    until = points[-1].at
+    since = max(running.started_at, until - DETAIL)
+    detail = observations(resource=resource, since=since, until=until)
+    for found in core.fold_episodes(points, detail, ReservationMode(resource.mode)):
+        _save(resource, found)
+
+
 def _points_from(resource: Resource, begins: datetime) -> list[StatePoint]:
     rows = StatePointRow.objects.filter(resource=resource, at__gt=begins).order_by("at")
     return [

@@ -21,6 +21,7 @@ from advisor.models import (
     Unit,
     Workload,
 )
+from advisor.services.episodes import restate_parties
 from ingest import queries
 from ingest.models import Host, Organisation
 
@@ -176,6 +177,7 @@ def set_claim(
             "shares": shares,
         },
     )
+    restate_parties(resource)
     return claim
 
 
@@ -265,6 +267,7 @@ def remove_claims(*, resource: Resource, workload_name: str) -> None:
     deleted, _ = Claim.objects.filter(resource=resource, workload__name=workload_name).delete()
     if deleted == 0:
         raise InventoryError(f'"{workload_name}" has no claim on {resource}')
+    restate_parties(resource)
 
 
 def discover(*, organisation: Organisation) -> list[Resource]:

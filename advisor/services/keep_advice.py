@@ -40,6 +40,14 @@ ESSENCE: dict[Topic, Essence] = {
 """What advice says to do, without its evidence: equal essence is the same advice."""
 
 
+def subject_of(topic: Topic, inputs: str) -> str:
+    """Whom advice of this topic is about, where a resource may have several at a time."""
+    if topic != Topic.LIMIT_CHECK:
+        return ""
+    workload: str = json.loads(inputs)["workload"]
+    return workload
+
+
 def same(topic: Topic, one: str, other: str) -> bool:
     """Whether two answers advise the same."""
     essence = ESSENCE[topic]
@@ -83,9 +91,10 @@ def keep(
     found: str,
     now: datetime,
 ) -> Recommendation:
-    """The open recommendation of this topic; a new one if it says something else."""
+    """The open recommendation of this topic and subject; a new one if it says something else."""
+    subject = subject_of(topic, inputs)
     undecided = Recommendation.objects.filter(
-        resource=resource, topic=topic, state=RecommendationState.PROPOSED
+        resource=resource, topic=topic, subject=subject, state=RecommendationState.PROPOSED
     )
     current = undecided.filter(expires_at__gt=now).first()
     if current is not None and same(topic, current.answer, found):
@@ -97,6 +106,7 @@ def keep(
         resource=resource,
         episode=episode,
         topic=topic,
+        subject=subject,
         kind=plain.get("kind", topic),
         summary=plain["summary"],
         inputs=inputs,

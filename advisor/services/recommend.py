@@ -61,6 +61,9 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     status = ResourceStatus.objects.select_for_update().get(resource=resource)
     episode = _newest_episode(resource, now)
     if episode is None:
+        if status.state == State.UNKNOWN:
+            why = status.reason or "nobody has looked at it"
+            return _save_gap(status, f"whether it is congested is not known: {why}")
         return _save_gap(status, "it was not congested in the last 24 hours")
     muting = muting_of(episode, jobs_of(resource.organisation), now=now)
     if muting.muted:

@@ -12,6 +12,7 @@ from advisor.core.advice.queue_depth_answer import (
     Bottleneck,
     QueueDepthAdvice,
     QueueDepthInputs,
+    QueueDepthKind,
 )
 from advisor.core.allocation import Claim, ReservationMode, allocate
 from advisor.core.device.queueing import fit_scalability, saturation_of
@@ -33,7 +34,7 @@ UNSEEN_OVERFLOW = 0.4
 """Confidence that depths matter which were never used up in what was measured."""
 UNMEASURED = 0.7
 """Confidence where nobody measured how much is outstanding: the sum of depths may never occur."""
-MODEL_VERSION = "queue-depth-1"
+MODEL_VERSION = "queue-depth-2"
 REVERSIBILITY = "Reversible: the depth each host had is listed and can be set again at any time."
 
 QueueDepthAnswer = QueueDepthAdvice | NoChange | InsufficientData
@@ -87,26 +88,39 @@ def _advice(
     depths = _divide(inputs, target)
     count = len(depths)
     hosts_per_lun = max(floor(target * count / configured), 1)
-    luns_needed = ceil(sum(one.advised_queue_depth for one in depths) / target)
+    after = sum(one.advised_queue_depth for one in depths)
+    luns_needed = ceil(after / target)
+    most_hosts_per_lun = max(floor(target * count / after), 1)
     span = sorted({one.advised_queue_depth for one in depths})
     advised = f"{span[0]}" if len(span) == 1 else f"{span[0]} to {span[-1]}"
-    summary = (
-        f"Set the queue depth of {count} hosts of datastore {inputs.datastore} to {advised}: now "
-        f"they add up to {configured}, and {_why_target(bottleneck, target)}"
-    )
+    why = _why_target(bottleneck, target)
+    place = f"datastore {inputs.datastore}"
     if luns_needed > 1:
-        summary += f"; even so they need {luns_needed} LUNs"
+        kind = QueueDepthKind.HOSTS_PER_LUN
+        summary = (
+            f"Spread the {count} hosts of {place} over {luns_needed} LUNs, at most "
+            f"{most_hosts_per_lun} hosts per LUN, with a queue depth of {advised}: even so they "
+            f"add up to {after}, now to {configured}, and {why}"
+        )
+    else:
+        kind = QueueDepthKind.QUEUE_DEPTH
+        summary = (
+            f"Set the queue depth of {count} hosts of {place} to {advised}: now they add up to "
+            f"{configured}, and {why}"
+        )
     return QueueDepthAdvice(
+        kind=kind,
         summary=summary,
         depths=depths,
         configured=configured,
         target=target,
         bottleneck=bottleneck,
         hosts_per_lun=hosts_per_lun,
+        most_hosts_per_lun=most_hosts_per_lun,
         luns_needed=luns_needed,
         formula=f"depth = {target} · shares of the host / shares of all hosts, rounded down, "
         f"from {SMALLEST_DEPTH} to the depth the host has",
-        effects=_effects(inputs, configured, sum(one.advised_queue_depth for one in depths)),
+        effects=_effects(inputs, configured, min(after, target)),
         alternatives=_alternatives(inputs, configured, target, hosts_per_lun),
         confidence=_confidence(inputs, target),
         reversibility=REVERSIBILITY,
@@ -139,11 +153,11 @@ def _divide(inputs: QueueDepthInputs, target: int) -> tuple[AdvisedDepth, ...]:
 
 def _effects(inputs: QueueDepthInputs, before: int, after: int) -> tuple[Effect, ...]:
     worst = Effect(
-        quantity="commands outstanding when every host uses its depth",
-        unit="",
+        quantity="outstanding on a LUN when every host uses its depth",
+        unit="commands",
         before=before,
         after=after,
-        how="sum of the depths",
+        how="sum of the depths of the hosts on it",
     )
     device = saturation_of(inputs.points)
     if device is None:
@@ -175,7 +189,7 @@ def _alternatives(
     stays = (
         f"up to {configured - target} commands wait or are refused"
         if device is None
-        else f"latency rises to {device.latency_ms(configured):.3g} ms when all depths are used"
+        else f"latency rises to {device.latency_ms(configured):.0f} ms when all depths are used"
     )
     return (
         Alternative(name="keep the depths", reason=stays),

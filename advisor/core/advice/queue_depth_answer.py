@@ -55,6 +55,13 @@ class Bottleneck(StrEnum):
     THROUGHPUT_FALLS = "throughput_falls"
 
 
+class QueueDepthKind(StrEnum):
+    """What has to change: depths alone, or also how many hosts share the LUN."""
+
+    QUEUE_DEPTH = "queue_depth"
+    HOSTS_PER_LUN = "hosts_per_lun"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvisedDepth:
     """The depth a host has and the one it should have."""
@@ -68,17 +75,20 @@ class AdvisedDepth:
 class QueueDepthAdvice:
     """Depths that fit the LUN together.
 
-    `hosts_per_lun` hosts at their present mean depth fit as well; `luns_needed` is above 1 where
-    even the smallest useful depth does not fit for all.
+    `hosts_per_lun` hosts at their present mean depth fit as well, `most_hosts_per_lun` at the
+    advised ones; `luns_needed` is above 1 where even the smallest useful depth does not fit for
+    all.
     """
 
     outcome: AdviceOutcome = AdviceOutcome.RECOMMENDATION
+    kind: QueueDepthKind
     summary: str
     depths: tuple[AdvisedDepth, ...]
     configured: int
     target: int
     bottleneck: Bottleneck
     hosts_per_lun: int
+    most_hosts_per_lun: int
     luns_needed: int
     formula: str
     effects: tuple[Effect, ...]

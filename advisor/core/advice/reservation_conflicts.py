@@ -38,7 +38,7 @@ SMALLEST_SPREAD_RATIO = 0.1
 """A series that hardly varies is given a spread of this part of its level."""
 UNKNOWN_CAUSE = 0.5
 """Confidence where nobody counted the operations that conflicts are blamed on."""
-MODEL_VERSION = "reservation-conflicts-1"
+MODEL_VERSION = "reservation-conflicts-2"
 REVERSIBILITY = "Reversible: it is a time of day in the schedule of administrative work."
 
 
@@ -177,9 +177,9 @@ def _compare(
     return round_all(
         OffPeakAdvice(
             summary=f"Do administrative work on datastore {inputs.datastore} from "
-            f"{hour:02}:00 UTC on: conflicts rose from {before:.2%} to {after:.2%} of commands, "
-            f"and in those {inputs.work_hours} hours its load is {exposed_there:.0%} of the mean, "
-            f"not {exposed:.0%}",
+            f"{hour:02}:00 UTC on: conflicts rose from {before:.2%} to {after:.2%} of commands. "
+            f"They meet hours with {exposed:.1f} times the mean load; those {inputs.work_hours} "
+            f"hours have {exposed_there:.2f} times",
             from_hour_utc=hour,
             work_hours=inputs.work_hours,
             conflicts_began_at=recent[began].at,

@@ -19,12 +19,12 @@ class Command(ProductCommand):
         rows = [
             {
                 "resource": resource.name,
-                "topic": topic,
-                "recommendation": answer.pk if isinstance(answer, Recommendation) else None,
-                "answer": str(answer),
+                "topic": one.topic,
+                "recommendation": one.found.pk if isinstance(one.found, Recommendation) else None,
+                "answer": str(one.found),
             }
             for resource in Resource.objects.filter(organisation=organisation)
-            for topic, answer in advise(resource=resource, now=timezone.now()).items()
+            for one in advise(resource=resource, now=timezone.now())
         ]
         self.show(
             rows,

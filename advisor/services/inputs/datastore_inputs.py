@@ -10,6 +10,7 @@ from advisor.core.advice.threshold_advice import ThresholdInputs
 from advisor.core.limits import limit_inputs as limits
 from advisor.core.limits.limit_inputs import LimitInputs, LimitWindow, VdiskLimit
 from advisor.models import Claim, Resource, StatePoint, ThresholdMode, Unit
+from advisor.services.inputs.vdisk_names import vdisk_names
 from advisor.services.load_points import load_points
 from advisor.services.observe import claim_windows
 from advisor.services.tiers import shares_of
@@ -104,7 +105,7 @@ def _limit_inputs(
         count=limits.IoCount(claims[0].io_count),
         vdisks=tuple(
             VdiskLimit(
-                vdisk=claim.vdisk or claim.adapter,
+                vdisk=name,
                 limit_iops=claim.limit,
                 windows=tuple(
                     LimitWindow(
@@ -116,7 +117,7 @@ def _limit_inputs(
                     for at in common
                 ),
             )
-            for claim in claims
+            for claim, name in zip(claims, vdisk_names(claims), strict=True)
         ),
         congestion_threshold_ms=resource.threshold,
     )

@@ -16,6 +16,7 @@ from advisor.core.placement.host_inputs import (
     NetworkWorkload,
 )
 from advisor.models import Claim, Episode, Resource, ResourceKind, Unit
+from advisor.services.inputs.vdisk_names import vdisk_names
 from advisor.services.load_points import load_points
 from advisor.services.observe import claim_windows
 from advisor.services.tiers import shares_of
@@ -48,14 +49,16 @@ def placement_inputs(resource: Resource, now: datetime) -> list[PlacementInputs]
     if resource.pk not in {store.pk for store in stores} or len(stores) < 2:
         return []
     fits = {store.pk: fit_device(load_points(store, until=now)) for store in stores}
-    vdisks = {
-        store.pk: [vdisk for claim in _claims(store) if (vdisk := _vdisk(claim, now)) is not None]
-        for store in stores
-    }
+    claims = [claim for store in stores for claim in _claims(store)]
+    vdisks = [
+        vdisk
+        for claim, name in zip(claims, vdisk_names(claims), strict=True)
+        if (vdisk := _vdisk(claim, name, now)) is not None
+    ]
     return [
         PlacementInputs(
             datastores=tuple(_datastore(store, fits[store.pk]) for store in stores),
-            vdisks=tuple(vdisk for store in stores for vdisk in vdisks[store.pk]),
+            vdisks=tuple(vdisks),
             now=now,
             threshold_ms=resource.threshold,
             samples=sum(fit.point_count for fit in fits.values() if isinstance(fit, DeviceFit)),
@@ -82,7 +85,7 @@ def _datastore(store: Resource, fit: object) -> DatastoreState:
     )
 
 
-def _vdisk(claim: Claim, now: datetime) -> VdiskState | None:
+def _vdisk(claim: Claim, name: str, now: datetime) -> VdiskState | None:
     """None if the virtual disk sent no samples in the last day."""
     span = Span(since=now - LOAD_SPAN, until=now, window_s=claim.resource.window_s)
     rates = claim_windows(claim, span=span)
@@ -91,7 +94,7 @@ def _vdisk(claim: Claim, now: datetime) -> VdiskState | None:
     iops = float(np.percentile([found.rate for found in rates], LOAD_PERCENTILE))
     sizes = [found.mean_io_bytes for found in rates if found.mean_io_bytes is not None]
     return VdiskState(
-        vdisk=claim.vdisk or f"{claim.workload.name}:{claim.adapter}",
+        vdisk=name,
         workload=claim.workload.name,
         datastore=claim.resource.name,
         size_bytes=claim.size_bytes or 0.0,

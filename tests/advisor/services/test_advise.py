@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -23,6 +23,7 @@ from advisor.models import (
 from advisor.services import inventory
 from advisor.services.advise import advise
 from advisor.services.decide import approve, reject
+from advisor.services.inputs.placement_inputs import placement_inputs
 from tests.advisor.samples import send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
 
@@ -85,7 +86,13 @@ def cgroup_lines(
 
 
 def advice(resource: Resource, topic: Topic) -> Recommendation | str:
-    return advise(resource=resource, now=NOW)[topic]
+    return advised_at(NOW, resource, topic)
+
+
+def advised_at(now: datetime, resource: Resource, topic: Topic) -> Recommendation | str:
+    """What came of the only look at this topic."""
+    (found,) = [one.found for one in advise(resource=resource, now=now) if one.topic == topic]
+    return found
 
 
 def test_queue_depths_that_exceed_the_lun_are_lowered(cluster: Cluster) -> None:
@@ -361,8 +368,8 @@ def test_rejected_advice_is_not_repeated_for_a_week(cluster: Cluster) -> None:
     found = advice(lun, Topic.QUEUE_DEPTH)
     reject(recommendation=found, user=cluster.people.owner, reason="array is replaced", now=NOW)
 
-    again = advise(resource=lun, now=NOW + timedelta(days=1))[Topic.QUEUE_DEPTH]
-    later = advise(resource=lun, now=NOW + timedelta(days=8))[Topic.QUEUE_DEPTH]
+    again = advised_at(NOW + timedelta(days=1), lun, Topic.QUEUE_DEPTH)
+    later = advised_at(NOW + timedelta(days=8), lun, Topic.QUEUE_DEPTH)
 
     assert again == f"rejected as {found.pk}: array is replaced"
     assert isinstance(later, Recommendation)
@@ -375,8 +382,96 @@ def test_approved_work_is_not_asked_for_again_while_it_waits(cluster: Cluster) -
     found = advice(lun, Topic.QUEUE_DEPTH)
     approve(recommendation=found, user=cluster.people.owner, now=NOW)
 
-    again = advise(resource=lun, now=NOW + timedelta(days=1))[Topic.QUEUE_DEPTH]
-    later = advise(resource=lun, now=NOW + timedelta(days=8))[Topic.QUEUE_DEPTH]
+    again = advised_at(NOW + timedelta(days=1), lun, Topic.QUEUE_DEPTH)
+    later = advised_at(NOW + timedelta(days=8), lun, Topic.QUEUE_DEPTH)
 
     assert again == f"approved as {found.pk}, and not done yet"
     assert isinstance(later, Recommendation)
+
+
+def two_limits_that_misbehave(cluster: Cluster) -> Resource:
+    """Of three limits of 200 IOPS the first is passed by, the second throttles, one holds."""
+    lun = datastore(cluster, "lun", "h1")
+    rates = {"db": 2000.0, "mail": 60.0, "web": 200.0}
+    lines = [cgroup_lines("h1", f"/{name}", iops=rate, waits=0.9, steps=400)
+             for name, rate in rates.items()]  # fmt: skip
+    disk = disk_lines("h1", "lun", base_ms=0.1, slope_ms=0.01, steps=400)
+    send(cluster.organisation, "\n".join([*lines, disk]), now=NOW)
+    for name in rates:
+        inventory.set_claim(
+            resource=lun,
+            workload_name=name,
+            host_name="h1",
+            adapter_kind=AdapterKind.CGROUP,
+            adapter=f"/{name}",
+            limit=200.0,
+        )
+    return lun
+
+
+def test_each_workload_whose_limit_misbehaves_has_advice_of_its_own(cluster: Cluster) -> None:
+    lun = two_limits_that_misbehave(cluster)
+
+    advise(resource=lun, now=NOW)
+
+    rows = Recommendation.objects.filter(topic=Topic.LIMIT_CHECK).order_by("subject")
+    assert [(row.subject, row.state) for row in rows] == [("db", "proposed"), ("mail", "proposed")]
+    assert (
+        "200 IOPS within 200"
+        in ResourceStatus.objects.get(resource=lun).other_advice_gaps[Topic.LIMIT_CHECK]
+    )
+
+
+def test_rejecting_advice_on_one_limit_keeps_that_on_another(cluster: Cluster) -> None:
+    lun = two_limits_that_misbehave(cluster)
+    advise(resource=lun, now=NOW)
+    first = Recommendation.objects.get(topic=Topic.LIMIT_CHECK, subject="db")
+    reject(recommendation=first, user=cluster.people.owner, reason="known", now=NOW)
+
+    advise(resource=lun, now=NOW)
+
+    rows = Recommendation.objects.filter(topic=Topic.LIMIT_CHECK).order_by("subject")
+    assert [row.state for row in rows] == ["rejected", "proposed"]
+
+
+def test_disks_of_one_name_are_told_apart(cluster: Cluster) -> None:
+    slow = datastore(cluster, "slow", "h1", size_bytes=4e12, used_bytes=1e12)
+    datastore(cluster, "fast", "h1", size_bytes=4e12, used_bytes=1e12)
+    for name in ("a", "b"):
+        lines = cgroup_lines("h1", f"/{name}", iops=100, waits=0.5, steps=100)
+        send(cluster.organisation, lines, now=NOW)
+        inventory.set_claim(
+            resource=slow,
+            workload_name=name,
+            host_name="h1",
+            adapter_kind=AdapterKind.CGROUP,
+            adapter=f"/{name}",
+            vdisk="disk0",
+            facts={"size_bytes": 50e9},
+        )
+    Episode.objects.create(
+        organisation=cluster.organisation,
+        resource=slow,
+        started_at=START,
+        peak_value=60.0,
+        threshold=30.0,
+    )
+
+    (inputs,) = placement_inputs(slow, NOW)
+
+    assert sorted(disk.vdisk for disk in inputs.vdisks) == ["a:disk0", "b:disk0"]
+
+
+def test_hosts_that_no_depth_fits_are_spread_over_luns(cluster: Cluster) -> None:
+    hosts = [f"b{number}" for number in range(128)]
+    lun = datastore(cluster, "lun", *hosts, lun_queue_depth=256)
+    for host in hosts:
+        inventory.set_queue_depth(resource=lun, host_name=host, depth=32)
+
+    found = advice(lun, Topic.QUEUE_DEPTH)
+
+    assert isinstance(found, Recommendation)
+    # even the smallest depth of 4 makes 512 of 128 hosts: 64 of them fit 256
+    assert found.kind == "hosts_per_lun"
+    plain = json.loads(found.answer)
+    assert (plain["most_hosts_per_lun"], plain["luns_needed"]) == (64, 2)
