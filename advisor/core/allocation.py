@@ -83,8 +83,9 @@ def allocate_tree(capacity: float, root: Node, mode: ReservationMode) -> dict[st
     for level in reversed(tree.levels):
         low, high = level.children
         inside = np.minimum(reservation[low:high], cap[low:high])
+        takes = np.where(shares[low:high] > 0, cap[low:high], inside)
         parents = level.parents
-        cap[parents] = np.minimum(cap[parents], level.groups.total(cap[low:high]))
+        cap[parents] = np.minimum(cap[parents], level.groups.total(takes))
         reservation[parents] = np.maximum(reservation[parents], level.groups.total(inside))
     amount = np.empty_like(cap)
     amount[0] = min(total, cap[0])

@@ -33,7 +33,7 @@ def nodes(draw, depth=3, name="root"):
         name=name,
         reservation=draw(amounts),
         limit=draw(st.none() | amounts),
-        shares=draw(st.floats(1e-1, 1e2)),
+        shares=draw(st.just(0.0) | st.floats(1e-1, 1e2)),
         demand=draw(st.none() | amounts) if not fan else None,
         children=tuple(draw(nodes(depth=depth - 1, name=f"child{i}")) for i in range(fan)),
     )
@@ -46,9 +46,11 @@ def walk(node, path=""):
 
 
 def most(node):
-    """All that a node can take."""
+    """All that a node can take: a child without shares takes what is reserved for it."""
     own = min(math.inf if x is None else x for x in (node.limit, node.demand))
-    return min(own, sum(map(most, node.children))) if node.children else own
+    if not node.children:
+        return own
+    return min(own, sum(most(child) if child.shares else least(child) for child in node.children))
 
 
 def reserved(node):
@@ -151,6 +153,17 @@ def test_idle_children_leave_their_shares_inside_the_parent():
     result = allocate_tree(100, Node(name="ds", children=(pool, other)), ReservationMode.FLOOR)
 
     assert result["/ds/pool/busy"] == 50.0  # Half of the datastore, all of its pool.
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_class_takes_no_more_than_its_members_without_shares_can(mode):
+    # Nobody in the pool may have more than the 10 reserved there, so the other 90 are for "other".
+    member = Node(name="vm", reservation=10, shares=0)
+    root = Node(name="ds", children=(Node(name="pool", children=(member,)), Node(name="other")))
+
+    result = allocate_tree(100, root, mode)
+
+    assert (result["/ds/pool"], result["/ds/other"]) == (10, 90)
 
 
 def test_a_very_deep_tree_is_solved_without_recursion():
