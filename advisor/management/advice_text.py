@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from advisor.core.advice.policy_answer import Recommendation as PolicyAnswer
 from advisor.core.advice.policy_answer import RecommendedAllocation
 from advisor.core.advice.what_if_draft import PolicyDraft
 from advisor.core.explanation.answer import Alternative, Confidence
 from advisor.core.quantity import format_rate
-from advisor.models import Recommendation
+from advisor.models import Recommendation, RecommendationState, Topic
 from advisor.queries.advice_detail import AdviceDetail, amount_text
+from advisor.queries.recommendations import shown_state
 from ingest.management.product_command import table
 
 
@@ -81,6 +83,23 @@ def draft_text(row: Recommendation, draft: PolicyDraft) -> str:
         _section("Undo", draft.reversibility),
     ]
     return "\n\n".join(parts)
+
+
+def next_steps(row: Recommendation, *, now: datetime) -> str:
+    """What was decided, or what can be: the commands for it."""
+    made = f"made {row.created_at:%Y-%m-%d %H:%M} UTC"
+    if row.state != RecommendationState.PROPOSED or row.expires_at <= now:
+        by = f" by {row.decided_by.get_username()}" if row.decided_by else ""
+        at = f" {row.decided_at:%Y-%m-%d %H:%M} UTC{by}" if row.decided_at else ""
+        why = f": {row.decision_reason}" if row.decision_reason else ""
+        return _section("Decision", f"{shown_state(row, now)}{at}, {made}{why}")
+    lines = (
+        f"{made}, expires {row.expires_at:%Y-%m-%d %H:%M} UTC",
+        f"sluice approve {row.pk} --user NAME",
+        f"sluice reject {row.pk} --user NAME --reason TEXT",
+        *([f"sluice what-if {row.resource.name}"] if row.topic == Topic.POLICY else []),
+    )
+    return _section("Next", "\n".join(lines))
 
 
 def _allocations(rows: Sequence[RecommendedAllocation], unit: str) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.management.base import CommandError
 
-from advisor.core.quantity import QuantityError
+from advisor.core.quantity import QuantityError, significant
 from advisor.errors import AdvisorError
-from advisor.models import Resource
+from advisor.models import Resource, ResourceKind
 from ingest.errors import IngestError
 from ingest.management import product_command
 from ingest.models import Organisation
@@ -18,6 +20,19 @@ class ProductCommand(product_command.ProductCommand):
     """A command of the product that may also be refused by the advisor."""
 
     refusals = (AdvisorError, QuantityError, IngestError)
+
+
+def level_text(value: float | None, kind: str) -> str | None:
+    """Latency of a datastore in ms, or the part of an uplink in use in percent."""
+    if value is None:
+        return None
+    return f"{value:.0%}" if kind == ResourceKind.UPLINK else f"{significant(value)} ms"
+
+
+def some(names: Sequence[str], most: int = 3) -> str:
+    """The first names, and how many more there are."""
+    shown, rest = names[:most], len(names) - most
+    return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")
 
 
 def find_resource(organisation: Organisation, name: str) -> Resource:

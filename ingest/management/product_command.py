@@ -8,10 +8,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from ingest.errors import IngestError
 from ingest.models import Organisation
+
+_DJANGO = {
+    "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color",
+    "skip_checks",
+}  # fmt: skip
 
 
 class ProductCommand(BaseCommand):
@@ -22,6 +27,14 @@ class ProductCommand(BaseCommand):
 
     requires_system_checks: Sequence[str] = ()
     refusals: tuple[type[Exception], ...] = (IngestError,)
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        """Django's own options work, and the help is about the product alone."""
+        parser = super().create_parser(prog_name, subcommand, **kwargs)
+        for action in parser._actions:  # noqa: SLF001 - argparse lists its options nowhere else
+            if action.dest in _DJANGO:
+                action.help = SUPPRESS
+        return parser
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_json_option(parser)
@@ -93,10 +106,7 @@ def add_organisation_option(parser: ArgumentParser, *, default: object = None) -
 
 def options_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """The command's own options, without Django's and without the organisation."""
-    shared = {
-        "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color",
-        "skip_checks", "organisation",
-    }  # fmt: skip
+    shared = _DJANGO | {"organisation"}
     return {name: value for name, value in options.items() if name not in shared}
 
 
@@ -140,7 +150,7 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M:%S}"
+        return f"{value:%Y-%m-%d %H:%M:%S} UTC"
     return str(value)
 
 

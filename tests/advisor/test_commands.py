@@ -7,7 +7,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError, call_command, load_command_class
 
 from advisor.models import Enforcer, Policy, ResourceStatus, State
 from enforcers.config import load
@@ -81,6 +81,28 @@ def test_claim_takes_rates_as_people_write_them(cluster: Cluster) -> None:
     assert rows["web-2"]["limit"] == 20 * MBIT
     assert rows["web-2"]["tier"] == "low"
     assert rows["web-1"]["reservation"] == 75 * MBIT
+
+
+@pytest.mark.parametrize("command", ["resource", "claim"])
+def test_shared_options_stand_behind_a_verb_too(cluster: Cluster, command: str) -> None:
+    assert sluice_json(command, "list") == sluice_json(command)
+
+
+def test_claim_of_a_tier_says_what_it_counts(cluster: Cluster) -> None:
+    said = sluice("claim", "set", "h1/up0", "web-3", "--vnic", "p3", "--tier", "high")
+
+    # Table 1 of the SIOC study: 2000 shares for the high tier
+    assert "2000 shares" in said
+    assert "web-1" not in said
+
+
+def test_help_is_about_the_product_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        load_command_class("advisor", "advise").run_from_argv(["sluice", "advise", "--help"])
+
+    said = capsys.readouterr().out
+    assert "--json" in said
+    assert "--settings" not in said
 
 
 def test_approve_then_rollback_by_command(

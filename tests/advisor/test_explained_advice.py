@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from io import StringIO
 
 import pytest
 from django.core.management import call_command
+from django.utils import timezone
 
 from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.canonical import dumps
@@ -59,3 +61,38 @@ def test_explanation_for_programs_has_the_stored_texts(advice: Recommendation) -
 
 def test_list_says_what_advice_is_about(advice: Recommendation) -> None:
     assert f" {advice.topic} " in sluice("recommendations")
+
+
+def test_explanation_names_the_commands_that_decide(advice: Recommendation) -> None:
+    Recommendation.objects.update(expires_at=timezone.now() + timedelta(hours=1))
+
+    said = sluice("recommendations", str(advice.pk))
+
+    assert f"sluice approve {advice.pk} --user NAME" in said
+    assert f"sluice reject {advice.pk} --user NAME --reason TEXT" in said
+
+
+def test_recomputing_gives_the_same_bytes(advice: Recommendation) -> None:
+    said = json.loads(sluice("recommendations", str(advice.pk), "--recompute", "--json"))
+
+    assert said["recomputed_same_bytes"] is True
+
+
+def test_recomputing_fails_where_the_answer_was_changed(advice: Recommendation) -> None:
+    Recommendation.objects.update(answer=advice.answer.replace('"after"', '"since"'))
+
+    with pytest.raises(SystemExit) as end:
+        sluice("recommendations", str(advice.pk), "--recompute", "--json")
+
+    assert end.value.code == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "listed"), [(None, True), ("what_if", False)], ids=["own", "other"]
+)
+def test_list_of_one_kind_leaves_out_others(
+    advice: Recommendation, kind: str | None, *, listed: bool
+) -> None:
+    rows = json.loads(sluice("recommendations", "--kind", kind or advice.kind, "--json"))
+
+    assert [row["id"] for row in rows] == ([advice.pk] if listed else [])

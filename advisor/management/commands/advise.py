@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from typing import Any
 
 from django.utils import timezone
 
-from advisor.management.product_command import ProductCommand
+from advisor.management.product_command import ProductCommand, find_resource
 from advisor.models import Recommendation, Resource
 from advisor.services.advise import advise
 from ingest.models import Organisation
@@ -15,7 +16,13 @@ from ingest.models import Organisation
 class Command(ProductCommand):
     help = "Advise on thresholds, queue depths, quiet hours, placement and limits"
 
+    def add_own_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("resource", nargs="?", help="only this one; default: all")
+
     def run(self, *, organisation: Organisation, **options: Any) -> None:
+        resources = Resource.objects.filter(organisation=organisation)
+        if options["resource"]:
+            resources = resources.filter(pk=find_resource(organisation, options["resource"]).pk)
         rows = [
             {
                 "resource": resource.name,
@@ -23,7 +30,7 @@ class Command(ProductCommand):
                 "recommendation": one.found.pk if isinstance(one.found, Recommendation) else None,
                 "answer": str(one.found),
             }
-            for resource in Resource.objects.filter(organisation=organisation)
+            for resource in resources
             for one in advise(resource=resource, now=timezone.now())
         ]
         self.show(

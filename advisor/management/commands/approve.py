@@ -9,7 +9,8 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from advisor.management.product_command import ProductCommand, find_user
-from advisor.models import Recommendation
+from advisor.models import Recommendation, Topic
+from advisor.queries.advice_facts import commitment
 from advisor.services.decide import approve
 from ingest.models import Organisation
 
@@ -18,7 +19,7 @@ class Command(ProductCommand):
     help = "Approve a recommendation: it becomes a policy version that agents enforce"
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("id", type=int)
+        parser.add_argument("id", type=int, help="its number in: sluice recommendations")
         parser.add_argument("--user", required=True, help="who approves; an operator or admin")
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
@@ -42,7 +43,9 @@ class Command(ProductCommand):
                 f"Undo with: sluice rollback {policy.resource.name} --user {options['user']}"
             )
         else:
+            about = commitment(Topic(found.topic), found.resource.name)
             self.stdout.write(f"Approved: {found.summary}")
+            self.stdout.write(f"{about.does} {about.does_not}\n{about.undo}")
 
 
 def find_recommendation(organisation: Organisation, pk: int) -> Recommendation:

@@ -9,6 +9,8 @@ from advisor.core.quantity import format_rate, parse_rate
 from advisor.management.product_command import ProductCommand, find_resource
 from advisor.models import AdapterKind, Claim, IoCount, LimitScope, Tier, Unit
 from advisor.services import inventory
+from advisor.services.tiers import shares_of
+from ingest.management.product_command import add_verb
 from ingest.models import Organisation
 
 
@@ -17,51 +19,69 @@ class Command(ProductCommand):
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", title="verbs")
-        verbs.add_parser("list", help="all claims (the default)")
-        state = verbs.add_parser("set", help="state or change a claim")
+        add_verb(verbs, "list", help="all claims (the default)")
+        state = add_verb(verbs, "set", help="state a whole claim: what is not said is none")
         state.add_argument("resource")
         state.add_argument("workload")
-        state.add_argument("--host", help="needed if several hosts reach the resource")
+        state.add_argument(
+            "--host", metavar="NAME", help="needed if several hosts reach the resource"
+        )
         adapter = state.add_mutually_exclusive_group(required=True)
         adapter.add_argument("--vnic", metavar="INTERFACE", help="the workload's interface")
         adapter.add_argument("--cgroup", metavar="PATH", help="the workload's cgroup")
-        state.add_argument("--reservation", default="0", help="for example 75Mbit")
-        state.add_argument("--limit", help="for example 80Mbit; without it there is none")
-        state.add_argument("--shares", type=int, help="default: those of the tier")
-        state.add_argument("--tier", choices=Tier.values)
-        state.add_argument("--vdisk", default="", help="tells several disks of a workload apart")
-        state.add_argument("--size", help="bytes of the virtual disk, like 50GB")
-        state.add_argument("--limit-scope", choices=LimitScope.values)
-        state.add_argument("--io-count", choices=IoCount.values, help="what the limit counts")
+        state.add_argument(
+            "--reservation", default="0", metavar="RATE",
+            help="what it is promised, like 75Mbit or 500 (IOPS)",
+        )  # fmt: skip
+        state.add_argument("--limit", metavar="RATE", help="the most it may take, like 80Mbit")
+        state.add_argument("--shares", type=int, metavar="N", help="default: those of the tier")
+        state.add_argument(
+            "--tier", choices=Tier.values,
+            help="of the workload, on all resources: 2000, 1000 or 500 shares (medium)",
+        )  # fmt: skip
+        state.add_argument(
+            "--vdisk", default="", metavar="NAME", help="tells several disks of a workload apart"
+        )
+        state.add_argument(
+            "--size", metavar="BYTES", help="of the virtual disk, like 50GB; placement needs it"
+        )
+        state.add_argument(
+            "--limit-scope", choices=LimitScope.values,
+            help="whether limits hold for each disk or are added up over a workload's (per_vdisk)",
+        )  # fmt: skip
+        state.add_argument(
+            "--io-count", choices=IoCount.values,
+            help="what the limit counts: I/Os of any size, or one per 32 KiB begun (plain)",
+        )  # fmt: skip
         state.add_argument(
             "--even-if-full",
             action="store_true",
             help="state a reservation that does not fit on this host; a move is recommended then",
         )
-        remove = verbs.add_parser("remove", help="withdraw a claim")
+        remove = add_verb(verbs, "remove", help="withdraw a claim")
         remove.add_argument("resource")
         remove.add_argument("workload")
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
+        claims = Claim.objects.filter(resource__organisation=organisation)
         match options["verb"]:
             case "set":
-                self._set(organisation, options)
+                claims = claims.filter(pk=self._set(organisation, options).pk)
             case "remove":
                 resource = find_resource(organisation, options["resource"])
                 inventory.remove_claims(resource=resource, workload_name=options["workload"])
-        claims = Claim.objects.filter(resource__organisation=organisation)
         self.show(
             [_row(claim) for claim in claims.select_related("resource", "workload", "host")],
             as_json=options["as_json"],
-            columns=["resource", "workload", "host", "adapter", "reserved", "limited", "tier",
-                     "shares"],
+            columns=["resource", "workload", "host", "disk", "adapter", "reserved", "limited",
+                     "tier", "counts"],
             empty="no claims yet; state one with: sluice claim set RESOURCE WORKLOAD --vnic NAME",
         )  # fmt: skip
 
-    def _set(self, organisation: Organisation, options: dict[str, Any]) -> None:
+    def _set(self, organisation: Organisation, options: dict[str, Any]) -> Claim:
         resource = find_resource(organisation, options["resource"])
         unit = resource.unit
-        inventory.set_claim(
+        return inventory.set_claim(
             resource=resource,
             workload_name=options["workload"],
             host_name=options["host"],
@@ -100,7 +120,14 @@ def _row(claim: Claim) -> dict[str, Any]:
         "reservation": claim.reservation,
         "reserved": format_rate(claim.reservation, unit) if claim.reservation else None,
         "limit": claim.limit,
-        "limited": format_rate(claim.limit, unit),
+        "limited": None if claim.limit is None else format_rate(claim.limit, unit),
+        "limit_scope": claim.limit_scope,
+        "io_count": claim.io_count,
+        "vdisk": claim.vdisk,
+        "disk": claim.vdisk or None,
+        "size_bytes": claim.size_bytes,
         "tier": claim.workload.tier,
         "shares": claim.shares,
+        "shares_in_effect": shares_of(claim),
+        "counts": f"{shares_of(claim)} shares",
     }

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from advisor.management.product_command import ProductCommand
+from advisor.management.product_command import ProductCommand, level_text
 from advisor.services import detect, inventory
 from ingest.models import Organisation
 
@@ -24,11 +24,13 @@ class Command(ProductCommand):
                     "state": status.state,
                     "value": status.value,
                     "threshold": status.threshold,
+                    "level": level_text(status.value, status.resource.kind),
+                    "allowed": level_text(status.threshold, status.resource.kind),
                     "reason": status.reason,
                 }
                 for status in statuses
             ],
             as_json=options["as_json"],
-            columns=["resource", "state", "value", "threshold", "reason"],
+            columns=["resource", "state", "level", "allowed", "reason"],
             empty="no resources yet; they appear with the first samples",
         )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from typing import Any
 
 from django.utils import timezone
 
-from advisor.management.product_command import ProductCommand
+from advisor.management.product_command import ProductCommand, find_resource
 from advisor.models import Recommendation
 from advisor.services import recommend
 from ingest.models import Organisation
@@ -15,8 +16,16 @@ from ingest.models import Organisation
 class Command(ProductCommand):
     help = "Recommend policies for congested resources, as the scheduler does"
 
+    def add_own_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("resource", nargs="?", help="only this one; default: all")
+
     def run(self, *, organisation: Organisation, **options: Any) -> None:
-        answers = recommend.recommend_all(organisation=organisation, now=timezone.now())
+        now = timezone.now()
+        if options["resource"]:
+            resource = find_resource(organisation, options["resource"])
+            answers = [(resource, recommend.recommend(resource=resource, now=now))]
+        else:
+            answers = recommend.recommend_all(organisation=organisation, now=now)
         self.show(
             [
                 {

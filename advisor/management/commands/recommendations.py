@@ -7,12 +7,18 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.utils import timezone
 
 from advisor.core.advice.policy_answer import Recommendation as PolicyAnswer
 from advisor.core.advice.what_if_draft import KIND as DRAFT
 from advisor.core.advice.what_if_draft import PolicyDraft
 from advisor.core.canonical import CanonicalError, loads
-from advisor.management.advice_text import draft_text, other_advice_text, policy_text
+from advisor.management.advice_text import (
+    draft_text,
+    next_steps,
+    other_advice_text,
+    policy_text,
+)
 from advisor.management.prediction_text import calibration_text, prediction_text
 from advisor.management.product_command import ProductCommand
 from advisor.models import (
@@ -23,6 +29,7 @@ from advisor.models import (
     Topic,
 )
 from advisor.queries.advice_detail import advice_detail
+from advisor.queries.advice_kinds import KINDS, recomputes
 from advisor.queries.calibration import calibration_of
 from ingest.models import Organisation
 
@@ -32,7 +39,13 @@ class Command(ProductCommand):
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("id", nargs="?", type=int, help="explain this one")
-        parser.add_argument("--state", choices=RecommendationState.values)
+        parser.add_argument(
+            "--recompute",
+            action="store_true",
+            help="compute it again from its stored inputs; exit status 1 if a byte differs",
+        )
+        parser.add_argument("--state", choices=RecommendationState.values, help="only in this one")
+        parser.add_argument("--kind", choices=[kind for kind, _ in KINDS], help="only of this one")
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         rows = Recommendation.objects.filter(organisation=organisation).select_related("resource")
@@ -40,33 +53,42 @@ class Command(ProductCommand):
             found = rows.filter(pk=options["id"]).first()
             if found is None:
                 raise CommandError(f"there is no recommendation {options['id']}")
-            self._explain(found, as_json=options["as_json"])
+            self._explain(found, options)
             return
+        if options["recompute"]:
+            raise CommandError("say which: sluice recommendations ID --recompute")
         if options["state"]:
             rows = rows.filter(state=options["state"])
+        if options["kind"]:
+            rows = rows.filter(kind=options["kind"])
         self.show(
             [as_row(row) for row in rows[:100]],
             as_json=options["as_json"],
-            columns=["id", "state", "resource", "topic", "summary", "created_at"],
+            columns=["id", "state", "resource", "topic", "kind", "created_at", "summary"],
             empty=_nothing_yet(organisation),
         )
         calibration = calibration_of(organisation)
         if calibration is not None and not options["as_json"]:
             self.stdout.write(f"\n{calibration_text(calibration)}")
 
-    def _explain(self, found: Recommendation, *, as_json: bool) -> None:
-        answer = json.loads(found.answer)
-        whole = as_row(found) | {
-            "answer": answer,
-            "inputs": json.loads(found.inputs),
-            "score": _score(found),
-        }
-        if as_json:
-            self.show_json(whole)
-            return
-        self.stdout.write(_text(found))
-        if found.policies.exists():
-            self.stdout.write(f"\n{prediction_text(found)}")
+    def _explain(self, found: Recommendation, options: dict[str, Any]) -> None:
+        same = recomputes(found) if options["recompute"] else None
+        if options["as_json"]:
+            whole = as_row(found) | {
+                "answer": json.loads(found.answer),
+                "inputs": json.loads(found.inputs),
+                "score": _score(found),
+            }
+            self.show_json(whole if same is None else whole | {"recomputed_same_bytes": same})
+        else:
+            self.stdout.write(f"{_text(found)}\n\n{next_steps(found, now=timezone.now())}")
+            if found.policies.exists():
+                self.stdout.write(f"\n{prediction_text(found)}")
+            if same is not None:
+                what = "the same bytes" if same else "another answer: another version made it"
+                self.stdout.write(f"\nComputed again from its stored inputs: {what}")
+        if same is False:
+            raise SystemExit(1)
 
 
 def _text(row: Recommendation) -> str:
@@ -97,6 +119,7 @@ def as_row(row: Recommendation) -> dict[str, Any]:
         "state": row.state,
         "resource": row.resource.name,
         "topic": row.topic,
+        "subject": row.subject,
         "kind": row.kind,
         "summary": row.summary,
         "created_at": row.created_at,
@@ -107,8 +130,11 @@ def as_row(row: Recommendation) -> dict[str, Any]:
 
 
 def _nothing_yet(organisation: Organisation) -> str:
-    gaps = ResourceStatus.objects.filter(resource__organisation=organisation).exclude(
-        advice_gap=""
-    )
-    lines = [f"  {status.resource}: {status.advice_gap}" for status in gaps]
+    found = ResourceStatus.objects.filter(resource__organisation=organisation)
+    lines = [
+        f"  {status.resource}: {gap}"
+        for status in found.select_related("resource")
+        for gap in (status.advice_gap, *status.other_advice_gaps.values())
+        if gap
+    ]
     return "\n".join(["no recommendations", *lines])

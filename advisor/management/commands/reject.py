@@ -17,9 +17,9 @@ class Command(ProductCommand):
     help = "Reject a recommendation and say why"
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("id", type=int)
+        parser.add_argument("id", type=int, help="its number in: sluice recommendations")
         parser.add_argument("--user", required=True, help="who rejects; an operator or admin")
-        parser.add_argument("--reason", required=True)
+        parser.add_argument("--reason", required=True, help="why not; whoever reads it later asks")
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         rejected = reject(

@@ -8,9 +8,10 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from advisor.core.quantity import format_rate, parse_rate
-from advisor.management.product_command import ProductCommand, find_resource
+from advisor.management.product_command import ProductCommand, find_resource, level_text, some
 from advisor.models import Mode, Resource, ResourceKind, ThresholdMode, Unit
 from advisor.services import inventory
+from ingest.management.product_command import add_verb
 from ingest.models import Organisation
 
 
@@ -19,23 +20,37 @@ class Command(ProductCommand):
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", title="verbs")
-        verbs.add_parser("list", help="all resources (the default)")
-        add = verbs.add_parser("add", help="state a datastore or uplink")
+        add_verb(verbs, "list", help="all resources (the default)")
+        add = add_verb(verbs, "add", help="state a datastore or uplink")
         add.add_argument("name")
         add.add_argument("--kind", choices=ResourceKind.values, required=True)
         add.add_argument(
             "--at", action="append", required=True, metavar="HOST:DEVICE", dest="attachments",
             help="a host and its device that reach it; repeat for a shared datastore",
         )  # fmt: skip
-        add.add_argument("--unit", choices=Unit.values)
-        add.add_argument("--mode", choices=Mode.values, help="meaning of reservation with shares")
-        add.add_argument("--window", type=float, default=10.0, dest="window_s", metavar="SECONDS")
+        add.add_argument(
+            "--unit", choices=Unit.values,
+            help="what its rates are counted in; default: iops, of an uplink bits_per_s",
+        )  # fmt: skip
+        add.add_argument(
+            "--mode", choices=Mode.values,
+            help="additive: shares divide what reservations leave (default of an uplink); floor: "
+            "a reservation is the least that shares give (default of a datastore)",
+        )  # fmt: skip
+        add.add_argument(
+            "--window", type=float, default=10.0, dest="window_s", metavar="SECONDS",
+            help="length of the windows that are judged (10)",
+        )  # fmt: skip
         _add_limits(add)
-        change = verbs.add_parser("set", help="change capacity or threshold")
+        change = add_verb(verbs, "set", help="change what is stated; what is not said stays")
         change.add_argument("name")
-        change.add_argument("--threshold-mode", choices=ThresholdMode.values)
+        change.add_argument(
+            "--threshold-mode", choices=ThresholdMode.values,
+            help="fixed: as stated; baseline: what is usual at that hour of the week; "
+            "peak_throughput: the latency at 90 %% of the peak throughput",
+        )  # fmt: skip
         _add_limits(change)
-        remove = verbs.add_parser("remove", help="forget a resource, its claims and its history")
+        remove = add_verb(verbs, "remove", help="forget a resource, its claims and its history")
         remove.add_argument("name")
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
@@ -57,7 +72,14 @@ class Command(ProductCommand):
         self.show(
             rows,
             as_json=options["as_json"],
-            columns=["name", "kind", "reached_from", "capacity_text", "mode", "threshold"],
+            columns=[
+                "name",
+                "kind",
+                "capacity_with_unit",
+                "mode",
+                "congested_above",
+                "reached_by",
+            ],
             empty="no resources yet; they appear with the first samples",
         )
 
@@ -93,21 +115,31 @@ class Command(ProductCommand):
 
 
 def _add_limits(parser: ArgumentParser) -> None:
-    parser.add_argument("--capacity", help="for example 94Mbit or 2000 (IOPS)")
+    parser.add_argument("--capacity", metavar="RATE", help="for example 94Mbit or 2000 (IOPS)")
     parser.add_argument(
-        "--line-rate", help="nominal rate of an uplink, like 100Mbit; 75 %% of it may be reserved"
-    )
-    parser.add_argument("--lun-queue-depth", type=int, metavar="COMMANDS")
+        "--line-rate", metavar="RATE",
+        help="nominal rate of an uplink, like 100Mbit; 75 %% of it may be reserved",
+    )  # fmt: skip
+    parser.add_argument(
+        "--lun-queue-depth", type=int, metavar="COMMANDS",
+        help="how many commands its LUN takes at a time; advice on queue depths needs it",
+    )  # fmt: skip
     parser.add_argument(
         "--host-queue-depth", action="append", default=[], metavar="HOST=COMMANDS",
         help="queue depth that a host has for this datastore; repeat for each",
     )  # fmt: skip
-    parser.add_argument("--size", help="bytes of a datastore, like 4TB")
-    parser.add_argument("--used", help="bytes that are used")
-    parser.add_argument("--disks", help="datastores with the same name here share spindles")
     parser.add_argument(
-        "--threshold", type=float, help="ms of latency, or part of an uplink's capacity (0-1)"
+        "--size", metavar="BYTES",
+        help="of a datastore, like 4TB; placement of virtual disks needs it of two or more",
+    )  # fmt: skip
+    parser.add_argument("--used", metavar="BYTES", help="how much of it is used, like 1TB")
+    parser.add_argument(
+        "--disks", metavar="NAME", help="datastores with the same name here share spindles"
     )
+    parser.add_argument(
+        "--threshold", type=float, metavar="LEVEL",
+        help="above it is congested: ms of latency, or part of an uplink's capacity (0-1)",
+    )  # fmt: skip
 
 
 def _state_facts(resource: Resource, options: dict[str, Any]) -> Resource:
@@ -143,17 +175,33 @@ def _attachment(text: str) -> tuple[str, str]:
 
 
 def _row(resource: Resource) -> dict[str, Any]:
+    attachments = list(resource.attachments.select_related("host"))
+    names = [str(item) for item in attachments]
     return {
         "id": resource.pk,
         "name": resource.name,
         "kind": resource.kind,
         "unit": resource.unit,
         "capacity": resource.capacity,
-        "capacity_text": format_rate(resource.capacity, resource.unit),
+        "capacity_with_unit": (
+            None if resource.capacity is None else format_rate(resource.capacity, resource.unit)
+        ),
+        "line_rate": resource.line_rate,
+        "lun_queue_depth": resource.lun_queue_depth,
+        "size_bytes": resource.size_bytes,
+        "used_bytes": resource.used_bytes,
+        "disks": resource.disks,
         "mode": resource.mode,
         "threshold": resource.threshold,
         "threshold_mode": resource.threshold_mode,
         "window_s": resource.window_s,
         "discovered": resource.discovered,
-        "reached_from": ", ".join(str(item) for item in resource.attachments.all()),
+        "congested_above": level_text(resource.threshold, resource.kind),
+        "reached_from": ", ".join(names),
+        "reached_by": some(names),
+        "host_queue_depths": {
+            item.host.name: item.device_queue_depth
+            for item in attachments
+            if item.device_queue_depth is not None
+        },
     }

@@ -6,14 +6,17 @@ from typing import Any
 
 from django.utils import timezone
 
-from advisor.management.product_command import ProductCommand
+from advisor.management.product_command import ProductCommand, level_text
 from advisor.models import Resource, State
 from advisor.services.planned_jobs import muted_resources
 from ingest.models import Organisation
 
 
 class Command(ProductCommand):
-    help = "What is congested now; exit status 1 if anything is that no planned job explains"
+    help = (
+        "What is congested now, by latency or load against what is allowed; exit status 1 if "
+        "anything is that no planned job explains"
+    )
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         resources = Resource.objects.filter(organisation=organisation).select_related("status")
@@ -22,7 +25,7 @@ class Command(ProductCommand):
         self.show(
             rows,
             as_json=options["as_json"],
-            columns=["resource", "state", "since", "value", "threshold", "planned_job", "reason"],
+            columns=["resource", "state", "since", "level", "allowed", "planned_job", "reason"],
             empty="no resources yet; they appear with the first samples",
         )
         if any(row["state"] == State.CONGESTED and not row["planned_job"] for row in rows):
@@ -38,7 +41,10 @@ def _row(resource: Resource, planned_job: str | None) -> dict[str, Any]:
         "since": status.state_since if status else None,
         "value": status.value if status else None,
         "threshold": status.threshold if status else resource.threshold,
+        "level": level_text(status.value, resource.kind) if status else None,
+        "allowed": level_text(status.threshold if status else resource.threshold, resource.kind),
         "reason": status.reason if status else "not looked at yet",
         "planned_job": planned_job,
         "advice_gap": status.advice_gap if status else "",
+        "other_advice_gaps": status.other_advice_gaps if status else {},
     }
