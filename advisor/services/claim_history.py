@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from django.core.cache import cache
 
-from advisor.core.forecast.backtest import HistoryWindow, history_of
+from advisor.core.forecast.history import HistoryWindow, history_of
 from advisor.core.observation import ClaimObservation, UplinkObservation
 from advisor.models import Claim, Policy, Resource, State, StatePoint
 from advisor.services.observe import claim_windows, whole_windows

@@ -7,7 +7,8 @@ from it; a second run, with another seed, is what happened.
 from datetime import UTC, datetime, timedelta
 
 from advisor.core.allocation import Claim, ReservationMode
-from advisor.core.forecast.backtest import HistoryWindow, NoHistory, backtest
+from advisor.core.forecast.backtest import NoHistory, backtest
+from advisor.core.forecast.history import HistoryWindow
 from advisor.core.forecast.latency_backtest import latency_backtest
 from advisor.core.forecast.prediction_interval import Outcome, error_distribution
 from advisor.core.grant import Grant

@@ -175,17 +175,30 @@ def usual_reservations(setting: Setting, policy: Policy) -> dict[int, float]:
     return found
 
 
+def with_limits_in_force(inputs: AdviceInputs, policy: Policy) -> Policy:
+    """The policy with the limits that are in force for claims that state none.
+
+    They were recommended or drafted once, and are no difference to what would be recommended.
+    """
+    held = {grant.claim: grant.limit for grant in inputs.in_force}
+    return tuple(
+        replace(grant, limit=held.get(grant.claim)) if grant.limit is None else grant
+        for grant in policy
+    )
+
+
 def with_limits(setting: Setting, policy: Policy) -> tuple[Policy, tuple[AdviceClaim, ...]]:
     """The policy with limits on aggressors without a reservation, and who they are.
 
     The limit lets a workload have its usual maximum: max(p99, 1.15·p95)·(1 + 1/days), and never
-    less than its entitlement. Where that would not have held it in the episode there is none.
+    less than its entitlement. Where that would not have held it in the episode there is none. A
+    limit in force that nobody stated stays: under it the usual rate is that of the limit.
     """
     entitlements = setting.rates(policy, demands=[None] * len(policy))
     grants, limited = [], []
     for claim, grant, entitlement in zip(setting.inputs.claims, policy, entitlements, strict=True):
         limit = _usual_maximum(setting, claim)
-        if limit is None or grant.reservation > 0:
+        if limit is None or grant.reservation > 0 or grant.limit != claim.limit:
             grants.append(grant)
             continue
         limit = float(significant(max(limit, entitlement)))

@@ -2,11 +2,12 @@
 
 Shares come from the tier or from a person, never from use. Reservations that were promised come
 first; a victim of the high tier that shares alone leave short gets one of its usual rate. A limit
-is the last resort: only once shares and reservations are in force and an aggressor without a
-reservation still harms others.
+is the last resort: only once shares and reservations are in force, an aggressor without a
+reservation still harms others, and the past week justifies it.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from advisor.core.admission import Admission
 from advisor.core.advice.candidate import (
@@ -18,9 +19,10 @@ from advisor.core.advice.candidate import (
     setting_of,
     stated_reservations,
     usual_reservations,
-    with_limits,
+    with_limits_in_force,
     with_reservations,
 )
+from advisor.core.advice.limit_choice import choose_limits, played_claims
 from advisor.core.advice.policy_answer import (
     Advice,
     Evidence,
@@ -37,11 +39,13 @@ from advisor.core.advice.policy_why import (
     summarize,
 )
 from advisor.core.explanation.answer import Alternative, InsufficientData, Missing, NoChange
-from advisor.core.explanation.rounding import rounded
+from advisor.core.explanation.rounding import round_all, rounded
+from advisor.core.forecast.counterfactual import counterfactual
+from advisor.core.forecast.prediction_interval import interval_or_gap
 from advisor.core.quantity import format_rate
 from advisor.core.resource import ResourceKind
 
-MODEL_VERSION = "policy-1"
+MODEL_VERSION = "policy-2"
 """Changes whenever the same inputs may give another answer."""
 
 
@@ -86,8 +90,8 @@ def _missing(inputs: AdviceInputs) -> tuple[Missing, ...]:
     return tuple(missing)
 
 
-def _no_change(summary: str) -> NoChange:
-    return NoChange(summary=summary, model_version=MODEL_VERSION)
+def _no_change(summary: str, tried: Sequence[Alternative] = ()) -> NoChange:
+    return NoChange(summary=summary, model_version=MODEL_VERSION, alternatives=tuple(tried))
 
 
 def _choose(setting: Setting) -> Advice:
@@ -103,16 +107,25 @@ def _choose(setting: Setting) -> Advice:
         if grant.reservation > 0 and claim.workload in setting.victims
     ]
     kind = RecommendationKind.RESERVATION if helped else RecommendationKind.SHARES
-    if same(policy, inputs.in_force):
-        policy, limited = with_limits(setting, policy)
-        if not limited:
-            return _no_change(
-                f"the policy in force on {inputs.kind} {inputs.resource} is what would be "
-                "recommended; see whether hosts comply with it"
-            )
-        kind = RecommendationKind.LIMIT
-    refused = () if admission.admitted else (_refusal(inputs, wanted, admission),)
+    refused = [] if admission.admitted else [_refusal(inputs, wanted, admission)]
+    held = with_limits_in_force(inputs, policy)
+    if same(held, inputs.in_force):
+        choice = choose_limits(setting, held)
+        if choice.justification is None:
+            return _in_force_is_best(inputs, choice.refused)
+        refused += choice.refused
+        found = _recommend(setting, RecommendationKind.LIMIT, choice.policy, refused)
+        return replace(found, justification=choice.justification)
     return _recommend(setting, kind, policy, refused)
+
+
+def _in_force_is_best(inputs: AdviceInputs, tried: Sequence[Alternative]) -> NoChange:
+    weighed = "".join(f"; {one.name} was weighed: {one.reason}" for one in tried)
+    return _no_change(
+        f"the policy in force on {inputs.kind} {inputs.resource} is what would be recommended"
+        f"{weighed}; see whether hosts comply with it",
+        tried,
+    )
 
 
 def _refusal(
@@ -136,6 +149,14 @@ def _recommend(
 ) -> Recommendation:
     inputs = setting.inputs
     rows = _rows(setting, policy)
+    played = counterfactual(
+        played_claims(inputs.claims),
+        inputs.past,
+        mode=inputs.mode,
+        before=in_force(inputs),
+        after=policy,
+        as_pressed=kind is RecommendationKind.LIMIT,
+    )
     return Recommendation(
         kind=kind,
         summary=summarize(setting, kind, rows),
@@ -145,6 +166,8 @@ def _recommend(
         confidence=confidence_in(setting, rows),
         reversibility=REVERSIBILITY,
         model_version=MODEL_VERSION,
+        counterfactual=played,
+        past_gap="" if played else inputs.past.gap or "no samples were stored in that time",
     )
 
 
@@ -152,6 +175,7 @@ def _rows(setting: Setting, policy: Policy) -> tuple[RecommendedAllocation, ...]
     claims = setting.inputs.claims
     entitled = setting.rates(policy, demands=[None] * len(claims))
     before, after = setting.rates(in_force(setting.inputs)), setting.rates(policy)
+    expected = [interval_or_gap(rate, setting.inputs.past.outcomes) for rate in after]
     return tuple(
         RecommendedAllocation(
             claim=claim.claim,
@@ -165,6 +189,8 @@ def _rows(setting: Setting, policy: Policy) -> tuple[RecommendedAllocation, ...]
             measured=None if claim.congested is None else rounded(claim.congested.mean),
             predicted_before=rounded(before[index]),
             predicted_after=rounded(after[index]),
+            interval=round_all(expected[index][0]),
+            interval_gap=expected[index][1],
         )
         for index, (claim, grant, demand) in enumerate(
             zip(claims, policy, setting.demands, strict=True)

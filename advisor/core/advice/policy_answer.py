@@ -11,6 +11,8 @@ from advisor.core.explanation.answer import (
     InsufficientData,
     NoChange,
 )
+from advisor.core.forecast.counterfactual import Counterfactual
+from advisor.core.forecast.prediction_interval import Interval
 
 
 class RecommendationKind(StrEnum):
@@ -27,7 +29,8 @@ class RecommendedAllocation:
 
     `entitlement` is what it gets at least while everybody wants everything. `measured` is its mean
     rate in the episode; `predicted_before` and `predicted_after` come from the same solver, with
-    the policy in force and with the recommended one. None means it was not measured.
+    the policy in force and with the recommended one. None means it was not measured. `interval`
+    is where earlier predictions let `predicted_after` be expected; `interval_gap` says why not.
     """
 
     claim: int
@@ -41,6 +44,8 @@ class RecommendedAllocation:
     measured: float | None
     predicted_before: float
     predicted_after: float
+    interval: Interval | None = None
+    interval_gap: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +66,11 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommendation:
-    """A policy that would help, and why."""
+    """A policy that would help, and why.
+
+    `counterfactual` is the past week under it; None without one, and `past_gap` says why.
+    `justification` says by how much the past week bears out a limit; empty for other kinds.
+    """
 
     outcome: AdviceOutcome = AdviceOutcome.RECOMMENDATION
     kind: RecommendationKind
@@ -72,6 +81,9 @@ class Recommendation:
     confidence: Confidence
     reversibility: str
     model_version: str
+    counterfactual: Counterfactual | None = None
+    past_gap: str = ""
+    justification: str = ""
 
 
 Advice = Recommendation | InsufficientData | NoChange

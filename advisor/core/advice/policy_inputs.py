@@ -12,12 +12,14 @@ import numpy as np
 
 from advisor.core.allocation import ReservationMode
 from advisor.core.detection.episode import Episode
+from advisor.core.forecast.past import Past
 from advisor.core.grant import Grant
 from advisor.core.number_checks import check_amount, check_aware, check_positive
 from advisor.core.resource import ResourceKind, Tier, Unit, tier_shares
 
 ENOUGH_SAMPLES = 30
 """Fewer windows per workload say too little about what it takes and gets."""
+NO_PAST = Past(gap="no history was looked at")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +95,8 @@ class AdviceInputs:
 
     `capacity` may be None for a datastore: what it delivered while congested counts then.
     `reservable` is how much of it may be reserved; None means all of it. `in_force` is the policy
-    that hosts enforce; empty means that everybody takes what they get.
+    that hosts enforce; empty means that everybody takes what they get. `past` is the last week
+    with one demand per claim, in the order of the claims.
     """
 
     resource: str
@@ -108,6 +111,7 @@ class AdviceInputs:
     episode: Episode | None
     in_force: tuple[Grant, ...] = ()
     samples_needed: int = ENOUGH_SAMPLES
+    past: Past = NO_PAST
 
     def __post_init__(self) -> None:
         check_positive("capacity", self.capacity)
@@ -116,3 +120,5 @@ class AdviceInputs:
         check_aware("ended_at", self.ended_at)
         if len({claim.claim for claim in self.claims}) < len(self.claims):
             raise ValueError("two claims have the same number")
+        if any(len(window.demands) != len(self.claims) for window in self.past.windows):
+            raise ValueError("every past window must have one demand per claim")

@@ -20,7 +20,7 @@ PLENTY_CONGESTED = 30
 UNKNOWN_COSTS = 0.5
 """Where nobody knows what was wanted the solver takes everything; that is half believed."""
 NAMED = 3
-MODEL_VERSION = "what-if-1"
+MODEL_VERSION = "what-if-2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +72,8 @@ def _allocation(row: WhatIfRow, measured: float | None) -> RecommendedAllocation
         measured=measured,
         predicted_before=row.now,
         predicted_after=row.then,
+        interval=row.then_interval,
+        interval_gap=row.interval_gap,
     )
 
 

@@ -58,8 +58,9 @@ class InsufficientData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoChange:
-    """Enough is known, and no policy would help; `summary` says why."""
+    """Enough is known, and nothing would help; `summary` says why, `alternatives` what else."""
 
     outcome: AdviceOutcome = AdviceOutcome.NO_CHANGE
     summary: str
     model_version: str
+    alternatives: tuple[Alternative, ...] = ()

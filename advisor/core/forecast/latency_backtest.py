@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from advisor.core.allocation import Claim, ReservationMode, allocate
+from advisor.core.allocation import ReservationMode
 from advisor.core.dependence import Floats
 from advisor.core.explanation.rounding import round_all
-from advisor.core.forecast.backtest import HistoryWindow
+from advisor.core.forecast.history import HistoryWindow
+from advisor.core.forecast.play import Pressure, play
 from advisor.core.grant import Grant
 from advisor.core.number_checks import check_amount
 
@@ -51,13 +52,83 @@ def latency_backtest(
     mode: ReservationMode,
     before: Sequence[Grant],
     after: Sequence[Grant],
+    capacity_ratio: float = 1.0,
+    pressure: Pressure = (),
 ) -> tuple[WorkloadLatency, ...]:
     """Play the windows under two policies; `outstanding` has a row per window, None not measured.
 
-    Rates of I/O, so it is for datastores. Workloads, demands and grants are in one order.
+    Rates of I/O, so it is for datastores. Workloads, demands and grants are in one order. With
+    the second policy there is `capacity_ratio` times as much to divide. `pressure` is that of
+    `play`.
     """
     if not len(workloads) == len(before) == len(after):
         raise ValueError("both policies must have one grant per workload")
+    if not windows or not workloads:
+        _check_rows(workloads, windows, outstanding)
+        return tuple(_nothing(name) for name in workloads)
+    waited = _waited(workloads, windows, outstanding)
+    old = play(windows, before, mode, pressure=pressure).rates
+    new = play(windows, after, mode, capacity_ratio=capacity_ratio, pressure=pressure).rates
+    return round_all(
+        tuple(
+            _latency(name, waited.only([index]), (old[:, [index]], new[:, [index]]))
+            for index, name in enumerate(workloads)
+        )
+    )
+
+
+def joint_latency(
+    windows: Sequence[HistoryWindow],
+    outstanding: Sequence[Sequence[float | None]],
+    members: Sequence[int],
+    *,
+    mode: ReservationMode,
+    before: Sequence[Grant],
+    after: Sequence[Grant],
+    pressure: Pressure = (),
+) -> WorkloadLatency:
+    """The same over the I/Os of several workloads together; `members` are places in the order."""
+    name = "together"
+    if not windows or not members:
+        return _nothing(name)
+    waited = _waited([str(index) for index in range(len(before))], windows, outstanding)
+    places = list(members)
+    old = play(windows, before, mode, pressure=pressure).rates
+    new = play(windows, after, mode, pressure=pressure).rates
+    return round_all(_latency(name, waited.only(places), (old[:, places], new[:, places])))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Waited:
+    """I/Os outstanding, NaN where not measured; a row per window of so many minutes."""
+
+    outstanding: Floats
+    minutes: Floats
+
+    def only(self, places: Sequence[int]) -> "_Waited":
+        """The columns of these workloads."""
+        return _Waited(outstanding=self.outstanding[:, list(places)], minutes=self.minutes)
+
+
+def _waited(
+    workloads: Sequence[str],
+    windows: Sequence[HistoryWindow],
+    outstanding: Sequence[Sequence[float | None]],
+) -> _Waited:
+    _check_rows(workloads, windows, outstanding)
+    return _Waited(
+        outstanding=np.array(
+            [[np.nan if value is None else value for value in row] for row in outstanding]
+        ),
+        minutes=np.array([window.window_s / 60 for window in windows]),
+    )
+
+
+def _check_rows(
+    workloads: Sequence[str],
+    windows: Sequence[HistoryWindow],
+    outstanding: Sequence[Sequence[float | None]],
+) -> None:
     if len(outstanding) != len(windows):
         raise ValueError("every window must have a row of outstanding I/O")
     for window, row in zip(windows, outstanding, strict=True):
@@ -65,45 +136,30 @@ def latency_backtest(
             raise ValueError("every window must have one demand and one number outstanding each")
         for value in row:
             check_amount("outstanding", value)
-    minutes = np.array([window.window_s / 60 for window in windows])
-    waiting = np.array(
-        [[np.nan if value is None else value for value in row] for row in outstanding]
-    ).reshape(len(windows), len(workloads))
-    old, new = _rates(windows, before, mode), _rates(windows, after, mode)
-    return round_all(
-        tuple(
-            _workload(name, waiting[:, i], (old[:, i], new[:, i]), minutes)
-            for i, name in enumerate(workloads)
-        )
+
+
+def _nothing(name: str) -> WorkloadLatency:
+    return WorkloadLatency(
+        workload=name,
+        p95_before_ms=None,
+        p95_after_ms=None,
+        starved_min_before=0.0,
+        starved_min_after=0.0,
+        windows=0,
+        is_better=False,
+        is_worse=False,
     )
 
 
-def _rates(
-    windows: Sequence[HistoryWindow], policy: Sequence[Grant], mode: ReservationMode
-) -> Floats:
-    rows = [
-        allocate(
-            window.capacity,
-            [
-                Claim(grant.reservation, grant.limit, grant.shares, demand)
-                for grant, demand in zip(policy, window.demands, strict=True)
-            ],
-            mode,
-        )
-        for window in windows
-    ]
-    return np.array(rows, dtype=np.float64).reshape(len(windows), len(policy))
-
-
-def _workload(
-    name: str, waiting: Floats, rates: tuple[Floats, Floats], minutes: Floats
-) -> WorkloadLatency:
-    known = ~np.isnan(waiting) & (waiting > 0)
-    count = int(np.count_nonzero(known))
-    p95 = [_p95(waiting[known], rate[known], minutes[known]) for rate in rates]
+def _latency(name: str, waited: _Waited, rates: tuple[Floats, Floats]) -> WorkloadLatency:
+    known = ~np.isnan(waited.outstanding) & (waited.outstanding > 0)
+    count = int(np.count_nonzero(known.any(axis=1)))
+    minutes = np.broadcast_to(waited.minutes[:, None], known.shape)[known]
+    waiting = waited.outstanding[known]
+    p95 = [_p95(waiting, rate[known], minutes) for rate in rates]
     if count < ENOUGH_WINDOWS:
         p95 = [None, None]
-    starved = [float(minutes[known & (rate < SLOWEST_IOPS)].sum()) for rate in rates]
+    starved = [float(minutes[rate[known] < SLOWEST_IOPS].sum()) for rate in rates]
     old, new = p95
     return WorkloadLatency(
         workload=name,
@@ -122,9 +178,11 @@ def _p95(waiting: Floats, rate: Floats, minutes: Floats) -> float | None:
     served = rate >= SLOWEST_IOPS
     if not served.any():
         return None
-    latency = 1000 * waiting[served] / rate[served]
-    weight = rate[served] * minutes[served]
+    with np.errstate(over="ignore"):
+        latency = 1000 * waiting[served] / rate[served]
+        weight = rate[served] / rate[served].max() * minutes[served]
     order = np.argsort(latency, kind="stable")
     part = np.cumsum(weight[order]) / weight.sum()
     place = min(int(np.searchsorted(part, PERCENTILE / 100)), len(order) - 1)
-    return float(latency[order][place])
+    found = float(latency[order][place])
+    return found if np.isfinite(found) else None

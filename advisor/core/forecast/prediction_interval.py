@@ -6,7 +6,7 @@ the outcome with at least the stated probability, whatever made the predictions.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, isfinite
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from advisor.core.number_checks import check_amount, check_positive
 
 LEVEL = 0.8
 """Part of the outcomes that an interval is to cover."""
+ENOUGH_OUTCOMES = ceil(LEVEL / (1 - LEVEL) - 1e-9)
+"""With fewer no interval reaches that level."""
 PERCENTILES = (5, 25, 50, 75, 95)
 
 
@@ -55,7 +57,22 @@ def interval_around(
     if not errors or rank > len(errors):
         return None
     half = errors[rank - 1] * predicted
+    if not isfinite(predicted + half):
+        return None
     return Interval(low=max(predicted - half, 0.0), high=predicted + half, level=level)
+
+
+def interval_or_gap(predicted: float, past: Sequence[Outcome]) -> tuple[Interval | None, str]:
+    """The interval around a prediction, or why there is none."""
+    if predicted <= 0:
+        return None, "nothing is predicted for it"
+    found = interval_around(predicted, past)
+    if found is not None:
+        return found, ""
+    if len(past) >= ENOUGH_OUTCOMES:
+        return None, "earlier predictions were off by more than any number"
+    have = f"{len(past)} earlier prediction{'' if len(past) == 1 else 's'} came to be measured"
+    return None, f"{have}, {ENOUGH_OUTCOMES} are needed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,18 +11,24 @@ from datetime import datetime
 from advisor.core.admission import ReservationClaim, admit
 from advisor.core.allocation import Claim, ReservationMode, allocate
 from advisor.core.explanation.rounding import round_all
-from advisor.core.forecast.backtest import (
-    CHANGE_TOLERANCE,
-    Backtest,
-    Change,
-    HistoryWindow,
-    NoHistory,
-    WorkloadBacktest,
-    backtest,
+from advisor.core.forecast.backtest import CHANGE_TOLERANCE, Change, WorkloadBacktest
+from advisor.core.forecast.counterfactual import (
+    ClaimEffect,
+    LatencyEffect,
+    PlayedClaim,
+    counterfactual,
+    latency_interval,
+    unknown_latency,
 )
+from advisor.core.forecast.history import HistoryWindow
+from advisor.core.forecast.past import Past, Row
+from advisor.core.forecast.prediction_interval import Interval, Outcome, interval_or_gap
 from advisor.core.grant import Grant
 from advisor.core.number_checks import check_amount, check_aware, check_positive
 from advisor.core.resource import ResourceKind, Unit
+
+NOT_COMPUTED = unknown_latency("it was not computed")
+"""What an answer of an earlier version says of latency."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +69,7 @@ class WhatIfInputs:
     `congested` says of each window whether the resource was congested in it. `reservable` is how
     much may be reserved with the candidate; None means all of it. `gap` says why windows are
     missing. `enforced` is False where no policy is in force, so that everybody counts the same.
+    `rates`, `latency_ms`, `outcomes` and `latency_gap` are as in `Past`.
     """
 
     resource: str
@@ -80,6 +87,10 @@ class WhatIfInputs:
     windows: tuple[HistoryWindow, ...] = ()
     congested: tuple[bool, ...] = ()
     gap: str = ""
+    rates: tuple[Row, ...] = ()
+    latency_ms: Row = ()
+    outcomes: tuple[Outcome, ...] = ()
+    latency_gap: str = ""
 
     def __post_init__(self) -> None:
         check_positive("capacity", self.capacity)
@@ -87,10 +98,21 @@ class WhatIfInputs:
         check_amount("reservable", self.reservable)
         check_aware("began_at", self.began_at)
         check_aware("ended_at", self.ended_at)
-        if len(self.windows) != len(self.congested):
-            raise ValueError("congested must have one value per window")
-        if any(len(window.demands) != len(self.claims) for window in self.windows):
+        if any(len(window.demands) != len(self.claims) for window in self.past.windows):
             raise ValueError("every window must have one demand per claim")
+
+    @property
+    def past(self) -> Past:
+        """The windows as they are played."""
+        return Past(
+            windows=self.windows,
+            congested=self.congested,
+            rates=self.rates,
+            latency_ms=self.latency_ms,
+            outcomes=self.outcomes,
+            gap=self.gap,
+            latency_gap=self.latency_gap,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +123,8 @@ class WhatIfRow:
     and `then` are what `change` is judged by: the mean rates in the congested windows if there
     were any, else the entitlements. Where nothing is enforced `now` is what was measured, because
     no model knows who presses hardest; under a policy both come from the same model.
+    `then_interval` says where earlier predictions let `then` be expected, and
+    `latency_interval` the same for the latency after; `interval_gap` why they do not.
     """
 
     claim: int
@@ -115,6 +139,10 @@ class WhatIfRow:
     entitlement_after: float
     past: WorkloadBacktest | None
     contended: WorkloadBacktest | None
+    latency: LatencyEffect = NOT_COMPUTED
+    latency_interval: Interval | None = None
+    then_interval: Interval | None = None
+    interval_gap: str = "it was not computed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,14 +169,16 @@ def what_if(inputs: WhatIfInputs) -> WhatIf:
     after = [one.after for one in inputs.claims]
     entitled = _entitled(inputs.capacity, before, inputs.mode)
     entitled_after = _entitled(inputs.capacity_after, after, inputs.mode)
-    past = _past(inputs, inputs.windows)
-    contended = _past(
-        inputs,
+    played = counterfactual(
         [
-            window
-            for window, is_congested in zip(inputs.windows, inputs.congested, strict=True)
-            if is_congested
+            PlayedClaim(claim=one.claim, workload=one.workload, host=one.host)
+            for one in inputs.claims
         ],
+        inputs.past,
+        mode=inputs.mode,
+        before=before,
+        after=after,
+        capacity_ratio=inputs.capacity_after / inputs.capacity,
     )
     admission = admit(
         inputs.capacity_after if inputs.reservable is None else inputs.reservable,
@@ -162,19 +192,18 @@ def what_if(inputs: WhatIfInputs) -> WhatIf:
         WhatIf(
             rows=tuple(
                 _row(
+                    inputs,
                     one,
                     (entitled[index], entitled_after[index]),
-                    enforced=inputs.enforced,
-                    past=past.workloads[index] if past else None,
-                    contended=contended.workloads[index] if contended else None,
+                    played.claims[index] if played else None,
                 )
                 for index, one in enumerate(inputs.claims)
             ),
             windows=len(inputs.windows),
             congested_windows=sum(inputs.congested),
             window_s=inputs.windows[0].window_s if inputs.windows else None,
-            idle_ratio_before=past.idle_ratio_before if past else None,
-            idle_ratio_after=past.idle_ratio_after if past else None,
+            idle_ratio_before=played.idle_ratio_before if played else None,
+            idle_ratio_after=played.idle_ratio_after if played else None,
             refused=admission.refused,
             refusal=admission.reason if admission.refused else "",
             gap=_gap(inputs),
@@ -189,31 +218,20 @@ def _entitled(capacity: float, grants: Sequence[Grant], mode: ReservationMode) -
     return allocate(capacity, claims, mode)
 
 
-def _past(inputs: WhatIfInputs, windows: Sequence[HistoryWindow]) -> Backtest | None:
-    found = backtest(
-        [f"{one.claim}" for one in inputs.claims],
-        windows,
-        mode=inputs.mode,
-        before=[one.before for one in inputs.claims],
-        after=[one.after for one in inputs.claims],
-        capacity_ratio=inputs.capacity_after / inputs.capacity,
-    )
-    return None if isinstance(found, NoHistory) else found
-
-
 def _row(
+    inputs: WhatIfInputs,
     one: CandidateClaim,
     entitled: tuple[float, float],
-    *,
-    enforced: bool,
-    past: WorkloadBacktest | None,
-    contended: WorkloadBacktest | None,
+    played: ClaimEffect | None,
 ) -> WhatIfRow:
     now, then = entitled
+    contended = played.contended if played else None
     if contended is not None:
-        is_modelled = enforced or one.measured is None
+        is_modelled = inputs.enforced or one.measured is None
         now = contended.rate_before if is_modelled else one.measured or 0.0
         then = contended.rate_after
+    interval, gap = interval_or_gap(then, inputs.outcomes)
+    latency = played.latency if played else unknown_latency(_gap(inputs))
     return WhatIfRow(
         claim=one.claim,
         workload=one.workload,
@@ -225,8 +243,12 @@ def _row(
         then=then,
         entitlement_before=entitled[0],
         entitlement_after=entitled[1],
-        past=past,
+        past=played.past if played else None,
         contended=contended,
+        latency=latency,
+        latency_interval=latency_interval(latency, then, interval),
+        then_interval=interval,
+        interval_gap=gap,
     )
 
 

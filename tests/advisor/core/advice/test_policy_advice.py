@@ -10,13 +10,23 @@ from hypothesis import strategies as st
 from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.advice.policy_advice import advise
 from advisor.core.advice.policy_answer import RecommendationKind
-from advisor.core.advice.policy_inputs import AdviceClaim, AdviceInputs, summarize_rates
+from advisor.core.advice.policy_inputs import (
+    NO_PAST,
+    AdviceClaim,
+    AdviceInputs,
+    summarize_rates,
+)
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import CanonicalError, dumps
 from advisor.core.detection.episode import Aggressor, Episode, Victim
 from advisor.core.explanation.answer import AdviceOutcome
+from advisor.core.forecast.backtest import Change
+from advisor.core.forecast.history import HistoryWindow
+from advisor.core.forecast.past import Past
+from advisor.core.forecast.prediction_interval import Outcome
 from advisor.core.grant import Grant
 from advisor.core.resource import ResourceKind, Tier, Unit
+from tests.advisor.core.forecast.weeks import week
 
 MBIT = 1e6
 BEGAN = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -188,6 +198,8 @@ def test_a_limit_is_recommended_only_once_shares_are_in_force_and_did_not_help()
     batch = replace(inputs.claims[2], usual=steady(200.0, span_days=20.0))
     inputs = replace(inputs, claims=(*inputs.claims[:2], batch))
 
+    inputs = replace(inputs, past=week())
+
     without, enforced = advise(inputs), advise(replace(inputs, in_force=in_force(inputs)))
 
     assert without.kind is RecommendationKind.SHARES
@@ -196,6 +208,74 @@ def test_a_limit_is_recommended_only_once_shares_are_in_force_and_did_not_help()
     limits = [row.limit for row in enforced.allocations]
     assert limits == [None, None, pytest.approx(242, abs=1)]
     assert enforced.summary.startswith("Limit batch to 24")
+    # Of 1,000 the others get 758 or so instead of 300: latency falls by 1 - 300/758.
+    assert "the others' p95 latency would fall by 60." in enforced.justification
+
+
+def limited_case(past):
+    inputs = datastore()
+    batch = replace(inputs.claims[2], usual=steady(200.0, span_days=20.0))
+    inputs = replace(inputs, claims=(*inputs.claims[:2], batch), past=past)
+    return replace(inputs, in_force=in_force(inputs))
+
+
+def test_a_recommended_limit_carries_what_the_week_would_have_been():
+    found = advise(limited_case(week())).counterfactual
+
+    assert (found.congested_windows, found.windows) == (60, 227)
+    throttled = {one.workload: one.past.throttled_min_after for one in found.claims}
+    assert throttled == {"db": 0.0, "app": 0.0, "batch": 60.0}
+    assert [one.workload for one in found.of(Change.LOSES)] == ["batch"]
+    # 20 ms at 200 IOPS become 20 · 200/505 ms at (1000 - 242) · 2/3
+    (db, *_) = found.claims
+    assert db.latency.p95_before_ms == pytest.approx(20.0)
+    assert db.latency.p95_after_ms == pytest.approx(20 * 300 / 758, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("past", "words"),
+    [
+        (week(busy_minutes=120), "would be throttled 1.18% of the 7.0 days"),
+        (week(calm_hours=3), "4.0 h of the past week are stored; 24 h are needed"),
+        (NO_PAST, "no history was looked at; 24 h are needed"),
+    ],
+    ids=["throttled too long", "short past", "no past"],
+)
+def test_a_limit_that_the_week_does_not_bear_out_is_told_among_what_was_tried(past, words):
+    advice = advise(limited_case(past))
+
+    assert advice.outcome is AdviceOutcome.NO_CHANGE
+    (tried,) = advice.alternatives
+    assert tried.name == "limit batch"
+    assert words in tried.reason
+    assert tried.reason in advice.summary
+
+
+def test_a_limit_in_force_that_nobody_stated_is_kept():
+    inputs = limited_case(week())
+    held = tuple(
+        replace(grant, limit=242.0) if grant.claim == 3 else grant for grant in inputs.in_force
+    )
+
+    advice = advise(replace(inputs, in_force=held))
+
+    assert advice.outcome is AdviceOutcome.NO_CHANGE
+    assert "in force" in advice.summary
+
+
+def test_a_prediction_has_an_interval_once_enough_earlier_ones_were_measured():
+    outcomes = tuple(Outcome(predicted=100.0, measured=100.0 + off) for off in (5, -10, 2, 8))
+
+    few = advise(replace(datastore(), past=Past(outcomes=outcomes[:3]))).allocations[0]
+    enough = advise(replace(datastore(), past=Past(outcomes=outcomes))).allocations[0]
+
+    assert (few.interval, few.interval_gap) == (
+        None,
+        "3 earlier predictions came to be measured, 4 are needed",
+    )
+    # The fourth smallest of four errors is 10 %: 571 ± 57.
+    assert enough.interval.low == pytest.approx(4000 / 7 * 0.9)
+    assert enough.interval.high == pytest.approx(4000 / 7 * 1.1)
 
 
 @pytest.mark.parametrize(
@@ -334,6 +414,39 @@ rates = st.floats(0.0, 1e6)
 
 
 @st.composite
+def pasts(draw, count):
+    length = draw(st.integers(0, 4))
+    known = draw(st.booleans())
+    row = st.tuples(*[st.none() | st.floats(0, 1e18)] * count)
+    return Past(
+        windows=tuple(
+            HistoryWindow(
+                at=BEGAN + timedelta(hours=place),
+                window_s=draw(st.sampled_from([10.0, 86400.0])),
+                capacity=draw(st.floats(0, 1e18)),
+                demands=draw(row),
+            )
+            for place in range(length)
+        ),
+        congested=tuple(draw(st.booleans()) for _ in range(length)),
+        rates=tuple(draw(row) for _ in range(length)) if known else (),
+        latency_ms=draw(st.tuples(*[st.none() | st.floats(0, 1e18)] * length)) if known else (),
+        outcomes=tuple(
+            draw(
+                st.lists(
+                    st.builds(
+                        Outcome,
+                        predicted=st.floats(1e-300, 1e18),
+                        measured=st.floats(0, 1e18),
+                    ),
+                    max_size=6,
+                )
+            )
+        ),
+    )
+
+
+@st.composite
 def advice_inputs(draw):
     count = draw(st.integers(1, 5))
     claims = tuple(
@@ -367,6 +480,7 @@ def advice_inputs(draw):
         episode=episode(
             dict.fromkeys(names[:cut], (1.0, 2.0)), dict.fromkeys(names[cut:], (2.0, 1.0))
         ),
+        past=draw(pasts(count)),
     )
     return replace(inputs, in_force=in_force(inputs)) if draw(st.booleans()) else inputs
 

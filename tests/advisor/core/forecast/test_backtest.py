@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.core.allocation import Claim, ReservationMode, allocate
-from advisor.core.forecast.backtest import Change, HistoryWindow, NoHistory, backtest, history_of
+from advisor.core.forecast.backtest import Change, NoHistory, backtest
+from advisor.core.forecast.history import HistoryWindow, history_of
 from advisor.core.grant import Grant
 from advisor.core.observation import ClaimObservation, UplinkObservation
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.core.allocation import ReservationMode
-from advisor.core.forecast.backtest import HistoryWindow
+from advisor.core.forecast.history import HistoryWindow
 from advisor.core.forecast.latency_backtest import latency_backtest
 from advisor.core.grant import Grant
 

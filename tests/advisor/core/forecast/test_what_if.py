@@ -11,7 +11,8 @@ from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.advice.what_if_draft import PolicyDraft, changed_controls, draft
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import CanonicalError, dumps, loads
-from advisor.core.forecast.backtest import Change, HistoryWindow
+from advisor.core.forecast.backtest import Change
+from advisor.core.forecast.history import HistoryWindow
 from advisor.core.forecast.what_if import CandidateClaim, WhatIfInputs, what_if
 from advisor.core.grant import Grant
 from advisor.core.resource import ResourceKind, Unit

@@ -1,0 +1,84 @@
+"""The stored history of a resource as advice and what-if play it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from advisor.core.forecast.history import HistoryWindow
+from advisor.core.forecast.prediction_interval import Outcome
+from advisor.core.number_checks import check_amount
+
+Row = tuple[float | None, ...]
+"""One number per claim, in the order of the claims; None was not measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """Windows with one demand per claim, and what came of earlier predictions.
+
+    `congested` says of each window whether the resource was congested in it. `rates` has a row
+    per window with what each claim got; it may be empty. `latency_ms` is the device's latency in
+    each window; it is empty where there is none, and `latency_gap` says why. `gap` says why
+    windows are missing.
+    """
+
+    windows: tuple[HistoryWindow, ...] = ()
+    congested: tuple[bool, ...] = ()
+    rates: tuple[Row, ...] = ()
+    latency_ms: Row = ()
+    outcomes: tuple[Outcome, ...] = ()
+    gap: str = ""
+    latency_gap: str = ""
+
+    def __post_init__(self) -> None:
+        count = len(self.windows)
+        if len(self.congested) != count:
+            raise ValueError("congested must have one value per window")
+        if len({len(window.demands) for window in self.windows}) > 1:
+            raise ValueError("every window must have one demand per claim")
+        if self.rates and len(self.rates) != count:
+            raise ValueError("rates must have one row per window")
+        if self.latency_ms and len(self.latency_ms) != count:
+            raise ValueError("latency_ms must have one value per window")
+        for window, row in zip(self.windows, self.rates, strict=False):
+            if len(row) != len(window.demands):
+                raise ValueError("rates must have one number per claim")
+            _check_row("rate", row)
+        _check_row("latency_ms", self.latency_ms)
+
+    @property
+    def hours(self) -> float:
+        """The time that the windows cover."""
+        return sum(window.window_s for window in self.windows) / 3600
+
+    @property
+    def outstanding(self) -> tuple[Row, ...]:
+        """I/Os that each claim kept waiting, by Little's law at the device; empty if unknown."""
+        if not self.rates or not self.latency_ms:
+            return ()
+        return tuple(
+            tuple(None if rate is None or ms is None else rate * (ms / 1000) for rate in row)
+            for row, ms in zip(self.rates, self.latency_ms, strict=True)
+        )
+
+    @property
+    def pressure(self) -> tuple[tuple[float, ...], ...]:
+        """How hard each claim pressed, as weights: what it got; empty if unknown."""
+        return tuple(tuple(rate or 0.0 for rate in row) for row in self.rates)
+
+    def contended(self) -> "Past":
+        """The congested windows only."""
+        places = [place for place, bad in enumerate(self.congested) if bad]
+        return Past(
+            windows=tuple(self.windows[place] for place in places),
+            congested=(True,) * len(places),
+            rates=tuple(self.rates[place] for place in places if self.rates),
+            latency_ms=tuple(self.latency_ms[place] for place in places if self.latency_ms),
+            outcomes=self.outcomes,
+            gap=self.gap,
+            latency_gap=self.latency_gap,
+        )
+
+
+def _check_row(name: str, row: Sequence[float | None]) -> None:
+    for value in row:
+        check_amount(name, value)

@@ -1,0 +1,74 @@
+"""Past windows through the solver under one policy, all at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from advisor.core.allocation import ReservationMode, solve
+from advisor.core.forecast.history import HistoryWindow
+from advisor.core.grant import Grant
+from advisor.core.waterfill import Booleans, Floats, groups_of
+
+BINDING_TOLERANCE = 1e-6
+"""Relative; a rate this near to its limit or reservation is at it."""
+Pressure = Sequence[Sequence[float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """Rates, demands (infinite where unknown) and what bound them; a row per window."""
+
+    rates: Floats
+    demands: Floats
+    capacity: Floats
+    throttled: Booleans
+    unmet: Booleans
+
+    def idle_ratio(self, minutes: Floats) -> float:
+        """Part of the capacity left unused in windows in which somebody was throttled."""
+        idle = np.where(
+            self.throttled.any(axis=1), self.capacity - self.rates.sum(axis=1), 0.0
+        ).clip(min=0.0)
+        total = float(self.capacity @ minutes)
+        return float(idle @ minutes) / total if total > 0 else 0.0
+
+
+def play(
+    windows: Sequence[HistoryWindow],
+    policy: Sequence[Grant],
+    mode: ReservationMode,
+    *,
+    capacity_ratio: float = 1.0,
+    pressure: Pressure = (),
+) -> Played:
+    """Solve all windows at once under one policy.
+
+    With `pressure`, a row of weights per window, nothing but the policy's limits counts: what
+    there is goes to the claims as hard as each pressed.
+    """
+    demands = np.array(
+        [[np.inf if value is None else value for value in window.demands] for window in windows]
+    )
+    capacity = np.array([window.capacity * capacity_ratio for window in windows])
+    limit = np.array([np.inf if grant.limit is None else grant.limit for grant in policy])
+    reservation = np.array([0.0 if pressure else grant.reservation for grant in policy])
+    shape = demands.shape
+    stated = np.array([float(grant.shares) for grant in policy])
+    shares = np.broadcast_to(np.array(pressure) if pressure else stated, shape)
+    rates = solve(
+        capacity,
+        np.broadcast_to(reservation, shape).ravel(),
+        np.minimum(demands, limit).ravel(),
+        shares.ravel(),
+        mode=mode,
+        groups=groups_of(np.full(shape[0], shape[1])),
+    ).reshape(shape)
+    due = np.minimum(np.minimum(reservation, limit), demands)
+    return Played(
+        rates=rates,
+        demands=demands,
+        capacity=capacity,
+        throttled=(rates >= limit * (1 - BINDING_TOLERANCE)) & (demands > limit),
+        unmet=rates < due * (1 - BINDING_TOLERANCE),
+    )
