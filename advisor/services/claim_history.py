@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from statistics import fmean
 
 from django.core.cache import cache
 
 from advisor.core.forecast.history import HistoryWindow, history_of
+from advisor.core.forecast.past import Row
 from advisor.core.observation import ClaimObservation, UplinkObservation
-from advisor.models import Claim, Policy, Resource, State, StatePoint
+from advisor.models import Claim, Policy, Resource, State, StatePoint, Unit
 from advisor.services.observe import claim_windows, whole_windows
 from advisor.services.windows import Span, last_window_end, window_end
 from ingest.readings import coarse_step_s
@@ -33,7 +35,8 @@ class ClaimHistory:
     """Windows with one demand per claim; `measured` is the mean rate of each claim.
 
     `measured` is taken over the congested windows, or over all if none was; None means that a
-    claim sent no samples. `largest` is the most that all claims together got in a window.
+    claim sent no samples. `largest` is the most that all claims together got in a window. `rates`
+    is what each got; `latency_ms` and `latency_gap` are as in `Past`.
     """
 
     began_at: datetime
@@ -42,6 +45,9 @@ class ClaimHistory:
     congested: tuple[bool, ...]
     measured: tuple[float | None, ...]
     largest: float
+    rates: tuple[Row, ...]
+    latency_ms: Row
+    latency_gap: str
 
 
 def claim_history(
@@ -51,36 +57,41 @@ def claim_history(
     policy: Policy | None,
     length: timedelta,
     now: datetime,
+    most_windows: int = MOST_WINDOWS,
 ) -> ClaimHistory:
     """The history of the last `length`; asked again within minutes it comes from the cache."""
-    step_s = max(float(coarse_step_s(length, MOST_WINDOWS)), resource.window_s)
+    step_s = max(float(coarse_step_s(length, most_windows)), resource.window_s)
     until = last_window_end(whole_windows(resource, now=now), step_s)
     span = Span(since=until - length, until=until, window_s=step_s)
     parts = [resource.pk, resource.capacity, policy.pk if policy else 0, step_s, until.timestamp()]
     parts += [length.total_seconds(), *(claim.pk for claim in claims)]
-    key = "claim-history:" + ":".join(str(part) for part in parts)
+    key = "claim-history-2:" + ":".join(str(part) for part in parts)
     found: ClaimHistory | None = cache.get(key)
     if found is None:
-        found = _read(resource, claims, policy, span)
+        found = history_over(resource=resource, claims=claims, policy=policy, span=span)
         cache.set(key, found, KEPT_S)
     return found
 
 
 Rates = dict[datetime, tuple[float, bool | None]]
+_ABSENT: tuple[float | None, bool | None] = (None, None)
 
 
-def _read(
-    resource: Resource, claims: Sequence[Claim], policy: Policy | None, span: Span
+def history_over(
+    *, resource: Resource, claims: Sequence[Claim], policy: Policy | None, span: Span
 ) -> ClaimHistory:
+    """The history of these windows, all of which are over."""
     rates: list[Rates] = [
         {
-            found.at: (float(f"{found.rate:.{DIGITS}g}"), found.backlogged)
+            found.at: (_short(found.rate), found.backlogged)
             for found in claim_windows(claim, span=span, max_points=MOST_WINDOWS)
         }
         for claim in claims
     ]
     ends = sorted(set().union(*rates))
-    congested = _congested(resource, span)
+    levels = _levels(resource, span)
+    congested = {end for end, level in levels.items() if level.is_congested}
+    latency, latency_gap = _latency(resource, ends, levels)
     observed = [_observation(at, rates, span.window_s) for at in ends]
     largest = max((sum(claim.rate for claim in one.claims) for one in observed), default=0.0)
     windows = history_of(
@@ -97,6 +108,9 @@ def _read(
         congested=tuple(at in congested for at in ends),
         measured=tuple(_measured(found, congested) for found in rates),
         largest=largest,
+        rates=tuple(tuple(found.get(at, _ABSENT)[0] for found in rates) for at in ends),
+        latency_ms=latency,
+        latency_gap=latency_gap,
     )
 
 
@@ -115,17 +129,49 @@ def _observation(at: datetime, rates: Sequence[Rates], window_s: float) -> Uplin
     )
 
 
-def _congested(resource: Resource, span: Span) -> set[datetime]:
-    """The ends of the windows in which the resource was congested at least half of the time."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Level:
+    """What was concluded in a window: the mean of the levels, and whether most were congested."""
+
+    value: float | None
+    is_congested: bool
+
+
+def _levels(resource: Resource, span: Span) -> dict[datetime, _Level]:
+    """By end of window; it is congested if the resource was so at least half of the time."""
     points = StatePoint.objects.filter(resource=resource, at__gt=span.since, at__lte=span.until)
-    total: Counter[datetime] = Counter()
-    bad: Counter[datetime] = Counter()
+    found: dict[datetime, list[tuple[str, float | None]]] = defaultdict(list)
     middle = timedelta(seconds=resource.window_s / 2)
-    for at, state in points.values_list("at", "state"):
-        end = window_end(at - middle, span.window_s)
-        total[end] += 1
-        bad[end] += state == State.CONGESTED
-    return {end for end, count in total.items() if 2 * bad[end] >= count}
+    for at, state, value in points.values_list("at", "state", "value"):
+        found[window_end(at - middle, span.window_s)].append((state, value))
+    return {end: _level(rows) for end, rows in found.items()}
+
+
+def _level(rows: Sequence[tuple[str, float | None]]) -> _Level:
+    values = [value for _, value in rows if value is not None]
+    bad = sum(state == State.CONGESTED for state, _ in rows)
+    return _Level(
+        value=fmean(values) if values else None,
+        is_congested=2 * bad >= len(rows),
+    )
+
+
+def _latency(
+    resource: Resource, ends: Sequence[datetime], levels: Mapping[datetime, _Level]
+) -> tuple[Row, str]:
+    """The device's latency in each window, or why none can be told."""
+    if resource.is_uplink:
+        return (), "an uplink has no latency of its own that is measured"
+    if resource.unit != Unit.IOPS:
+        return (), "its rates are bytes, and latency is told of I/Os"
+    found = [levels[end].value if end in levels else None for end in ends]
+    if all(value is None for value in found):
+        return (), "no latency was measured in that time"
+    return tuple(None if value is None else _short(value) for value in found), ""
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")
 
 
 def _limits_in_force(claims: Sequence[Claim], policy: Policy | None) -> list[float | None]:

@@ -29,6 +29,7 @@ from advisor.models import (
 )
 from advisor.services.keep_advice import keep, rejected_before
 from advisor.services.observe import claim_windows
+from advisor.services.past_week import past_week
 from advisor.services.planned_jobs import jobs_of, muting_of
 from advisor.services.what_if import open_draft
 from advisor.services.windows import Span
@@ -102,7 +103,8 @@ def _newest_episode(resource: Resource, now: datetime) -> Episode | None:
 def _inputs(resource: Resource, episode: Episode, now: datetime) -> AdviceInputs:
     ended_at = episode.ended_at or now
     calm = _calm_windows(resource, ended_at)
-    claims = resource.claims.select_related("workload", "host", "resource")
+    claims = list(resource.claims.select_related("workload", "host", "resource").order_by("pk"))
+    policy = resource.policies.order_by("-version").first()
     return AdviceInputs(
         resource=resource.name,
         kind=ResourceKind(resource.kind),
@@ -113,11 +115,11 @@ def _inputs(resource: Resource, episode: Episode, now: datetime) -> AdviceInputs
         began_at=episode.started_at,
         ended_at=ended_at,
         claims=tuple(
-            _claim(claim, calm, began_at=episode.started_at, ended_at=ended_at)
-            for claim in claims.order_by("pk")
+            _claim(claim, calm, began_at=episode.started_at, ended_at=ended_at) for claim in claims
         ),
         episode=_core_episode(episode),
-        in_force=_in_force(resource),
+        in_force=_in_force(policy),
+        past=past_week(resource=resource, claims=claims, policy=policy, episode=episode, now=now),
     )
 
 
@@ -175,8 +177,7 @@ def _core_episode(row: Episode) -> core_episode.Episode:
     return loads(core_episode.Episode, json.dumps(plain))
 
 
-def _in_force(resource: Resource) -> tuple[Grant, ...]:
-    policy = Policy.objects.filter(resource=resource).order_by("-version").first()
+def _in_force(policy: Policy | None) -> tuple[Grant, ...]:
     return tuple(
         Grant(
             claim=item["claim"],

@@ -30,6 +30,7 @@ from advisor.models import (
 from advisor.services.access import require_operator
 from advisor.services.claim_history import claim_history
 from advisor.services.keep_advice import VALID_FOR
+from advisor.services.past_outcomes import past_outcomes
 from advisor.services.tiers import shares_of
 
 if TYPE_CHECKING:
@@ -143,6 +144,11 @@ def what_if_inputs(
             windows=history.windows,
             congested=history.congested,
             gap=_silent(ground.claims, history.measured),
+            # Without latency the rates would only make the stored text longer.
+            rates=history.rates if history.latency_ms else (),
+            latency_ms=history.latency_ms,
+            latency_gap=history.latency_gap,
+            outcomes=past_outcomes(resource),
         )
     except ValueError as error:
         raise InventoryError(str(error)) from error
