@@ -76,15 +76,20 @@ class DatastoreObservation:
 class UplinkObservation:
     """One window of an uplink: what went out, what could, and what each claim got.
 
-    `tx_bits_per_s` None means that nothing was measured in the window.
+    `tx_bits_per_s` None means that nothing was measured in the window. `packets` left, `drops`
+    should have; `segments` and `retransmits` are those of the host's TCP. Queues and drops of a
+    claim that its own limit holds back are the limit's, and not counted here.
     """
 
     at: datetime
     window_s: float
     tx_bits_per_s: float | None
     capacity_bits_per_s: float | None
+    packets: float | None = None
     drops: float | None = None
     backlog_bytes: float | None = None
+    segments: float | None = None
+    retransmits: float | None = None
     claims: tuple[ClaimObservation, ...] = ()
 
     def __post_init__(self) -> None:
@@ -92,8 +97,8 @@ class UplinkObservation:
         check_positive("window_s", self.window_s)
         check_amount("tx_bits_per_s", self.tx_bits_per_s)
         check_positive("capacity_bits_per_s", self.capacity_bits_per_s)
-        check_amount("drops", self.drops)
-        check_amount("backlog_bytes", self.backlog_bytes)
+        for name in ("packets", "drops", "backlog_bytes", "segments", "retransmits"):
+            check_amount(name, getattr(self, name))
 
 
 Observation = DatastoreObservation | UplinkObservation

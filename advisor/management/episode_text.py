@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from advisor.models import Episode
+from advisor.queries.episodes import sign_lines
 from advisor.services.attribute import Study
 from ingest.management.product_command import table
 
@@ -16,12 +17,26 @@ def study_text(episode: Episode, row: Mapping[str, Any], study: Study) -> str:
     lines = [
         f"{episode.resource} was congested from {episode.started_at:%Y-%m-%d %H:%M:%S} {ended}",
         f"Planned job: {row['planned_job'] or 'none'}, {row['planned_job_reason']}",
+        *_signs(episode, study),
         "",
         *_suspects(study),
     ]
     if study.external is not None:
         lines += ["", f"Load from outside: {study.external.state}, {study.external.reason}"]
     return "\n".join(lines)
+
+
+def _signs(episode: Episode, study: Study) -> list[str]:
+    """What an uplink shows: each sign that fired, and what all its windows say together."""
+    lines = [
+        f"Sign: {one.name} in {one.windows} of {episode.windows} windows, at worst {one.worst} "
+        f"against {one.threshold}"
+        for one in sign_lines(episode)
+    ]
+    if study.signs is not None:
+        sure = f"{study.signs.confidence.value:.0%}"
+        lines.append(f"Together: {study.signs.finding}, {study.signs.reason} (confidence {sure})")
+    return lines
 
 
 def _suspects(study: Study) -> list[str]:

@@ -14,7 +14,9 @@ from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
 class ComplianceRecord(models.Model):
     """One allocation at one time: desired against applied, read back and measured.
 
-    Numbers are in the resource's unit; None means absent, and the reason says why.
+    Numbers are in the resource's unit; None means absent, and the reason says why. In
+    `backlogged_samples` of `sample_count` readings over `window_s` bytes waited in the kernel,
+    `backlog_bytes` of them at the end, and `drops` packets were dropped.
     """
 
     organisation = models.ForeignKey(
@@ -40,6 +42,11 @@ class ComplianceRecord(models.Model):
     read_back = models.JSONField(null=True)
     measured = models.FloatField(null=True, help_text="By the agent, from the kernel's counters")
     observed = models.FloatField(null=True, help_text="By the service, from stored samples")
+    window_s = models.FloatField(null=True)
+    sample_count = models.PositiveIntegerField(null=True)
+    backlogged_samples = models.PositiveIntegerField(null=True)
+    backlog_bytes = models.BigIntegerField(null=True)
+    drops = models.BigIntegerField(null=True)
     outcome = models.CharField(max_length=12)
     reason = models.TextField(blank=True)
     verdict = models.CharField(max_length=20)

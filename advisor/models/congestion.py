@@ -42,7 +42,11 @@ class ResourceStatus(models.Model):
 
 
 class StatePoint(models.Model):
-    """The detector's conclusion about one window; `value` is compared with `threshold`."""
+    """The detector's conclusion about one window; `value` is compared with `threshold`.
+
+    `signs` are those of an uplink that were beyond what is normal: objects with the sign, its
+    value and unit and what it is compared with.
+    """
 
     resource = models.ForeignKey(Resource, on_delete=models.CASCADE, related_name="state_points")
     at = models.DateTimeField()
@@ -51,7 +55,13 @@ class StatePoint(models.Model):
     value = models.FloatField(null=True, blank=True)
     threshold = models.FloatField(null=True, blank=True)
     load = models.FloatField(null=True, blank=True, help_text="Rate in the resource's unit")
+    device_load = models.FloatField(
+        null=True,
+        blank=True,
+        help_text="Our own I/Os a second in device time, as I/Os of the reference size",
+    )
     reason = models.TextField(blank=True)
+    signs = models.JSONField(default=list)
 
     class Meta:
         ordering = ["resource", "at"]
@@ -67,7 +77,8 @@ class Episode(models.Model):
     """One stretch of congestion of one resource, however many workloads suffer.
 
     `victims` and `aggressors` are lists of objects with a workload name and its number;
-    `evidence` holds the windows the conclusion rests on.
+    `evidence` holds the windows the conclusion rests on, `signs` what an uplink showed in them.
+    `external` is None on an uplink, and until a datastore's load was looked at.
     """
 
     organisation = models.ForeignKey(
@@ -82,6 +93,10 @@ class Episode(models.Model):
     victims = models.JSONField(default=list)
     aggressors = models.JSONField(default=list)
     evidence = models.JSONField(default=list)
+    signs = models.JSONField(default=list)
+    external = models.JSONField(
+        null=True, help_text="Whether load from outside is seen, and what says so"
+    )
 
     objects = OrganisationOwnedQuerySet.as_manager()
 

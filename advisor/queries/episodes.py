@@ -9,10 +9,12 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
+from advisor.core.detection.nic_signs import sign_text
 from advisor.core.detection.planned_jobs import Muting, PlannedJob
 from advisor.models import Episode, Recommendation, RecommendationState, Resource, Topic
 from advisor.queries.resources import ResourceLine, resource_line
 from advisor.queries.scope import Scope
+from advisor.services.external_load import comes_from_outside
 from advisor.services.planned_jobs import jobs_of, muting_of
 
 
@@ -34,10 +36,21 @@ class Party:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SignLine:
+    """A sign of an uplink: in how many windows of the episode it fired, the worst and the norm."""
+
+    name: str
+    windows: int
+    worst: str
+    threshold: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeLine:
     """One episode; `current` is the resource now, and counts only while the episode is open.
 
-    `muting` says whether a planned job explains it, so that it is no alarm.
+    `muting` says whether a planned job explains it, so that it is no alarm; `outside` says what
+    shows that load from outside causes it, and is empty if nothing does.
     """
 
     pk: int
@@ -50,8 +63,10 @@ class EpisodeLine:
     victims: tuple[Party, ...]
     aggressors: tuple[Party, ...]
     evidence: Sequence[Any]
+    signs: tuple[SignLine, ...]
     recommendation_pk: int | None
     muting: Muting
+    outside: str
 
     @property
     def is_open(self) -> bool:
@@ -116,8 +131,23 @@ def _line(
         victims=_parties(row.victims),
         aggressors=_parties(row.aggressors),
         evidence=row.evidence,
+        signs=sign_lines(row),
         recommendation_pk=recommendation_pk,
         muting=muting_of(row, jobs, now=now),
+        outside=comes_from_outside(row),
+    )
+
+
+def sign_lines(row: Episode) -> tuple[SignLine, ...]:
+    """What fired in the windows of an uplink's episode."""
+    return tuple(
+        SignLine(
+            name=item["sign"].replace("_", " "),
+            windows=item["windows"],
+            worst=sign_text(item["worst"], item["unit"]),
+            threshold=sign_text(item["threshold"], item["unit"]),
+        )
+        for item in row.signs
     )
 
 

@@ -13,12 +13,15 @@ from advisor.core.allocation import Claim as SolverClaim
 from advisor.core.allocation import ReservationMode, allocate
 from advisor.core.attribution.attribution import Attribution, AttributionInputs, attribute
 from advisor.core.attribution.workload_series import WorkloadSeries
-from advisor.core.detection.external_workload import ExternalLoad, LoadWindow, detect_external_load
+from advisor.core.detection.external_workload import ExternalLoad
 from advisor.core.detection.latency import normalized_latency
+from advisor.core.detection.nic_congestion import NicJudgement, judge_uplink
+from advisor.core.detection.reading import nic_window
 from advisor.core.iosize import size_cost
-from advisor.core.observation import DatastoreObservation, Observation
+from advisor.core.observation import DatastoreObservation, Observation, UplinkObservation
 from advisor.core.standing import UNCLAIMED, UNCLAIMED_RATIO, UNCLAIMED_SHARES, standings
-from advisor.models import Claim, Episode, Resource, StatePoint
+from advisor.models import Claim, Episode, Resource
+from advisor.services.external_load import external_load
 from advisor.services.observe import observations, whole_windows
 from advisor.services.tiers import shares_of
 
@@ -27,8 +30,6 @@ BEFORE = timedelta(hours=1)
 LONGEST = timedelta(hours=2)
 """Of a long episode the beginning is studied: it shows what came with it."""
 AFTER = timedelta(minutes=30)
-REFERENCE = timedelta(hours=24)
-"""Latency that our own load makes by itself is learnt from the day before."""
 ENOUGH_WINDOWS = 12
 KEPT_S = 60
 KEPT_ENDED_S = 3600
@@ -38,8 +39,9 @@ KEPT_ENDED_S = 3600
 class Study:
     """What is known about the cause of one episode.
 
-    `attribution` None has its reason in `gap`. `external` is None on an uplink: whatever passes
-    it is seen on the host.
+    `attribution` None has its reason in `gap`. `external` is what the detector concluded last,
+    None on an uplink: whatever passes it is seen on the host. `signs` is what an uplink's windows
+    say together, None on a datastore.
     """
 
     began_at: datetime
@@ -47,13 +49,14 @@ class Study:
     windows: int
     attribution: Attribution | None
     external: ExternalLoad | None
+    signs: NicJudgement | None
     gap: str
 
 
 def study_episode(*, episode: Episode, now: datetime) -> Study:
     """Attribute the episode by what is stored about it; asked again soon, the same answer."""
     until = _studied_until(episode, now)
-    key = f"study:{episode.pk}:{until.timestamp():.0f}"
+    key = f"episode-study:{episode.pk}:{until.timestamp():.0f}"
     found: Study | None = cache.get(key)
     if found is None:
         found = _study(episode, until)
@@ -79,8 +82,19 @@ def _study(episode: Episode, until: datetime) -> Study:
         ended_at=until,
         windows=len(seen),
         attribution=None if gap else attribute(_inputs(resource, seen, during)),
-        external=None if resource.is_uplink else _external(episode, until),
+        external=external_load(episode),
+        signs=_signs(seen, during) if resource.is_uplink else None,
         gap=gap,
+    )
+
+
+def _signs(seen: Sequence[Observation], during: Sequence[bool]) -> NicJudgement:
+    return judge_uplink(
+        [
+            nic_window(one)
+            for one, is_during in zip(seen, during, strict=True)
+            if is_during and isinstance(one, UplinkObservation)
+        ]
     )
 
 
@@ -189,18 +203,3 @@ def _lack(
 def _latency_ms(observation: Observation) -> float | None:
     assert isinstance(observation, DatastoreObservation)
     return normalized_latency(observation.hosts).latency_ms
-
-
-def _external(episode: Episode, until: datetime) -> ExternalLoad:
-    """Whether latency rose beyond what as much load of our own made in the day before."""
-    points = StatePoint.objects.filter(
-        resource=episode.resource, at__gt=episode.started_at - REFERENCE, at__lte=until
-    ).order_by("at")
-    windows = [
-        LoadWindow(at=at, own_load=load, latency_ms=value)
-        for at, load, value in points.values_list("at", "load", "value")
-    ]
-    return detect_external_load(
-        [one for one in windows if one.at <= episode.started_at],
-        [one for one in windows if _is_during(episode, one.at)],
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -19,6 +20,7 @@ from advisor.core.detection.congestion import (
 from advisor.core.observation import Observation
 from advisor.models import Resource, ResourceStatus, State, StatePoint
 from advisor.services.episodes import update_episodes
+from advisor.services.external_load import look_outside
 from advisor.services.observe import observations, whole_windows
 from advisor.services.thresholds import threshold_of
 from ingest.models import Organisation
@@ -51,12 +53,14 @@ def detect(*, resource: Resource, now: datetime) -> ResourceStatus:
         initial=state,
     )
     _save_points(resource, found)
-    update_episodes(
+    episodes = update_episodes(
         resource=resource,
         new_points=found.points,
         seen=seen,
         mode=ReservationMode(resource.mode),
     )
+    for episode in episodes:
+        look_outside(episode=episode, until=until)
     _update_status(status, found, now=now, settings=settings, seen=seen)
     return status
 
@@ -72,7 +76,9 @@ def _save_points(resource: Resource, found: Detection) -> None:
                 value=point.value,
                 threshold=point.threshold,
                 load=point.load,
+                device_load=point.device_load,
                 reason=point.reason,
+                signs=[json.loads(dumps(one)) for one in point.signs],
             )
             for point in found.points
         ],

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from advisor.core.allocation import ReservationMode
-from advisor.core.canonical import dumps
+from advisor.core.canonical import dumps, loads
 from advisor.core.detection import episode as core
 from advisor.core.detection.congestion import CongestionState, StatePoint
+from advisor.core.detection.nic_signs import NicEvidence
 from advisor.core.observation import Observation
 from advisor.models import Episode, Resource
 from advisor.models import StatePoint as StatePointRow
@@ -70,6 +71,8 @@ def _points_from(resource: Resource, begins: datetime) -> list[StatePoint]:
             threshold=row.threshold,
             load=row.load,
             reason=row.reason,
+            signs=tuple(loads(NicEvidence, json.dumps(one)) for one in row.signs),
+            device_load=row.device_load,
         )
         for row in rows
     ]
@@ -89,6 +92,7 @@ def _save(resource: Resource, found: core.Episode) -> Episode:
             "victims": plain["victims"],
             "aggressors": plain["aggressors"],
             "evidence": plain["evidence"],
+            "signs": plain["signs"],
         },
     )
     return row

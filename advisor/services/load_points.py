@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from advisor.core.device.device_fit import LoadPoint
 from advisor.models import Resource
+from advisor.services.external_load import disturbed_times
 from advisor.services.windows import Span, mean_rate
 from ingest import queries
 from ingest.core.rates import DiskRates
@@ -20,7 +21,10 @@ MOST_POINTS = 8640
 
 
 def load_points(resource: Resource, *, until: datetime) -> list[LoadPoint]:
-    """Windows of the last day in which some host did I/O: means over time, sums over hosts."""
+    """Windows of the last day in which some host did I/O: means over time, sums over hosts.
+
+    Windows with load from outside are left out: their latency is not that of our own depth.
+    """
     window_s = max(resource.window_s, SHORTEST_WINDOW_S)
     span = Span(since=until - SPAN, until=until, window_s=window_s)
     hosts: dict[datetime, list[LoadPoint]] = defaultdict(list)
@@ -36,7 +40,12 @@ def load_points(resource: Resource, *, until: datetime) -> list[LoadPoint]:
             point = _host_point(found)
             if point is not None:
                 hosts[at].append(point)
-    return [_together(hosts[at]) for at in sorted(hosts)]
+    disturbed = disturbed_times(resource, since=span.since, until=until)
+    return [
+        _together(hosts[at])
+        for at in sorted(hosts)
+        if not any(began_at < at <= ended_at for began_at, ended_at in disturbed)
+    ]
 
 
 def _host_point(rates: list[DiskRates]) -> LoadPoint | None:

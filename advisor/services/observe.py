@@ -13,14 +13,13 @@ from advisor.core.observation import (
     Observation,
     UplinkObservation,
 )
-from advisor.models import AdapterKind, Attachment, Claim, Policy, Resource, Unit
+from advisor.models import AdapterKind, Attachment, Claim, Resource, Unit
+from advisor.services.own_limits import HostShare, enforced_limits, latency_is_of_limits
+from advisor.services.queues import queue_reports, report_at
 from advisor.services.tiers import shares_of
 from advisor.services.windows import Span, last_window_end, mean_rate
 from ingest import queries
-from ingest.core.rates import CgroupRates, DiskRates
-
-AT_LIMIT = 0.95
-"""A rate this near to an enforced limit is held back by it, not by the resource."""
+from ingest.core.rates import CgroupRates, DiskRates, NetRates, TcpRates
 
 PRESSURE_OF_BACKLOG = 0.05
 """A workload that waits for I/O this part of the time wants more than it gets."""
@@ -39,29 +38,55 @@ def observations(*, resource: Resource, since: datetime, until: datetime) -> lis
     return _datastore_windows(resource, attachments, claims, span)
 
 
-ClaimsByWindow = dict[datetime, list[ClaimObservation]]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """A claim's window as measured, and as the core sees it."""
+
+    claim: Claim
+    found: ClaimWindow
+    observation: ClaimObservation
+
+
+ClaimsByWindow = dict[datetime, list[_Seen]]
 
 
 def _uplink_windows(
     resource: Resource, attachment: Attachment, claims: ClaimsByWindow, span: Span
 ) -> list[Observation]:
-    rates = queries.net_rates(
-        host=attachment.host,
-        interface=attachment.device,
-        since=span.read_since,
-        until=span.read_until,
-    )
+    times = {"since": span.read_since, "until": span.read_until}
+    rates = queries.net_rates(host=attachment.host, interface=attachment.device, **times)
+    tcp = span.group(queries.tcp_rates(host=attachment.host, **times))
     return [
-        UplinkObservation(
-            at=at,
-            window_s=resource.window_s,
-            tx_bits_per_s=mean_rate(found, [item.sent_bits_per_s for item in found]),
-            capacity_bits_per_s=resource.capacity,
-            drops=sum(item.drops_per_s * item.seconds for item in found),
-            claims=tuple(claims.get(at, ())),
-        )
+        _uplink_window(resource, at, found, claims.get(at, []), tcp.get(at, []))
         for at, found in span.group(rates).items()
     ]
+
+
+def _uplink_window(
+    resource: Resource,
+    at: datetime,
+    rates: list[NetRates],
+    claims: list[_Seen],
+    tcp: list[TcpRates],
+) -> UplinkObservation:
+    # What waits or is lost at a limit of ours is no sign of the uplink, and which of the
+    # retransmits come from there nobody can tell.
+    free = [one.found for one in claims if not one.observation.throttled]
+    waiting = [one.backlog_bytes for one in free if one.backlog_bytes is not None]
+    tcp = tcp if len(free) == len(claims) else []
+    return UplinkObservation(
+        at=at,
+        window_s=resource.window_s,
+        tx_bits_per_s=mean_rate(rates, [item.sent_bits_per_s for item in rates]),
+        capacity_bits_per_s=resource.capacity,
+        packets=sum(item.sent_packets_per_s * item.seconds for item in rates),
+        drops=sum(item.sent_drops_per_s * item.seconds for item in rates)
+        + sum(one.drops or 0.0 for one in free),
+        backlog_bytes=sum(waiting) if waiting else None,
+        segments=sum(item.segments_per_s * item.seconds for item in tcp) if tcp else None,
+        retransmits=sum(item.retransmits_per_s * item.seconds for item in tcp) if tcp else None,
+        claims=tuple(one.observation for one in claims),
+    )
 
 
 def _datastore_windows(
@@ -76,19 +101,20 @@ def _datastore_windows(
             until=span.read_until,
         )
         for at, found in span.group(rates).items():
-            hosts[at].append(_host_latency(attachment.host.name, found))
+            own = [one for one in claims.get(at, ()) if one.claim.host_id == attachment.host_id]
+            hosts[at].append(_host_latency(attachment.host.name, found, own))
     return [
         DatastoreObservation(
             at=at,
             window_s=resource.window_s,
             hosts=tuple(hosts[at]),
-            claims=tuple(claims.get(at, ())),
+            claims=tuple(one.observation for one in claims.get(at, ())),
         )
         for at in sorted(hosts)
     ]
 
 
-def _host_latency(host: str, rates: list[DiskRates]) -> HostLatency:
+def _host_latency(host: str, rates: list[DiskRates], claims: list[_Seen]) -> HostLatency:
     counts = [(item.read_iops + item.write_iops) * item.seconds for item in rates]
     total = sum(counts)
     waited = sum(
@@ -106,46 +132,39 @@ def _host_latency(host: str, rates: list[DiskRates]) -> HostLatency:
         latency_ms=waited / total if total else None,
         io_count=total,
         mean_io_bytes=moved / total if total else None,
+        throttled=latency_is_of_limits(total, [_host_share(one) for one in claims]),
+    )
+
+
+def _host_share(seen: _Seen) -> HostShare:
+    window = seen.observation
+    unit, size = seen.claim.resource.unit, window.mean_io_bytes
+    iops = window.rate if unit == Unit.IOPS else window.rate / size if size else 0.0
+    return HostShare(
+        io_count=iops * seen.claim.resource.window_s,
+        held_back=window.throttled,
+        waits=window.backlogged,
     )
 
 
 def _claims_by_window(resource: Resource, span: Span) -> ClaimsByWindow:
     result: ClaimsByWindow = defaultdict(list)
-    claims = resource.claims.select_related("workload", "host")
-    enforced = _enforced_limits(resource)
+    claims = resource.claims.select_related("workload", "host", "resource")
+    enforced = enforced_limits(resource)
     for claim in claims.order_by("workload__name", "pk"):
         for found in claim_windows(claim, span=span):
-            limit = _limit_at(found.at, claim, enforced)
-            result[found.at].append(
-                ClaimObservation(
-                    workload=claim.workload.name,
-                    rate=found.rate,
-                    reservation=claim.reservation,
-                    limit=claim.limit,
-                    shares=shares_of(claim),
-                    backlogged=found.backlogged,
-                    throttled=limit is not None and found.rate >= AT_LIMIT * limit,
-                    mean_io_bytes=found.mean_io_bytes,
-                )
+            observation = ClaimObservation(
+                workload=claim.workload.name,
+                rate=found.rate,
+                reservation=claim.reservation,
+                limit=claim.limit,
+                shares=shares_of(claim),
+                backlogged=found.backlogged,
+                throttled=enforced.hold_back(claim, at=found.at, rate=found.rate),
+                mean_io_bytes=found.mean_io_bytes,
             )
+            result[found.at].append(_Seen(claim=claim, found=found, observation=observation))
     return result
-
-
-EnforcedLimits = list[tuple[datetime, dict[int, float | None]]]
-
-
-def _enforced_limits(resource: Resource) -> EnforcedLimits:
-    """Limits by claim, each from the time on at which its policy version was in force."""
-    versions = Policy.objects.filter(resource=resource).order_by("version")
-    return [
-        (created_at, {item["claim"]: item["limit"] for item in allocations})
-        for created_at, allocations in versions.values_list("created_at", "allocations")
-    ]
-
-
-def _limit_at(at: datetime, claim: Claim, enforced: EnforcedLimits) -> float | None:
-    in_force = [limits for created_at, limits in enforced if created_at < at]
-    return in_force[-1].get(claim.pk) if in_force else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,13 +172,16 @@ class ClaimWindow:
     """What one claim got in the window ending at `at`, in the resource's unit.
 
     `backlogged` says whether more was wanted; None means that nobody can tell. `mean_io_bytes` is
-    None on an uplink, and where no I/O was done.
+    None on an uplink, and where no I/O was done. On an uplink under an agent `backlog_bytes`
+    stood in the claim's queue and `drops` packets were dropped from it.
     """
 
     at: datetime
     rate: float
     backlogged: bool | None = None
     mean_io_bytes: float | None = None
+    backlog_bytes: float | None = None
+    drops: float | None = None
 
 
 def claim_windows(claim: Claim, *, span: Span, max_points: int | None = None) -> list[ClaimWindow]:
@@ -169,18 +191,38 @@ def claim_windows(claim: Claim, *, span: Span, max_points: int | None = None) ->
     span is read at about so many times, with exact means between them.
     """
     if claim.adapter_kind == AdapterKind.VNIC:
-        received = queries.net_rates(
-            host=claim.host,
-            interface=claim.adapter,
-            since=span.read_since,
-            until=span.read_until,
-            max_points=max_points,
-        )
-        return [
-            ClaimWindow(at=at, rate=mean_rate(found, [one.received_bits_per_s for one in found]))
-            for at, found in span.group(received).items()
-        ]
+        return _vnic_windows(claim, span, max_points)
     return _cgroup_windows(claim, span, max_points)
+
+
+def _vnic_windows(claim: Claim, span: Span, max_points: int | None) -> list[ClaimWindow]:
+    received = queries.net_rates(
+        host=claim.host,
+        interface=claim.adapter,
+        since=span.read_since,
+        until=span.read_until,
+        max_points=max_points,
+    )
+    reports = queue_reports(claim, span=span)
+    windows = []
+    for at, found in span.group(received).items():
+        rate = mean_rate(found, [one.received_bits_per_s for one in found])
+        queue = report_at(reports, at=at, window_s=span.window_s)
+        if queue is None:
+            windows.append(ClaimWindow(at=at, rate=rate))
+            continue
+        dropped = queue.drops_per_s
+        windows.append(
+            ClaimWindow(
+                at=at,
+                rate=rate,
+                backlogged=queue.backlogged,
+                # Bytes seen once, in a queue that came and went, are no standing queue.
+                backlog_bytes=queue.backlog_bytes if queue.backlogged else 0.0,
+                drops=None if dropped is None else dropped * span.window_s,
+            )
+        )
+    return windows
 
 
 def _cgroup_windows(claim: Claim, span: Span, max_points: int | None) -> list[ClaimWindow]:

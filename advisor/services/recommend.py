@@ -21,12 +21,14 @@ from advisor.models import (
     Episode,
     Policy,
     Recommendation,
+    RecommendationState,
     Resource,
     ResourceStatus,
     State,
     StatePoint,
     Topic,
 )
+from advisor.services.external_load import comes_from_outside
 from advisor.services.keep_advice import keep, rejected_before
 from advisor.services.observe import claim_windows
 from advisor.services.past_week import past_week
@@ -69,6 +71,10 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     muting = muting_of(episode, jobs_of(resource.organisation), now=now)
     if muting.muted:
         return _save_gap(status, f"planned job: {muting.reason}")
+    outside = comes_from_outside(episode)
+    if outside:
+        _withdraw(episode)
+        return _save_gap(status, f"suspended, load from outside: {outside}")
     draft = open_draft(resource, now)
     if draft is not None:
         return _save_gap(status, f"a draft, recommendation {draft.pk}, waits for a decision")
@@ -98,6 +104,13 @@ def _newest_episode(resource: Resource, now: datetime) -> Episode | None:
     if newest is None or (newest.ended_at is not None and newest.ended_at < now - RECENT):
         return None
     return newest
+
+
+def _withdraw(episode: Episode) -> None:
+    """Advice from before it was known that our own workloads are not the cause."""
+    episode.recommendations.filter(
+        topic=Topic.POLICY, state=RecommendationState.PROPOSED, created_by=None
+    ).update(state=RecommendationState.SUPERSEDED)
 
 
 def _inputs(resource: Resource, episode: Episode, now: datetime) -> AdviceInputs:
@@ -173,6 +186,7 @@ def _core_episode(row: Episode) -> core_episode.Episode:
         "victims": row.victims,
         "aggressors": row.aggressors,
         "evidence": row.evidence,
+        "signs": row.signs,
     }
     return loads(core_episode.Episode, json.dumps(plain))
 

@@ -92,11 +92,17 @@ def _record(
         read_back=plain["read_back"],
         measured=item.measured.rate if item.measured else None,
         observed=_observed(claim, item.measured, report.reported_at),
+        **_queue_facts(item.measured),
         outcome=item.outcome,
         reason=item.reason,
         verdict=found.verdict,
         verdict_reason=found.reason,
     )
+
+
+def _queue_facts(measured: Measurement | None) -> dict[str, float | int | None]:
+    names = ("window_s", "sample_count", "backlogged_samples", "backlog_bytes", "drops")
+    return {name: getattr(measured, name) if measured else None for name in names}
 
 
 def _policy(host: Host, revision: int | None, allocation_id: str) -> Policy | None:

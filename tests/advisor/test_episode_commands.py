@@ -112,3 +112,19 @@ def test_episode_says_which_job_explains_it_and_what_is_missing(
 def test_unknown_episode_is_refused(cluster: Cluster) -> None:
     with pytest.raises(CommandError, match="there is no episode 99"):
         sluice("episodes", "99")
+
+
+def test_signs_of_an_uplink_are_told_with_their_norm(cluster: Cluster, episode: Episode) -> None:
+    episode.windows = 20
+    episode.signs = [
+        {"sign": "drops", "windows": 12, "worst": 0.002, "threshold": 1e-4, "unit": "ratio"}
+    ]
+    episode.save()
+
+    said = sluice("episodes", str(episode.pk))
+    document = json.loads(sluice("episodes", str(episode.pk), "--json"))
+
+    assert "Sign: drops in 12 of 20 windows, at worst 0.2 % against 0.01 %" in said
+    assert "Together: unknown, 0 windows, 3 are needed (confidence 0%)" in said
+    assert document["signs"] == episode.signs
+    assert document["study"]["signs"]["finding"] == "unknown"

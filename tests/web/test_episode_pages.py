@@ -98,6 +98,50 @@ def test_evidence_lists_the_windows(viewer: Client, episode: Episode) -> None:
     assert len(rows) == len(episode.evidence) > 10
 
 
+def test_signs_of_an_uplink_are_shown_with_their_norm(viewer: Client, episode: Episode) -> None:
+    episode.signs = [
+        {"sign": "backlog", "windows": 12, "worst": 0.0123, "threshold": 0.005, "unit": "s"},
+        {"sign": "unmet_reservation", "windows": 3, "worst": 1.0, "threshold": 0.5,
+         "unit": "ratio"},
+    ]  # fmt: skip
+    episode.evidence[0]["signs"] = [{"sign": "unmet_reservation"}]
+    episode.save()
+
+    page = shown(viewer, episode)
+
+    assert page.row("#signs", "backlog") == ["12", "12.3 ms", "5 ms"]
+    assert page.row("#signs", "unmet reservation") == ["3", "100 %", "50 %"]
+    assert (
+        page.elements(".chart-table tbody .reason")[0].all_text().endswith("(unmet reservation)")
+    )
+
+
+def test_datastore_has_no_signs_of_an_uplink(viewer: Client, episode: Episode) -> None:
+    assert shown(viewer, episode).elements("#signs") == []
+
+
+@pytest.mark.parametrize(("state", "told"), [("external", True), ("none", False)])
+def test_load_from_outside_is_told_with_its_grounds(
+    viewer: Client, episode: Episode, state: str, *, told: bool
+) -> None:
+    reason = "50 ms where as much load of our own made 5 ms"
+    episode.external = {
+        "state": state, "began_at": None, "normal_ms": 5.0, "recent_ms": 50.0, "own_load": 1000.0,
+        "comparable_windows": 180, "reason": reason,
+        "confidence": {"value": 0.9, "parts": [{"name": "windows", "value": 0.9, "how": "x"}]},
+    }  # fmt: skip
+    episode.save()
+
+    page = shown(viewer, episode)
+
+    if told:
+        assert page.text("#outside") == (
+            f"Load from outside: {reason}. Advice on shares, limits and reservations is suspended."
+        )
+    else:
+        assert page.elements("#outside") == []
+
+
 def test_charts_show_the_episode_with_a_margin(viewer: Client, episode: Episode) -> None:
     charts = shown(viewer, episode).elements(".charts")[0]
 

@@ -1,5 +1,8 @@
 """Decide window by window whether a resource is congested: a fold with hysteresis.
 
+A datastore's window is above the threshold by its latency, an uplink's by its use or by what else
+is seen of it: a full uplink whose every user was looked at and nobody waits is not above.
+
 A resource becomes congested when n of the last m windows were above the threshold, and clear when
 k windows in a row were at or below the threshold times the exit ratio. A device that does next to
 nothing is clear. Missing data is `unknown`; a short gap does not end what was there before it.
@@ -10,6 +13,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
+from advisor.core.detection.nic_congestion import NicFinding, find
+from advisor.core.detection.nic_signs import NicEvidence, NicWindow, signs_of
 from advisor.core.detection.reading import Reading, read
 from advisor.core.detection.threshold import Threshold, ThresholdReading
 from advisor.core.number_checks import check_amount, check_positive
@@ -53,7 +58,8 @@ class StatePoint:
     """The conclusion about one window, and since when the state holds.
 
     `since` lies before `at` where the state was recognised with a delay: congestion begins with
-    the first of the windows that were above the threshold.
+    the first of the windows that were above the threshold. `signs` are those of an uplink that
+    were beyond what is normal; `device_load` is that of `Reading`.
     """
 
     at: datetime
@@ -63,6 +69,8 @@ class StatePoint:
     threshold: float | None
     load: float | None
     reason: str
+    signs: tuple[NicEvidence, ...] = ()
+    device_load: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +132,7 @@ def _step(
 ) -> tuple[StatePoint, DetectorState]:
     state = _forget_after_gap(reading, state, settings)
     limit = threshold.at(reading.at)
+    signs: tuple[NicEvidence, ...] = ()
     if _is_quiet(reading, settings):
         state = _measured(state, reading, above=False, below=True, settings=settings)
         reason = reading.reason or f"idle: less than {settings.activity_floor:g} a second"
@@ -135,11 +144,46 @@ def _step(
         )
         reason = reading.reason if reading.value is None else limit.reason
     else:
-        above = reading.value > limit.value or bool(reading.unmet)
-        below = reading.value <= limit.value * settings.exit_ratio and not reading.unmet
-        state = _measured(state, reading, above=above, below=below, settings=settings)
-        reason = _reason(reading, limit, state, settings)
-    return _point(reading, limit, state, reason), state
+        weighed = _weigh(reading, reading.value, limit.value, settings)
+        signs = weighed.signs
+        state = _measured(
+            state, reading, above=weighed.above, below=weighed.below, settings=settings
+        )
+        reason = weighed.why or _counted(state, settings)
+        reason = reason if reading.unmet else f"{reason}; {limit.reason}"
+    return _point(reading, limit, state, reason, signs), state
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Weighed:
+    """A window against its threshold; `why` is empty where the value alone decides."""
+
+    above: bool
+    below: bool
+    why: str = ""
+    signs: tuple[NicEvidence, ...] = ()
+
+
+def _weigh(reading: Reading, value: float, limit: float, settings: DetectorSettings) -> _Weighed:
+    is_low = value <= limit * settings.exit_ratio
+    if reading.nic is None:
+        return _Weighed(above=value > limit, below=is_low)
+    return _weigh_uplink(reading.nic, limit, is_low=is_low)
+
+
+def _weigh_uplink(nic: NicWindow, limit: float, *, is_low: bool) -> _Weighed:
+    evidence = signs_of([nic], full_ratio=limit)
+    signs = tuple(one for one in evidence if one.present)
+    finding, why = find(evidence)
+    if nic.unmet:
+        why = f"below the reservation with more waiting: {', '.join(nic.unmet)}"
+    if finding is NicFinding.FULL:
+        why = why if nic.nobody_waits else ""
+        return _Weighed(above=not nic.nobody_waits, below=nic.nobody_waits, why=why, signs=signs)
+    if finding in (NicFinding.CLEAR, NicFinding.UNKNOWN):
+        return _Weighed(above=False, below=is_low or nic.nobody_waits)
+    above = finding is NicFinding.CONGESTED
+    return _Weighed(above=above, below=is_low and not above, why=why, signs=signs)
 
 
 def _forget_after_gap(
@@ -197,17 +241,17 @@ def _measured(
     return state
 
 
-def _reason(
-    reading: Reading, limit: ThresholdReading, state: DetectorState, settings: DetectorSettings
-) -> str:
-    if reading.unmet:
-        return f"below the reservation with more waiting: {', '.join(reading.unmet)}"
+def _counted(state: DetectorState, settings: DetectorSettings) -> str:
     above = sum(window.above for window in state.recent)
-    return f"above in {above} of {settings.enter_of} windows; {limit.reason}"
+    return f"above in {above} of {settings.enter_of} windows"
 
 
 def _point(
-    reading: Reading, limit: ThresholdReading, state: DetectorState, reason: str
+    reading: Reading,
+    limit: ThresholdReading,
+    state: DetectorState,
+    reason: str,
+    signs: tuple[NicEvidence, ...],
 ) -> StatePoint:
     shown = CongestionState.UNKNOWN if state.unknown_since else state.verdict
     since = state.unknown_since or state.verdict_since
@@ -219,4 +263,6 @@ def _point(
         threshold=limit.value,
         load=reading.load,
         reason=reason,
+        signs=signs,
+        device_load=reading.device_load,
     )

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from advisor.core.allocation import ReservationMode
 from advisor.core.detection.congestion import CongestionState, StatePoint
+from advisor.core.detection.nic_signs import NicEvidence, SignCount, count_signs
 from advisor.core.observation import Observation
 from advisor.core.standing import UNCLAIMED, Standing, standings
 
@@ -46,7 +47,7 @@ class Aggressor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceRow:
-    """One window of the episode."""
+    """One window of the episode; `signs` are those of an uplink that fired in it."""
 
     at: datetime
     state: CongestionState
@@ -54,11 +55,15 @@ class EvidenceRow:
     threshold: float | None
     load: float | None
     reason: str
+    signs: tuple[NicEvidence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Episode:
-    """`ended_at` None means it goes on. `threshold` is the one that held at the peak."""
+    """`ended_at` None means it goes on. `threshold` is the one that held at the peak.
+
+    `signs` counts the signs of an uplink over all its windows, also those without evidence row.
+    """
 
     started_at: datetime
     ended_at: datetime | None
@@ -68,6 +73,7 @@ class Episode:
     victims: tuple[Victim, ...]
     aggressors: tuple[Aggressor, ...]
     evidence: tuple[EvidenceRow, ...]
+    signs: tuple[SignCount, ...] = ()
 
 
 def fold_episodes(
@@ -111,6 +117,7 @@ class _Stretch:
             victims=victims,
             aggressors=aggressors,
             evidence=_evidence(self.points, peak),
+            signs=count_signs(point.signs for point in self.points),
         )
 
 
@@ -232,6 +239,7 @@ def _evidence(points: Sequence[StatePoint], peak: StatePoint) -> tuple[EvidenceR
             threshold=points[index].threshold,
             load=points[index].load,
             reason=points[index].reason,
+            signs=points[index].signs,
         )
         for index in chosen
     )

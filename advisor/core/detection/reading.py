@@ -5,6 +5,8 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from advisor.core.detection.latency import normalized_latency
+from advisor.core.detection.nic_signs import NicWindow
+from advisor.core.iosize import size_cost
 from advisor.core.observation import (
     ClaimObservation,
     DatastoreObservation,
@@ -16,6 +18,8 @@ UNMET_TOLERANCE = 0.05
 """A reservation counts as unmet when this part of it is missing."""
 BUSY_RATIO = 0.8
 """Below this part of its capacity, without drops or backlog, an uplink holds nobody back."""
+SEEN_RATIO = 0.95
+"""Queues are known when those of so much of the traffic are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +28,8 @@ class Reading:
 
     `load` is I/Os or bits per second. None is absence, with `reason`. `own_limit` says that all
     latency of the window was caused by limits of ours; `unmet` names the workloads that were
-    held below their reservation.
+    held below their reservation. `device_load` is a datastore's load in device time, as I/Os of
+    the reference size per second; `nic` holds what else is seen of an uplink.
     """
 
     at: datetime
@@ -34,6 +39,8 @@ class Reading:
     reason: str = ""
     own_limit: bool = False
     unmet: tuple[str, ...] = ()
+    device_load: float | None = None
+    nic: NicWindow | None = None
 
     @property
     def began_at(self) -> datetime:
@@ -61,25 +68,61 @@ def _read_datastore(observation: DatastoreObservation) -> Reading:
         load=latency.io_count / observation.window_s if observation.hosts else None,
         reason=latency.reason,
         own_limit=latency.throttled,
+        device_load=_device_load(observation) if observation.hosts else None,
     )
+
+
+def _device_load(observation: DatastoreObservation) -> float:
+    costs = [host.io_count * size_cost(host.mean_io_bytes) for host in observation.hosts]
+    return sum(costs) / observation.window_s
 
 
 def _read_uplink(observation: UplinkObservation) -> Reading:
-    rate, capacity = observation.tx_bits_per_s, observation.capacity_bits_per_s
+    rate, used_ratio = observation.tx_bits_per_s, _used_ratio(observation)
     if rate is None:
-        value, reason = None, "nothing was measured"
-    elif capacity is None:
-        value, reason = None, "the capacity is not known; state it"
+        reason = "nothing was measured"
     else:
-        value, reason = rate / capacity, ""
+        reason = "the capacity is not known; state it" if used_ratio is None else ""
+    nic = nic_window(observation)
     return Reading(
         at=observation.at,
         window_s=observation.window_s,
-        value=value,
+        value=used_ratio,
         load=rate,
         reason=reason,
-        unmet=_unmet(observation, value),
+        unmet=nic.unmet,
+        nic=nic,
     )
+
+
+def nic_window(observation: UplinkObservation) -> NicWindow:
+    """What is seen of an uplink in this window."""
+    return NicWindow(
+        at=observation.at,
+        window_s=observation.window_s,
+        tx_bits_per_s=observation.tx_bits_per_s,
+        capacity_bits_per_s=observation.capacity_bits_per_s,
+        packets=observation.packets,
+        drops=observation.drops,
+        backlog_bytes=observation.backlog_bytes,
+        segments=observation.segments,
+        retransmits=observation.retransmits,
+        unmet=_unmet(observation, _used_ratio(observation)),
+        nobody_waits=_nobody_waits(observation),
+    )
+
+
+def _used_ratio(observation: UplinkObservation) -> float | None:
+    rate, capacity = observation.tx_bits_per_s, observation.capacity_bits_per_s
+    return None if rate is None or capacity is None else rate / capacity
+
+
+def _nobody_waits(observation: UplinkObservation) -> bool:
+    """Whether all traffic has an owner, and none of them waits for anything but its own limit."""
+    seen = sum(one.rate for one in observation.claims if one.backlogged is not None)
+    if observation.tx_bits_per_s is None or seen < SEEN_RATIO * observation.tx_bits_per_s:
+        return False
+    return not any(one.backlogged and not one.throttled for one in observation.claims)
 
 
 def _unmet(observation: UplinkObservation, used_ratio: float | None) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from advisor.management.episode_text import study_text
 from advisor.management.product_command import ProductCommand
 from advisor.models import Episode
 from advisor.services.attribute import study_episode
+from advisor.services.external_load import comes_from_outside
 from advisor.services.planned_jobs import jobs_of, muting_of
 from ingest.models import Organisation
 
@@ -68,8 +69,10 @@ def _row(episode: Episode, jobs: Sequence[PlannedJob], now: datetime) -> dict[st
         "threshold": episode.threshold,
         "victims": episode.victims,
         "aggressors": episode.aggressors,
+        "signs": episode.signs,
         "victim_names": ", ".join(item["workload"] for item in episode.victims),
         "aggressor_names": ", ".join(item["workload"] for item in episode.aggressors),
+        "load_from_outside": comes_from_outside(episode),
         "planned_job": muting.job,
         "planned_job_reason": muting.reason,
     }

@@ -10,6 +10,7 @@ from advisor.core.detection.external_workload import ExternalState
 from advisor.models import Episode, ResourceKind, State, StatePoint
 from advisor.services import inventory
 from advisor.services.attribute import Study, study_episode
+from advisor.services.external_load import look_outside
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
 
@@ -108,7 +109,7 @@ def test_latency_without_own_load_hints_at_load_from_outside(
         StatePoint(
             resource=lun, at=NOW - timedelta(minutes=minute), since=NOW, state=State.CLEAR,
             # 40 ms where as much load used to make 5 ms
-            value=40.0 if minute < 30 else 5.0, load=load if minute < 30 else 1000.0,
+            value=40.0 if minute < 30 else 5.0, device_load=load if minute < 30 else 1000.0,
         )
         for minute in range(2, 200)
     )  # fmt: skip
@@ -120,6 +121,8 @@ def test_latency_without_own_load_hints_at_load_from_outside(
         peak_value=40.0,
         threshold=20.0,
     )
+
+    look_outside(episode=episode, until=NOW)
 
     found = study(episode).external
 

@@ -132,6 +132,19 @@ def test_what_is_not_enforced_is_not_judged(cluster: Cluster, outcome: Outcome) 
     assert set(verdicts().values()) == {"unknown"}
 
 
+def test_what_waited_in_the_kernel_is_stored(cluster: Cluster) -> None:
+    accept_report(
+        host=cluster.enrolment.host,
+        report=report(cluster, [30 * MBIT, 30 * MBIT, 30 * MBIT], backlogged=7),
+        now=NOW,
+    )
+
+    row = ComplianceRecord.objects.first()
+    assert row is not None
+    assert (row.window_s, row.sample_count, row.backlogged_samples) == (60.0, 10, 7)
+    assert (row.backlog_bytes, row.drops) == (0, 0)
+
+
 def test_same_report_twice_is_stored_once(cluster: Cluster) -> None:
     same = report(cluster, [80.6 * MBIT, 6.7 * MBIT, 6.7 * MBIT])
     accept_report(host=cluster.enrolment.host, report=same, now=NOW)

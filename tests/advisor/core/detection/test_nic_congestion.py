@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.core import canonical
-from advisor.core.detection.nic_congestion import NicFinding, NicSign, NicWindow, judge_uplink
+from advisor.core.detection.nic_congestion import NicFinding, judge_uplink
+from advisor.core.detection.nic_signs import NicSign, NicWindow, count_signs, signs_of
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 GBIT = 1e9
@@ -59,6 +60,35 @@ def test_a_judgement_does_not_depend_on_order_and_has_no_nan(rows, random):
 
     assert canonical.dumps(judge_uplink(shuffled)) == canonical.dumps(result)
     assert result.reason
+
+
+@given(random_windows, st.floats(0.01, 1))
+def test_signs_are_finite_and_beyond_their_threshold_exactly_if_present(rows, full_ratio):
+    for one in signs_of(rows, full_ratio=full_ratio):
+        assert math.isfinite(one.value)
+        assert one.value >= 0
+        assert one.present is (one.value > one.threshold)
+
+
+@given(random_windows)
+def test_every_sign_that_fired_is_counted_once_per_window(rows):
+    evidence = [signs_of([row]) for row in rows]
+
+    counts = count_signs(evidence)
+
+    fired = [one.sign for signs in evidence for one in signs if one.present]
+    assert {one.sign: one.windows for one in counts} == {sign: fired.count(sign) for sign in fired}
+    assert all(one.worst > one.threshold for one in counts)
+
+
+def test_the_worst_window_of_a_sign_is_kept():
+    rows = [windows(1, drops=200.0), windows(1, drops=5000.0), windows(1)]
+
+    (drops,) = count_signs([signs_of(row) for row in rows])
+
+    # 5000 of 1,005,000 packets offered
+    assert (drops.sign, drops.windows) == (NicSign.DROPS, 2)
+    assert drops.worst == pytest.approx(5000 / 1_005_000)
 
 
 @given(random_windows)

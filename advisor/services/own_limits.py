@@ -1,0 +1,83 @@
+"""Which of our own limits held a claim back, and what of the waiting is theirs.
+
+Waiting for a limit of ours is no congestion: the limit does what it was made for.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from advisor.models import Claim, Policy, Resource
+
+AT_LIMIT = 0.95
+"""A rate this near to an enforced limit is held back by it, not by the resource."""
+PASSED_BY = 1.25
+"""I/O at such a multiple of its limit is evidently not held back by it."""
+SMALL_PART = 0.05
+"""Less of a host's I/O than this changes no mean."""
+MOST = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnforcedLimits:
+    """Limits by claim, each from the time on at which its policy version was in force."""
+
+    since: tuple[datetime, ...]
+    limits: tuple[dict[int, float | None], ...]
+    is_uplink: bool
+
+    def hold_back(self, claim: Claim, *, at: datetime, rate: float) -> bool:
+        """Whether a limit in force at that time held the claim to this rate.
+
+        What an adapter hands to an uplink is counted before the limit, so it may be any amount
+        above it; I/O is counted behind the limit.
+        """
+        place = bisect_left(self.since, at) - 1
+        limit = self.limits[place].get(claim.pk) if place >= 0 else None
+        if limit is None or rate < AT_LIMIT * limit:
+            return False
+        return self.is_uplink or rate <= PASSED_BY * limit
+
+
+def enforced_limits(resource: Resource) -> EnforcedLimits:
+    """The limits of all policy versions of the resource."""
+    versions = list(
+        Policy.objects.filter(resource=resource)
+        .order_by("version")
+        .values_list("created_at", "allocations")
+    )
+    return EnforcedLimits(
+        since=tuple(created_at for created_at, _ in versions),
+        limits=tuple(
+            {item["claim"]: item["limit"] for item in allocations} for _, allocations in versions
+        ),
+        is_uplink=resource.is_uplink,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostShare:
+    """One claim's I/Os on one host in one window; `waits` None means that nobody can tell."""
+
+    io_count: float
+    held_back: bool
+    waits: bool | None
+
+
+def latency_is_of_limits(io_count: float, shares: Sequence[HostShare]) -> bool:
+    """Whether the latency that a host saw in a window may be waiting for limits of ours.
+
+    Not if somebody without such a limit waits as well: then it is the datastore. Where it is not
+    known of everybody whether he waits, most of the host's I/O has to be held back.
+    """
+    held = sum(one.io_count for one in shares if one.held_back)
+    others = [one for one in shares if not one.held_back]
+    if held <= SMALL_PART * io_count or any(one.waits for one in others):
+        return False
+    calm = sum(one.io_count for one in others if one.waits is False)
+    if held + calm >= (1 - SMALL_PART) * io_count:
+        return True
+    return held > MOST * io_count

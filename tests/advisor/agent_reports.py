@@ -1,0 +1,36 @@
+"""Reports of the agent of host h1, as records that the service stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from advisor.models import ComplianceRecord
+from advisor.services.documents import allocation_id
+from tests.advisor.scenario import Cluster
+
+REPORT_S = 30.0
+SAMPLES = 3
+
+
+def tell(cluster: Cluster, queues: Sequence[Mapping[str, int]], *, at: datetime) -> None:
+    """One report over 30 s; per claim how many of 3 samples saw a queue, its bytes and drops."""
+    ComplianceRecord.objects.bulk_create(
+        ComplianceRecord(
+            organisation=cluster.organisation,
+            host=claim.host,
+            resource=claim.resource,
+            workload=claim.workload,
+            allocation=allocation_id(claim),
+            reported_at=at,
+            desired={},
+            window_s=REPORT_S,
+            sample_count=SAMPLES,
+            backlogged_samples=queue.get("backlogged", 0),
+            backlog_bytes=queue.get("bytes", 0),
+            drops=queue.get("drops", 0),
+            outcome="unchanged",
+            verdict="unknown",
+        )
+        for claim, queue in zip(cluster.claims, queues, strict=False)
+    )

@@ -1,0 +1,138 @@
+"""Load from outside: from stored samples to what advice and people do about it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from advisor.core.detection.external_workload import ExternalState
+from advisor.models import (
+    Episode,
+    Recommendation,
+    RecommendationState,
+    Resource,
+    ResourceKind,
+    ResourceStatus,
+    State,
+)
+from advisor.services import inventory
+from advisor.services.detect import detect
+from advisor.services.external_load import external_load
+from advisor.services.load_points import load_points
+from advisor.services.recommend import recommend
+from tests.advisor.disk_samples import DiskPhase, disk_lines
+from tests.advisor.samples import send
+from tests.advisor.scenario import NOW, Cluster, make_cluster
+
+pytestmark = pytest.mark.django_db
+
+CALM = DiskPhase(intervals=180, iops=1000, latency_ms=5.0)
+SLOW = DiskPhase(intervals=60, iops=1000, latency_ms=50.0)
+BUSY = DiskPhase(intervals=60, iops=4000, latency_ms=50.0)
+# As many I/Os of 1 MB take (51 + 1000) / (51 + 8) = 17.8 times the device time; the latency that
+# I/Os of the reference size would have had is 1000 / 17.8 = 56 ms.
+LARGE = DiskPhase(intervals=60, iops=1000, latency_ms=1000.0, io_bytes=1_000_000)
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return make_cluster()
+
+
+def play(cluster: Cluster, *phases: DiskPhase) -> Resource:
+    """A datastore with these phases, the last of which ends now; looked at as time goes by."""
+    lun = inventory.add_resource(
+        organisation=cluster.organisation,
+        name="lun",
+        kind=ResourceKind.DATASTORE,
+        attachments=[("h1", "lun")],
+    )
+    length = timedelta(seconds=10 * sum(phase.intervals for phase in phases))
+    start = NOW - length
+    send(cluster.organisation, disk_lines("h1", "lun", phases, start=start), now=NOW)
+    for minutes in range(10, int(length.total_seconds() / 60) + 1, 10):
+        detect(resource=lun, now=start + timedelta(minutes=minutes))
+    return lun
+
+
+@pytest.mark.parametrize(
+    ("phase", "state"),
+    [
+        (SLOW, ExternalState.EXTERNAL),
+        (BUSY, ExternalState.UNKNOWN),
+        (LARGE, ExternalState.UNKNOWN),
+    ],
+    ids=["as much own load as ever", "more own I/Os", "larger own I/Os"],
+)
+def test_only_latency_that_our_own_load_does_not_explain_is_from_outside(
+    cluster: Cluster, phase: DiskPhase, state: ExternalState
+) -> None:
+    lun = play(cluster, CALM, phase)
+
+    episode = Episode.objects.get(resource=lun)
+    found = external_load(episode)
+
+    assert found is not None
+    assert found.state is state
+    if state is ExternalState.EXTERNAL:
+        assert (found.normal_ms, found.recent_ms) == pytest.approx((5.0, 50.0), rel=0.01)
+        assert found.comparable_windows == 180
+
+
+def test_advice_is_suspended_while_load_comes_from_outside(cluster: Cluster) -> None:
+    lun = play(cluster, CALM, SLOW)
+
+    advice = recommend(resource=lun, now=NOW)
+
+    assert advice == (
+        "suspended, load from outside: 50 ms where as much load of our own made 5 ms: "
+        "something outside loads the disks; suspend control and look there"
+    )
+    assert ResourceStatus.objects.get(resource=lun).advice_gap == advice
+
+
+def test_advice_from_before_it_was_known_is_withdrawn(cluster: Cluster) -> None:
+    lun = play(cluster, CALM, SLOW)
+    early = Recommendation.objects.create(
+        organisation=cluster.organisation,
+        resource=lun,
+        episode=Episode.objects.get(resource=lun),
+        kind="shares",
+        summary="Limit somebody",
+        inputs="{}",
+        answer="{}",
+        created_at=NOW,
+        expires_at=NOW + timedelta(hours=1),
+    )
+
+    recommend(resource=lun, now=NOW)
+
+    early.refresh_from_db()
+    assert early.state == RecommendationState.SUPERSEDED
+
+
+def test_own_load_that_may_explain_the_latency_suspends_nothing(cluster: Cluster) -> None:
+    lun = play(cluster, CALM, BUSY)
+
+    advice = recommend(resource=lun, now=NOW)
+
+    assert isinstance(advice, str)
+    assert "suspended" not in advice
+
+
+def test_windows_with_load_from_outside_do_not_tell_what_the_device_is_like(
+    cluster: Cluster,
+) -> None:
+    lun = play(cluster, CALM, SLOW)
+
+    latencies = {round(point.latency_ms) for point in load_points(lun, until=NOW)}
+
+    assert latencies == {5}
+
+
+def test_calm_datastore_has_no_episode_to_look_outside_for(cluster: Cluster) -> None:
+    lun = play(cluster, CALM)
+
+    assert ResourceStatus.objects.get(resource=lun).state == State.CLEAR
+    assert not Episode.objects.filter(resource=lun).exists()
