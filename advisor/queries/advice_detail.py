@@ -29,6 +29,14 @@ from advisor.queries.advice_facts import (
     queue_depth_facts,
     threshold_facts,
 )
+from advisor.queries.advice_picture import (
+    host_placement_picture,
+    limit_picture,
+    off_peak_picture,
+    placement_picture,
+    queue_depth_picture,
+    threshold_picture,
+)
 from advisor.queries.advice_table import (
     AdviceTable,
     host_placement_table,
@@ -38,6 +46,7 @@ from advisor.queries.advice_table import (
     queue_depth_table,
     threshold_table,
 )
+from advisor.queries.picture import Picture
 
 Answer = (
     ThresholdAdvice
@@ -55,6 +64,7 @@ class AdviceDetail:
 
     table: AdviceTable
     facts: tuple[Fact, ...]
+    picture: Picture | None
     effects: tuple[Effect, ...]
     formula: str
     alternatives: tuple[Alternative, ...]
@@ -67,12 +77,13 @@ class AdviceDetail:
 def advice_detail(row: Recommendation) -> AdviceDetail | None:
     """None if the texts were stored by a version whose answers this one cannot read."""
     try:
-        answer, table, facts = _read(Topic(row.topic), row.inputs, row.answer)
+        answer, table, facts, picture = _read(Topic(row.topic), row.inputs, row.answer)
     except CanonicalError:
         return None
     return AdviceDetail(
         table=table,
         facts=facts,
+        picture=picture,
         effects=answer.effects,
         formula=answer.formula,
         alternatives=answer.alternatives,
@@ -85,32 +96,46 @@ def advice_detail(row: Recommendation) -> AdviceDetail | None:
 
 def _read(
     topic: Topic, inputs_text: str, answer_text: str
-) -> tuple[Answer, AdviceTable, tuple[Fact, ...]]:
+) -> tuple[Answer, AdviceTable, tuple[Fact, ...], Picture | None]:
     answer: Answer
     match topic:
         case Topic.THRESHOLD:
-            answer = loads(ThresholdAdvice, answer_text)
-            windows = loads(ThresholdInputs, inputs_text)
-            return answer, threshold_table(answer, windows), threshold_facts(windows)
+            answer, points = (
+                loads(ThresholdAdvice, answer_text),
+                loads(ThresholdInputs, inputs_text),
+            )
+            table, facts = threshold_table(answer, points), threshold_facts(points)
+            return answer, table, facts, threshold_picture(points, answer)
         case Topic.QUEUE_DEPTH:
-            answer = loads(QueueDepthAdvice, answer_text)
-            facts = queue_depth_facts(loads(QueueDepthInputs, inputs_text), answer)
-            return answer, queue_depth_table(answer), facts
+            answer, depths = (
+                loads(QueueDepthAdvice, answer_text),
+                loads(QueueDepthInputs, inputs_text),
+            )
+            table, facts = queue_depth_table(answer), queue_depth_facts(depths, answer)
+            return answer, table, facts, queue_depth_picture(depths, answer)
         case Topic.OFF_PEAK_WORK:
-            answer = loads(OffPeakAdvice, answer_text)
-            facts = off_peak_facts(loads(ConflictInputs, inputs_text), answer)
-            return answer, off_peak_table(answer), facts
+            answer, conflicts = (
+                loads(OffPeakAdvice, answer_text),
+                loads(ConflictInputs, inputs_text),
+            )
+            table, facts = off_peak_table(answer), off_peak_facts(conflicts, answer)
+            return answer, table, facts, off_peak_picture(conflicts, answer)
         case Topic.PLACEMENT:
-            answer = loads(PlacementAdvice, answer_text)
-            facts = placement_facts(loads(PlacementInputs, inputs_text))
-            return answer, placement_table(answer), facts
+            answer, disks = (
+                loads(PlacementAdvice, answer_text),
+                loads(PlacementInputs, inputs_text),
+            )
+            table, facts = placement_table(answer), placement_facts(disks)
+            return answer, table, facts, placement_picture(disks, answer)
         case Topic.HOST_PLACEMENT:
             answer = loads(HostPlacementAdvice, answer_text)
-            facts = host_placement_facts(loads(HostPlacementInputs, inputs_text))
-            return answer, host_placement_table(answer), facts
+            hosts = loads(HostPlacementInputs, inputs_text)
+            table, facts = host_placement_table(answer), host_placement_facts(hosts)
+            return answer, table, facts, host_placement_picture(hosts, answer)
         case Topic.LIMIT_CHECK:
-            answer = loads(LimitCheck, answer_text)
-            return answer, limit_table(answer), limit_facts(loads(LimitInputs, inputs_text))
+            answer, limits = loads(LimitCheck, answer_text), loads(LimitInputs, inputs_text)
+            table, facts = limit_table(answer), limit_facts(limits)
+            return answer, table, facts, limit_picture(limits, answer)
         case Topic.POLICY:
             raise ValueError("a policy is read by advisor.queries.recommendations")
         case _:

@@ -97,10 +97,10 @@ def keep(
         resource=resource, topic=topic, subject=subject, state=RecommendationState.PROPOSED
     )
     current = undecided.filter(expires_at__gt=now).first()
-    if current is not None and same(topic, current.answer, found):
+    plain = json.loads(found)
+    if current is not None and _still_holds(topic, current, found):
         return current
     undecided.update(state=RecommendationState.SUPERSEDED)
-    plain = json.loads(found)
     return Recommendation.objects.create(
         organisation=resource.organisation,
         resource=resource,
@@ -114,3 +114,9 @@ def keep(
         created_at=now,
         expires_at=now + VALID_FOR,
     )
+
+
+def _still_holds(topic: Topic, current: Recommendation, found: str) -> bool:
+    """Whether it advises the same by the same model: another one may tell its reasons anew."""
+    versions = [json.loads(text)["model_version"] for text in (current.answer, found)]
+    return versions[0] == versions[1] and same(topic, current.answer, found)

@@ -77,6 +77,14 @@ def test_page_shows_changes_effects_formula_and_grounds(
     assert page.text("#change-title") == found
 
 
+def test_page_shows_its_evidence_as_a_picture(operator: Client, advice: Recommendation) -> None:
+    pictures = shown(operator, advice).elements(".picture-field")
+
+    # The stored queue depths come without a measured window.
+    assert len(pictures) == (0 if advice.topic == Topic.QUEUE_DEPTH else 1)
+    assert all(one.get("role") == "img" and one.get("aria-label") for one in pictures)
+
+
 def test_table_of_changes_has_a_row_for_each(fleet: Fleet, operator: Client) -> None:
     page = shown(operator, advise(fleet, Topic.QUEUE_DEPTH))
 
@@ -142,6 +150,16 @@ def test_lists_and_overview_say_what_advice_is_about(fleet: Fleet, operator: Cli
     pages = [page_of(operator.get(address)).all_text() for address in ("/recommendations/", "/")]
 
     assert all("queue depths" in text and "policy" in text for text in pages)
+
+
+def test_list_of_one_kind_leaves_out_others(fleet: Fleet, operator: Client) -> None:
+    depths = advise(fleet, Topic.QUEUE_DEPTH)
+
+    page = page_of(operator.get("/recommendations/", {"kind": "queue_depth"}))
+
+    advised = [place for place in page.links().values() if "/recommendations/" in place]
+    assert f"/recommendations/{depths.pk}/" in advised
+    assert "policy" not in page.text("tbody")
 
 
 def test_resource_shows_all_open_advice_with_the_policy_first(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from django import template
 
 from advisor.models import Topic
+from advisor.queries.advice_kinds import KINDS
 from advisor.queries.advice_table import AdviceTable, Column
 
 register = template.Library()
@@ -26,6 +27,15 @@ _ABOUT = {
 def topic_name(topic: str) -> str:
     """What advice is about, in words."""
     return _ABOUT[Topic(topic)]
+
+
+_KINDS = dict(KINDS)
+
+
+@register.filter
+def kind_name(kind: str) -> str:
+    """What a recommendation of this kind is about, in words."""
+    return _KINDS.get(kind, kind)
 
 
 @register.filter

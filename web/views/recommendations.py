@@ -7,6 +7,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -25,6 +26,8 @@ from advisor.models import (
     Topic,
 )
 from advisor.queries.advice_detail import advice_detail
+from advisor.queries.advice_kinds import KINDS
+from advisor.queries.advice_picture import episode_picture
 from advisor.queries.calibration import calibration_of
 from advisor.queries.recommendations import (
     RecommendationDetail,
@@ -38,6 +41,7 @@ from web.bars import effect_bars
 from web.effect_rows import effect_rows
 from web.formatting import duration_text, rate_scale
 from web.page import render_page
+from web.picture_drawing import drawing_of
 
 PER_PAGE = 50
 
@@ -49,6 +53,12 @@ def recommendations(request: HttpRequest, workspace: Workspace) -> HttpResponseB
     state = request.GET.get("state", "")
     if state in RecommendationState.values:
         rows = rows.filter(state=state)
+    kinds = _kinds(rows)
+    kind = request.GET.get("kind", "")
+    if kind in dict(KINDS):
+        rows = rows.filter(kind=kind)
+    else:
+        kind = ""
     page = Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
     gaps = ResourceStatus.objects.filter(
         resource__in=workspace.scope.rows(Resource), state=State.CONGESTED
@@ -63,9 +73,17 @@ def recommendations(request: HttpRequest, workspace: Workspace) -> HttpResponseB
         rows=[(row, shown_state(row, now)) for row in page],
         state=state,
         states=RecommendationState.values,
+        kind=kind,
+        kinds=kinds,
         calibration=calibration_of(workspace.membership.organisation),
         gaps=list(gaps.select_related("resource").order_by("resource__name")),
     )
+
+
+def _kinds(rows: QuerySet[Recommendation]) -> list[tuple[str, str, int]]:
+    """The kinds that there are, in words, with how many of each."""
+    counts = dict(rows.order_by().values_list("kind").annotate(Count("pk")))
+    return [(kind, words, counts[kind]) for kind, words in KINDS if kind in counts]
 
 
 @workspace_view
@@ -113,7 +131,9 @@ def _page(
 
 
 def _policy(detail: RecommendationDetail) -> dict[str, Any]:
+    picture = None if detail.is_draft else episode_picture(detail.row)
     return {
+        "drawing": drawing_of(picture) if picture else None,
         "confidence": detail.answer.confidence.value if detail.answer else None,
         "scale": rate_scale(detail.row.resource.unit, _largest(detail)),
         "bars": effect_bars(detail.effects),
@@ -140,6 +160,7 @@ def _other_advice(row: Recommendation) -> dict[str, Any]:
         "advice": advice,
         "confidence": advice.confidence.value if advice else None,
         "effects": effect_rows(advice.effects) if advice else [],
+        "drawing": drawing_of(advice.picture) if advice and advice.picture else None,
     }
 
 

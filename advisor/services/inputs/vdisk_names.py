@@ -14,8 +14,9 @@ def vdisk_names(claims: Sequence[Claim]) -> list[str]:
     """
     disks = [claim.vdisk or claim.adapter for claim in claims]
     owned = [f"{claim.workload.name}:{disk}" for claim, disk in zip(claims, disks, strict=True)]
-    placed = [
-        f"{name} at {claim.host.name} on {claim.resource.name}"
-        for claim, name in zip(claims, owned, strict=True)
+    stored = [
+        f"{name} on {claim.resource.name}" for claim, name in zip(claims, owned, strict=True)
     ]
-    return next((names for names in (disks, owned) if len(set(names)) == len(names)), placed)
+    placed = [f"{name} from {claim.host.name}" for claim, name in zip(claims, stored, strict=True)]
+    forms = (disks, owned, stored)
+    return next((names for names in forms if len(set(names)) == len(names)), placed)
