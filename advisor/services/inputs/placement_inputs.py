@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -15,10 +16,10 @@ from advisor.core.placement.host_inputs import (
     HostUplinks,
     NetworkWorkload,
 )
-from advisor.models import Claim, Episode, Resource, ResourceKind, Unit
+from advisor.models import Claim, Episode, Resource, ResourceKind, StatePoint, Unit
 from advisor.services.inputs.vdisk_names import vdisk_names
 from advisor.services.load_points import load_points
-from advisor.services.observe import claim_windows
+from advisor.services.observe import ClaimWindow, claim_windows
 from advisor.services.tiers import shares_of
 from advisor.services.windows import Span
 
@@ -98,17 +99,21 @@ def _vdisk(claim: Claim, name: str, now: datetime) -> VdiskState | None:
         workload=claim.workload.name,
         datastore=claim.resource.name,
         size_bytes=claim.size_bytes or 0.0,
-        # Little's law: nobody counts a cgroup's requests in flight.
-        outstanding_io=iops * _latency_ms(claim.resource) / 1000,
+        outstanding_io=_outstanding_io(claim, rates),
         iops=iops,
         mean_io_bytes=float(np.median(sizes)) if sizes else DEFAULT_IO_BYTES,
         moved_at=claim.moved_at,
     )
 
 
-def _latency_ms(resource: Resource) -> float:
-    status = getattr(resource, "status", None)
-    return (status.value or 0.0) if status else 0.0
+def _outstanding_io(claim: Claim, rates: Sequence[ClaimWindow]) -> float:
+    """By Little's law, window by window: nobody counts a cgroup's requests in flight."""
+    points = StatePoint.objects.filter(
+        resource=claim.resource, at__in=[found.at for found in rates], value__isnull=False
+    )
+    latency_ms = dict(points.values_list("at", "value"))
+    found = [one.rate * latency_ms[one.at] / 1000 for one in rates if one.at in latency_ms]
+    return float(np.percentile(found, LOAD_PERCENTILE)) if found else 0.0
 
 
 def host_placement_inputs(resource: Resource, now: datetime) -> list[HostPlacementInputs]:

@@ -18,6 +18,7 @@ from advisor.models import (
     ResourceKind,
     ResourceStatus,
     State,
+    StatePoint,
     Topic,
 )
 from advisor.services import inventory
@@ -307,7 +308,11 @@ def test_virtual_disk_is_moved_off_a_slow_datastore(cluster: Cluster) -> None:
             adapter=f"/{name}.slice",
             facts={"size_bytes": 50e9},
         )
-    ResourceStatus.objects.create(resource=slow, state=State.CONGESTED, value=60.0)
+    for step in range(1, 720):
+        at = START + timedelta(seconds=10 * step)
+        StatePoint.objects.create(
+            resource=slow, at=at, since=START, state=State.CONGESTED, value=60.0
+        )
     Episode.objects.create(
         organisation=cluster.organisation,
         resource=slow,
