@@ -11,20 +11,26 @@ share tag too, with `additive` it does not.
 
 Where the papers' tags misbehave, these do not: share tags follow virtual time, not the clock;
 reservations that do not fit are scaled down before tagging; whoever was held at its limit cannot
-save up shares; a limit cannot be saved up either.
+save up shares, nor a limit be saved up; and whoever got more than its shares because it was
+reserved does not pay for that when others leave.
 """
 
 import math
-from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import attrgetter
+from typing import NamedTuple
 
 from advisor.core.allocation import Node, ReservationMode, check_tree
 from advisor.core.number_checks import check_amount, check_positive
+from advisor.core.scheduling_tags import Tags, lines_of, reserve_downwards, reserve_upwards
 
 LATE_SERVICES = 10
-"""A turn that comes late behind so many services of others is not lost."""
+"""A turn that comes late behind so many services of its own size is not lost."""
+LATE_LARGE_SERVICES = 4
+"""Nor one that comes late behind so many of the largest requests."""
+MOST_LEVELS = 100
+"""A tree may have so many below its root, for tags are looked up by recursion."""
 
 
 class Phase(StrEnum):
@@ -43,73 +49,22 @@ class Dispatch:
     phase: Phase
 
 
-class _Tags:
-    """A node of the tree with its tags; times in seconds, share tags in cost per share."""
+class _Turn(NamedTuple):
+    """Which child of a node is served and why; `allowed` and `held` are all that wait there."""
 
-    __slots__ = (
-        "children",
-        "due_at",
-        "limit",
-        "open_at",
-        "path",
-        "queue",
-        "reservation",
-        "share_tag",
-        "shares",
-        "stated",
-        "virtual_time",
-        "waiting",
-    )
-
-    def __init__(self, node: Node, path: str) -> None:
-        self.path = path
-        self.stated = node.reservation
-        self.limit = math.inf if node.limit is None else node.limit
-        self.shares = node.shares
-        self.children = [_Tags(child, f"{path}/{child.name}") for child in node.children]
-        self.queue: deque[float] = deque()
-        self.waiting = 0
-        self.reservation = 0.0
-        self.due_at = -math.inf
-        self.open_at = math.inf if self.limit == 0 else -math.inf
-        self.share_tag = 0.0
-        self.virtual_time = 0.0
-
-    def is_allowed(self, now: float) -> bool:
-        """Whether a request below this node may be served."""
-        if not self.waiting or self.open_at > now:
-            return False
-        if self.shares == 0 and not self.is_due(now):
-            return False
-        return not self.children or any(child.is_allowed(now) for child in self.children)
-
-    def is_due(self, now: float) -> bool:
-        """Whether reserved service is due."""
-        return self.reservation > 0 and self.due_at <= now
-
-    def allowed_at(self) -> float:
-        """When a request below this node may be served, if no other is served before."""
-        if not self.waiting:
-            return math.inf
-        own = self.open_at
-        if self.shares == 0:
-            own = max(own, self.due_at) if self.reservation > 0 else math.inf
-        below = (child.allowed_at() for child in self.children)
-        return max(own, min(below)) if self.children else own
-
-    def walk(self) -> Iterator["_Tags"]:
-        """This node and all below it."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
+    parent: Tags
+    child: Tags
+    phase: Phase
+    allowed: list[Tags]
+    held: list[Tags]
 
 
 class TagScheduler:
     """Decides which request is served next; the caller keeps the clock.
 
-    `capacity` is what the device serves, in cost per second; reservations, limits and `burst` are
-    in the same unit. `burst` is how much service a client that was idle may take ahead of its
-    shares.
+    `capacity` is what the device serves, in cost per second; reservations and limits are in the
+    same unit. `burst` is how much cost a client that was idle may take ahead of its shares.
+    ValueError names the path of a node that `allocate_tree` refuses too, or a tree too deep.
     """
 
     def __init__(
@@ -118,16 +73,22 @@ class TagScheduler:
         check_positive("capacity", capacity)
         check_amount("burst", burst)
         check_tree(root)
-        self._root = _Tags(root, f"/{root.name}")
+        _check_depth(root)
+        self._root = Tags(root, f"/{root.name}")
+        self._root.shares = 1.0  # It has no siblings to share with.
         self._capacity = capacity
         self._mode = mode
         self._burst = burst
-        self._lines = dict(_lines(self._root))
-        self._fits = self._settle_reservations_that_fit()
+        self._largest_cost = 0.0
+        self._lines = dict(lines_of(self._root))
+        reserve_upwards(self._root, with_idle=True)
+        self._always_fit = reserve_downwards(self._root, capacity)
 
     def enqueue(self, path: str, *, cost: float, now: float) -> None:
         """Add a request of the leaf at this path. KeyError if there is no such leaf."""
         check_positive("cost", cost)
+        check_amount("now", now)
+        self._largest_cost = max(self._largest_cost, cost)
         parent, woken = None, False
         for node in self._lines[path]:
             if not node.waiting:
@@ -136,29 +97,30 @@ class TagScheduler:
             node.waiting += 1
             parent = node
         node.queue.append(cost)
-        if woken and not self._fits:
-            self._share_out_reservations()
+        if woken:
+            self._scale_reservations()
 
     def dequeue(self, now: float) -> Dispatch | None:
         """The request to serve now, None if there is none or none is allowed."""
-        node, line, phase = self._root, [], Phase.SHARES
+        check_amount("now", now)
+        node, phase = self._root, Phase.SHARES
         if not node.waiting or node.open_at > now:
             return None
+        turns = []
         while node.children:
-            chosen = _choose(node, now)
-            if chosen is None:
+            turn = _choose(node, now)
+            if turn is None:
                 return None
-            child, phase = chosen
-            line.append((node, child, phase))
-            node = child
+            turns.append(turn)
+            node, phase = turn.child, turn.phase
         cost = node.queue.popleft()
         self._charge_limit(self._root, cost, now)
         self._root.waiting -= 1
-        for parent, child, why in line:
-            self._charge(parent, child, why, cost, now)
-            child.waiting -= 1
-        if not node.waiting and not self._fits:
-            self._share_out_reservations()
+        for turn in turns:
+            self._charge(turn, cost, now)
+            turn.child.waiting -= 1
+        if not node.waiting:
+            self._scale_reservations()
         return Dispatch(path=node.path, cost=cost, phase=phase)
 
     def next_at(self) -> float | None:
@@ -166,7 +128,7 @@ class TagScheduler:
         at = self._root.allowed_at()
         return None if math.isinf(at) and at > 0 else at
 
-    def _wake(self, parent: _Tags | None, node: _Tags, now: float) -> None:
+    def _wake(self, parent: Tags | None, node: Tags, now: float) -> None:
         """Set the tags of a node that was idle as if it had just come."""
         node.due_at = max(node.due_at, now)
         node.open_at = max(node.open_at, now)
@@ -176,94 +138,73 @@ class TagScheduler:
             ahead = self._burst / node.shares
             node.share_tag = max(node.share_tag, virtual_time - ahead)
 
-    def _charge(self, parent: _Tags, child: _Tags, phase: Phase, cost: float, now: float) -> None:
+    def _charge(self, turn: _Turn, cost: float, now: float) -> None:
+        parent, child = turn.parent, turn.child
+        self._advance_virtual_time(turn, cost)
         self._charge_limit(child, cost, now)
-        if phase is Phase.RESERVATION:
-            child.due_at += cost / child.reservation
-        else:
-            parent.virtual_time = max(parent.virtual_time, child.share_tag)
-            self._forfeit_what_limits_held_back(parent, cost, now)
-        counts = phase is Phase.SHARES or self._mode is ReservationMode.FLOOR
+        if turn.phase is Phase.RESERVATION and child.reservation > 0:
+            ahead = LATE_SERVICES * child.leaves * self._largest_cost / child.reservation
+            child.due_at = min(child.due_at, now + ahead) + cost / child.reservation
+        counts = turn.phase is Phase.SHARES or self._mode is ReservationMode.FLOOR
         if counts and child.shares > 0:
-            child.share_tag += cost / child.shares
+            step = cost / child.shares
+            parent.step = max(parent.step, step)
+            # Reserved service beyond the shares is nothing to pay back once the others leave.
+            lead = max(LATE_SERVICES * child.leaves * step, 2 * parent.step)
+            most = parent.virtual_time + lead
+            child.share_tag = min(child.share_tag, most) + step
 
-    def _charge_limit(self, node: _Tags, cost: float, now: float) -> None:
-        if math.isinf(node.limit):
+    def _charge_limit(self, node: Tags, cost: float, now: float) -> None:
+        if node.limit == math.inf:
             return
         period = cost / node.limit
-        late = period + LATE_SERVICES * cost / self._capacity
+        behind = max(LATE_SERVICES * cost, LATE_LARGE_SERVICES * self._largest_cost)
+        late = period + behind / self._capacity
         node.open_at = max(node.open_at, now - late) + period
 
-    def _forfeit_what_limits_held_back(self, parent: _Tags, cost: float, now: float) -> None:
+    def _advance_virtual_time(self, turn: _Turn, cost: float) -> None:
+        """Follow the lowest share tag, and let nobody held at its limit fall far behind it."""
+        parent = turn.parent
+        tags = [child.share_tag for child in turn.allowed if child.shares > 0]
+        parent.virtual_time = max(parent.virtual_time, min(tags, default=0.0))
         # A turn missed by a moment is not forfeited, or a limit just below the share is not met.
         kept = max(self._burst, LATE_SERVICES * cost)
-        for child in parent.children:
-            if child.waiting and child.open_at > now and child.shares > 0:
-                ahead = kept / child.shares
-                child.share_tag = max(child.share_tag, parent.virtual_time - ahead)
+        for child in turn.held:
+            if child.shares > 0:
+                least = parent.virtual_time - kept / child.shares
+                child.share_tag = max(child.share_tag, least)
 
-    def _settle_reservations_that_fit(self) -> bool:
-        """Set the reservations for good if all fit at once; say whether they do.
-
-        That of a class depends on who waits in it, so it cannot be settled.
-        """
-        nodes = list(self._root.walk())
-        if any(child.children for child in self._root.children):
-            return False
-        for node in nodes:
-            node.waiting = 1
-        _reserve_upwards(self._root)
-        for node in nodes:
-            node.waiting = 0
-        return self._root.reservation <= self._capacity and all(
-            sum(child.reservation for child in node.children) <= node.reservation for node in nodes
-        )
-
-    def _share_out_reservations(self) -> None:
-        """What each waiting node may count on, as in `allocate_tree`: scaled where it must be."""
-        _reserve_upwards(self._root)
-        self._root.reservation = min(self._root.reservation, self._capacity)
-        for node in self._root.walk():
-            asked = sum(child.reservation for child in node.children)
-            if asked > node.reservation:
-                for child in node.children:
-                    child.reservation *= node.reservation / asked
+    def _scale_reservations(self) -> None:
+        """Set what each waiting node may count on, if not everything can be promised at once."""
+        if not self._always_fit:
+            reserve_upwards(self._root)
+            reserve_downwards(self._root, self._capacity)
 
 
-def _choose(node: _Tags, now: float) -> tuple[_Tags, Phase] | None:
+def _choose(node: Tags, now: float) -> _Turn | None:
     """The child to serve: the longest due, else the lowest share tag; the first among equals."""
-    due: _Tags | None = None
-    first: _Tags | None = None
+    due, since, allowed, held = None, now, [], []
     for child in node.children:
-        if not child.waiting or not child.is_allowed(now):
+        if not child.waiting:
             continue
-        if child.is_due(now):
-            if due is None or child.due_at < due.due_at:
-                due = child
-        elif first is None or child.share_tag < first.share_tag:
-            first = child
-    if due is not None:
-        return due, Phase.RESERVATION
-    return None if first is None else (first, Phase.SHARES)
+        own = child.due_since(now)
+        if own is None:
+            held.append(child)
+            continue
+        allowed.append(child)
+        if own < since or (own == since and due is None):
+            due, since = child, own
+    if not allowed:
+        return None
+    chosen = due or min(allowed, key=attrgetter("share_tag"))
+    phase = Phase.SHARES if due is None else Phase.RESERVATION
+    return _Turn(parent=node, child=chosen, phase=phase, allowed=allowed, held=held)
 
 
-def _reserve_upwards(node: _Tags) -> tuple[float, float]:
-    """Set the reservation of all below, and return that and the limit of the node."""
-    if not node.waiting:
-        node.reservation = 0.0
-        for child in node.children:
-            _reserve_upwards(child)
-        return 0.0, 0.0
-    below = [_reserve_upwards(child) for child in node.children]
-    most = min(node.limit, sum(limit for _, limit in below)) if below else node.limit
-    node.reservation = min(most, max(node.stated, sum(least for least, _ in below)))
-    return node.reservation, most
-
-
-def _lines(node: _Tags, above: tuple[_Tags, ...] = ()) -> Iterator[tuple[str, list[_Tags]]]:
-    """For each leaf its path, and the nodes from the root to it."""
-    line = (*above, node)
-    if not node.children:
-        yield node.path, list(line)
-    for child in node.children:
-        yield from _lines(child, line)
+def _check_depth(root: Node) -> None:
+    level = [root]
+    for _ in range(MOST_LEVELS + 1):
+        level = [child for node in level for child in node.children]
+        if not level:
+            return
+    raise ValueError(f"/{root.name}: the tree has more than {MOST_LEVELS} levels below the root")

@@ -26,6 +26,8 @@ class Source:
         check_positive("cost", self.cost)
         check_positive("per_second", self.per_second)
         check_amount("starts_at", self.starts_at)
+        if not self.ends_at >= self.starts_at:
+            raise ValueError(f"ends_at is {self.ends_at!r}; it must not be before starts_at")
         if self.outstanding < 1:
             raise ValueError(f"outstanding is {self.outstanding}; it must be at least 1")
 
@@ -51,11 +53,16 @@ def run(
     """Serve the sources until a time, and sum up what each got from `since` on.
 
     `buckets` holds the cost completed in each `bucket_s` from time 0 on. Same input, same output.
+    ValueError if two sources have one path, KeyError if a path is no leaf.
     """
     check_positive("capacity", capacity)
+    check_amount("until", until)
+    check_amount("since", since)
     check_positive("bucket_s", bucket_s)
     served = {source.path: Served() for source in sources}
     by_path = {source.path: source for source in sources}
+    if len(by_path) < len(sources):
+        raise ValueError("two sources have the same path")
     arrivals = _Arrivals(sources)
     now = 0.0
     while now < until:
