@@ -10,8 +10,10 @@ from advisor.core.advice.policy_answer import RecommendedAllocation
 from advisor.core.advice.what_if_draft import PolicyDraft
 from advisor.core.explanation.answer import Alternative, Confidence
 from advisor.core.quantity import format_rate
+from advisor.management.past_text import past_text
 from advisor.models import Recommendation, RecommendationState, Topic
 from advisor.queries.advice_detail import AdviceDetail, amount_text
+from advisor.queries.past_table import past_table
 from advisor.queries.recommendations import shown_state
 from ingest.management.product_command import table
 
@@ -59,6 +61,7 @@ def policy_text(row: Recommendation, answer: PolicyAnswer) -> str:
     parts = [
         row.summary,
         _section("Who gets what", _allocations(answer.allocations, unit)),
+        _section("The past week under it", past_text(past_table(answer), unit)),
         _section("Why", "\n".join(why)),
         _section("Formula", evidence.formula),
         _weighed(answer.alternatives, answer.confidence),
@@ -77,6 +80,7 @@ def draft_text(row: Recommendation, draft: PolicyDraft) -> str:
     parts = [
         row.summary,
         _section("Who gets what", _allocations(draft.allocations, row.resource.unit)),
+        _section("The past under it", past_text(past_table(draft), row.resource.unit)),
         _section("Why", "\n".join(why)),
         _section("Formula", draft.formula),
         _weighed(draft.alternatives, draft.confidence),

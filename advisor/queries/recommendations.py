@@ -21,6 +21,7 @@ from advisor.models import (
     RecommendationState,
 )
 from advisor.queries.claims import policy_in_force
+from advisor.queries.past_table import PastTable, past_table
 from advisor.queries.scope import Scope
 
 
@@ -70,6 +71,7 @@ class RecommendationDetail:
     effects: tuple[Effect, ...]
     reach: Reach
     policy: Policy | None
+    past: PastTable | None
 
     @property
     def is_draft(self) -> bool:
@@ -114,6 +116,7 @@ def recommendation_detail(row: Recommendation, *, now: datetime) -> Recommendati
         effects=tuple(_effects(answer, policy)) if answer else (),
         reach=_reach(answer, claims),
         policy=policy,
+        past=past_table(answer) if answer else None,
     )
 
 

@@ -65,6 +65,20 @@ def test_table_names_winners_and_the_time_that_was_played(cluster: Cluster) -> N
     assert "congested" in said
     assert "web-1" in said
     assert "31.0 Mbit/s → 81.0 Mbit/s" in said
+    assert "web-1 would have gained; web-2, web-3 would have lost (" in said
+    assert "No latency: an uplink has no latency of its own that is measured" in said
+    assert "No interval: 0 earlier predictions came to be measured, 4 are needed" in said
+
+
+def test_throttled_minutes_are_told_per_claim(cluster: Cluster) -> None:
+    said = sluice(
+        "what-if", "h1/up0", "--hours", "1",
+        "--set", "web-1:reservation=0", "--set", "web-3:limit=10Mbit",
+    )  # fmt: skip
+
+    # half an hour in which it wanted all it could get
+    (row,) = [line for line in said.splitlines() if "web-3" in line and "loses" in line]
+    assert "0 → 30" in row or "0 → 29" in row
 
 
 def test_draft_is_made_and_can_be_approved(cluster: Cluster) -> None:
@@ -75,6 +89,8 @@ def test_draft_is_made_and_can_be_approved(cluster: Cluster) -> None:
     assert f"Put it into force: sluice approve {draft.pk}" in said
     assert explained.startswith("Draft for uplink h1/up0: ")
     assert "Confidence" in explained
+    assert "The past under it" in explained
+    assert "throttled" in explained
     assert "version 1" in sluice("approve", str(draft.pk), "--user", "owner")
 
 

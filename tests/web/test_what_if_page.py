@@ -26,10 +26,20 @@ def ask(client: Client, fleet: Fleet, *, resource: str = "nfs-07", **data: str) 
     return page_of(client.get(address(fleet, resource), {"hours": "1", **data}))
 
 
-def numbers(page: Page, workload: str) -> list[float]:
-    """Entitled, got in congestion and on average, throttled and unmet, each now and then."""
-    cells = page.row("#what-if-answer table", workload)[1:]
-    return [float(cell.replace("\N{NARROW NO-BREAK SPACE}", "")) for cell in cells]
+def past(page: Page, workload: str) -> dict[str, float | None]:
+    """Rates, minutes throttled and unmet, latencies: before and after; None is a dash."""
+    _, change, *cells = page.row(".past", workload)
+    names = ("rate", "rate_after", "expected", "throttled", "throttled_after", "unmet",
+             "unmet_after", "p95", "p95_after", "p95_expected")  # fmt: skip
+    assert change in {"gains", "loses", "same"}
+    return {name: amount(cell) for name, cell in zip(names, cells, strict=True)}
+
+
+def amount(cell: str) -> float | None:
+    try:
+        return float(cell.replace("\N{NARROW NO-BREAK SPACE}", ""))
+    except ValueError:
+        return None
 
 
 def test_page_starts_from_what_the_claims_state(viewer: Client, fleet: Fleet) -> None:
@@ -52,20 +62,21 @@ def test_victim_gains_by_its_reservation_and_the_aggressor_loses(
     gains, loses = status.split(", ")[0], status.split("gain")[-1]
     assert "db-orders" in gains + status
     assert "batch-3" in loses
-    _, _, before, after, *_ = numbers(page, "db-orders")
-    assert before < after
-    assert after >= 1500 * 0.99
+    found = past(page, "db-orders")
+    assert found["rate"] < found["rate_after"]
+    assert found["rate_after"] >= 1500 * 0.99
+    assert found["p95_after"] < found["p95"]
 
 
 def test_limit_that_is_typed_throttles_its_workload(viewer: Client, fleet: Fleet) -> None:
     page = ask(viewer, fleet, **{field(fleet, "limit", "batch-3"): "500"})
 
-    cells = numbers(page, "batch-3")
-    # entitlement then, rate in congestion then; throttled for most of the 42 congested minutes
-    assert cells[1] <= 500
-    assert cells[3] == pytest.approx(500, rel=0.01)
-    assert cells[6] == 0
-    assert 30 <= cells[7] <= 60
+    found = past(page, "batch-3")
+    # throttled for most of the 42 congested minutes, and as many outstanding at a lower rate wait
+    assert found["rate_after"] == pytest.approx(500, rel=0.01)
+    assert found["throttled"] == 0
+    assert 30 <= found["throttled_after"] <= 60
+    assert found["p95_after"] > found["p95"]
     assert "Limit of batch-3 none → 500 IOPS" in page.all_text()
 
 
@@ -165,7 +176,11 @@ def test_operator_saves_a_draft_that_replaces_the_open_recommendation(
     assert page.text("h1") == draft.summary
     assert "by operator" in page.text(".lead")
     assert "Saved as a draft" in page.text(".messages")
-    assert "Minutes throttled and unmet" in page.all_text()
+    # Nothing was predicted for this resource before.
+    text = page.all_text()
+    assert "The past under this policy" in text
+    assert "0 earlier predictions came to be measured, 4 are needed" in text
+    assert page.row(".past", "batch-3")[1] == "loses"
 
 
 def test_draft_is_approved_like_any_other(operator: Client, fleet: Fleet) -> None:

@@ -16,6 +16,7 @@ from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, what_if
 from advisor.errors import DecisionRefused, InventoryError
 from advisor.models import RecommendationState, Resource, Topic
+from advisor.queries.past_table import what_if_table
 from advisor.services.what_if import ground_of, save_draft, what_if_inputs
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.page import render_page, render_part
@@ -68,6 +69,7 @@ def _answer(form: WhatIfForm, row: Resource, now: datetime) -> dict[str, Any]:
         "inputs": inputs,
         "found": found,
         "bars": what_if_bars(found),
+        "past": what_if_table(found),
         "gaining": [one for one in found.rows if one.change is Change.GAINS],
         "losing": [one for one in found.rows if one.change is Change.LOSES],
         "changes": changed_controls(inputs),

@@ -155,7 +155,8 @@ def _recommend(
         mode=inputs.mode,
         before=in_force(inputs),
         after=policy,
-        as_pressed=kind is RecommendationKind.LIMIT,
+        before_as_measured=not inputs.in_force or kind is RecommendationKind.LIMIT,
+        after_as_pressed=kind is RecommendationKind.LIMIT,
     )
     return Recommendation(
         kind=kind,

@@ -14,7 +14,7 @@ import numpy as np
 
 from advisor.core.allocation import ReservationMode
 from advisor.core.forecast.history import HistoryWindow
-from advisor.core.forecast.play import Played, Pressure, play
+from advisor.core.forecast.play import NO_PRESSURE, Played, Pressure, play
 from advisor.core.grant import Grant
 from advisor.core.number_checks import check_positive
 from advisor.core.waterfill import Floats
@@ -77,12 +77,12 @@ def backtest(
     before: Sequence[Grant],
     after: Sequence[Grant],
     capacity_ratio: float = 1.0,
-    pressure: Pressure = (),
+    pressure: tuple[Pressure, Pressure] = NO_PRESSURE,
 ) -> Backtest | NoHistory:
     """Play the windows under two policies; grants are in the order of the workloads.
 
     With the second policy there is `capacity_ratio` times as much to divide in every window.
-    `pressure` is as in `play`.
+    `pressure` is as in `play`, for each of the two.
     """
     check_positive("capacity_ratio", capacity_ratio)
     if not len(workloads) == len(before) == len(after):
@@ -92,8 +92,8 @@ def backtest(
     if any(len(window.demands) != len(workloads) for window in windows):
         raise ValueError("every window must have one demand per workload")
     minutes = np.array([window.window_s / 60 for window in windows])
-    old = play(windows, before, mode, pressure=pressure)
-    new = play(windows, after, mode, capacity_ratio=capacity_ratio, pressure=pressure)
+    old = play(windows, before, mode, pressure=pressure[0])
+    new = play(windows, after, mode, capacity_ratio=capacity_ratio, pressure=pressure[1])
     return Backtest(
         began_at=min(window.at for window in windows),
         ended_at=max(window.at for window in windows),

@@ -18,6 +18,7 @@ from advisor.core.forecast.latency_backtest import (
     latency_backtest,
 )
 from advisor.core.forecast.past import Past
+from advisor.core.forecast.play import Pressure
 from advisor.core.forecast.prediction_interval import Interval
 from advisor.core.grant import Grant
 
@@ -88,14 +89,23 @@ def counterfactual(
     before: Sequence[Grant],
     after: Sequence[Grant],
     capacity_ratio: float = 1.0,
-    as_pressed: bool = False,
+    before_as_measured: bool = False,
+    after_as_pressed: bool = False,
 ) -> Counterfactual | None:
     """Play the past under both policies; None without windows or claims.
 
-    With `as_pressed` everybody presses as hard as they did, and only limits hold them: so it is
-    told what limits do where shares are in force and did not help.
+    With `before_as_measured` the first is what was measured, where that is known: without a
+    policy no model knows who presses hardest. With `after_as_pressed` everybody presses as hard
+    under the second too, and only limits hold them: that is what limits do where shares are in
+    force and did not help.
     """
     names = [str(one.claim) for one in claims]
+
+    def pressure(some: Past) -> tuple[Pressure, Pressure]:
+        return (
+            some.pressure if before_as_measured else (),
+            some.pressure if after_as_pressed else (),
+        )
 
     def played(some: Past) -> Backtest | None:
         found = backtest(
@@ -105,7 +115,7 @@ def counterfactual(
             before=before,
             after=after,
             capacity_ratio=capacity_ratio,
-            pressure=some.pressure if as_pressed else (),
+            pressure=pressure(some),
         )
         return None if isinstance(found, NoHistory) else found
 
@@ -124,7 +134,7 @@ def counterfactual(
             before=before,
             after=after,
             capacity_ratio=capacity_ratio,
-            pressure=felt.pressure if as_pressed else (),
+            pressure=pressure(felt),
         )
         latencies = [_effect(one) for one in waited]
     return round_all(

@@ -14,7 +14,7 @@ from advisor.core.allocation import ReservationMode
 from advisor.core.dependence import Floats
 from advisor.core.explanation.rounding import round_all
 from advisor.core.forecast.history import HistoryWindow
-from advisor.core.forecast.play import Pressure, play
+from advisor.core.forecast.play import NO_PRESSURE, Pressure, play
 from advisor.core.grant import Grant
 from advisor.core.number_checks import check_amount
 
@@ -53,13 +53,13 @@ def latency_backtest(
     before: Sequence[Grant],
     after: Sequence[Grant],
     capacity_ratio: float = 1.0,
-    pressure: Pressure = (),
+    pressure: tuple[Pressure, Pressure] = NO_PRESSURE,
 ) -> tuple[WorkloadLatency, ...]:
     """Play the windows under two policies; `outstanding` has a row per window, None not measured.
 
     Rates of I/O, so it is for datastores. Workloads, demands and grants are in one order. With
     the second policy there is `capacity_ratio` times as much to divide. `pressure` is that of
-    `play`.
+    `play`, for each of the two.
     """
     if not len(workloads) == len(before) == len(after):
         raise ValueError("both policies must have one grant per workload")
@@ -67,8 +67,8 @@ def latency_backtest(
         _check_rows(workloads, windows, outstanding)
         return tuple(_nothing(name) for name in workloads)
     waited = _waited(workloads, windows, outstanding)
-    old = play(windows, before, mode, pressure=pressure).rates
-    new = play(windows, after, mode, capacity_ratio=capacity_ratio, pressure=pressure).rates
+    old = play(windows, before, mode, pressure=pressure[0]).rates
+    new = play(windows, after, mode, capacity_ratio=capacity_ratio, pressure=pressure[1]).rates
     return round_all(
         tuple(
             _latency(name, waited.only([index]), (old[:, [index]], new[:, [index]]))
@@ -85,7 +85,7 @@ def joint_latency(
     mode: ReservationMode,
     before: Sequence[Grant],
     after: Sequence[Grant],
-    pressure: Pressure = (),
+    pressure: tuple[Pressure, Pressure] = NO_PRESSURE,
 ) -> WorkloadLatency:
     """The same over the I/Os of several workloads together; `members` are places in the order."""
     name = "together"
@@ -93,8 +93,8 @@ def joint_latency(
         return _nothing(name)
     waited = _waited([str(index) for index in range(len(before))], windows, outstanding)
     places = list(members)
-    old = play(windows, before, mode, pressure=pressure).rates
-    new = play(windows, after, mode, pressure=pressure).rates
+    old = play(windows, before, mode, pressure=pressure[0]).rates
+    new = play(windows, after, mode, pressure=pressure[1]).rates
     return round_all(_latency(name, waited.only(places), (old[:, places], new[:, places])))
 
 

@@ -45,7 +45,15 @@ def judge_limits(
     if past.hours < LEAST_HOURS * (1 - 1e-9):
         have = past.gap or f"{past.hours:.1f} h of the past week are stored"
         return LimitVerdict(allowed=False, reason=f"{have}; {LEAST_HOURS:g} h are needed")
-    found = counterfactual(claims, past, mode=mode, before=before, after=after, as_pressed=True)
+    found = counterfactual(
+        claims,
+        past,
+        mode=mode,
+        before=before,
+        after=after,
+        before_as_measured=True,
+        after_as_pressed=True,
+    )
     if found is None or not any(past.congested) or not past.rates:
         return LimitVerdict(
             allowed=False, reason=f"no window of the {_span(past)} shows the congestion"
@@ -105,7 +113,7 @@ def _gain(
             mode=mode,
             before=before,
             after=after,
-            pressure=congested.pressure,
+            pressure=(congested.pressure, congested.pressure),
         )
         old, new = waited.p95_before_ms, waited.p95_after_ms
         if old is not None and new is not None and old > 0:

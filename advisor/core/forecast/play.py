@@ -13,6 +13,8 @@ from advisor.core.waterfill import Booleans, Floats, groups_of
 BINDING_TOLERANCE = 1e-6
 """Relative; a rate this near to its limit or reservation is at it."""
 Pressure = Sequence[Sequence[float]]
+"""A row of weights per window; empty where the policy's shares and reservations count."""
+NO_PRESSURE: tuple[Pressure, Pressure] = ((), ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -179,6 +179,7 @@ def what_if(inputs: WhatIfInputs) -> WhatIf:
         before=before,
         after=after,
         capacity_ratio=inputs.capacity_after / inputs.capacity,
+        before_as_measured=not inputs.enforced,
     )
     admission = admit(
         inputs.capacity_after if inputs.reservable is None else inputs.reservable,

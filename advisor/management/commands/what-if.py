@@ -11,12 +11,15 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from advisor.core.forecast.prediction_interval import Interval
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, WhatIfRow, what_if
 from advisor.core.grant import Grant
 from advisor.core.quantity import format_rate, parse_rate
 from advisor.core.resource import Tier, tier_shares
+from advisor.management.past_text import past_text
 from advisor.management.product_command import ProductCommand, find_resource, find_user
 from advisor.models import Claim
+from advisor.queries.past_table import what_if_table
 from advisor.services.what_if import Ground, ground_of, save_draft, what_if_inputs
 from ingest.management.product_command import table
 from ingest.models import Organisation
@@ -127,29 +130,22 @@ def _text(inputs: WhatIfInputs, found: WhatIf) -> str:
         lines.append(f"Mind: {found.gap}")
     if found.refused:
         lines.append(f"Reservations do not fit: {found.refusal}")
-    columns = ["workload", "host", "change", "entitled", "in_congestion", "throttled_min",
-               "unmet_min"]  # fmt: skip
     rows = [_shown(row, inputs.unit) for row in found.rows]
-    return "\n".join([*lines, "", table(rows, columns)])
+    columns = ["workload", "host", "entitled", "in_congestion"]
+    past = past_text(what_if_table(found), inputs.unit)
+    return "\n".join([*lines, "", table(rows, columns), "", past])
 
 
 def _shown(row: WhatIfRow, unit: str) -> dict[str, Any]:
-    past, felt = row.past, row.contended
+    felt = row.contended
     return {
         "workload": row.workload,
         "host": row.host,
-        "change": row.change.value,
         "entitled": f"{format_rate(row.entitlement_before, unit)} → "
         f"{format_rate(row.entitlement_after, unit)}",
         "in_congestion": None
         if felt is None
         else f"{format_rate(row.now, unit)} → {format_rate(row.then, unit)}",
-        "throttled_min": None
-        if past is None
-        else f"{past.throttled_min_before:.0f} → {past.throttled_min_after:.0f}",
-        "unmet_min": None
-        if past is None
-        else f"{past.unmet_min_before:.0f} → {past.unmet_min_after:.0f}",
     }
 
 
@@ -191,4 +187,21 @@ def _plain(row: WhatIfRow) -> dict[str, Any]:
             for key in keys
             for when in ("before", "after")
         }
+    latency = row.latency
+    plain["latency"] = {
+        "p95_before_ms": latency.p95_before_ms,
+        "p95_after_ms": latency.p95_after_ms,
+        "starved_min_before": latency.starved_min_before,
+        "starved_min_after": latency.starved_min_after,
+        "interval_ms": _ends(row.latency_interval),
+        "reason": latency.gap,
+    }
+    plain["then_interval"] = _ends(row.then_interval)
+    plain["interval_reason"] = row.interval_gap
     return plain
+
+
+def _ends(interval: Interval | None) -> dict[str, float] | None:
+    if interval is None:
+        return None
+    return {"low": interval.low, "high": interval.high, "level": interval.level}

@@ -72,7 +72,7 @@ def test_what_pressed_is_played_as_it_was_measured():
 
     found = counterfactual(
         CLAIMS, past, mode=ReservationMode.FLOOR, before=grants(), after=grants(limit=250.0),
-        as_pressed=True,
+        before_as_measured=True, after_as_pressed=True,
     )  # fmt: skip
 
     contended = [one.contended for one in found.claims]

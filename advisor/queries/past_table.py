@@ -1,0 +1,157 @@
+"""What the past would have been under a policy, as pages and the command line show it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from advisor.core.advice.policy_answer import Recommendation as PolicyAnswer
+from advisor.core.advice.what_if_draft import PolicyDraft
+from advisor.core.forecast.backtest import Change, WorkloadBacktest
+from advisor.core.forecast.counterfactual import (
+    ClaimEffect,
+    Counterfactual,
+    LatencyEffect,
+    latency_interval,
+)
+from advisor.core.forecast.prediction_interval import Interval
+from advisor.core.forecast.what_if import WhatIf, WhatIfRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastRow:
+    """One claim; the rates are those of the congested windows, or of all if none was.
+
+    `interval` is where its rate is expected, `latency_interval` its latency, after earlier
+    predictions; `interval_gap` says why nobody can tell.
+    """
+
+    workload: str
+    host: str
+    change: Change
+    rate_before: float | None
+    rate_after: float | None
+    past: WorkloadBacktest | None
+    latency: LatencyEffect
+    interval: Interval | None
+    interval_gap: str
+    latency_interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastTable:
+    """Winners, losers and minutes; without rows `gap` says why."""
+
+    rows: tuple[PastRow, ...]
+    hours: float | None
+    windows: int
+    congested_windows: int
+    gap: str
+    justification: str = ""
+
+    @property
+    def gaining(self) -> tuple[str, ...]:
+        """The workloads that would have got more."""
+        return _names(self.rows, Change.GAINS)
+
+    @property
+    def losing(self) -> tuple[str, ...]:
+        """The workloads that would have got less."""
+        return _names(self.rows, Change.LOSES)
+
+    @property
+    def latency_gap(self) -> str:
+        """Why no row has a latency, where one reason holds for all; else empty."""
+        return _common([row.latency.gap for row in self.rows])
+
+    @property
+    def interval_gap(self) -> str:
+        """Why no row has an interval, where one reason holds for all; else empty."""
+        return _common([row.interval_gap for row in self.rows])
+
+    @property
+    def verdict(self) -> str:
+        """Who gains and who loses, in a sentence."""
+        gain = f"{', '.join(self.gaining)} would have gained" if self.gaining else "nobody gains"
+        lose = f"{', '.join(self.losing)} would have lost" if self.losing else "nobody loses"
+        return f"{gain}; {lose}"
+
+
+def _names(rows: Sequence[PastRow], change: Change) -> tuple[str, ...]:
+    return tuple(row.workload for row in rows if row.change is change)
+
+
+def _common(gaps: Sequence[str]) -> str:
+    return gaps[0] if gaps and len(set(gaps)) == 1 else ""
+
+
+def past_table(answer: PolicyAnswer | PolicyDraft) -> PastTable:
+    """The past under a recommended or drafted policy."""
+    if isinstance(answer, PolicyDraft):
+        return what_if_table(answer.what_if)
+    played = answer.counterfactual
+    if played is None:
+        gap = answer.past_gap or "it was not played when this was recommended"
+        return PastTable(rows=(), hours=None, windows=0, congested_windows=0, gap=gap)
+    return PastTable(
+        rows=tuple(_rows(answer, played)),
+        hours=played.hours,
+        windows=played.windows,
+        congested_windows=played.congested_windows,
+        gap="",
+        justification=answer.justification,
+    )
+
+
+def _rows(answer: PolicyAnswer, played: Counterfactual) -> list[PastRow]:
+    return [
+        _row(one, item.interval, item.interval_gap, item.predicted_after)
+        for one, item in zip(played.claims, answer.allocations, strict=True)
+    ]
+
+
+def _row(one: ClaimEffect, interval: Interval | None, gap: str, rate: float) -> PastRow:
+    return PastRow(
+        workload=one.workload,
+        host=one.host,
+        change=one.change,
+        rate_before=(one.contended or one.past).rate_before,
+        rate_after=(one.contended or one.past).rate_after,
+        past=one.past,
+        latency=one.latency,
+        interval=interval,
+        interval_gap=gap,
+        latency_interval=latency_interval(one.latency, rate, interval),
+    )
+
+
+def what_if_table(found: WhatIf) -> PastTable:
+    """The past under a what-if."""
+    hours = None if found.window_s is None else found.windows * found.window_s / 3600
+    return PastTable(
+        rows=tuple(_what_if_row(row) for row in found.rows),
+        hours=hours,
+        windows=found.windows,
+        congested_windows=found.congested_windows,
+        gap=found.gap if not found.windows else "",
+    )
+
+
+def _what_if_row(row: WhatIfRow) -> PastRow:
+    before: float | None = row.now
+    after: float | None = row.then
+    if row.contended is None:
+        before = row.past.rate_before if row.past else None
+        after = row.past.rate_after if row.past else None
+    return PastRow(
+        workload=row.workload,
+        host=row.host,
+        change=row.change,
+        rate_before=before,
+        rate_after=after,
+        past=row.past,
+        latency=row.latency,
+        interval=row.then_interval,
+        interval_gap=row.interval_gap,
+        latency_interval=row.latency_interval,
+    )
