@@ -119,7 +119,8 @@ def resting_point(betas: Sequence[float], *, law: WindowLaw, capacity_iops: floa
 
     Within the bounds every window is β/(1 - L/Λ), so the total alone has to be found:
     L·C + Σβ where no bound holds, else by bisection, as the sum falls when the total rises.
-    ValueError if no β is above 0.
+    Where the hosts with β cannot fill the pipeline, those without keep what is left of it, evenly
+    if they began alike. ValueError if no β is above 0.
     """
     check_positive("capacity_iops", capacity_iops)
     for beta in betas:
@@ -128,9 +129,13 @@ def resting_point(betas: Sequence[float], *, law: WindowLaw, capacity_iops: floa
         raise ValueError("no host has a beta above 0: nothing decides how the window is split")
     pipeline = law.pipeline(capacity_iops)
     total = pipeline + math.fsum(betas)
-    if law.highest * len(betas) <= pipeline:
+    idle = betas.count(0)
+    left = pipeline - law.highest * (len(betas) - idle)
+    if law.highest * idle <= left:
         # Even full windows do not reach the threshold: nothing holds them back.
         windows = tuple(law.highest for _ in betas)
+    elif law.lowest * idle < left:
+        windows = tuple(left / idle if beta == 0 else law.highest for beta in betas)
     else:
         windows = _windows_at(total, betas, pipeline, law)
         if not math.isclose(math.fsum(windows), total, rel_tol=1e-12):

@@ -4,7 +4,7 @@ import math
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from advisor.core.detection.latency import normalized_latency
@@ -107,7 +107,13 @@ def test_convergence_agrees_with_the_reference(parda_convergence_vector):
     assert overshoot_ms == pytest.approx(vector["latency_overshoot_ms"], abs=6e-4)
 
 
-@given(betas, capacities, thresholds, gains)
+@given(
+    st.lists(st.just(0.0) | st.floats(0.05, 50.0), min_size=1, max_size=8).filter(any),
+    capacities,
+    thresholds,
+    gains,
+)
+@example([0.0, 0.5, 0.5], 33_000.0, 17.6, 0.3)
 def test_resting_point_is_left_unchanged_by_the_law(betas, capacity_iops, threshold_ms, gain):
     law = WindowLaw(threshold_ms=threshold_ms, gain=gain)
 
@@ -211,6 +217,19 @@ def test_without_congestion_windows_grow_to_the_upper_bound():
     assert history[-1] == [256, 256]
     rest = resting_point([0.1, 0.2], law=law, capacity_iops=1e6)
     assert rest.windows == (256, 256)
+
+
+def test_hosts_without_beta_rest_at_what_full_windows_leave():
+    # 20 ms at 30,000 IOPS are 600 outstanding; two hosts hold 256 each, two idle ones 44 each.
+    law = WindowLaw(threshold_ms=20)
+    betas = [0.0, 30.0, 0.0, 30.0]
+
+    rest = resting_point(betas, law=law, capacity_iops=30_000)
+
+    assert rest.windows == pytest.approx((44, 256, 44, 256))
+    assert rest.latency_ms == pytest.approx(20)
+    history = settle(32, betas, law=law, capacity_iops=30_000, periods=200)
+    assert history[-1] == pytest.approx(rest.windows, rel=1e-3)
 
 
 def test_window_is_kept_when_no_host_did_any_io():
