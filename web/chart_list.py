@@ -7,6 +7,7 @@ from advisor.models import Resource
 _DATASTORE = (
     ("level", "Normalised latency", "line"),
     ("workloads", "Rate per workload", "stack"),
+    ("outstanding", "Outstanding I/O per host", "stack"),
     ("iops", "I/O rate", "line"),
     ("throughput", "Throughput", "line"),
 )

@@ -82,7 +82,7 @@ def placement_facts(inputs: PlacementInputs) -> tuple[Fact, ...]:
 
 
 def _line_of(one: DatastoreState) -> str:
-    free = f"{(one.capacity_bytes - one.used_bytes) / 1e9:.3g} GB free"
+    free = f"{format_rate(one.capacity_bytes - one.used_bytes, 'bytes_per_s')[:-2]} free"
     if one.intercept_ms is None or one.slope_ms is None:
         return f"latency cannot be predicted; {free}"
     return f"{one.intercept_ms:.3g} ms + {one.slope_ms:.3g} ms · outstanding; {free}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import zip_longest
 
@@ -14,6 +15,7 @@ from advisor.queries.charts import (
     Chart,
     ChartKind,
     ChartRange,
+    Mark,
     Track,
     sample_gap,
     threshold_marks,
@@ -48,12 +50,58 @@ def datastore_charts(
     charts = (
         _latency_chart(read.resource, grid, rates, now),
         workload_chart(read.resource, tracks, in_unit),
+        outstanding_chart(read.resource, grid, rates),
         _two_way_chart(grid, rates, Unit.IOPS, sample_gap(total_of(iops or [[]]), attachments)),
         _two_way_chart(
             grid, rates, Unit.BYTES_PER_S, sample_gap(total_of(iops or [[]]), attachments)
         ),
     )
     return grid, charts
+
+
+MOST_HOSTS = 7
+"""So many hosts have a colour of their own; the others are one."""
+OTHER_HOSTS = "other hosts"
+FAR = 3.0
+"""A level so many times above everything measured would press it to the ground."""
+
+
+def outstanding_chart(resource: Resource, grid: Grid, rates: DiskRatesByAttachment) -> Chart:
+    """Requests in flight per host, stacked: what a host's window or queue depth bounds."""
+    rows = {
+        attachment.host.name: mean_on(grid, found, [one.outstanding_io for one in found])
+        for attachment, found in rates.items()
+    }
+    busiest = sorted(rows, key=lambda name: (-_mean(rows[name]), name))
+    tracks = [
+        Track(label=name, colour=place, values=tuple(rows[name]))
+        for place, name in enumerate(sorted(busiest[:MOST_HOSTS]), start=1)
+    ]
+    rest = [rows[name] for name in busiest[MOST_HOSTS:]]
+    if rest:
+        tracks.append(Track(label=OTHER_HOSTS, colour=0, values=tuple(total_of(rest))))
+    total = total_of(list(rows.values()) or [[]])
+    highest = max((value for value in total if value is not None), default=0.0)
+    depth = resource.lun_queue_depth
+    marks = (
+        (Mark(label="queue of the LUN", value=float(depth)),)
+        if depth is not None and depth <= FAR * highest
+        else ()
+    )
+    return Chart(
+        key="outstanding",
+        title="Outstanding I/O per host",
+        unit="commands",
+        kind=ChartKind.STACK,
+        tracks=tuple(tracks),
+        marks=marks,
+        gap=sample_gap(total, list(rates)),
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else 0.0
 
 
 DiskRatesByAttachment = dict[Attachment, list[DiskRates]]

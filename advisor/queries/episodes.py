@@ -73,6 +73,11 @@ class EpisodeLine:
         return self.ended_at is None
 
     @property
+    def is_silent(self) -> bool:
+        """Whether samples stopped while it lasted, so that nobody knows if it goes on."""
+        return self.is_open and self.current.shown_state == "unknown"
+
+    @property
     def value(self) -> float:
         """The value to tell: the newest while it lasts, else the worst."""
         if self.is_open and self.current.value is not None:

@@ -73,6 +73,11 @@ def times(since: datetime, until: datetime, step_s: int) -> Iterator[datetime]:
         at += timedelta(seconds=step_s)
 
 
+def device_number(name: str) -> tuple[int, int]:
+    """The numbers that Linux gives: sda is 8:0, sdb 8:16; nvme0n1 is 259:0."""
+    return (8, 16 * (ord(name[2]) - ord("a"))) if name.startswith("sd") else (259, 0)
+
+
 @dataclass(slots=True)
 class Recorder:
     """Turns curves into counters and writes them with COPY."""
@@ -84,6 +89,10 @@ class Recorder:
 
     def disk(self, host: Host, device: str, *, iops: Curve, latency_ms: Curve) -> None:
         """70 % reads of 8 KiB, and writes of 16 KiB."""
+        number = self._series(host, "block_device", device, {"name": device})
+        self._rows.setdefault("ingest_block_device_sample", []).append(
+            (number, self.until, *device_number(device))
+        )
         series = self._series(host, "diskio", device, {"name": device})
         counters = [10_000.0, 4_000.0, 8e7, 6e7, 5_000.0, 3_000.0, 40_000.0, 60_000.0]
         for at in times(self.since, self.until, self.step_s):
@@ -113,7 +122,9 @@ class Recorder:
             self._grow("ingest_net_sample", series, at, counters, grown)
 
     def cgroup(self, host: Host, path: str, device: str, *, iops: Curve) -> None:
-        series = self._series(host, "cgroup", path, {"path": path, "device": device})
+        series = self._series(
+            host, "cgroup", path, {"path": path, "device": "{}:{}".format(*device_number(device))}
+        )
         counters = [5_000.0, 2_000.0, 4e7, 3e7]
         for at in times(self.since, self.until, self.step_s):
             done = iops(at.timestamp()) * self.step_s
@@ -134,6 +145,7 @@ class Recorder:
         names = {
             "ingest_diskio_sample": "reads,writes,read_bytes,write_bytes,read_time,write_time,"
             "io_time,weighted_io_time",
+            "ingest_block_device_sample": "major,minor",
             "ingest_net_sample": "bytes_sent,bytes_recv,packets_sent,packets_recv,drop_in,"
             "drop_out,err_in,err_out",
             "ingest_cgroup_sample": "rios,wios,rbytes,wbytes",

@@ -58,6 +58,17 @@ def test_rates_are_those_of_the_counters(viewer: Client, steady_disk: Resource) 
     )
 
 
+def test_outstanding_is_told_per_host_by_littles_law(
+    viewer: Client, steady_disk: Resource
+) -> None:
+    chart = charts(viewer, steady_disk, range="15m")["by_key"]["outstanding"]
+
+    (track,) = chart["tracks"]
+    # 100 IOPS of 8 ms each: 0.8 in flight
+    assert known(track["values"]) == pytest.approx([0.8] * len(known(track["values"])), rel=0.02)
+    assert chart["unit"] == "commands"
+
+
 def test_latency_is_normalised_to_the_reference_size(
     viewer: Client, steady_disk: Resource
 ) -> None:

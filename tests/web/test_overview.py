@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from advisor.models import Episode, Recommendation, ResourceStatus
+from advisor.models import Episode, Recommendation, ResourceStatus, State
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.html import Page, page_of
@@ -80,6 +80,19 @@ def test_resource_below_its_threshold_but_not_far_is_near(viewer: Client, fleet:
 
     assert below == "Nothing is congested"
     assert overview(viewer).text("h1") == "Nothing is congested; 1 near its threshold"
+
+
+def test_episode_whose_samples_stopped_is_not_told_as_going_on(
+    viewer: Client, fleet: Fleet
+) -> None:
+    ResourceStatus.objects.filter(resource=fleet.resources["nfs-07"]).update(
+        state=State.UNKNOWN, value=None, reason="no samples since 11:20:00 UTC"
+    )
+
+    page = overview(viewer)
+
+    assert page.text("h1") == "1 resource was congested when samples stopped"
+    assert "nfs-07 was congested when its samples stopped" in page.all_text()
 
 
 def test_conclusion_that_nobody_renewed_is_unknown_with_the_reason(

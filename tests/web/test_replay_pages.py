@@ -61,8 +61,8 @@ def test_played_experiment_has_a_labelled_player(viewer: Client) -> None:
 
     labelled = {label.get("for") for label in page.elements("label")}
     assert {"speed", "position"} <= labelled
-    # The seed ran for 200 s of simulated time.
-    assert page.find("input", id="position")["max"] == "200.0"
+    # Ten minutes of simulated time.
+    assert page.find("input", id="position")["max"] == "600.0"
     panels = timeline_document(PLAYED)["panels"]
     assert len(page.elements(".player .chart")) == len(panels)
 
@@ -75,11 +75,26 @@ def test_experiment_without_a_course_has_no_player(viewer: Client) -> None:
     assert page.elements(".bars svg") != []
 
 
+def test_what_the_study_prints_is_drawn_otherwise_in_the_colour_of_ours(viewer: Client) -> None:
+    bars = shown(viewer, PLAYED).elements(".bars rect")
+    kinds = [one["class"] for one in bars]
+
+    assert kinds[:3] == [
+        "series-bar series-bar-1",
+        "series-bar series-bar-2",
+        "series-bar series-bar-2 series-bar-printed",
+    ]
+
+
+def test_clock_is_not_read_out_at_every_step(viewer: Client) -> None:
+    assert shown(viewer, PLAYED).find("output")["aria-live"] == "off"
+
+
 def test_values_of_charts_are_there_as_tables(viewer: Client) -> None:
     page = shown(viewer, PLAYED)
 
     heads = [one.all_text() for one in page.elements("details th") if one["scope"] == "col"]
-    assert {"time (s)", "VM 1", "VM 4"} <= set(heads)
+    assert {"time (s)", "host 1", "datastore"} <= set(heads)
     assert len(shown(viewer, LINES).elements("details")) > 1
 
 

@@ -96,8 +96,8 @@ def test_resource_without_claims_says_how_to_state_one(viewer: Client, fleet: Fl
 @pytest.mark.parametrize(
     ("name", "keys"),
     [
-        ("nfs-07", ["level", "workloads", "iops", "throughput"]),
-        ("san-02", ["level", "iops", "throughput"]),
+        ("nfs-07", ["level", "workloads", "outstanding", "iops", "throughput"]),
+        ("san-02", ["level", "outstanding", "iops", "throughput"]),
         ("kvm-02/eno1", ["level", "workloads", "rate", "losses"]),
         ("kvm-04/eno1", ["rate", "losses"]),
     ],

@@ -1,6 +1,6 @@
 // Numbers as pages write them: three significant digits, one scale for a whole chart.
 
-const NAMES = { bits_per_s: "bit/s", bytes_per_s: "B/s", iops: "IOPS", packets_per_s: "packets/s" };
+const NAMES = { bits_per_s: "bit/s", bytes_per_s: "B/s", iops: "IOPS", packets_per_s: "packets/s", commands: "commands" };
 const STEPS = [
   [1e12, "T"],
   [1e9, "G"],
@@ -12,7 +12,7 @@ const THIN_SPACE = "\u202f";
 export function scaleFor(unit, largest) {
   if (unit === "ms") return { factor: 1, label: "ms" };
   if (unit === "ratio") return { factor: 0.01, label: "%" };
-  const isCount = unit === "iops" || unit === "packets_per_s";
+  const isCount = ["iops", "packets_per_s", "commands"].includes(unit);
   const steps = isCount ? STEPS : [...STEPS, [1e3, "k"]];
   const [factor, prefix] = steps.find(([step]) => largest >= step * 0.9995) ?? [1, ""];
   return { factor, label: `${prefix}${NAMES[unit]}` };

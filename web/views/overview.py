@@ -47,7 +47,8 @@ def overview_context(workspace: Workspace, now: datetime) -> dict[str, Any]:
     sampled = [host.last_sample_at for host in hosts if host.last_sample_at]
     episodes = open_episode_lines(scope, now=now)
     return {
-        "episodes": [one for one in episodes if not one.muting.muted],
+        "episodes": [one for one in episodes if not one.muting.muted and not one.is_silent],
+        "silent": [one for one in episodes if not one.muting.muted and one.is_silent],
         "planned": [one for one in episodes if one.muting.muted],
         "incidents": shared_incidents(episodes),
         "lines": lines,

@@ -20,7 +20,7 @@ def test_charts_of_a_datastore_are_drawn_and_live(tab: Visit, fleet: Fleet) -> N
 
     wait_for_charts(tab.page)
 
-    for key in ("level", "workloads", "iops", "throughput"):
+    for key in ("level", "workloads", "outstanding", "iops", "throughput"):
         assert colours_in(plot(tab.page, key)) > 10
     expect(tab.page.locator("[data-live-mark]")).to_contain_text("Live, every 10 s")
     expect(tab.page.locator("[data-chart=workloads] .chart-legend")).to_contain_text("batch-3")

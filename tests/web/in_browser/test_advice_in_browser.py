@@ -1,0 +1,57 @@
+"""The page of each kind of advice in a real browser: drawn, within its width, no complaint."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser, ViewportSize
+
+from advisor.core.advice.kinds import AdviceKind, answer
+from advisor.core.canonical import dumps
+from advisor.models import Topic
+from advisor.services.keep_advice import keep
+from tests.advisor.core.advice.test_kinds import STORED
+from tests.web.fleet import Fleet
+from tests.web.in_browser.visit import DESKTOP, visit
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+PHONE: ViewportSize = {"width": 390, "height": 844}
+PICTURED = [topic for topic in Topic if topic not in (Topic.POLICY, Topic.QUEUE_DEPTH)]
+"""The stored queue depths come without a measured window."""
+
+
+def advised(fleet: Fleet) -> dict[Topic, int]:
+    """One open recommendation of each topic; its number."""
+    numbers = {}
+    for topic in PICTURED:
+        inputs = dumps(STORED[AdviceKind(topic)])
+        numbers[topic] = keep(
+            resource=fleet.resources["nfs-07"],
+            topic=topic,
+            episode=None,
+            inputs=inputs,
+            found=answer(AdviceKind(topic), inputs),
+            now=fleet.now,
+        ).pk
+    return numbers
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_evidence_is_drawn_within_the_page(
+    chromium: Browser, server: str, fleet: Fleet, scheme: str, size: ViewportSize
+) -> None:
+    numbers = advised(fleet)
+
+    with visit(chromium, server, scheme=scheme, size=size) as tab:
+        tab.log_in("operator")
+        for topic, number in numbers.items():
+            tab.go(f"/recommendations/{number}/")
+            drawn = tab.page.locator(".picture-field").bounding_box()
+            too_wide = tab.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+
+            assert drawn is not None, topic
+            assert drawn["height"] > 100, topic
+            assert drawn["x"] + drawn["width"] <= size["width"], topic
+            assert too_wide <= 0, topic
+        assert tab.complaints == []
