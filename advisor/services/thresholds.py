@@ -5,14 +5,16 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from functools import lru_cache
 
+from django.db.models import Q
+
+from advisor.core.detection.normal_history import HistoryPoint, Stretch
 from advisor.core.detection.threshold import (
     FixedThreshold,
-    HistoryPoint,
     Threshold,
     baseline_threshold,
     peak_throughput_threshold,
 )
-from advisor.models import Resource, StatePoint, ThresholdMode
+from advisor.models import Episode, Resource, StatePoint, ThresholdMode
 from advisor.services.load_points import load_points
 
 HISTORY = timedelta(days=28)
@@ -47,5 +49,20 @@ def _learnt(
             resource=resource, at__gt=until - HISTORY, at__lte=until, value__isnull=False
         ).values_list("at", "value")
         points = [HistoryPoint(at=at, value=value) for at, value in history]
-        return baseline_threshold(points, percentile=percentile, fallback=stated)
+        return baseline_threshold(
+            points,
+            congested=_congested(resource, since=until - HISTORY, until=until),
+            percentile=percentile,
+            fallback=stated,
+        )
     return peak_throughput_threshold(load_points(resource, until=until), fallback=stated)
+
+
+def _congested(resource: Resource, *, since: datetime, until: datetime) -> list[Stretch]:
+    rows = Episode.objects.filter(
+        Q(ended_at=None) | Q(ended_at__gt=since), resource=resource, started_at__lt=until
+    )
+    return [
+        Stretch(began_at=started_at, ended_at=ended_at or until)
+        for started_at, ended_at in rows.values_list("started_at", "ended_at")
+    ]

@@ -1,8 +1,10 @@
-"""Notice that a level has risen for good, by a cumulative sum of standardised deviations."""
+"""Notice that a level has changed for good, by a cumulative sum of standardised deviations."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
 
 from advisor.core.number_checks import check_amount, check_positive
 
@@ -12,6 +14,10 @@ ALARM = 5.0
 """With slack 0.5 and normal noise, a false alarm comes about once in 465 values."""
 LARGEST_DEVIATION = 1e9
 """Deviations beyond count as this many spreads, so that sums stay finite."""
+SPREAD_OF_MAD = 1.4826
+"""The spread of normal noise is so many times its median absolute deviation."""
+SMALLEST_SPREAD_RATIO = 0.1
+"""Noise is taken to be at least this part of the level, so that steady series cry no alarm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,3 +64,76 @@ def cusum(
         if alarm_index is None and total > alarm:
             alarm_index, began_index = index, began
     return Cusum(sums=tuple(sums), alarm_index=alarm_index, began_index=began_index)
+
+
+def newest_level_change(levels: Sequence[float | None], *, lasting: int) -> int | None:
+    """The index from which the present level holds; None if it always did, or nobody can tell.
+
+    Looks back from the newest values for where they depart from the present level. A level is one
+    that `lasting` values in a row are about, so that what came and went is no change; while the
+    newest values are fewer than that, the level before them is the present one.
+    """
+    if lasting < 1:
+        raise ValueError(f"lasting is {lasting}; it must be at least 1")
+    known = [index for index, value in enumerate(levels) if value is not None]
+    values = [levels[index] or 0.0 for index in known]
+    for index, value in zip(known, values, strict=True):
+        if not math.isfinite(value):
+            raise ValueError(f"value {index} is {value!r}; it must be a finite number")
+    while len(values) >= 2 * lasting:
+        departure = _lasting_departure(values[::-1], lasting)
+        if departure is None:
+            return None
+        if departure >= lasting:
+            return known[len(values) - departure]
+        del values[len(values) - departure :]
+    return None
+
+
+def _lasting_departure(newest_first: Sequence[float], lasting: int) -> int | None:
+    """How many of the newest values are at the present level; None if all that count are."""
+    values: list[float | None] = list(newest_first)
+    present = median(newest_first[:lasting])
+    spread = _spread(newest_first, present)
+    if spread == 0:
+        return None
+    while (place := _departure(values, present, spread)) is not None:
+        older = [value for value in values[place:] if value is not None][: 2 * lasting - 1]
+        if len(older) < lasting:
+            return None
+        if place > 0 and abs(median(older) - present) > spread:
+            return place
+        values[place] = None  # It came and went.
+    return None
+
+
+def _departure(values: Sequence[float | None], present: float, spread: float) -> int | None:
+    """The first value, of either direction, with which the level left the present one."""
+    negated = [None if value is None else -value for value in values]
+    alarms = (
+        cusum(values, mean=present, spread=spread),
+        cusum(negated, mean=-present, spread=spread),
+    )
+    places = [_began(one, values, present, spread) for one in alarms]
+    return min((place for place in places if place is not None), default=None)
+
+
+def _began(
+    alarm: Cusum, values: Sequence[float | None], present: float, spread: float
+) -> int | None:
+    """Where the sum that raised the alarm left 0 by more than noise."""
+    if alarm.began_index is None or alarm.alarm_index is None:
+        return None
+    for index in range(alarm.began_index, alarm.alarm_index + 1):
+        value = values[index]
+        if value is not None and abs(value - present) > spread:
+            return index
+    return alarm.began_index
+
+
+def _spread(values: Sequence[float], present: float) -> float:
+    """Noise from one value to the next: a change of level touches only one of these steps."""
+    steps = [abs(after - before) for before, after in pairwise(values)]
+    noise = SPREAD_OF_MAD * median(steps) / math.sqrt(2)
+    level = max(abs(present), median(abs(value) for value in values))
+    return max(noise, SMALLEST_SPREAD_RATIO * level)

@@ -12,8 +12,9 @@ from math import ceil
 
 import numpy as np
 
+from advisor.core.detection.normal_history import HistoryPoint, Stretch, normal_history
 from advisor.core.device.device_fit import FitRefused, LoadPoint, fit_device
-from advisor.core.number_checks import check_amount, check_aware, check_positive
+from advisor.core.number_checks import check_aware, check_positive
 
 HOURS_A_DAY = 24
 HOURS_A_WEEK = 168
@@ -23,6 +24,8 @@ ENOUGH_DAYS = 3
 """So many days must have filled an hour of the day, or the whole history."""
 TAIL_SAMPLES = 5
 """A percentile needs so many samples beyond it."""
+SEEN_PART = 0.5
+"""A day or week counts from this part of the windows on that it would have to bring."""
 
 
 class ThresholdMode(StrEnum):
@@ -68,66 +71,70 @@ class NoThreshold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Usual:
+    """What is usual in one hour; None has its reason in `gap`."""
+
+    value: float | None
+    gap: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineThreshold:
     """A percentile of what is usual at that hour of the week, in UTC.
 
-    An hour that too few weeks have filled uses the hour of the day, then the whole history.
+    An hour that too few weeks have filled uses the hour of the day, then the whole history, and
+    says why. `left_out` tells which history is not normal.
     """
 
     percentile: float
-    by_hour_of_week: tuple[float | None, ...]
-    by_hour_of_day: tuple[float | None, ...]
+    by_hour_of_week: tuple[Usual, ...]
+    by_hour_of_day: tuple[Usual, ...]
     overall: float
+    left_out: str = ""
 
     def at(self, at: datetime) -> ThresholdReading:
         """The usual value at this time, and which part of the history says so."""
         check_aware("at", at)
         moment = at.astimezone(UTC)
-        name = f"p{self.percentile:g} of"
         weekly = self.by_hour_of_week[moment.weekday() * HOURS_A_DAY + moment.hour]
-        if weekly is not None:
-            return ThresholdReading(value=weekly, reason=f"{name} the same hour of the week")
+        if weekly.value is not None:
+            return self._reading(weekly.value, "the same hour of the week")
         daily = self.by_hour_of_day[moment.hour]
-        if daily is not None:
-            return ThresholdReading(value=daily, reason=f"{name} the same hour of the day")
-        return ThresholdReading(value=self.overall, reason=f"{name} the whole history")
+        if daily.value is not None:
+            return self._reading(daily.value, f"the same hour of the day ({weekly.gap})")
+        return self._reading(self.overall, f"the whole history ({daily.gap})")
+
+    def _reading(self, value: float, source: str) -> ThresholdReading:
+        left_out = f", {self.left_out}" if self.left_out else ""
+        return ThresholdReading(value=value, reason=f"p{self.percentile:g} of {source}{left_out}")
 
 
 Threshold = FixedThreshold | BaselineThreshold | NoThreshold
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryPoint:
-    """The value of one past window: normalised latency in ms, or part of capacity used."""
-
-    at: datetime
-    value: float
-
-    def __post_init__(self) -> None:
-        check_aware("at", self.at)
-        check_amount("value", self.value)
-
-
 def baseline_threshold(
-    history: Sequence[HistoryPoint], *, percentile: float = 95.0, fallback: float | None = None
+    history: Sequence[HistoryPoint],
+    *,
+    congested: Sequence[Stretch] = (),
+    percentile: float = 95.0,
+    fallback: float | None = None,
 ) -> Threshold:
-    """What is usual hour by hour, or the fallback, or none, if the history is too thin.
+    """What is usual hour by hour, or the fallback, or none, if too little history is normal.
 
-    Needs three days; an hour of the week needs three weeks and enough samples for its percentile.
+    Congestion, and what was before the newest lasting change of level, is not normal. Needs three
+    days; an hour of the week needs three weeks and enough samples for its percentile.
     """
     if not 0 < percentile < 100:
         raise ValueError(f"percentile is {percentile!r}; it must be above 0 and below 100")
-    seconds = np.array([point.at.timestamp() for point in history])
-    values = np.array([point.value for point in history])
+    normal = normal_history(history, congested)
+    values = np.array([point.value for point in normal.points])
+    seconds = np.array([point.at.timestamp() for point in normal.points])
     hours = (seconds // 3600).astype(np.int64)
-    days = len(np.unique(hours // HOURS_A_DAY))
-    need = ceil(TAIL_SAMPLES / (1 - percentile / 100))
-    overall = _percentile(values, hours // HOURS_A_DAY, percentile, ENOUGH_DAYS)
-    if overall is None or overall == 0:
-        reason = (
-            f"a baseline needs {ENOUGH_DAYS} days and {need} samples above 0; "
-            f"there are {days} days and {np.count_nonzero(values)} samples"
-        )
+    days = hours // HOURS_A_DAY
+    overall = _usual(values, days, percentile, ENOUGH_DAYS, "days")
+    if overall.value is None:
+        left_out = f" {normal.left_out}" if normal.left_out else ""
+        reason = f"a baseline needs more normal history: {overall.gap}{left_out}"
         return _instead(fallback, reason)
     # The epoch began on a Thursday, three days after a Monday.
     hour_of_week = (hours + 3 * HOURS_A_DAY) % HOURS_A_WEEK
@@ -135,28 +142,40 @@ def baseline_threshold(
     return BaselineThreshold(
         percentile=percentile,
         by_hour_of_week=tuple(
-            _percentile(values[mine], weeks[mine], percentile, ENOUGH_WEEKS)
+            _usual(values[mine], weeks[mine], percentile, ENOUGH_WEEKS, "weeks")
             for mine in (hour_of_week == hour for hour in range(HOURS_A_WEEK))
         ),
         by_hour_of_day=tuple(
-            _percentile(values[mine], hours[mine] // HOURS_A_DAY, percentile, ENOUGH_DAYS)
+            _usual(values[mine], days[mine], percentile, ENOUGH_DAYS, "days")
             for mine in (hours % HOURS_A_DAY == hour for hour in range(HOURS_A_DAY))
         ),
-        overall=overall,
+        overall=overall.value,
+        left_out=normal.left_out,
     )
 
 
-def _percentile(
+def _usual(
     values: np.ndarray[tuple[int], np.dtype[np.float64]],
     periods: np.ndarray[tuple[int], np.dtype[np.int64]],
     percentile: float,
     enough_periods: int,
-) -> float | None:
+    word: str,
+) -> Usual:
+    """The percentile, if enough periods and samples are there and it is above 0."""
     need = ceil(TAIL_SAMPLES / (1 - percentile / 100))
-    if len(values) < need or len(np.unique(periods)) < enough_periods:
-        return None
+    _, counts = np.unique(periods, return_counts=True)
+    if len(counts) < enough_periods:
+        gap = f"there are {len(counts)} {word} of it, {enough_periods} needed"
+        return Usual(value=None, gap=gap)
+    if len(values) < need:
+        return Usual(value=None, gap=f"there are {len(values)} windows of it, {need} needed")
+    # A period that a few windows touch has not been seen.
+    found = int(np.count_nonzero(counts >= need / enough_periods * SEEN_PART))
+    if found < enough_periods:
+        gap = f"{found} {word} of it have enough windows, {enough_periods} needed"
+        return Usual(value=None, gap=gap)
     usual = float(np.percentile(values, percentile))
-    return usual if usual > 0 else None
+    return Usual(value=usual) if usual > 0 else Usual(value=None, gap="its usual value is 0")
 
 
 def peak_throughput_threshold(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.detection.change_point import cusum
+from advisor.core.detection.change_point import cusum, newest_level_change
 
 values = st.lists(st.none() | st.floats(-1e6, 1e6), max_size=50)
 
@@ -79,3 +79,77 @@ def test_enormous_values_keep_the_sum_finite():
 def test_a_spread_that_is_not_positive_is_refused(spread):
     with pytest.raises(ValueError, match=r"^spread is "):
         cusum([0.0], mean=0, spread=spread)
+
+
+noise = st.lists(st.floats(0.97, 1.03), min_size=6, max_size=28)
+
+
+@given(noise, st.floats(0.1, 1e6))
+def test_a_steady_level_never_changed(factors, level):
+    assert newest_level_change([level * factor for factor in factors], lasting=3) is None
+
+
+@given(
+    st.lists(st.floats(0.97, 1.03), min_size=5, max_size=20),
+    st.lists(st.floats(0.97, 1.03), min_size=3, max_size=20),
+    st.sampled_from([0.25, 0.5, 2.0, 4.0]),
+    st.floats(1e-3, 1e6),
+)
+def test_a_lasting_change_is_found_where_it_happened(before, after, factor, level):
+    levels = [level * one for one in before] + [level * factor * one for one in after]
+
+    assert newest_level_change(levels, lasting=3) == len(before)
+
+
+@given(noise, st.integers(0, 27), st.floats(0.01, 100))
+def test_a_single_day_never_is_a_level(factors, place, height):
+    levels = [10 * factor for factor in factors]
+    levels[min(place, len(levels) - 1)] = 10 * height
+
+    assert newest_level_change(levels, lasting=3) is None
+
+
+@given(st.lists(st.none() | st.floats(-1e18, 1e18), max_size=30), st.integers(1, 7))
+def test_any_levels_have_an_answer_within_them(levels, lasting):
+    found = newest_level_change(levels, lasting=lasting)
+
+    if found is not None:
+        assert 0 < found <= len(levels) - lasting
+        assert levels[found] is not None
+
+
+@pytest.mark.parametrize(
+    ("levels", "began"),
+    [
+        ([5] * 10 + [9] * 3, 10),
+        ([5] * 10 + [9] * 2, None),
+        ([9] * 5 + [5] * 10 + [9] * 2, 5),
+        ([5] * 6 + [9, 9] + [5] * 6, None),
+        ([5] * 6 + [9] * 6 + [7, 20, 20] + [3] * 6, 15),
+        ([5, None, 5, 5, None, 9, 9, None, 9], 5),
+        ([5, 5, 9, 9, 9], None),
+        ([0.0] * 10, None),
+        ([0.0] * 5 + [4.0] * 6, 5),
+        ([], None),
+    ],
+    ids=[
+        "for three days",
+        "for two days",
+        "an older change behind two odd days",
+        "two days that came and went",
+        "the newest of several",
+        "with gaps",
+        "too little before it",
+        "nothing at all",
+        "from nothing",
+        "no values",
+    ],
+)
+def test_the_newest_level_that_lasts_is_the_present_one(levels, began):
+    assert newest_level_change(levels, lasting=3) == began
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_an_impossible_level_is_refused(value):
+    with pytest.raises(ValueError, match=r"^value 1 is "):
+        newest_level_change([1.0, value, 1.0], lasting=1)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor.core.detection.normal_history import HistoryPoint, Stretch
 from advisor.core.detection.threshold import (
     BaselineThreshold,
     FixedThreshold,
-    HistoryPoint,
     NoThreshold,
     baseline_threshold,
     peak_throughput_threshold,
@@ -57,14 +57,20 @@ def test_a_baseline_of_a_few_days_uses_the_hour_of_the_day():
     threshold = baseline_threshold(history(4, value=slow_nights), percentile=95)
 
     reading = threshold.at(MONDAY + timedelta(days=30, hours=2))
-    assert (reading.value, reading.reason) == (20.0, "p95 of the same hour of the day")
+    # The hour from 2 to 3 on a Wednesday came once in four days.
+    assert (reading.value, reading.reason) == (
+        20.0,
+        "p95 of the same hour of the day (there are 1 weeks of it, 3 needed)",
+    )
 
 
 def test_a_sparse_baseline_uses_the_whole_history():
     # 24 hours · 2 a hour · 3 days are 144 points, only 6 of each hour of the day.
     threshold = baseline_threshold(history(3, per_hour=2), percentile=95)
 
-    assert threshold.at(MONDAY).reason == "p95 of the whole history"
+    assert threshold.at(MONDAY).reason == (
+        "p95 of the whole history (there are 6 windows of it, 100 needed)"
+    )
 
 
 @pytest.mark.parametrize("days", [0, 1, 2])
@@ -73,7 +79,7 @@ def test_a_baseline_of_too_few_days_is_refused_with_what_is_missing(days):
 
     assert isinstance(threshold, NoThreshold)
     assert threshold.at(MONDAY).value is None
-    assert f"there are {days} days" in threshold.at(MONDAY).reason
+    assert f"there are {days} days of it, 3 needed" in threshold.at(MONDAY).reason
 
 
 def test_a_fallback_stands_in_for_a_refused_baseline_and_says_so():
@@ -81,11 +87,112 @@ def test_a_fallback_stands_in_for_a_refused_baseline_and_says_so():
 
     reading = threshold.at(MONDAY)
     assert reading.value == 30.0
-    assert reading.reason.startswith("fixed, because a baseline needs 3 days")
+    assert reading.reason == (
+        "fixed, because a baseline needs more normal history: there are 1 days of it, 3 needed"
+    )
 
 
 def test_a_baseline_of_only_zeros_is_no_threshold():
     assert isinstance(baseline_threshold(history(4, value=lambda at: 0.0)), NoThreshold)
+
+
+def test_congestion_is_not_normal():
+    # Each Monday from 9 to 10 the device is congested at 40 ms.
+    def storms(at):
+        return 40.0 if (at.weekday(), at.hour) == (0, 9) else 5.0
+
+    stretches = [
+        Stretch(began_at=began_at, ended_at=began_at + timedelta(hours=1))
+        for began_at in (MONDAY + timedelta(days=7 * week, hours=9) for week in range(4))
+    ]
+
+    threshold = baseline_threshold(history(28, value=storms), congested=stretches)
+
+    reading = threshold.at(MONDAY + timedelta(days=70, hours=9))
+    assert reading.value == 5.0
+    # A window is named by its end: 59 of the hour and the one at 10:00, on four Mondays
+    assert "without 240 congested windows" in reading.reason
+
+
+def test_too_much_congestion_leaves_no_baseline_and_says_so():
+    everything = Stretch(began_at=MONDAY + timedelta(days=2), ended_at=MONDAY + timedelta(days=28))
+
+    threshold = baseline_threshold(history(28), congested=[everything], fallback=30.0)
+
+    reading = threshold.at(MONDAY)
+    assert reading.value == 30.0
+    # Two days and the window that ends with them are left: 26 days of 1440 windows less that one.
+    assert reading.reason == (
+        "fixed, because a baseline needs more normal history: 2 days of it have enough windows, "
+        "3 needed without 37439 congested windows"
+    )
+
+
+def test_history_before_the_newest_level_is_not_normal():
+    change = MONDAY + timedelta(days=18)
+
+    def replaced(at):
+        return 20.0 if at < change else 5.0
+
+    threshold = baseline_threshold(history(28, per_hour=12, value=replaced))
+
+    reading = threshold.at(change + timedelta(days=30))
+    assert reading.value == 5.0
+    assert "since 2026-03-2" in reading.reason
+    assert "when its level went from 20 to 5" in reading.reason
+
+
+def test_new_level_of_two_days_is_not_yet_the_normal_one():
+    change = MONDAY + timedelta(days=26)
+
+    def rising(at):
+        return 5.0 if at < change else 9.0
+
+    threshold = baseline_threshold(history(28, per_hour=12, value=rising))
+
+    assert "level" not in threshold.at(MONDAY).reason
+
+
+def test_level_that_changed_four_days_ago_has_a_baseline_of_the_whole_days_since():
+    change = MONDAY + timedelta(days=24)
+
+    def rising(at):
+        return 5.0 if at < change else 9.0
+
+    threshold = baseline_threshold(history(28, per_hour=60, value=rising))
+
+    reading = threshold.at(MONDAY + timedelta(days=28, hours=3))
+    assert reading.value == 9.0
+    assert reading.reason.startswith("p95 of the same hour of the day (there are ")
+
+
+@pytest.mark.parametrize("days", [9, 14, 28])
+def test_weekends_and_nights_are_no_change_of_level(days):
+    def quiet(at):
+        weekend = 0.3 if at.weekday() >= 5 else 1.0
+        night = 0.5 if at.hour < 6 else 1.0
+        return 10.0 * weekend * night
+
+    threshold = baseline_threshold(history(days, per_hour=12, value=quiet))
+
+    assert isinstance(threshold, BaselineThreshold)
+    assert threshold.left_out == ""
+
+
+@given(st.randoms(use_true_random=False))
+def test_a_baseline_does_not_depend_on_the_order_of_its_history(random):
+    points = history(4, per_hour=10, value=lambda at: 5.0 + at.hour)
+    stretches = [
+        Stretch(began_at=MONDAY + timedelta(hours=h), ended_at=MONDAY + timedelta(hours=h + 2))
+        for h in (3, 4, 30)
+    ]
+    shuffled, mixed = list(points), list(stretches)
+    random.shuffle(shuffled)
+    random.shuffle(mixed)
+
+    assert baseline_threshold(shuffled, congested=mixed) == baseline_threshold(
+        points, congested=stretches
+    )
 
 
 @given(st.lists(st.floats(0.1, 100), min_size=300, max_size=400), st.floats(1, 99))
