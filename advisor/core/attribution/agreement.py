@@ -1,4 +1,4 @@
-"""How often the same suspect comes first when the windows are drawn again.
+"""How often the same suspects come first when the windows are drawn again.
 
 A moving-block bootstrap (Künsch 1989): neighbouring windows are drawn together, because they
 resemble each other.
@@ -16,10 +16,11 @@ BLOCK_WINDOWS = 10
 
 
 def agreement(
-    causes: Sequence[Floats], effects: Sequence[Floats], parts: Floats, *, first: int, seed: int
+    causes: Sequence[Floats], effects: Sequence[Floats], parts: Floats, *, named: int, seed: int
 ) -> float:
-    """The part of resamples in which suspect `first` has the highest part times correlation.
+    """The part of resamples in which one of the first `named` suspects comes first.
 
+    First is who has the highest part of device time times correlation, and one above 0.
     `causes[i]` and `effects[i]` are the residual ranks of suspect i, NaN where unknown, over the
     same windows; `parts` is a row of device time per suspect over the windows of the episode.
     """
@@ -32,7 +33,7 @@ def agreement(
         _correlations(x[drawn], y[drawn]) for x, y in zip(causes, effects, strict=True)
     ]
     scores = part * np.maximum(np.stack(correlations), 0.0)
-    wins = (scores.argmax(axis=0) == first) & (scores[first] > 0)
+    wins = (scores.argmax(axis=0) < named) & (scores.max(axis=0) > 0)
     return float(np.mean(wins))
 
 

@@ -3,6 +3,10 @@
 The number is the part of device time that a workload took, times how closely the others' latency
 follows its load. Both are needed: a steady giant and a small neighbour that moves along with the
 latency are both innocent. A workload is an aggressor only if it took clearly more than its part.
+
+Two aggressors share a device that is busy already, so the load of each falls when the other
+comes and the latency follows neither. That the others fare worse while one of them is on, against
+while it is off, shows it nevertheless.
 """
 
 from dataclasses import dataclass
@@ -72,7 +76,9 @@ class Suspect:
     """What speaks for and against one workload.
 
     `part_ratio` is its part of all device time in the episode, `fair_ratio` what it is entitled
-    to among those active. `experiment` None has its reason in `experiment_gap`.
+    to among those active. `score` is the part times the correlation, or times that of on and off
+    (rank-biserial) where it is clear and higher. `experiment` None has its reason in
+    `experiment_gap`.
     """
 
     workload: str
@@ -88,7 +94,7 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribution:
-    """All suspects, the highest score first, and what the others suffered.
+    """All suspects, aggressors first, then the highest score, and what the others suffered.
 
     `aggressors` is empty where nobody can be blamed; `reason` says why.
     """
@@ -105,6 +111,7 @@ class _Trail:
     """The numbers behind one suspect, kept for drawing the windows again."""
 
     suspect: Suspect
+    is_excessive: bool
     cause: Floats
     effect: Floats
 
@@ -119,17 +126,24 @@ def attribute(inputs: AttributionInputs) -> Attribution:
     load = matrix_of([one.load for one in series], len(during))
     taken = np.nan_to_num(load[:, during])
     trails = [_trail(index, series, load, during, inputs) for index in range(len(series))]
-    trails.sort(key=lambda one: (-one.suspect.score, -one.suspect.part_ratio))
+    trails.sort(
+        key=lambda one: (
+            not one.suspect.is_aggressor,
+            -one.suspect.score,
+            -one.suspect.part_ratio,
+        )
+    )
     suspects = tuple(one.suspect for one in trails)
     aggressors = tuple(one.workload for one in suspects if one.is_aggressor)
     agrees = None
     if aggressors:
         row_of = {one.workload: row for row, one in enumerate(series)}
+        accused = [one for one in trails if one.is_excessive]
         agrees = agreement(
-            [one.cause for one in trails],
-            [one.effect for one in trails],
-            taken[[row_of[one.workload] for one in suspects]],
-            first=0,
+            [one.cause for one in accused],
+            [one.effect for one in accused],
+            taken[[row_of[one.suspect.workload] for one in accused]],
+            named=len(aggressors),
             seed=inputs.seed,
         )
     return round_all(
@@ -160,21 +174,52 @@ def _trail(
     effect, control = harm_of_others(index, series, load, inputs.shared_harm)
     dependence = rank_dependence(cause, effect, control)
     lag = 0 if dependence is None else dependence.lag_windows
-    experiment = natural_experiment(cause[: len(cause) - lag], effect[lag:])
+    found = natural_experiment(cause[: len(cause) - lag], effect[lag:])
+    experiment = None if isinstance(found, NoExperiment) else found
     is_excessive = part >= EXCESS * fair and part - fair >= EXCESS_RATIO and len(active) > 1
-    follows = dependence is not None and dependence.low > 0
+    harms_others, how = _evidence(dependence, experiment)
     suspect = Suspect(
         workload=series[index].workload,
         part_ratio=part,
         fair_ratio=fair,
-        score=part * max(dependence.correlation, 0.0) if dependence is not None else 0.0,
+        score=part * _closeness(dependence, experiment),
         dependence=dependence,
-        experiment=None if isinstance(experiment, NoExperiment) else experiment,
-        experiment_gap=experiment.reason if isinstance(experiment, NoExperiment) else "",
-        is_aggressor=is_excessive and follows,
-        reason=_verdict(part, fair, is_excessive=is_excessive, dependence=dependence),
+        experiment=experiment,
+        experiment_gap=found.reason if isinstance(found, NoExperiment) else "",
+        is_aggressor=is_excessive and harms_others,
+        reason=_verdict(part, fair, how, is_innocent=harms_others and not is_excessive),
     )
-    return _Trail(suspect=suspect, **_ranks(cause, effect, control, lag))
+    ranks = _ranks(cause, effect, control, lag)
+    return _Trail(suspect=suspect, is_excessive=is_excessive, **ranks)
+
+
+def _is_clear(experiment: NaturalExperiment | None) -> bool:
+    return experiment is not None and experiment.shift_low > 0
+
+
+def _closeness(dependence: Dependence | None, experiment: NaturalExperiment | None) -> float:
+    """From 0 to 1, how closely the others' latency follows the workload."""
+    if dependence is None:
+        return 0.0
+    on_and_off = 2 * experiment.superiority - 1 if experiment and _is_clear(experiment) else 0.0
+    return max(dependence.correlation, on_and_off, 0.0)
+
+
+def _evidence(
+    dependence: Dependence | None, experiment: NaturalExperiment | None
+) -> tuple[bool, str]:
+    """Whether the workload harms others, and what shows it."""
+    if dependence is None:
+        return False, "nothing shows whether the others' latency follows its load"
+    span = (
+        f"correlation {dependence.correlation:.2f} ({dependence.low:.2f} to {dependence.high:.2f})"
+    )
+    if dependence.low > 0:
+        return True, f"the others' latency follows its load: {span}"
+    if experiment and _is_clear(experiment):
+        worse = f"{experiment.superiority:.0%} of comparisons of on with off"
+        return True, f"the others are worse off while it is on, in {worse}; by load {span}"
+    return False, f"the others' latency does not follow its load: {span}"
 
 
 def _ranks(cause: Floats, effect: Floats, control: Floats, lag: int) -> dict[str, Floats]:
@@ -189,19 +234,9 @@ def _ranks(cause: Floats, effect: Floats, control: Floats, lag: int) -> dict[str
     return rows
 
 
-def _verdict(
-    part: float, fair: float, *, is_excessive: bool, dependence: Dependence | None
-) -> str:
+def _verdict(part: float, fair: float, how: str, *, is_innocent: bool) -> str:
     took = f"took {part:.0%} of device time, its fair part is {fair:.0%}"
-    if dependence is None:
-        return f"{took}; nothing shows whether the others' latency follows its load"
-    span = f"{dependence.low:.2f} to {dependence.high:.2f}"
-    follows = f"correlation {dependence.correlation:.2f} ({span})"
-    if dependence.low <= 0:
-        return f"{took}; the others' latency does not follow its load: {follows}"
-    if not is_excessive:
-        return f"{took}, so it is no aggressor, though latency follows its load: {follows}"
-    return f"{took}; the others' latency follows its load: {follows}"
+    return f"{took}, so it is no aggressor, though {how}" if is_innocent else f"{took}; {how}"
 
 
 def _confidence(suspects: tuple[Suspect, ...], agrees: float | None) -> Confidence:
@@ -213,7 +248,7 @@ def _confidence(suspects: tuple[Suspect, ...], agrees: float | None) -> Confiden
     assert first.dependence is not None
     return weakest(
         _windows(first.dependence.effective_pairs),
-        ground("agreement", agrees, f"{agrees:.0%} of redrawn windows put {first.workload} first"),
+        ground("agreement", agrees, f"{agrees:.0%} of redrawn windows agree"),
         _experiment(first),
     )
 

@@ -12,12 +12,21 @@ SMALL, LARGE = 8_000.0, 128_000.0
 
 
 def closed_loop_mix(
-    seed, *, workloads=6, windows=180, aggressor=None, burst=40.0, size=SMALL, giant=None
+    seed,
+    *,
+    workloads=6,
+    windows=180,
+    aggressor=None,
+    burst=40.0,
+    size=SMALL,
+    giant=None,
+    second=None,
 ):
     """Clients that keep so many I/Os outstanding: L = a + b·Q, rate = outstanding / L.
 
     The aggressor keeps `burst` I/Os outstanding, on and off in stretches of 5 to 25 windows. The
-    others keep about two, the giant twenty all the time. The episode is where latency is clearly
+    others keep about two, the giant twenty all the time. A second aggressor does as the first, but
+    goes on and off at its own times. The episode is where latency is clearly
     above what it is without the aggressor.
     """
     rng = np.random.default_rng(seed)
@@ -28,6 +37,8 @@ def closed_loop_mix(
     if aggressor is not None:
         outstanding[aggressor] = np.where(_on(rng, windows), burst, 0.2)
         sizes[aggressor] = size
+    if second is not None:
+        outstanding[second] = np.where(_on(rng, windows), burst, 0.2)
     cost = (51_000 + sizes) / 59_000
     latency = INTERCEPT_MS + SLOPE_MS * (outstanding * cost[:, None]).sum(axis=0)
     iops = 1000 * outstanding / (latency * cost[:, None])
