@@ -16,6 +16,7 @@ from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
 pytestmark = pytest.mark.django_db
 
 INTERVALS = 30
+HOUR = timedelta(hours=1)
 START = NOW - timedelta(seconds=10 * INTERVALS)
 HALF = {"p1": 20 * MBIT, "p2": 20 * MBIT, "p3": 7 * MBIT}
 FULL = {"p1": 30 * MBIT, "p2": 32 * MBIT, "p3": 31 * MBIT}
@@ -183,3 +184,27 @@ def test_queue_drops_and_retransmits_of_our_own_limit_are_no_congestion(
     if expected == State.CLEAR:
         assert newest(cluster.uplink).signs == []
         assert not Episode.objects.exists()
+
+
+def test_samples_in_any_order_and_twice_tell_the_same(cluster: Cluster) -> None:
+    phase = Phase(intervals=INTERVALS, received=FULL, sent={"up0": 93 * MBIT}, dropped={"up0": 10})
+    lines = net_lines("h1", [phase], start=START).splitlines()
+    send(cluster.organisation, "\n".join(lines[::-1]), now=NOW)
+    send(cluster.organisation, "\n".join(lines[::2] + lines), now=NOW)
+
+    assert fired(cluster) == {"utilisation": 30, "drops": 30}
+
+
+def test_host_that_starts_again_leaves_one_window_out(cluster: Cluster) -> None:
+    phase = Phase(intervals=15, received=FULL, sent={"up0": 93 * MBIT})
+    later = START + timedelta(seconds=10 * 16)
+    for start in (START, later):
+        # The counters of the second half begin again where those of the first began.
+        send(cluster.organisation, net_lines("h1", [phase], start=start), now=NOW + HOUR)
+
+    detect(resource=cluster.uplink, now=NOW + timedelta(seconds=10))
+
+    (episode,) = Episode.objects.all()
+    points = StatePoint.objects.filter(resource=cluster.uplink)
+    assert episode.windows == points.count() == 30
+    assert all(0 <= point.value <= 1 for point in points if point.value is not None)
