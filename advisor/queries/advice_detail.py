@@ -125,7 +125,7 @@ def _read(
                 loads(PlacementAdvice, answer_text),
                 loads(PlacementInputs, inputs_text),
             )
-            table, facts = placement_table(answer), placement_facts(disks)
+            table, facts = placement_table(answer), placement_facts(disks, answer)
             return answer, table, facts, placement_picture(disks, answer)
         case Topic.HOST_PLACEMENT:
             answer = loads(HostPlacementAdvice, answer_text)

@@ -9,6 +9,8 @@ from advisor.core.advice.queue_depth_answer import Bottleneck, QueueDepthAdvice,
 from advisor.core.advice.reservation_conflicts import ConflictInputs, OffPeakAdvice
 from advisor.core.advice.threshold_advice import ThresholdInputs
 from advisor.core.limits.limit_inputs import LimitInputs
+from advisor.core.placement.device_line import LineSource
+from advisor.core.placement.disk_answer import LineUsed, PlacementAdvice
 from advisor.core.placement.disk_inputs import DatastoreState, PlacementInputs
 from advisor.core.placement.host_inputs import HostPlacementInputs
 from advisor.core.quantity import format_rate, significant
@@ -67,9 +69,14 @@ def off_peak_facts(inputs: ConflictInputs, answer: OffPeakAdvice) -> tuple[Fact,
     )
 
 
-def placement_facts(inputs: PlacementInputs) -> tuple[Fact, ...]:
+def placement_facts(inputs: PlacementInputs, answer: PlacementAdvice) -> tuple[Fact, ...]:
+    used = {one.datastore: one for one in answer.lines}
     datastores = tuple(
-        Fact(name=f"Datastore {one.datastore}", text=_line_of(one)) for one in inputs.datastores
+        Fact(
+            name=f"Datastore {one.datastore}",
+            text=f"{_line_of(one)}{_line_source(used.get(one.datastore))}",
+        )
+        for one in inputs.datastores
     )
     return (
         Fact(name="Windows", text=str(inputs.samples)),
@@ -84,8 +91,24 @@ def placement_facts(inputs: PlacementInputs) -> tuple[Fact, ...]:
 def _line_of(one: DatastoreState) -> str:
     free = f"{format_rate(one.capacity_bytes - one.used_bytes, 'bytes_per_s')[:-2]} free"
     if one.intercept_ms is None or one.slope_ms is None:
-        return f"latency cannot be predicted; {free}"
+        why = f" ({one.line_gap})" if one.line_gap else ""
+        return f"no line was fitted{why}; {free}"
     return f"{one.intercept_ms:.3g} ms + {one.slope_ms:.3g} ms · outstanding; {free}"
+
+
+def _line_source(used: LineUsed | None) -> str:
+    """Where its latency comes from, and why not from something better."""
+    if used is None:
+        return ""
+    match used.source:
+        case LineSource.DEVICE_MODEL:
+            return f"; latency by the device model ({used.reason})"
+        case LineSource.FITTED_LINE:
+            return f"; latency by the fitted line ({used.reason})"
+        case None:
+            return f"; latency cannot be predicted ({used.reason})"
+        case _:
+            assert_never(used.source)
 
 
 def host_placement_facts(inputs: HostPlacementInputs) -> tuple[Fact, ...]:

@@ -9,7 +9,7 @@ from advisor.core.advice.queue_depth_answer import QueueDepthAdvice
 from advisor.core.advice.reservation_conflicts import OffPeakAdvice
 from advisor.core.advice.threshold_advice import ThresholdAdvice, ThresholdInputs
 from advisor.core.limits.limit_check import LimitCheck
-from advisor.core.placement.disk_answer import PlacementAdvice
+from advisor.core.placement.disk_answer import Move, PlacementAdvice
 from advisor.core.placement.host_inputs import HostPlacementAdvice
 from advisor.core.quantity import format_rate, significant
 
@@ -79,7 +79,7 @@ def _hours(answer: OffPeakAdvice) -> str:
 
 
 def placement_table(answer: PlacementAdvice) -> AdviceTable:
-    """One row per move, in the order in which they are to be made."""
+    """One row per move or copy of an exchange, in the order in which they are to be made."""
     return AdviceTable(
         columns=(
             Column(title="Virtual disks"),
@@ -87,20 +87,33 @@ def placement_table(answer: PlacementAdvice) -> AdviceTable:
             Column(title="To"),
             Column(title="Latency there", unit="ms", is_number=True),
             Column(title="Copying"),
+            Column(title="Room for it", unit="GB"),
             Column(title="Benefit over cost", is_number=True),
         ),
-        rows=tuple(
-            (
-                ", ".join(one.vdisks),
-                one.source,
-                one.target,
-                _change_ms(one.effect.target_before_ms, one.effect.target_after_ms),
-                _length(one.effect.copy_s),
-                significant(one.effect.benefit / one.effect.cost) if one.effect.cost > 0 else None,
-            )
-            for one in answer.moves
-        ),
+        rows=tuple(row for one in answer.moves for row in _move_rows(one)),
     )
+
+
+def _move_rows(one: Move) -> list[tuple[str | None, ...]]:
+    """A move in a row; an exchange in one per copy, its numbers beside the first."""
+    numbers = (
+        _change_ms(one.effect.target_before_ms, one.effect.target_after_ms),
+        _length(one.effect.copy_s),
+    )
+    worth = significant(one.effect.benefit / one.effect.cost) if one.effect.cost > 0 else None
+    if not one.steps:
+        return [(", ".join(one.vdisks), one.source, one.target, *numbers, "", worth)]
+    return [
+        (
+            f"{place}. {', '.join(step.vdisks)}",
+            step.source,
+            step.target,
+            *(numbers if place == 1 else ("", "")),
+            f"{step.needs_bytes / 1e9:.3g} of {step.free_bytes / 1e9:.3g}",
+            worth if place == 1 else "",
+        )
+        for place, step in enumerate(one.steps, start=1)
+    ]
 
 
 def _change_ms(before_ms: float, after_ms: float) -> str:

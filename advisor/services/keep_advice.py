@@ -29,7 +29,8 @@ ESSENCE: dict[Topic, Essence] = {
     ],
     Topic.OFF_PEAK_WORK: lambda found: found["from_hour_utc"],
     Topic.PLACEMENT: lambda found: [
-        [row["vdisks"], row["source"], row["target"]] for row in found["moves"]
+        [row["vdisks"], row["source"], row["target"], row.get("in_return", [])]
+        for row in found["moves"]
     ],
     Topic.HOST_PLACEMENT: lambda found: [
         [[row["workload"], row["target"]] for row in found["moves"]],

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from advisor.core.device.device_fit import LoadPoint
+from advisor.core.device.device_model import MixPoint
 from advisor.models import Resource
 from advisor.services.external_load import disturbed_times
 from advisor.services.windows import Span, mean_rate
@@ -20,14 +22,64 @@ MOST_POINTS = 8640
 """A day in windows of this length."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceWindow:
+    """A window of a device in which some host did I/O: means over time, sums over hosts.
+
+    Two windows add up to those of both hosts.
+    """
+
+    outstanding_io: float
+    iops: float
+    bytes_per_s: float
+    reads_per_s: float
+
+    def __add__(self, other: DeviceWindow) -> DeviceWindow:
+        return DeviceWindow(
+            outstanding_io=self.outstanding_io + other.outstanding_io,
+            iops=self.iops + other.iops,
+            bytes_per_s=self.bytes_per_s + other.bytes_per_s,
+            reads_per_s=self.reads_per_s + other.reads_per_s,
+        )
+
+    @property
+    def latency_ms(self) -> float:
+        """By Little's law over the whole window; a mean of latencies would have to be weighted."""
+        return 1000 * self.outstanding_io / self.iops
+
+    @property
+    def load_point(self) -> LoadPoint:
+        """The window without its mix."""
+        return LoadPoint(
+            outstanding_io=self.outstanding_io, latency_ms=self.latency_ms, iops=self.iops
+        )
+
+    @property
+    def mix_point(self) -> MixPoint | None:
+        """The window with its mix; None if no bytes were counted."""
+        if self.bytes_per_s <= 0:
+            return None
+        return MixPoint(
+            outstanding_io=self.outstanding_io,
+            latency_ms=self.latency_ms,
+            mean_io_bytes=self.bytes_per_s / self.iops,
+            read_ratio=min(self.reads_per_s / self.iops, 1.0),
+        )
+
+
 def load_points(resource: Resource, *, until: datetime) -> list[LoadPoint]:
-    """Windows of the last day in which some host did I/O: means over time, sums over hosts.
+    """Windows of the last day in which some host did I/O.
 
     Windows with load from outside are left out: their latency is not that of our own depth.
     """
+    return [window.load_point for window in device_windows(resource, until=until)]
+
+
+def device_windows(resource: Resource, *, until: datetime) -> list[DeviceWindow]:
+    """The same with what their I/Os were."""
     window_s = max(resource.window_s, SHORTEST_WINDOW_S)
     span = Span(since=until - SPAN, until=until, window_s=window_s)
-    hosts: dict[datetime, list[LoadPoint]] = defaultdict(list)
+    found: dict[datetime, list[DeviceWindow]] = defaultdict(list)
     for attachment in resource.attachments.select_related("host"):
         rates = queries.disk_rates(
             host=attachment.host,
@@ -36,30 +88,37 @@ def load_points(resource: Resource, *, until: datetime) -> list[LoadPoint]:
             until=span.read_until,
             max_points=MOST_POINTS,
         )
-        for at, found in span.group(rates).items():
-            point = _host_point(found)
-            if point is not None:
-                hosts[at].append(point)
+        for at, items in span.group(rates).items():
+            window = _host_window(items)
+            if window is not None:
+                found[at].append(window)
     disturbed = disturbed_times(resource, since=span.since, until=until)
     return [
-        _together(hosts[at])
-        for at in sorted(hosts)
+        _together(found[at])
+        for at in sorted(found)
         if not any(began_at < at <= ended_at for began_at, ended_at in disturbed)
     ]
 
 
-def _host_point(rates: list[DiskRates]) -> LoadPoint | None:
+def _host_window(rates: list[DiskRates]) -> DeviceWindow | None:
     """One host's window; None if it did no I/O."""
     iops = mean_rate(rates, [item.read_iops + item.write_iops for item in rates])
     outstanding = mean_rate(rates, [item.outstanding_io for item in rates])
     if iops == 0 or outstanding == 0:
         return None
-    # Little's law over the whole window; a mean of latencies would have to be weighted.
-    return LoadPoint(outstanding_io=outstanding, latency_ms=1000 * outstanding / iops, iops=iops)
+    return DeviceWindow(
+        outstanding_io=outstanding,
+        iops=iops,
+        bytes_per_s=mean_rate(
+            rates, [item.read_bytes_per_s + item.write_bytes_per_s for item in rates]
+        ),
+        reads_per_s=mean_rate(rates, [item.read_iops for item in rates]),
+    )
 
 
-def _together(points: list[LoadPoint]) -> LoadPoint:
+def _together(windows: list[DeviceWindow]) -> DeviceWindow:
     """All hosts of a window: what is outstanding and done adds up."""
-    outstanding = sum(point.outstanding_io for point in points)
-    iops = sum(point.iops for point in points)
-    return LoadPoint(outstanding_io=outstanding, latency_ms=1000 * outstanding / iops, iops=iops)
+    whole, *rest = windows
+    for window in rest:
+        whole += window
+    return whole

@@ -6,20 +6,20 @@ from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from advisor.core.observation import (
-    ClaimObservation,
-    DatastoreObservation,
-    HostLatency,
-    Observation,
-    UplinkObservation,
-)
-from advisor.models import AdapterKind, Attachment, Claim, Resource, Unit
-from advisor.services.own_limits import HostShare, enforced_limits, latency_is_of_limits
+from advisor.core.observation import ClaimObservation, Observation
+from advisor.models import AdapterKind, Claim, Resource, Unit
+from advisor.services.own_limits import enforced_limits
 from advisor.services.queues import queue_reports, report_at
+from advisor.services.resource_windows import (
+    ClaimsByWindow,
+    SeenClaim,
+    datastore_windows,
+    uplink_windows,
+)
 from advisor.services.tiers import shares_of
 from advisor.services.windows import Span, last_window_end, mean_rate
 from ingest import queries
-from ingest.core.rates import CgroupRates, DiskRates, NetRates, TcpRates
+from ingest.core.rates import CgroupRates
 
 PRESSURE_OF_BACKLOG = 0.05
 """A workload that waits for I/O this part of the time wants more than it gets."""
@@ -34,117 +34,8 @@ def observations(*, resource: Resource, since: datetime, until: datetime) -> lis
     claims = _claims_by_window(resource, span)
     attachments = list(resource.attachments.select_related("host"))
     if resource.is_uplink:
-        return _uplink_windows(resource, attachments[0], claims, span)
-    return _datastore_windows(resource, attachments, claims, span)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
-    """A claim's window as measured, and as the core sees it."""
-
-    claim: Claim
-    found: ClaimWindow
-    observation: ClaimObservation
-
-
-ClaimsByWindow = dict[datetime, list[_Seen]]
-
-
-def _uplink_windows(
-    resource: Resource, attachment: Attachment, claims: ClaimsByWindow, span: Span
-) -> list[Observation]:
-    times = {"since": span.read_since, "until": span.read_until}
-    rates = queries.net_rates(host=attachment.host, interface=attachment.device, **times)
-    tcp = span.group(queries.tcp_rates(host=attachment.host, **times))
-    return [
-        _uplink_window(resource, at, found, claims.get(at, []), tcp.get(at, []))
-        for at, found in span.group(rates).items()
-    ]
-
-
-def _uplink_window(
-    resource: Resource,
-    at: datetime,
-    rates: list[NetRates],
-    claims: list[_Seen],
-    tcp: list[TcpRates],
-) -> UplinkObservation:
-    # What waits or is lost at a limit of ours is no sign of the uplink, and which of the
-    # retransmits come from there nobody can tell.
-    free = [one.found for one in claims if not one.observation.throttled]
-    waiting = [one.backlog_bytes for one in free if one.backlog_bytes is not None]
-    tcp = tcp if len(free) == len(claims) else []
-    return UplinkObservation(
-        at=at,
-        window_s=resource.window_s,
-        tx_bits_per_s=mean_rate(rates, [item.sent_bits_per_s for item in rates]),
-        capacity_bits_per_s=resource.capacity,
-        packets=sum(item.sent_packets_per_s * item.seconds for item in rates),
-        drops=sum(item.sent_drops_per_s * item.seconds for item in rates)
-        + sum(one.drops or 0.0 for one in free),
-        backlog_bytes=sum(waiting) if waiting else None,
-        segments=sum(item.segments_per_s * item.seconds for item in tcp) if tcp else None,
-        retransmits=sum(item.retransmits_per_s * item.seconds for item in tcp) if tcp else None,
-        claims=tuple(one.observation for one in claims),
-    )
-
-
-def _datastore_windows(
-    resource: Resource, attachments: list[Attachment], claims: ClaimsByWindow, span: Span
-) -> list[Observation]:
-    hosts: dict[datetime, list[HostLatency]] = defaultdict(list)
-    for attachment in attachments:
-        rates = queries.disk_rates(
-            host=attachment.host,
-            device=attachment.device,
-            since=span.read_since,
-            until=span.read_until,
-        )
-        for at, found in span.group(rates).items():
-            own = [one for one in claims.get(at, ()) if one.claim.host_id == attachment.host_id]
-            hosts[at].append(_host_latency(attachment.host.name, found, own))
-    return [
-        DatastoreObservation(
-            at=at,
-            window_s=resource.window_s,
-            hosts=tuple(hosts[at]),
-            claims=tuple(one.observation for one in claims.get(at, ())),
-        )
-        for at in sorted(hosts)
-    ]
-
-
-def _host_latency(host: str, rates: list[DiskRates], claims: list[_Seen]) -> HostLatency:
-    counts = [(item.read_iops + item.write_iops) * item.seconds for item in rates]
-    total = sum(counts)
-    waited = sum(
-        item.latency_ms * count
-        for item, count in zip(rates, counts, strict=True)
-        if item.latency_ms is not None
-    )
-    moved = sum(
-        item.mean_io_bytes * count
-        for item, count in zip(rates, counts, strict=True)
-        if item.mean_io_bytes is not None
-    )
-    return HostLatency(
-        host=host,
-        latency_ms=waited / total if total else None,
-        io_count=total,
-        mean_io_bytes=moved / total if total else None,
-        throttled=latency_is_of_limits(total, [_host_share(one) for one in claims]),
-    )
-
-
-def _host_share(seen: _Seen) -> HostShare:
-    window = seen.observation
-    unit, size = seen.claim.resource.unit, window.mean_io_bytes
-    iops = window.rate if unit == Unit.IOPS else window.rate / size if size else 0.0
-    return HostShare(
-        io_count=iops * seen.claim.resource.window_s,
-        held_back=window.throttled,
-        waits=window.backlogged,
-    )
+        return uplink_windows(resource, attachments[0], claims, span)
+    return datastore_windows(resource, attachments, claims, span)
 
 
 def _claims_by_window(resource: Resource, span: Span) -> ClaimsByWindow:
@@ -163,7 +54,14 @@ def _claims_by_window(resource: Resource, span: Span) -> ClaimsByWindow:
                 throttled=enforced.hold_back(claim, at=found.at, rate=found.rate),
                 mean_io_bytes=found.mean_io_bytes,
             )
-            result[found.at].append(_Seen(claim=claim, found=found, observation=observation))
+            result[found.at].append(
+                SeenClaim(
+                    claim=claim,
+                    observation=observation,
+                    backlog_bytes=found.backlog_bytes,
+                    drops=found.drops,
+                )
+            )
     return result
 
 
@@ -182,6 +80,7 @@ class ClaimWindow:
     mean_io_bytes: float | None = None
     backlog_bytes: float | None = None
     drops: float | None = None
+    read_ratio: float | None = None
 
 
 def claim_windows(claim: Claim, *, span: Span, max_points: int | None = None) -> list[ClaimWindow]:
@@ -244,9 +143,16 @@ def _cgroup_windows(claim: Claim, span: Span, max_points: int | None) -> list[Cl
             rate=mean_rate(found, [_in_unit(item, unit) for item in found]),
             backlogged=_backlogged(found),
             mean_io_bytes=_mean_io_bytes(found),
+            read_ratio=_read_ratio(found),
         )
         for at, found in span.group(rates).items()
     ]
+
+
+def _read_ratio(rates: list[CgroupRates]) -> float | None:
+    reads = sum(item.read_iops * item.seconds for item in rates)
+    ios = sum((item.read_iops + item.write_iops) * item.seconds for item in rates)
+    return reads / ios if ios > 0 else None
 
 
 def _mean_io_bytes(rates: list[CgroupRates]) -> float | None:

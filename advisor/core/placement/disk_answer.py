@@ -10,6 +10,7 @@ from advisor.core.explanation.answer import (
     InsufficientData,
 )
 from advisor.core.explanation.effect import Effect
+from advisor.core.placement.device_line import LineSource
 from advisor.core.placement.move_effect import MoveEffect
 
 
@@ -30,13 +31,32 @@ class Objection(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CopyStep:
+    """One copy of an exchange: the room it needs at its target, and what there is at that time.
+
+    What needs that room besides is the original: it goes when the copy is whole.
+    """
+
+    vdisks: tuple[str, ...]
+    source: str
+    target: str
+    needs_bytes: float
+    free_bytes: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """Virtual disks to move at once, and what that is predicted to do."""
+    """Virtual disks to move at once, and what that is predicted to do.
+
+    In an exchange `in_return` goes from target to source, and `steps` says in which order.
+    """
 
     vdisks: tuple[str, ...]
     source: str
     target: str
     effect: MoveEffect
+    in_return: tuple[str, ...] = ()
+    steps: tuple[CopyStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,14 +69,24 @@ class RejectedMove:
     objection: Objection
     reason: str
     effect: MoveEffect | None
+    in_return: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectionCount:
-    """How many moves met the same objection."""
+    """How many moves and exchanges met the same objection."""
 
     objection: Objection
     moves: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineUsed:
+    """Where the latency of a datastore comes from now; None with the reason why from nowhere."""
+
+    datastore: str
+    source: LineSource | None
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +103,7 @@ class PlacementAdvice:
     confidence: Confidence
     reversibility: str
     model_version: str
+    lines: tuple[LineUsed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +116,7 @@ class NoBeneficialMove:
     rejections: tuple[RejectionCount, ...]
     formula: str
     model_version: str
+    lines: tuple[LineUsed, ...] = ()
 
 
 PlacementAnswer = PlacementAdvice | NoBeneficialMove | InsufficientData

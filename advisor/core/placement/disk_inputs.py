@@ -4,14 +4,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 
+from advisor.core.device.device_model import DeviceLine
 from advisor.core.number_checks import check_amount, check_aware, check_positive, check_ratio
+from advisor.core.placement.device_line import SeenModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatastoreState:
     """A datastore with its device line, latency = intercept + slope · outstanding.
 
-    Without a line (both None) nothing is moved to or from it. `other_outstanding_io` is load that
+    `seen_model` gives the line for a mix of I/Os where it was fitted well enough, and `model_gap`
+    says why it was not. Without both (`line_gap` says why there is no line) nothing is moved to
+    or from it. `other_outstanding_io` is load that
     belongs to no virtual disk listed. Datastores with the same `disks` lie on the same spindles.
     An `auto_tiered` array moves data by itself, so its line says little about the next datum.
     """
@@ -26,6 +30,9 @@ class DatastoreState:
     other_iops: float = 0.0
     disks: str = ""
     auto_tiered: bool = False
+    seen_model: SeenModel | None = None
+    model_gap: str = ""
+    line_gap: str = ""
 
     def __post_init__(self) -> None:
         check_positive(f"intercept_ms of {self.datastore}", self.intercept_ms)
@@ -35,6 +42,18 @@ class DatastoreState:
         check_positive(f"copy_bytes_per_s of {self.datastore}", self.copy_bytes_per_s)
         check_amount(f"other_outstanding_io of {self.datastore}", self.other_outstanding_io)
         check_amount(f"other_iops of {self.datastore}", self.other_iops)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether latency can be predicted for some I/Os at least."""
+        return self.seen_model is not None or self.fitted_line is not None
+
+    @property
+    def fitted_line(self) -> DeviceLine | None:
+        """The one line for all I/Os; None where none was fitted."""
+        if self.intercept_ms is None or self.slope_ms is None:
+            return None
+        return DeviceLine(intercept_ms=self.intercept_ms, slope_ms=self.slope_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +99,7 @@ class PlacementInputs:
     A datastore needs help from `threshold_ms` on; loads count as uneven from `imbalance_ratio`
     on. A move must better the latency of all I/Os it touches by `improvement_ratio`, and pay for
     its copying within `horizon_s`. `samples` is the number of windows behind the loads.
+    A datastore may be filled to `space_ratio`, and while something is copied to `staging_ratio`.
     """
 
     datastores: tuple[DatastoreState, ...]
@@ -90,6 +110,7 @@ class PlacementInputs:
     imbalance_ratio: float = 0.05
     improvement_ratio: float = 0.05
     space_ratio: float = 0.8
+    staging_ratio: float = 0.95
     horizon_s: float = 8 * 3600.0
     cooldown_s: float = 24 * 3600.0
     copy_outstanding_io: float = 8.0
@@ -103,6 +124,7 @@ class PlacementInputs:
             check_amount(name, getattr(self, name))
         check_ratio("improvement_ratio", self.improvement_ratio)
         check_ratio("space_ratio", self.space_ratio)
+        check_ratio("staging_ratio", self.staging_ratio)
         _check_names("datastore", [one.datastore for one in self.datastores])
         _check_names("vdisk", [one.vdisk for one in self.vdisks])
         known = {one.datastore for one in self.datastores}

@@ -1,19 +1,24 @@
 """Where everything lies and what load that makes, now and after a move."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from advisor.core.placement.disk_inputs import DatastoreState, PlacementInputs, VdiskState
-from advisor.core.placement.move_effect import DatastoreLoad, load_of
+from advisor.core.placement.move_effect import DatastoreLoad, load_of, moved_outstanding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Datastores and virtual disks by name, in the order of names, and each datastore's load."""
+    """Datastores and virtual disks by name, in the order of names, and each datastore's load.
+
+    `workloads` counts the virtual disks of each workload on each datastore.
+    """
 
     datastores: Mapping[str, DatastoreState]
     vdisks: Mapping[str, VdiskState]
     loads: Mapping[str, DatastoreLoad]
+    workloads: Mapping[str, Counter[str]]
 
 
 def layout_of(inputs: PlacementInputs) -> Layout:
@@ -22,28 +27,26 @@ def layout_of(inputs: PlacementInputs) -> Layout:
 
 
 def after_move(layout: Layout, vdisks: Iterable[str], target: str) -> Layout:
-    """The layout after these virtual disks of one datastore have moved.
+    """The layout after these virtual disks have moved to one datastore."""
+    return after_moves(layout, dict.fromkeys(vdisks, target))
 
-    On a slower device their clients keep more outstanding, in the ratio of the slopes.
-    """
-    moved = [layout.vdisks[one] for one in vdisks]
-    source = layout.datastores[moved[0].datastore]
-    there = layout.datastores[target]
-    size = sum(one.size_bytes for one in moved)
-    scale = (there.slope_ms or 1.0) / (source.slope_ms or 1.0)
-    datastores = {
-        **layout.datastores,
-        source.datastore: replace(source, used_bytes=max(source.used_bytes - size, 0.0)),
-        target: replace(there, used_bytes=there.used_bytes + size),
-    }
-    placed = {
-        **layout.vdisks,
-        **{
-            one.vdisk: replace(one, datastore=target, outstanding_io=one.outstanding_io * scale)
-            for one in moved
-        },
-    }
-    return _layout(datastores.values(), placed.values())
+
+def after_moves(layout: Layout, targets: Mapping[str, str]) -> Layout:
+    """The layout after each of these virtual disks has moved to its target."""
+    used = {name: one.used_bytes for name, one in layout.datastores.items()}
+    placed = dict(layout.vdisks)
+    for name, target in sorted(targets.items()):
+        one = layout.vdisks[name]
+        source, there = layout.datastores[one.datastore], layout.datastores[target]
+        used[one.datastore] -= one.size_bytes
+        used[target] += one.size_bytes
+        placed[name] = replace(
+            one, datastore=target, outstanding_io=moved_outstanding(one, source, there)
+        )
+    datastores = [
+        replace(one, used_bytes=max(used[name], 0.0)) for name, one in layout.datastores.items()
+    ]
+    return _layout(datastores, placed.values())
 
 
 def _layout(datastores: Iterable[DatastoreState], vdisks: Iterable[VdiskState]) -> Layout:
@@ -56,4 +59,5 @@ def _layout(datastores: Iterable[DatastoreState], vdisks: Iterable[VdiskState]) 
         datastores=ordered,
         vdisks=by_name,
         loads={name: load_of(one, lying.get(name, [])) for name, one in ordered.items()},
+        workloads={name: Counter(one.workload for one in lying.get(name, [])) for name in ordered},
     )

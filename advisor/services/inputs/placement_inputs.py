@@ -9,7 +9,9 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from advisor.core.device.device_fit import DeviceFit, fit_device
+from advisor.core.device.device_fit import DeviceFit, FitRefused, fit_device
+from advisor.core.device.device_model import DeviceModel, MixPoint, fit_device_model
+from advisor.core.placement.device_line import SeenModel
 from advisor.core.placement.disk_inputs import DatastoreState, PlacementInputs, VdiskState
 from advisor.core.placement.host_inputs import (
     HostPlacementInputs,
@@ -18,7 +20,7 @@ from advisor.core.placement.host_inputs import (
 )
 from advisor.models import Claim, Episode, Resource, ResourceKind, StatePoint, Unit
 from advisor.services.inputs.vdisk_names import vdisk_names
-from advisor.services.load_points import load_points
+from advisor.services.load_points import DeviceWindow, device_windows
 from advisor.services.observe import ClaimWindow, claim_windows
 from advisor.services.tiers import shares_of
 from advisor.services.windows import Span
@@ -28,7 +30,8 @@ LOAD_PERCENTILE = 90
 """Storage DRS compares the 90th percentile over a day (algorithms reference, section 7)."""
 
 DEFAULT_IO_BYTES = 8000.0
-"""Counts for a virtual disk that did no I/O."""
+DEFAULT_READ_RATIO = 0.5
+"""Count for a virtual disk that did no I/O."""
 
 DEFAULT_COPY_BYTES_PER_S = 100e6
 """A conservative rate for copying a virtual disk; state the datastore's own where it is known."""
@@ -49,7 +52,7 @@ def placement_inputs(resource: Resource, now: datetime) -> list[PlacementInputs]
     )
     if resource.pk not in {store.pk for store in stores} or len(stores) < 2:
         return []
-    fits = {store.pk: fit_device(load_points(store, until=now)) for store in stores}
+    windows = {store.pk: device_windows(store, until=now) for store in stores}
     claims = [claim for store in stores for claim in _claims(store)]
     vdisks = [
         vdisk
@@ -58,11 +61,11 @@ def placement_inputs(resource: Resource, now: datetime) -> list[PlacementInputs]
     ]
     return [
         PlacementInputs(
-            datastores=tuple(_datastore(store, fits[store.pk]) for store in stores),
+            datastores=tuple(_datastore(store, windows[store.pk], vdisks) for store in stores),
             vdisks=tuple(vdisks),
             now=now,
             threshold_ms=resource.threshold,
-            samples=sum(fit.point_count for fit in fits.values() if isinstance(fit, DeviceFit)),
+            samples=sum(len(found) for found in windows.values()),
         )
     ]
 
@@ -72,17 +75,50 @@ def _claims(store: Resource) -> list[Claim]:
     return list(claims.select_related("workload", "host", "resource").order_by("pk"))
 
 
-def _datastore(store: Resource, fit: object) -> DatastoreState:
-    known = fit if isinstance(fit, DeviceFit) else None
+def _datastore(
+    store: Resource, windows: Sequence[DeviceWindow], vdisks: Sequence[VdiskState]
+) -> DatastoreState:
+    fit = fit_device([window.load_point for window in windows])
+    line = fit if isinstance(fit, DeviceFit) else None
+    mixes = [point for window in windows if (point := window.mix_point) is not None]
+    model = fit_device_model(mixes)
+    own = [one for one in vdisks if one.datastore == store.name]
     return DatastoreState(
         datastore=store.name,
-        intercept_ms=known.intercept_ms if known else None,
-        slope_ms=known.slope_ms if known else None,
+        intercept_ms=line.intercept_ms if line else None,
+        slope_ms=line.slope_ms if line else None,
         capacity_bytes=store.size_bytes or 0.0,
         used_bytes=store.used_bytes or 0.0,
         copy_bytes_per_s=store.copy_bytes_per_s or DEFAULT_COPY_BYTES_PER_S,
+        other_outstanding_io=_rest(
+            [window.outstanding_io for window in windows], [one.outstanding_io for one in own]
+        ),
+        other_iops=_rest([window.iops for window in windows], [one.iops for one in own]),
         disks=store.disks,
         auto_tiered=store.auto_tiered,
+        seen_model=_seen(model, mixes) if isinstance(model, DeviceModel) else None,
+        model_gap=model.reason if isinstance(model, FitRefused) else "",
+        line_gap=fit.reason if isinstance(fit, FitRefused) else "",
+    )
+
+
+def _rest(whole: Sequence[float], own: Sequence[float]) -> float:
+    """What the device carries beyond the virtual disks that are looked at."""
+    if not whole:
+        return 0.0
+    return max(float(np.percentile(whole, LOAD_PERCENTILE)) - sum(own), 0.0)
+
+
+def _seen(model: DeviceModel, mixes: Sequence[MixPoint]) -> SeenModel:
+    """The model with the mixes that it was fitted on."""
+    sizes = [point.mean_io_bytes for point in mixes]
+    reads = [point.read_ratio for point in mixes]
+    return SeenModel(
+        model=model,
+        least_io_bytes=min(sizes),
+        most_io_bytes=max(sizes),
+        least_read_ratio=min(reads),
+        most_read_ratio=max(reads),
     )
 
 
@@ -94,6 +130,7 @@ def _vdisk(claim: Claim, name: str, now: datetime) -> VdiskState | None:
         return None
     iops = float(np.percentile([found.rate for found in rates], LOAD_PERCENTILE))
     sizes = [found.mean_io_bytes for found in rates if found.mean_io_bytes is not None]
+    reads = [found.read_ratio for found in rates if found.read_ratio is not None]
     return VdiskState(
         vdisk=name,
         workload=claim.workload.name,
@@ -102,6 +139,7 @@ def _vdisk(claim: Claim, name: str, now: datetime) -> VdiskState | None:
         outstanding_io=_outstanding_io(claim, rates),
         iops=iops,
         mean_io_bytes=float(np.median(sizes)) if sizes else DEFAULT_IO_BYTES,
+        read_ratio=float(np.median(reads)) if reads else DEFAULT_READ_RATIO,
         moved_at=claim.moved_at,
     )
 

@@ -11,7 +11,7 @@ from advisor.core import canonical
 from advisor.core.explanation.answer import AdviceOutcome
 from advisor.core.placement.disk_answer import PlacementAdvice
 from advisor.core.placement.disk_inputs import PlacementInputs, PlacementRules
-from advisor.core.placement.disk_layout import after_move, layout_of
+from advisor.core.placement.disk_layout import after_moves, layout_of
 from advisor.core.placement.disk_placement import advise_placement
 from advisor.core.placement.move_effect import imbalance, workload_load
 from tests.advisor.core.placement.placements import BUSY, GB, NOW, datastore, vdisk
@@ -59,8 +59,12 @@ random_inputs = st.builds(
 )
 
 
-def suffered(layout):
-    return sum(one.iops * one.latency_ms for one in layout.loads.values())
+def made(layout, move):
+    """The layout after a move or an exchange."""
+    return after_moves(
+        layout,
+        dict.fromkeys(move.vdisks, move.target) | dict.fromkeys(move.in_return, move.source),
+    )
 
 
 @given(random_inputs)
@@ -70,7 +74,7 @@ def test_advised_moves_make_nothing_worse(inputs):
     if isinstance(result, PlacementAdvice):
         layout = layout_of(inputs)
         for move in result.moves:
-            after = after_move(layout, move.vdisks, move.target)
+            after = made(layout, move)
             there = after.loads[move.target].latency_ms
             assert there < layout.loads[move.source].latency_ms
             assert there <= inputs.threshold_ms * (1 + 1e-9)
@@ -86,12 +90,17 @@ def test_advised_moves_keep_rules_space_and_what_may_not_move(inputs):
     if isinstance(result, PlacementAdvice):
         layout = layout_of(inputs)
         for move in result.moves:
-            layout = after_move(layout, move.vdisks, move.target)
-            there = layout.datastores[move.target]
-            assert there.used_bytes <= inputs.space_ratio * there.capacity_bytes * (1 + 1e-9)
-            assert not there.auto_tiered
-            assert all(layout.vdisks[one].movable for one in move.vdisks)
-        moved = {one for move in result.moves for one in move.vdisks}
+            before, layout = layout, made(layout, move)
+            for end in (move.source, move.target):
+                there = layout.datastores[end]
+                room = inputs.space_ratio * there.capacity_bytes
+                grew = there.used_bytes - before.datastores[end].used_bytes
+                assert there.used_bytes <= room * (1 + 1e-9) or grew <= 1e-3
+                assert not there.auto_tiered
+            assert all(step.needs_bytes <= step.free_bytes for step in move.steps)
+            assert bool(move.steps) == bool(move.in_return)
+            assert all(layout.vdisks[one].movable for one in (*move.vdisks, *move.in_return))
+        moved = {one for move in result.moves for one in (*move.vdisks, *move.in_return)}
         where = {name: one.datastore for name, one in layout.vdisks.items()}
         for group in inputs.rules.vdisks_together:
             if moved & set(group):
@@ -128,8 +137,8 @@ def test_nothing_is_moved_back_and_forth(inputs):
     if isinstance(result, PlacementAdvice):
         layout = layout_of(inputs)
         for move in result.moves:
-            layout = after_move(layout, move.vdisks, move.target)
-        moved = {one for move in result.moves for one in move.vdisks}
+            layout = made(layout, move)
+        moved = {one for move in result.moves for one in (*move.vdisks, *move.in_return)}
         vdisks = tuple(
             replace(one, moved_at=NOW) if one.vdisk in moved else one
             for one in layout.vdisks.values()
@@ -142,7 +151,8 @@ def test_nothing_is_moved_back_and_forth(inputs):
         )
         again = advise_placement(later)
         if isinstance(again, PlacementAdvice):
-            assert not moved & {one for move in again.moves for one in move.vdisks}
+            back = {one for move in again.moves for one in (*move.vdisks, *move.in_return)}
+            assert not moved & back
 
 
 def test_the_size_of_a_workload_is_basils_product():

@@ -99,7 +99,7 @@ def test_a_move_that_breaks_a_rule_is_rejected(rules, broken):
         datastores=(*BUSY.datastores, datastore("ds3", slope=5.0)),
         vdisks=(
             vdisk("big", "ds1", outstanding_io=100, iops=4000, workload="erp"),
-            vdisk("anchor", anchor, outstanding_io=0.1, iops=1, workload="crm"),
+            vdisk("anchor", anchor, outstanding_io=0.1, iops=1, workload="crm", movable=False),
         ),
         rules=rules,
     )
