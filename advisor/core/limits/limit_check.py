@@ -7,7 +7,6 @@ counted several times where plain ones were meant or the reverse.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 from advisor.core.explanation.answer import (
     AdviceOutcome,
@@ -25,6 +24,7 @@ from advisor.core.limits.limit_finding import (
     MISBEHAVIOUR,
     THROTTLE_TOLERANCE,
     LimitFinding,
+    busy_rate,
     find,
 )
 from advisor.core.limits.limit_inputs import LimitInputs, LimitScope
@@ -45,7 +45,10 @@ FORMULA = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedLimit:
-    """One limit, or a pool of them: what it lets pass, what passed, and what to do about it."""
+    """One limit, or a pool of them: what it lets pass, what passed, and what to do about it.
+
+    `rate_iops` leaves idle windows out.
+    """
 
     name: str
     finding: LimitFinding
@@ -102,7 +105,7 @@ def _check(unit: LimitUnit, inputs: LimitInputs) -> CheckedLimit:
         name=unit.name,
         finding=finding,
         limit_iops=unit.passes,
-        rate_iops=fmean(unit.rates),
+        rate_iops=busy_rate(unit),
         reason=reason,
         action=ACTIONS[finding],
     )
@@ -167,9 +170,17 @@ def _alternatives(inputs: LimitInputs) -> tuple[Alternative, ...]:
 def _confidence(
     units: Sequence[LimitUnit], limits: Sequence[CheckedLimit], windows: int
 ) -> Confidence:
+    held_back = [
+        len(one.rates_with_more_waiting)
+        for one, checked in zip(units, limits, strict=True)
+        if checked.finding is LimitFinding.OVER_THROTTLED
+    ]
+    telling = min([windows, *held_back])
     parts = [
         ground(
-            "windows", windows / PLENTY_WINDOWS, f"{windows} windows, {PLENTY_WINDOWS} are plenty"
+            "windows",
+            telling / PLENTY_WINDOWS,
+            f"{telling} telling windows, {PLENTY_WINDOWS} are plenty",
         )
     ]
     blind = [

@@ -1,5 +1,6 @@
 """What a limit does to one unit, and what a person can do about it."""
 
+import math
 from enum import StrEnum
 from statistics import fmean
 
@@ -11,6 +12,10 @@ HOLD_TOLERANCE = 0.05
 """So far above its limit a mean rate may lie: limits are released in slices."""
 THROTTLE_TOLERANCE = 0.25
 """So far below: a limiter that worked was seen to let 82 % to 100 % of its limit pass."""
+CLEARLY_ABOVE = 0.25
+"""A window so far above the limit counts as busy, whether or not more was waiting."""
+ENOUGH_BUSY_WINDOWS = 3
+"""What shows in fewer is chance."""
 MATCH_TOLERANCE = 0.1
 """A rate this near to what another reading of the limit lets pass is explained by it."""
 
@@ -72,12 +77,12 @@ def find(unit: LimitUnit, inputs: LimitInputs) -> tuple[LimitFinding, str]:
         return LimitFinding.INCOMPLETE, f"{names} has no limit, so the pool has none"
     if unit.passes is None:
         return LimitFinding.UNKNOWN, "I/Os are counted by size, and no size was measured"
-    rate = fmean(unit.rates)
-    if rate > unit.passes * (1 + HOLD_TOLERANCE):
-        return _above(unit.limit_iops, unit.passes, rate, inputs)
+    if _passes_it(unit, unit.passes):
+        return _above(unit.limit_iops, unit.passes, busy_rate(unit), inputs)
     held_back = unit.rates_with_more_waiting
-    if held_back:
+    if len(held_back) >= ENOUGH_BUSY_WINDOWS:
         return _held_back(unit, unit.limit_iops, unit.passes, fmean(held_back), inputs)
+    rate = fmean(unit.rates)
     if rate >= unit.passes * (1 - THROTTLE_TOLERANCE):
         return LimitFinding.HOLDS, f"{rate:.0f} IOPS within {unit.passes:.0f}"
     if None in unit.waiting:
@@ -85,21 +90,50 @@ def find(unit: LimitUnit, inputs: LimitInputs) -> tuple[LimitFinding, str]:
             f"{rate:.0f} of {unit.passes:.0f} IOPS, and nobody can tell whether more was waiting"
         )
         return LimitFinding.UNKNOWN, text
-    return LimitFinding.NOT_REACHED, f"{rate:.0f} of {unit.passes:.0f} IOPS, nothing was waiting"
+    waited = (
+        f"more was waiting in {len(held_back)} windows" if held_back else "nothing was waiting"
+    )
+    return LimitFinding.NOT_REACHED, f"{rate:.0f} of {unit.passes:.0f} IOPS, {waited}"
+
+
+def busy_rate(unit: LimitUnit) -> float:
+    """The mean rate while more was waiting or the limit was clearly passed; over all if rarely.
+
+    Idle windows are left out, or a limit that is passed now and then would seem to hold.
+    """
+    most = math.inf if unit.passes is None else unit.passes * (1 + CLEARLY_ABOVE)
+    busy = [
+        rate for rate, more in zip(unit.rates, unit.waiting, strict=True) if more or rate > most
+    ]
+    return fmean(busy if len(busy) >= ENOUGH_BUSY_WINDOWS else unit.rates)
 
 
 def _above(
     limit: float, passes: float, rate: float, inputs: LimitInputs
 ) -> tuple[LimitFinding, str]:
     text = f"{rate:.0f} IOPS pass a limit of {passes:.0f}"
-    if inputs.scope is LimitScope.PER_VDISK and len(inputs.vdisks) > 1:
-        pool = unit_of(inputs, inputs.vdisks, "all virtual disks")
-        if pool.passes is not None and fmean(pool.rates) <= pool.passes * (1 + HOLD_TOLERANCE):
-            together = f"all virtual disks together keep to {pool.passes:.0f}"
-            return LimitFinding.POOLED, f"{text}, yet {together}: the limits are pooled"
+    pool = _pool_that_keeps_its_limit(inputs)
+    if pool is not None:
+        return LimitFinding.POOLED, f"{text}, yet {pool}: the limits are pooled"
     if inputs.count is IoCount.PER_32_KIB and rate <= limit * (1 + HOLD_TOLERANCE):
         return LimitFinding.COUNTED_PLAIN, f"{text}, yet {limit:.0f} if I/Os of any size count one"
     return LimitFinding.NOT_HOLDING, f"{text}: it does not hold"
+
+
+def _pool_that_keeps_its_limit(inputs: LimitInputs) -> str | None:
+    """What all virtual disks keep to together, where each has a limit and one passes its own."""
+    if inputs.scope is LimitScope.POOLED or len(inputs.vdisks) < 2:
+        return None
+    pool = unit_of(inputs, inputs.vdisks, "all virtual disks")
+    each = [unit_of(inputs, [one], one.vdisk) for one in inputs.vdisks]
+    passed = [one for one in each if one.passes is not None and _passes_it(one, one.passes)]
+    if pool.passes is None or _passes_it(pool, pool.passes) or not passed:
+        return None
+    return f"all virtual disks together keep to {pool.passes:.0f}"
+
+
+def _passes_it(unit: LimitUnit, passes: float) -> bool:
+    return busy_rate(unit) > passes * (1 + HOLD_TOLERANCE)
 
 
 def _held_back(
@@ -114,6 +148,11 @@ def _held_back(
         if count > 1 and _near(rate, limit / count):
             size = f"I/Os of {unit.mean_io_bytes / 1024:.0f} KiB count {count} each"
             return LimitFinding.COUNTED_PER_32_KIB, f"{text}: {size}"
+    if pool := _pool_that_keeps_its_limit(inputs):
+        return (
+            LimitFinding.POOLED,
+            f"{text}, for another passes its own and {pool}: the limits are pooled",
+        )
     if inputs.scope is LimitScope.POOLED and (name := _at_its_own(inputs)):
         return LimitFinding.PER_VDISK, f"{text}: {name} is held to its own limit"
     if unit.device_is_congested:
@@ -126,7 +165,8 @@ def _at_its_own(inputs: LimitInputs) -> str | None:
     for one in inputs.vdisks:
         alone = unit_of(inputs, [one], one.vdisk)
         held_back = alone.rates_with_more_waiting
-        if held_back and alone.passes is not None and _near(fmean(held_back), alone.passes):
+        enough = len(held_back) >= ENOUGH_BUSY_WINDOWS
+        if enough and alone.passes is not None and _near(fmean(held_back), alone.passes):
             return one.vdisk
     return None
 

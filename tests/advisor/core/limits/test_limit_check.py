@@ -88,11 +88,12 @@ def test_a_rate_within_its_limit_is_never_called_exceeding(inputs):
 
     if isinstance(result, LimitCheck):
         for one in result.limits:
-            exceeding = {LimitFinding.NOT_HOLDING, LimitFinding.POOLED, LimitFinding.COUNTED_PLAIN}
-            if one.finding in exceeding:
+            if one.finding in {LimitFinding.NOT_HOLDING, LimitFinding.COUNTED_PLAIN}:
                 assert one.rate_iops > one.limit_iops
             assert one.reason
             assert one.action
+        pooled = [one for one in result.limits if one.finding is LimitFinding.POOLED]
+        assert not pooled or any(one.rate_iops > one.limit_iops for one in pooled)
 
 
 @given(st.floats(1, 1e5), st.floats(0.96, 1.04), st.integers(1, 4))
@@ -122,6 +123,41 @@ def test_the_same_rates_are_called_pooled_where_each_disk_was_meant():
     first = result.limits[0]
     assert (first.finding, first.limit_iops, first.rate_iops) == (LimitFinding.POOLED, 200, 365)
     assert "together keep to 400" in first.reason
+
+
+def test_a_disk_that_gets_less_because_another_passes_its_limit_is_called_pooled():
+    # 330 and 70 of 400 together, both with more waiting: the second is not throttled too much.
+    inputs = lab(vdisk("a", 200, 330), vdisk("b", 200, 70), scope=LimitScope.PER_VDISK)
+
+    result = check_limits(inputs)
+
+    assert [one.finding for one in result.limits] == [LimitFinding.POOLED] * 2
+
+
+@pytest.mark.parametrize("backlogged", [None, False, True])
+def test_a_limit_that_is_passed_now_and_then_does_not_hold(backlogged):
+    # 2000 in a third of the windows and idle in the others: 667 on the mean, 1000 allowed.
+    busy = LimitWindow(iops=2000, backlogged=backlogged)
+    idle = LimitWindow(iops=0, backlogged=False)
+    windows = tuple(idle if index % 3 else busy for index in range(WINDOWS))
+
+    result = check_limits(lab(VdiskLimit(vdisk="a", limit_iops=1000, windows=windows)))
+
+    assert result.limits[0].finding is LimitFinding.NOT_HOLDING
+    assert result.effects[0].before == 2000
+
+
+@pytest.mark.parametrize(
+    ("waiting", "finding", "telling"),
+    [(2, LimitFinding.NOT_REACHED, 1.0), (3, LimitFinding.OVER_THROTTLED, 0.1)],
+)
+def test_a_queue_in_hardly_any_window_says_little(waiting, finding, telling):
+    windows = tuple(LimitWindow(iops=20, backlogged=index < waiting) for index in range(WINDOWS))
+
+    result = check_limits(lab(VdiskLimit(vdisk="a", limit_iops=200, windows=windows)))
+
+    assert result.limits[0].finding is finding
+    assert result.confidence.parts[0].value == telling
 
 
 def test_a_limit_per_disk_is_recognised_where_a_pool_was_meant():
