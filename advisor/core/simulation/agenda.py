@@ -6,7 +6,7 @@ from typing import Any
 
 Action = Callable[[Any], None]
 
-MOST_EVENTS = 100_000_000
+MOST_EVENTS = 30_000_000
 """More than any experiment needs by far; a load that takes no time would go on for ever."""
 
 

@@ -38,6 +38,8 @@ class Cluster:
 
     def __post_init__(self) -> None:
         check_positive("queue_depth", self.queue_depth)
+        if self.queue_depth < 1:
+            raise ValueError(f"queue_depth is {self.queue_depth!r}; a host needs at least 1")
         names = [each.name for each in self.workloads]
         if len(set(names)) < len(names):
             raise ValueError("two workloads have the same name")
@@ -107,6 +109,10 @@ def simulate(cluster: Cluster, *, duration_s: float, bucket_s: float, seed: int)
     count = duration_s / bucket_s
     if count > MOST_AT_ONCE:
         raise ValueError(f"{count:g} buckets are too many; {MOST_AT_ONCE:,} can be counted")
+    if cluster.control is not None and duration_s / cluster.control.period_s > MOST_AT_ONCE:
+        raise ValueError(
+            f"period_s is {cluster.control.period_s!r}; {MOST_AT_ONCE:,} periods can be simulated"
+        )
     simulation = _Simulation(cluster, bucket_s=bucket_s, seed=seed)
     return simulation.run(max(1, round(count)))
 

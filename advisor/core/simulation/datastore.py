@@ -24,6 +24,8 @@ class SimulatedDatastore:
     in no time) for an I/O; the time varies exponentially around that mean. All I/O passes one
     link of `link_bytes_per_s`. A write is done after `cache_s` as long as fewer than `cache_ios`
     wait for the servers; reads of up to `read_ahead_streams` sequential streams skip `access_s`.
+    A cache puts sequential writes together however many streams they come from, so that writing
+    them back skips `access_s` too.
     """
 
     servers: int
@@ -58,12 +60,21 @@ class SimulatedDatastore:
 class Io:
     """One I/O on its way; `done` is called with it when the datastore has answered."""
 
-    __slots__ = ("asked_at", "done", "io_bytes", "is_sequential_read", "is_write", "sent_at")
+    __slots__ = (
+        "asked_at",
+        "done",
+        "io_bytes",
+        "is_sequential_read",
+        "is_sequential_write",
+        "is_write",
+        "sent_at",
+    )
 
     def __init__(self, *, io_bytes: int, access: Access, done: Callable[[Any], None]) -> None:
         self.io_bytes = io_bytes
         self.is_write = access.is_write
         self.is_sequential_read = access.is_sequential_read
+        self.is_sequential_write = access.is_sequential_write
         self.done = done
         self.asked_at = 0.0
         self.sent_at = 0.0
@@ -79,7 +90,7 @@ class DatastoreQueue:
         self._free_at = [0.0] * spec.servers
         self._link_free_at = 0.0
         self._cached = 0
-        self._for_cache: deque[Io] = deque()
+        self._for_cache: deque[tuple[Io, float]] = deque()
         self.sequential_streams = 0
         """How many workloads read sequentially at the moment."""
 
@@ -90,7 +101,7 @@ class DatastoreQueue:
             if self._cached < self._spec.cache_ios:
                 self._cache(io, arrival)
             else:
-                self._for_cache.append(io)
+                self._for_cache.append((io, arrival))
             return
         self._agenda.at(self._served_at(io, arrival), io.done, io)
 
@@ -106,7 +117,8 @@ class DatastoreQueue:
         """When a server chosen at random will be done with the I/O."""
         random, spec = self._random, self._spec
         mean = spec.transfer_s(io.io_bytes)
-        if not (io.is_sequential_read and self._is_read_ahead()):
+        is_put_together = io.is_sequential_write and spec.cache_ios
+        if not (is_put_together or (io.is_sequential_read and self._is_read_ahead())):
             mean += spec.access_s
         server = int(random.random() * spec.servers)
         begin = max(arrival, self._free_at[server])
@@ -128,4 +140,5 @@ class DatastoreQueue:
     def _written_back(self, _: object) -> None:
         self._cached -= 1
         if self._for_cache:
-            self._cache(self._for_cache.popleft(), self._agenda.now)
+            io, arrival = self._for_cache.popleft()
+            self._cache(io, max(arrival, self._agenda.now))

@@ -38,6 +38,11 @@ class Access(StrEnum):
         """Whether an array can read ahead of it."""
         return self is Access.SEQUENTIAL_READ
 
+    @property
+    def is_sequential_write(self) -> bool:
+        """Whether a write cache can write it back in one piece."""
+        return self is Access.SEQUENTIAL_WRITE
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SteadyIo:
@@ -99,5 +104,5 @@ class SimulatedWorkload:
     def __post_init__(self) -> None:
         edges = [edge for span in self.active for edge in span]
         rising = all(low < high for low, high in pairwise(edges))
-        if not edges or edges[0] < 0 or not rising:
+        if not edges or not edges[0] >= 0 or not rising:
             raise ValueError(f"{self.name}: active is {self.active!r}; spans must follow in time")

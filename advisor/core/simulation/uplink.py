@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from math import inf
 
 from advisor.core.allocation import Node, ReservationMode
-from advisor.core.number_checks import check_positive
+from advisor.core.number_checks import check_amount, check_positive
 from advisor.core.scheduling_model import TagScheduler
 from advisor.core.scheduling_run import Source, run
+from advisor.core.simulation.agenda import MOST_EVENTS
+from advisor.core.simulation.load import MOST_AT_ONCE
 
 IP_AND_TCP_BYTES = 52
 """Headers inside a packet: 20 of IP, 32 of TCP with timestamps."""
@@ -33,6 +35,14 @@ class Stream:
     starts_s: float = 0.0
     ends_s: float = inf
 
+    def __post_init__(self) -> None:
+        check_positive("rate_bits_per_s", self.rate_bits_per_s)
+        check_amount("starts_s", self.starts_s)
+        if not self.ends_s > self.starts_s:
+            raise ValueError(
+                f"{self.path}: ends_s is {self.ends_s!r}; it must be later than {self.starts_s!r}"
+            )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedUplink:
@@ -54,10 +64,14 @@ class SimulatedUplink:
 def transmit(
     uplink: SimulatedUplink, streams: Sequence[Stream], *, duration_s: float, bucket_s: float
 ) -> dict[str, tuple[float, ...]]:
-    """User bits per second of each stream in every bucket of simulated time."""
+    """User bits per second of each stream in every bucket of simulated time.
+
+    ValueError for more pieces or buckets than can be simulated, or none.
+    """
     check_positive("duration_s", duration_s)
     check_positive("bucket_s", bucket_s)
     piece_bits = 8.0 * uplink.piece_bytes
+    _check_work(uplink, streams, duration_s=duration_s, bucket_s=bucket_s)
     sources = [
         Source(
             path=stream.path,
@@ -85,3 +99,25 @@ def transmit(
         )
         for path, one in served.items()
     }
+
+
+def _check_work(
+    uplink: SimulatedUplink, streams: Sequence[Stream], *, duration_s: float, bucket_s: float
+) -> None:
+    if duration_s / bucket_s > MOST_AT_ONCE:
+        raise ValueError(
+            f"{duration_s / bucket_s:g} buckets are too many; {MOST_AT_ONCE:,} can be counted"
+        )
+    offered = (stream.rate_bits_per_s or 0.0 for stream in streams)
+    for bits_per_s in (uplink.capacity_bits_per_s, max(offered, default=0.0)):
+        pieces = duration_s * bits_per_s / (8.0 * uplink.piece_bytes)
+        if pieces > MOST_EVENTS:
+            raise ValueError(
+                f"{pieces:g} pieces in {duration_s:g} s are too many; {MOST_EVENTS:,} can be "
+                "simulated"
+            )
+    if duration_s * uplink.capacity_bits_per_s < 8.0 * uplink.piece_bytes:
+        raise ValueError(
+            f"piece_bytes is {uplink.piece_bytes}; not one piece passes the uplink in "
+            f"{duration_s:g} s"
+        )

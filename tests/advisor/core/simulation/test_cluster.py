@@ -126,6 +126,31 @@ def test_cache_answers_writes_until_it_is_full():
     assert writing.of("w", 5).iops == pytest.approx(2000, rel=0.03)
 
 
+def test_link_holds_back_what_waits_for_a_full_cache():
+    # 256 I/Os of 64 KiB a second pass 16 MiB/s; the servers could do 2,000.
+    linked = SimulatedDatastore(
+        servers=8, access_s=0.004, link_bytes_per_s=16 * 2**20, cache_ios=8, cache_s=0.0001
+    )
+    load = steady(outstanding=64, io_bytes=65536, access=Access.RANDOM_WRITE)
+
+    assert run(load, datastore=linked).of("w", 2).iops == pytest.approx(256, rel=0.02)
+
+
+def test_cache_puts_the_sequential_writes_of_many_streams_together():
+    # 1 ms of transfer, and 4 ms of access that only random writes pay; 100 I/Os wait for 8 disks
+    # chosen at random, which is 100/107 of their 8,000 or 1,600 a second.
+    cached = SimulatedDatastore(
+        servers=8, access_s=0.004, bytes_per_s=8192 * 1000, cache_ios=100, cache_s=0.0001
+    )
+
+    def iops(access):
+        writers = [steady(f"w{index}", access=access) for index in range(16)]
+        return run(*writers, datastore=cached, duration_s=6).whole(2).iops
+
+    assert iops(Access.SEQUENTIAL_WRITE) == pytest.approx(8000 * 100 / 107, rel=0.03)
+    assert iops(Access.RANDOM_WRITE) == pytest.approx(1600 * 100 / 107, rel=0.03)
+
+
 def test_cached_writes_keep_all_disks_busy_where_reads_do_not():
     cached = SimulatedDatastore(servers=8, access_s=0.004, cache_ios=500, cache_s=0.0001)
 
@@ -271,6 +296,32 @@ def test_counts_that_cannot_be_simulated_are_refused(wrong):
 def test_more_buckets_than_can_be_counted_are_refused():
     with pytest.raises(ValueError, match="buckets are too many"):
         run(steady(), duration_s=1e18)
+
+
+def test_more_periods_than_can_be_simulated_are_refused():
+    control = WindowControl(law=WindowLaw(threshold_ms=5), period_s=1e-9)
+
+    with pytest.raises(ValueError, match="period_s is 1e-09"):
+        run(steady(), control=control)
+
+
+def test_host_that_may_send_nothing_is_refused():
+    with pytest.raises(ValueError, match=r"queue_depth is 0\.4; a host needs at least 1"):
+        run(steady(), queue_depth=0.4)
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -1.0])
+def test_shares_that_are_no_number_are_refused(wrong):
+    with pytest.raises(ValueError, match="shares"):
+        run(steady(claim=Claim(shares=wrong)))
+
+
+def test_io_that_is_never_answered_has_no_latency():
+    slow = SimulatedDatastore(servers=2, access_s=1e18)
+
+    total = run(steady(outstanding=4), datastore=slow, duration_s=2).of("w")
+
+    assert (total.iops, total.latency_ms, total.outstanding_io) == (0, None, 4)
 
 
 def test_mean_of_no_bucket_is_refused():

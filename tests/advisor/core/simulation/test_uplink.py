@@ -90,3 +90,33 @@ def test_impossible_uplinks_are_refused(wrong):
         )
     with pytest.raises(ValueError, match="mtu_bytes"):
         tcp_bits_per_s(GIGA, mtu_bytes=52)
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -1.0, 0.0])
+def test_impossible_streams_are_refused(wrong):
+    with pytest.raises(ValueError, match="rate_bits_per_s"):
+        Stream(path="/uplink/vm0", rate_bits_per_s=wrong)
+    with pytest.raises(ValueError, match="ends_s is"):
+        Stream(path="/uplink/vm0", starts_s=5.0, ends_s=min(wrong, 5.0))
+
+
+@pytest.mark.parametrize(
+    ("uplink", "stream", "bucket_s", "message"),
+    [
+        ({"capacity_bits_per_s": 1e18}, {}, 1.0, "pieces in 1 s are too many"),
+        ({}, {"rate_bits_per_s": 1e18}, 1.0, "pieces in 1 s are too many"),
+        ({"piece_bytes": 10**18}, {}, 1.0, "not one piece passes"),
+        ({}, {}, 1e-9, "1e.09 buckets are too many"),
+    ],
+    ids=["capacity", "rate", "piece", "buckets"],
+)
+def test_what_cannot_be_simulated_is_refused(uplink, stream, bucket_s, message):
+    possible = {"capacity_bits_per_s": GIGA, "tree": tree(0.0)}
+
+    with pytest.raises(ValueError, match=message):
+        transmit(
+            SimulatedUplink(**possible | uplink),
+            [Stream(path="/uplink/vm0", **stream)],
+            duration_s=1.0,
+            bucket_s=bucket_s,
+        )
