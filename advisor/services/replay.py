@@ -4,13 +4,15 @@ Nothing is stored: an experiment always gives the same answer, and needs no data
 """
 
 import json
+import signal
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from typing import Any
 
 from advisor.core.explanation.rounding import round_all
@@ -23,25 +25,64 @@ from advisor.errors import UnknownExperiment
 
 NAMES = tuple(each.name for each in EXPERIMENTS)
 PROCESSES = 2
+LONGEST = ("000-test-4", "000-test-2", "000-test-1", "003-hosts-per-lun")
 TIMELINES = "replay_timelines.json"
 """Beside this package; `sluice replay --all --timelines` writes it."""
 TIMELINE_DIGITS = 5
 
 
-def play(names: Sequence[str], *, processes: int = PROCESSES) -> list[Replay]:
+def play(
+    names: Sequence[str],
+    *,
+    processes: int = PROCESSES,
+    tell: Callable[[str], None] = lambda _: None,
+) -> list[Replay]:
     """The replays of these experiments, in the order of the names; the same in every run.
 
-    Each process plays whole experiments. UnknownExperiment for a name that is none.
+    Each process plays whole experiments; `tell` hears the name of each when it has been played.
+    UnknownExperiment for a name that is none.
     """
     for name in names:
         _find(name)
     workers = min(processes, len(names))
-    if workers <= 1:
-        return [_play_one(name) for name in names]
+    if workers > 1:
+        return _play_side_by_side(names, workers=workers, tell=tell)
+    replays = []
+    for name in names:
+        replays.append(_play_one(name))
+        tell(name)
+    return replays
+
+
+def _play_side_by_side(
+    names: Sequence[str], *, workers: int, tell: Callable[[str], None]
+) -> list[Replay]:
+    before = set(active_children())
     # A fresh interpreter per process: threads of the caller's do not survive a fork.
-    context = get_context("spawn")
-    with ProcessPoolExecutor(max_workers=workers, mp_context=context) as pool:
-        return list(pool.map(_play_one, names, chunksize=1))
+    pool = ProcessPoolExecutor(
+        max_workers=workers, mp_context=get_context("spawn"), initializer=_leave_interrupts
+    )
+    played: dict[str, Replay] = {}
+    try:
+        # The long ones first, or the last would be played alone.
+        order = sorted(set(names), key=lambda name: (name not in LONGEST, NAMES.index(name)))
+        waiting = {pool.submit(_play_one, name): name for name in order}
+        for done in as_completed(waiting):
+            played[waiting[done]] = done.result()
+            tell(waiting[done])
+    except BaseException:
+        # Nobody waits for what is half played, least of all who pressed Ctrl-C.
+        for process in set(active_children()) - before:
+            process.terminate()
+        pool.shutdown(wait=True, cancel_futures=True)
+        raise
+    pool.shutdown()
+    return [played[name] for name in names]
+
+
+def _leave_interrupts() -> None:
+    """Ctrl-C is for the process that plays side by side; it ends these."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def listing() -> list[dict[str, str]]:
@@ -123,7 +164,13 @@ def _recorded_timelines() -> dict[str, Any]:
 def _find(name: str) -> Experiment:
     experiment = find_experiment(name)
     if experiment is None:
-        raise UnknownExperiment(f'there is no experiment "{name}"; there are: {", ".join(NAMES)}')
+        known = name.lower()
+        near = get_close_matches(known, NAMES, n=3, cutoff=0.6)
+        near = near or [each for each in NAMES if known in each]
+        meant = f"did you mean {' or '.join(near)}? " if near else ""
+        raise UnknownExperiment(
+            f'there is no experiment "{name}"; {meant}there are: {", ".join(NAMES)}'
+        )
     return experiment
 
 

@@ -26,7 +26,8 @@ Each number that a seed prints of its results has a verdict.
 
 - **holds**: ours is within the tolerance, or on the side that "at least" and "at most" leave open.
 - **differs**: it is not, and the text says why.
-- **not modelled**: no model here predicts it, or it went into the model.
+- **not modelled**: no model here predicts it; or it went into the model or the product, and then
+  the text begins with "calibrated".
 
 A tolerance belongs to the kind of number, not to the single number.
 Nothing is fitted to the number it is compared with: what went in, and on what it was calibrated,

@@ -1,6 +1,6 @@
 """A figure of an experiment, drawn from our numbers: lines over time or a scale, or bars."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -15,10 +15,14 @@ class FigureKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One line or one colour of bars; None where there was nothing to measure."""
+    """One line or one colour of bars; None where there was nothing to measure.
+
+    What `is_printed` comes from the seed, and stands beside the series of ours before it.
+    """
 
     label: str
     values: tuple[float | None, ...]
+    is_printed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +74,10 @@ def bars(
     *,
     places: Sequence[str],
     series: Mapping[str, Sequence[float | None]],
+    printed: Mapping[str, Sequence[float | None]] | None = None,
     marks: Mapping[str, float] | None = None,
 ) -> Figure:
-    """Bars, one group per place."""
+    """Bars, one group per place; `printed` holds the seed's values by the label of ours."""
     return Figure(
         name=name,
         title=title,
@@ -80,7 +85,7 @@ def bars(
         x_label="",
         y_label=y_label,
         x=tuple(places),
-        series=_series(series),
+        series=tuple(_beside_printed(series, printed or {})),
         marks=_marks(marks),
     )
 
@@ -115,11 +120,15 @@ def over_time(
     *,
     times_s: Sequence[float],
     series: Mapping[str, Sequence[float | None]],
+    printed: Mapping[str, Sequence[float | None]] | None = None,
     marks: Mapping[str, float] | None = None,
     phases: Mapping[float, str] | None = None,
     is_logarithmic: bool = False,
 ) -> Figure:
-    """Lines over simulated time; each value is that of the bucket ending then."""
+    """Lines over simulated time; each value is that of the bucket ending then.
+
+    `printed` holds the seed's values by the label of ours, None where it prints none.
+    """
     return Figure(
         name=name,
         title=title,
@@ -127,13 +136,23 @@ def over_time(
         x_label="time (s)",
         y_label=y_label,
         x=tuple(times_s),
-        series=_series(series),
+        series=tuple(_beside_printed(series, printed or {})),
         marks=_marks(marks),
         phases=tuple(
             Phase(at_s=at_s, label=label) for at_s, label in sorted((phases or {}).items())
         ),
         is_logarithmic=is_logarithmic,
     )
+
+
+def _beside_printed(
+    series: Mapping[str, Sequence[float | None]], printed: Mapping[str, Sequence[float | None]]
+) -> Iterator[Series]:
+    for ours in _series(series):
+        yield ours
+        if ours.label in printed:
+            label = f"{ours.label}, seed" if len(series) > 1 else "seed"
+            yield Series(label=label, values=tuple(printed[ours.label]), is_printed=True)
 
 
 def _series(series: Mapping[str, Sequence[float | None]]) -> tuple[Series, ...]:

@@ -122,16 +122,26 @@ def not_modelled(
     )
 
 
+WENT_IN = "it went into the model, so that agreeing with it would prove nothing"
+
+
 def calibrated(
-    quantity: str, unit: str, *, seed_value: float, value: float | None = None
+    quantity: str,
+    unit: str,
+    *,
+    seed_value: float,
+    value: float | None = None,
+    relation: Relation = Relation.ABOUT,
+    why: str = WENT_IN,
 ) -> Finding:
-    """A printed number that the model was set by, so that agreeing with it says nothing."""
+    """A printed number that the model or the product was set by: agreeing says nothing."""
     return not_modelled(
         quantity,
         unit,
         seed_value=seed_value,
         value=value,
-        why="went into the calibration, so that agreeing with it would prove nothing",
+        relation=relation,
+        why=f"calibrated: {why}",
     )
 
 

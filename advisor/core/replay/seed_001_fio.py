@@ -1,9 +1,10 @@
 """Seed 001's test bed: sixteen VMs running fio on two hosts and one SSD datastore.
 
 The throughput of each I/O pattern is calibrated on what the seed prints of its own runs at 16 KiB:
-2,500 IOPS per VM before any control for sequential writes, and for the others the result of the
+2,500 IOPS per VM with equal shares for sequential writes, and for the others the result of the
 share test that its reservation test was set by (100 IOPS less than the reservation, 30 % of a
-host). What 256 KiB cost is not calibrated: the link carries what the fastest pattern needed.
+host). SIOC was on in all of these runs, so that they are what is left where the windows come to
+rest. What 256 KiB cost is not calibrated: the link carries what the fastest pattern needed.
 """
 
 from collections.abc import Iterable
@@ -14,7 +15,7 @@ from advisor.core.simulation.cluster import Cluster
 from advisor.core.simulation.control import WindowControl
 from advisor.core.simulation.datastore import SimulatedDatastore
 from advisor.core.simulation.load import ALWAYS, Access, SimulatedWorkload, SteadyIo
-from advisor.core.window import WindowLaw
+from advisor.core.window import RESERVE, WindowLaw
 
 HOSTS = ("host 1", "host 2")
 VMS_PER_HOST = 8
@@ -22,6 +23,8 @@ SMALL_BYTES, SMALL_OUTSTANDING_IO = 16 * 1024, 64
 LARGE_BYTES, LARGE_OUTSTANDING_IO = 256 * 1024, 10
 THRESHOLD_MS = 5.0
 UNLOADED_S = 0.0005
+AT_REST_S = THRESHOLD_MS / 1000 * (1 + RESERVE)
+"""Latency at which the windows come to rest: the law's fixed point."""
 SPARE_CHANNELS = 10
 """Reading ahead keeps so many times the channels busy that the link needs."""
 
@@ -54,15 +57,18 @@ TIERS = {
 
 
 def datastore(pattern: Access) -> SimulatedDatastore:
-    """Flash channels that answer in 0.5 ms and together give the pattern's throughput.
+    """Flash channels that answer in 0.5 ms and give the pattern's throughput at rest.
 
-    The fastest pattern, sequential read, has channels to spare and is bound by the link.
+    On the line s·(D - 1 + N)/D they do D/s - (D - 1)/Λ I/Os per second at a latency of Λ; solved
+    for the peak D/s. The fastest pattern, sequential read, has channels to spare and is bound by
+    the link.
     """
     iops = len(HOSTS) * HOST_IOPS[pattern]
+    peak_iops = (iops - 1 / AT_REST_S) / (1 - UNLOADED_S / AT_REST_S)
     spare = SPARE_CHANNELS if pattern is Access.SEQUENTIAL_READ else 1
-    servers = round(iops * UNLOADED_S)
+    servers = round(peak_iops * UNLOADED_S)
     return SimulatedDatastore(
-        servers=servers * spare, access_s=servers / iops, link_bytes_per_s=LINK_BYTES_PER_S
+        servers=servers * spare, access_s=servers / peak_iops, link_bytes_per_s=LINK_BYTES_PER_S
     )
 
 
@@ -85,20 +91,16 @@ def fio_vm(
 
 
 def fio_cluster(
-    pattern: Access, workloads: Iterable[SimulatedWorkload], *, period_s: float | None
+    pattern: Access, workloads: Iterable[SimulatedWorkload], *, period_s: float
 ) -> Cluster:
-    """The VMs on their datastore; a period of None leaves the hosts without control."""
-    loop = (
-        None
-        if period_s is None
-        else WindowControl(
-            law=WindowLaw(threshold_ms=THRESHOLD_MS), period_s=period_s, size_normalized=False
-        )
+    """The VMs on their datastore, under control all the time as in the seed."""
+    loop = WindowControl(
+        law=WindowLaw(threshold_ms=THRESHOLD_MS), period_s=period_s, size_normalized=False
     )
     return Cluster(datastore=datastore(pattern), workloads=tuple(workloads), control=loop)
 
 
-def premises(period_s: float) -> tuple[Premise, ...]:
+def premises(period_s: float, *further: Premise) -> tuple[Premise, ...]:
     """What goes into the model."""
     return (
         *(
@@ -107,7 +109,7 @@ def premises(period_s: float) -> tuple[Premise, ...]:
                 value=iops,
                 unit="IOPS",
                 basis=Basis.CALIBRATED,
-                source="2,500 IOPS of each of eight VMs before the change"
+                source="2,500 IOPS of each of eight VMs with equal shares, SIOC on"
                 if pattern is Access.SEQUENTIAL_WRITE
                 else f"(reservation {RESERVATION_IOPS[pattern]:g} - 100) / 30 %: the share "
                 "test's result, as table 7 implies it",
@@ -142,4 +144,5 @@ def premises(period_s: float) -> tuple[Premise, ...]:
             basis=Basis.STATED,
             source='table 3; "actual datastore latency", so not normalised by size',
         ),
+        *further,
     )

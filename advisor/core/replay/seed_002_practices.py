@@ -4,7 +4,7 @@ from advisor.core.allocation import Node
 from advisor.core.replay.experiment import Experiment, Replay
 from advisor.core.replay.figure import bars
 from advisor.core.replay.finding import POLICY, compare
-from advisor.core.replay.seed_002_reservations import GIGA, PREMISES
+from advisor.core.replay.seed_002_steps import GIGA, PREMISES
 from advisor.core.simulation.uplink import SimulatedUplink, Stream, transmit
 
 NAME = "002-best-practices"

@@ -1,12 +1,12 @@
-"""Seed 002, experiments 1 to 3: twelve VMs beside NFS and vMotion, Olio, and what it costs."""
+"""Seed 002, experiments 1 and 3: twelve VMs beside NFS and vMotion, and what it costs."""
 
+from collections.abc import Mapping
 from statistics import fmean
 
 from advisor.core.allocation import Node
 from advisor.core.replay.experiment import Basis, Experiment, Premise, Replay
 from advisor.core.replay.figure import Figure, bars, over_time
 from advisor.core.replay.finding import (
-    LIMIT,
     NONE,
     POLICY,
     Finding,
@@ -14,7 +14,7 @@ from advisor.core.replay.finding import (
     compare,
     not_modelled,
 )
-from advisor.core.replay.seed_002_reservations import CARRIES_BITS_PER_S, GIGA, PREMISES
+from advisor.core.replay.seed_002_steps import CARRIES_BITS_PER_S, GIGA, PREMISES
 from advisor.core.simulation.uplink import SimulatedUplink, Stream, transmit
 
 MEGA = 1e6
@@ -24,12 +24,10 @@ VM_CLASS_BITS_PER_S = 4.8 * GIGA
 NFS_FROM_S, VMOTION_FROM_S, END_S = 15.0, 90.0, 120.0
 BUCKET_S = 1.0
 LARGE_PIECE_BYTES = 1024 * 1024
-WEB_BITS_PER_S = 500 * MEGA
 
-TRAFFIC, OLIO, COST = "002-experiment-1", "002-experiment-2", "002-experiment-3"
+TRAFFIC, COST = "002-experiment-1", "002-experiment-3"
 TITLES = {
     TRAFFIC: "NetIOC: twelve VMs beside NFS and vMotion traffic",
-    OLIO: "NetIOC: a web server beside twelve bulk senders",
     COST: "NetIOC: what the scheduler costs",
 }
 
@@ -83,78 +81,22 @@ def play_traffic() -> Replay:
             ),
         ),
         findings=tuple(_traffic_findings(rates)),
-        figures=(_traffic_figure(rates),),
-    )
-
-
-def play_olio() -> Replay:
-    """What the web server may send, with the default of equal shares and with a reservation."""
-    shared, reserved = (_olio(reservation) for reservation in (0.0, WEB_BITS_PER_S))
-    return Replay(
-        experiment=OLIO,
-        title=TITLES[OLIO],
-        premises=(*PREMISES, PIECES),
-        findings=(
-            compare(
-                "bandwidth the web server may use, reservation enforced",
-                "Mbit/s",
-                seed_value=WEB_BITS_PER_S / MEGA,
-                value=reserved["Web server"],
-                tolerance=LIMIT,
-                relation=Relation.AT_LEAST,
-                why="500 reserved, and a thirteenth of what is left",
-            ),
-            compare(
-                "bandwidth the web server may use, with against without its reservation",
-                "ratio",
-                seed_value=1.0,
-                value=reserved["Web server"] / shared["Web server"],
-                tolerance=NONE,
-                relation=Relation.AT_LEAST,
-                why="the seed says only that response times are better with it",
-            ),
-            not_modelled(
-                "response time beside competing traffic, increase, reservation enforced",
-                "%",
-                seed_value=15.0,
-                relation=Relation.AT_MOST,
-                why="needs the time the web server and its database take, and the size of a "
-                "page; the seed prints neither, and the response times only in figure 4",
-            ),
-            not_modelled(
-                "response time with the default scheduler and with NetIOC alone",
-                "s",
-                seed_value=None,
-                why="printed only in figure 4; TCP's reaction to one queue for all is not "
-                "modelled",
-            ),
-        ),
-        figures=(
-            bars(
-                "figure 4, bandwidth only",
-                "What the web server and a bulk sender may send",
-                "Mbit/s",
-                places=["Web server", "VM 1"],
-                series={
-                    "no reservation": [shared["Web server"], shared["VM 1"]],
-                    "500 Mbit/s reserved": [reserved["Web server"], reserved["VM 1"]],
-                },
-            ),
-        ),
+        figures=_traffic_figures(rates),
     )
 
 
 def play_cost() -> Replay:
     """CPU time and microseconds of one implementation: nothing a model of ours can say."""
-    cpu = "CPU time of a hypervisor's packet path; our own scheduler is measured by its benchmark"
+    cpu = "CPU time of a hypervisor's packet path, most of it guest interrupts"
+    path = "the added layer and the single transmit queue of one implementation"
     setting = "a default setting of the hypervisor, not a result"
     numbers = (
         ("CPU utilisation against the default scheduler, below 25 VMs, least", "%", 4.0, cpu),
         ("CPU utilisation against the default scheduler, below 25 VMs, most", "%", 5.0, cpu),
         ("CPU utilisation against the default scheduler, 100 VMs", "%", 12.0, cpu),
-        ("latency of TCP_RR against the default scheduler, least", "µs", 4.0, cpu),
-        ("latency of TCP_RR against the default scheduler, most", "µs", 5.0, cpu),
-        ("packet rate above which NetIOC is not recommended", "packets/s", 1e6, cpu),
+        ("latency of TCP_RR against the default scheduler, least", "µs", 4.0, path),
+        ("latency of TCP_RR against the default scheduler, most", "µs", 5.0, path),
+        ("packet rate above which NetIOC is not recommended", "packets/s", 1e6, path),
         ("interrupt rate of a guest", "1/s", 4000.0, setting),
         ("delay of transmit completions", "µs", 33.0, setting),
     )
@@ -166,15 +108,36 @@ def play_cost() -> Replay:
             not_modelled(quantity, unit, seed_value=seed_value, why=why)
             for quantity, unit, seed_value, why in numbers
         ),
-        figures=(),
+        figures=(
+            _printed_only(
+                "figure 5",
+                "CPU utilisation of NetIOC beyond the default scheduler's",
+                "%",
+                {"below 25 VMs, least": 4.0, "below 25 VMs, most": 5.0, "100 VMs": 12.0},
+            ),
+            _printed_only(
+                "figure 6",
+                "One-way latency of NetIOC beyond the default scheduler's, 12 VMs",
+                "µs",
+                {"least": 4.0, "most": 5.0},
+            ),
+        ),
     )
 
 
-EXPERIMENTS = (
-    Experiment(name=TRAFFIC, title=TITLES[TRAFFIC], play=play_traffic),
-    Experiment(name=OLIO, title=TITLES[OLIO], play=play_olio),
-    Experiment(name=COST, title=TITLES[COST], play=play_cost),
-)
+TRAFFIC_EXPERIMENT = Experiment(name=TRAFFIC, title=TITLES[TRAFFIC], play=play_traffic)
+COST_EXPERIMENT = Experiment(name=COST, title=TITLES[COST], play=play_cost)
+
+
+def _printed_only(name: str, title: str, unit: str, printed: Mapping[str, float]) -> Figure:
+    return bars(
+        name,
+        f"{title}: not modelled",
+        unit,
+        places=list(printed),
+        series={"simulated": [None] * len(printed)},
+        printed={"simulated": list(printed.values())},
+    )
 
 
 def _uplink(tree: Node, capacity_bits_per_s: float = CARRIES_BITS_PER_S) -> SimulatedUplink:
@@ -220,33 +183,28 @@ def _traffic_findings(rates: dict[str, tuple[float, ...]]) -> list[Finding]:
     ]
 
 
-def _traffic_figure(rates: dict[str, tuple[float, ...]]) -> Figure:
+def _traffic_figures(rates: dict[str, tuple[float, ...]]) -> tuple[Figure, ...]:
     count = len(rates["NFS"])
-    return over_time(
-        "figure 3",
-        "Throughput of every VM in the presence of NFS and vMotion traffic",
-        "Mbit/s",
-        times_s=[BUCKET_S * (index + 1) for index in range(count)],
-        series=rates,
-        marks={"reserved per VM": 400.0, "seed: never below": 500.0},
-        phases={0.0: "VMs", NFS_FROM_S: "+ NFS", VMOTION_FROM_S: "+ vMotion"},
-    )
-
-
-def _olio(reservation: float) -> dict[str, float]:
-    """Mbit/s of the web server and the twelve rivals, if all send what they can."""
-    names = ("Web server", *VMS)
-    tree = Node(
-        name=UPLINK,
-        children=tuple(
-            Node(name=name, shares=50, reservation=reservation if name == names[0] else 0.0)
-            for name in names
+    times_s = [BUCKET_S * (index + 1) for index in range(count)]
+    phases = {0.0: "VMs", NFS_FROM_S: "+ NFS", VMOTION_FROM_S: "+ vMotion"}
+    together = [sum(rates[vm][index] for vm in VMS) for index in range(count)]
+    return (
+        over_time(
+            "figure 3",
+            "Throughput of each of the twelve VMs in the presence of NFS and vMotion traffic",
+            "Mbit/s",
+            times_s=times_s,
+            series={vm: rates[vm] for vm in VMS},
+            marks={"reserved per VM": 400.0, "seed: never below": 500.0},
+            phases=phases,
+        ),
+        over_time(
+            "figure 3, by class",
+            "Throughput of the classes of traffic on the uplink",
+            "Mbit/s",
+            times_s=times_s,
+            series={"all VMs": together, "NFS": rates["NFS"], "vMotion": rates["vMotion"]},
+            marks={"reserved for VMs": VM_CLASS_BITS_PER_S / MEGA},
+            phases=phases,
         ),
     )
-    sent = transmit(
-        _uplink(tree),
-        [Stream(path=f"/{UPLINK}/{name}") for name in names],
-        duration_s=10.0,
-        bucket_s=1.0,
-    )
-    return {name: fmean(_mega(sent[f"/{UPLINK}/{name}"])) for name in names}

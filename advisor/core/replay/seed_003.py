@@ -4,6 +4,7 @@ from advisor.core.device.queueing import little_latency_ms
 from advisor.core.replay.experiment import Basis, Experiment, Premise, Replay
 from advisor.core.replay.figure import lines
 from advisor.core.replay.finding import (
+    LIMIT,
     NONE,
     POLICY,
     Finding,
@@ -38,6 +39,7 @@ ARRAY = SimulatedDatastore(
     read_ahead_streams=8,
 )
 PATTERNS = tuple(Access)
+WRITES_WHY = '"writes generally do better than reads because they are absorbed by the write cache"'
 
 
 def play() -> Replay:
@@ -52,7 +54,7 @@ def play() -> Replay:
         findings=(
             *_queue(totals[Access.RANDOM_READ]),
             *_throughput(totals),
-            *_latency(totals[Access.RANDOM_READ]),
+            *_latency(totals),
         ),
         figures=(
             lines(
@@ -76,7 +78,7 @@ def play() -> Replay:
                     str(pattern): [total.latency_ms for total in by_count.values()]
                     for pattern, by_count in totals.items()
                 },
-                marks={"seed: latencies climb above": SLOW_MS},
+                marks={"seed: climb upwards of": SLOW_MS},
             ),
         ),
     )
@@ -101,35 +103,34 @@ def _totals(pattern: Access, count: int) -> Totals:
 def _queue(reads: dict[int, Totals]) -> list[Finding]:
     return [
         compare(
-            "commands outstanding at the LUN with 8 hosts",
+            f"commands outstanding at the LUN with {count} hosts",
             "commands",
-            seed_value=MOST_COMMANDS,
-            value=reads[8].device_outstanding_io,
-            tolerance=POLICY,
-            why="8 hosts with a queue depth of 32: the recommended maximum",
-        ),
-        compare(
-            "commands outstanding at the LUN with 64 hosts",
-            "commands",
-            seed_value=64.0 * QUEUE_DEPTH,
-            value=reads[64].device_outstanding_io,
-            tolerance=POLICY,
-            why="64 hosts with a queue depth of 32",
-        ),
+            seed_value=printed,
+            value=reads[count].outstanding_io,
+            tolerance=LIMIT,
+            why=why,
+        )
+        for count, printed, why in (
+            (8, MOST_COMMANDS, "8 hosts with a queue depth of 32: the recommended maximum"),
+            (64, 64.0 * QUEUE_DEPTH, "64 hosts with a queue depth of 32"),
+        )
     ]
 
 
-def _change_pct(before: Totals, after: Totals) -> float:
-    return 100 * (after.iops / before.iops - 1)
+def _drop_pct(by_count: dict[int, Totals]) -> float:
+    """64 hosts against the best number of hosts."""
+    best = max(total.iops for total in by_count.values())
+    return 100 * (by_count[64].iops / best - 1)
 
 
 def _throughput(totals: dict[Access, dict[int, Totals]]) -> list[Finding]:
+    quantity = "aggregate throughput, 64 hosts against the best, change"
     rows = [
         compare(
-            f"aggregate throughput, 64 hosts against 8, change, {pattern}",
+            f"{quantity}, {pattern}",
             "%",
             seed_value=0.0,
-            value=_change_pct(totals[pattern][8], totals[pattern][64]),
+            value=_drop_pct(totals[pattern]),
             tolerance=of_change(0.0),
             relation=Relation.AT_LEAST,
             why='"no drop in aggregate throughput as we scale the number of hosts"',
@@ -137,67 +138,72 @@ def _throughput(totals: dict[Access, dict[int, Totals]]) -> list[Finding]:
         for pattern in PATTERNS
         if pattern is not Access.SEQUENTIAL_READ
     ]
-    sequential = totals[Access.SEQUENTIAL_READ]
-    best = max(sequential.values(), key=lambda total: total.iops)
-    writes_to_reads = [
-        totals[Access.RANDOM_WRITE][count].iops / totals[Access.RANDOM_READ][count].iops
-        for count in HOST_COUNTS
-    ]
     return [
         *rows,
         compare(
-            "aggregate throughput, 64 hosts against the best, change, sequential read",
+            f"{quantity}, sequential read",
             "%",
             seed_value=0.0,
-            value=_change_pct(best, sequential[64]),
+            value=_drop_pct(totals[Access.SEQUENTIAL_READ]),
             tolerance=NONE,
             relation=Relation.AT_MOST,
             why="streams of more hosts than the array follows become random; the seed says only "
             "that it drops",
         ),
-        compare(
-            "throughput of random writes against reads, least of all host counts",
-            "ratio",
-            seed_value=1.0,
-            value=min(writes_to_reads),
-            tolerance=POLICY,
-            relation=Relation.AT_LEAST,
-            why='"writes generally do better than reads because they are absorbed by the cache"',
-        ),
-        compare(
-            "throughput of random writes against reads, most of all host counts",
-            "ratio",
-            seed_value=1.0,
-            value=max(writes_to_reads),
-            tolerance=NONE,
-            relation=Relation.AT_LEAST,
-            why="the cache keeps all disks busy where the reads of one host do not",
+        *(
+            compare(
+                f"throughput of {kind} writes against reads, {which} of all host counts",
+                "ratio",
+                seed_value=1.0,
+                value=choose(_writes_to_reads(totals, kind)),
+                tolerance=tolerance,
+                relation=Relation.AT_LEAST,
+                why=why,
+            )
+            for kind, which, choose, tolerance, why in (
+                ("random", "least", min, POLICY, WRITES_WHY),
+                (
+                    "random",
+                    "most",
+                    max,
+                    NONE,
+                    "the cache keeps all disks busy, a host's reads few",
+                ),
+                ("sequential", "least", min, POLICY, WRITES_WHY),
+                ("sequential", "most", max, NONE, "the cache puts together what reads intermix"),
+            )
         ),
     ]
 
 
-def _latency(reads: dict[int, Totals]) -> list[Finding]:
-    at_8, at_64 = reads[8].latency_ms, reads[64].latency_ms
-    if at_8 is None or at_64 is None:
-        raise ValueError("no command was answered, so there is no latency")
+def _writes_to_reads(totals: dict[Access, dict[int, Totals]], kind: str) -> list[float]:
+    writes, reads = totals[Access(f"{kind} write")], totals[Access(f"{kind} read")]
+    return [writes[count].iops / reads[count].iops for count in HOST_COUNTS]
+
+
+def _latency(totals: dict[Access, dict[int, Totals]]) -> list[Finding]:
+    slowest = {pattern: totals[pattern][64].latency_ms or 0.0 for pattern in PATTERNS}
     enough = 1000 * 64 * QUEUE_DEPTH / SLOW_MS
     check = little_latency_ms(64.0 * QUEUE_DEPTH, enough)
     return [
-        compare(
-            "latency with 64 hosts against 8, random read",
-            "ratio",
-            seed_value=1.0,
-            value=at_64 / at_8,
-            tolerance=NONE,
-            relation=Relation.AT_LEAST,
-            why='"beyond this point latencies climb"; eight times the commands for the same '
-            "throughput",
+        *(
+            compare(
+                f"latency with 64 hosts against 8, {pattern}",
+                "ratio",
+                seed_value=1.0,
+                value=slowest[pattern] / (totals[pattern][8].latency_ms or 0.0),
+                tolerance=NONE,
+                relation=Relation.AT_LEAST,
+                why='"beyond this point, latencies climb"; eight times the commands for no more '
+                "throughput",
+            )
+            for pattern in PATTERNS
         ),
         not_modelled(
-            "latency beyond 8 hosts",
+            "latency beyond 8 hosts, random read",
             "ms",
             seed_value=SLOW_MS,
-            value=at_64,
+            value=slowest[Access.RANDOM_READ],
             relation=Relation.AT_LEAST,
             why=f"depends on the array's IOPS, printed only in figure 1; by Little's law 64 hosts "
             f"wait {check:g} ms on an array of {enough:,.0f} IOPS and longer on any slower one; "

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
 from advisor.core.replay.experiment import Replay
-from advisor.errors import AdvisorError
+from advisor.errors import AdvisorError, UnknownExperiment
 from advisor.services.replay import (
     NAMES,
     PROCESSES,
@@ -22,10 +23,12 @@ from advisor.services.replay import (
     timelines_of,
 )
 from advisor.services.replay_document import markdown_of, number
-from advisor.services.replay_plots import draw
+from advisor.services.replay_plots import check_plotting, draw
 from ingest.management.product_command import table
 
 LIST = "list"
+MISUSE = 2
+"""Exit status of a command line that cannot be meant, as argparse has it."""
 
 
 class Command(BaseCommand):
@@ -34,7 +37,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "names", nargs="*", metavar="LIST|NAME", help='"list", or experiments to replay'
+            "names",
+            nargs="*",
+            metavar="LIST|NAME",
+            help='"list", or experiments to replay, apart or joined by commas',
         )
         parser.add_argument("--all", action="store_true", help="replay every experiment")
         shown = parser.add_mutually_exclusive_group()
@@ -55,17 +61,17 @@ class Command(BaseCommand):
     def handle(self, *_: Any, **options: Any) -> None:
         names = [name for word in options["names"] for name in word.split(",") if name]
         if options["all"] and names:
-            raise CommandError("say --all or names, not both")
+            raise CommandError("say --all or names, not both", returncode=MISUSE)
         if options["processes"] < 1:
-            raise CommandError(f"--processes is {options['processes']}; it must be at least 1")
+            raise CommandError(
+                f"--processes is {options['processes']}; it must be at least 1", returncode=MISUSE
+            )
         if not options["all"] and (not names or [name.lower() for name in names] == [LIST]):
-            self._show_list(as_json=options["as_json"])
+            self._show_list(options)
             return
-        try:
-            replays = play(NAMES if options["all"] else names, processes=options["processes"])
-            drawn = draw(replays, options["plot"]) if options["plot"] else []
-        except AdvisorError as error:
-            raise CommandError(str(error)) from error
+        replays, drawn = self._play(
+            NAMES if options["all"] else tuple(dict.fromkeys(names)), options
+        )
         if options["as_json"]:
             self.stdout.write(json.dumps(rows_of(replays), indent=2, allow_nan=False))
         elif options["timelines"]:
@@ -77,8 +83,38 @@ class Command(BaseCommand):
         if drawn:
             self.stderr.write(f"{len(drawn)} figures in {options['plot']}")
 
-    def _show_list(self, *, as_json: bool) -> None:
-        rows = listing()
+    def _play(
+        self, names: Sequence[str], options: dict[str, Any]
+    ) -> tuple[list[Replay], list[Path]]:
+        """The replays and the files of their figures, refused before anything is played."""
+        try:
+            if options["plot"]:
+                check_plotting(options["plot"])
+            replays = play(names, processes=options["processes"], tell=self._progress(len(names)))
+            drawn = draw(replays, options["plot"]) if options["plot"] else []
+        except UnknownExperiment as error:
+            raise CommandError(str(error), returncode=MISUSE) from error
+        except AdvisorError as error:
+            raise CommandError(str(error)) from error
+        return replays, drawn
+
+    def _progress(self, count: int) -> Callable[[str], None]:
+        """Says on a terminal which experiments have been played; silent elsewhere."""
+        numbers = itertools.count(1)
+
+        def tell(name: str) -> None:
+            if count > 1 and self.stderr.isatty():
+                self.stderr.write(f"{next(numbers)} of {count}: {name}", self.style.NOTICE)
+
+        return tell
+
+    def _show_list(self, options: dict[str, Any]) -> None:
+        unused = [word for word in ("plot", "markdown", "timelines") if options[word]]
+        if unused:
+            raise CommandError(
+                f"--{unused[0]} needs --all or names of experiments", returncode=MISUSE
+            )
+        as_json, rows = options["as_json"], listing()
         self.stdout.write(
             json.dumps(rows, indent=2) if as_json else table(rows, ["experiment", "title"])
         )

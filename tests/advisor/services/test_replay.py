@@ -1,6 +1,7 @@
 """The replay service and its command, on experiments that take no time; no database."""
 
 import json
+import re
 import sys
 from io import StringIO
 
@@ -56,7 +57,7 @@ def test_quantity_says_which_side_is_meant():
     shown = [quantity_of(finding) for finding in replay.findings]
 
     assert shown[0].endswith("(at least)")
-    assert shown[2].endswith("(at most)")
+    assert shown[3].endswith("(at most)")
 
 
 def test_counts_name_every_verdict():
@@ -82,8 +83,8 @@ def test_timeline_is_json_with_panels_of_one_clock():
         "experiment", "title", "duration_s", "panels", "figures", "findings", "premises",
     ]  # fmt: skip
     assert document == timelines_of(play([OVER_TIME], processes=1))[OVER_TIME]
-    (panel,) = document["panels"]
-    assert document["duration_s"] == panel["times_s"][-1] == 120
+    panel, by_class = document["panels"]
+    assert document["duration_s"] == panel["times_s"][-1] == by_class["times_s"][-1] == 120
     assert [phase["label"] for phase in panel["phases"]] == ["VMs", "+ NFS", "+ vMotion"]
     assert {len(series["values"]) for series in panel["series"]} == {len(panel["times_s"])}
 
@@ -99,6 +100,47 @@ def test_command_prints_rows_for_programs():
 
     assert {row["experiment"] for row in rows} == set(QUICK)
     assert [list(row) for row in rows] == [KEYS] * len(rows)
+
+
+def test_command_takes_names_apart_and_plays_each_once():
+    rows = json.loads(sluice(*QUICK, QUICK[0], "--json"))
+
+    assert rows == rows_of(play(QUICK, processes=1))
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("000-test-11", "did you mean 000-test-1 "),
+        ("Hosts", "did you mean 003-hosts-per-lun?"),
+        ("zzz", r'"zzz"; there are: 000-test-1'),
+    ],
+    ids=["typed wrongly", "part of a name", "nothing like it"],
+)
+def test_unknown_name_is_refused_with_those_near_to_it(word, meant):
+    with pytest.raises(CommandError, match=meant) as refused:
+        sluice(word)
+
+    assert refused.value.returncode == 2
+
+
+class Terminal(StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "told"),
+    [(Terminal, "1 of 2: 002-best-practices\n2 of 2: 002-experiment-3\n"), (StringIO, "")],
+    ids=["terminal", "file"],
+)
+def test_progress_is_told_on_a_terminal_only(stream, told):
+    out, err = StringIO(), stream()
+
+    call_command("replay", *QUICK, "--json", "--processes", "1", stdout=out, stderr=err)
+
+    assert re.sub(r"\x1b\[[0-9;]*m", "", err.getvalue()) == told
+    assert {row["experiment"] for row in json.loads(out.getvalue())} == set(QUICK)
 
 
 def test_command_prints_what_went_in_and_every_verdict():
@@ -129,8 +171,9 @@ def test_command_prints_the_page():
         (["--all", "000-test-1"], "say --all or names, not both"),
         (["000-test-1", "--processes", "0"], "must be at least 1"),
         (["--json", "--markdown", "list"], "not allowed with argument"),
+        (["list", "--plot", "x"], "--plot needs --all or names"),
     ],
-    ids=["unknown", "all and one", "no process", "two forms"],
+    ids=["unknown", "all and one", "no process", "two forms", "a list of figures"],
 )
 def test_command_refuses_in_one_line(words, complaint):
     with pytest.raises(CommandError, match=complaint):
@@ -161,17 +204,44 @@ def test_figures_are_drawn_the_same_every_time(tmp_path):
     assert [path.name for path in first] == [
         "002-best-practices-best-practices.svg",
         "002-experiment-1-figure-3.svg",
+        "002-experiment-1-figure-3-by-class.svg",
     ]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
-    assert "Throughput of every VM" in first[1].read_text()
+    assert "Throughput of each of the twelve VMs" in first[1].read_text()
 
 
 def test_directory_that_cannot_be_made_is_refused(tmp_path):
     pytest.importorskip("matplotlib", reason="Matplotlib (extra: plot) is not installed")
     (tmp_path / "file").write_text("")
 
-    with pytest.raises(PlottingUnavailable, match="cannot be made"):
+    with pytest.raises(
+        PlottingUnavailable, match=r"no figures can be written to .*figures: Not a"
+    ):
         draw([], tmp_path / "file" / "figures")
+
+
+def test_figures_that_cannot_be_written_are_refused_before_anything_is_played(
+    tmp_path, monkeypatch
+):
+    pytest.importorskip("matplotlib", reason="Matplotlib (extra: plot) is not installed")
+    (tmp_path / "file").write_text("")
+    played = []
+    monkeypatch.setattr(
+        "advisor.management.commands.replay.play", lambda *a, **k: played.append(a)
+    )
+
+    with pytest.raises(CommandError, match="no figures can be written"):
+        sluice(OVER_TIME, "--plot", str(tmp_path / "file"))
+
+    assert played == []
+
+
+def test_file_that_cannot_be_written_is_named(tmp_path):
+    pytest.importorskip("matplotlib", reason="Matplotlib (extra: plot) is not installed")
+    (tmp_path / "002-best-practices-best-practices.svg").mkdir()
+
+    with pytest.raises(PlottingUnavailable, match=r"practices\.svg cannot be written: Is a dir"):
+        draw(play(["002-best-practices"], processes=1), tmp_path)
 
 
 def test_figures_without_matplotlib_are_refused_with_what_to_install(tmp_path, monkeypatch):

@@ -16,6 +16,23 @@ def test_series_must_have_a_value_for_every_place():
         bars("figure 1", "", "IOPS", places=["a", "b"], series={"IOPS": [1.0]})
 
 
+def test_printed_values_follow_ours_and_say_so():
+    pair = bars(
+        "figure 1", "", "IOPS", places=["a"], series={"before": [1.0], "after": [2.0]},
+        printed={"after": [None]},
+    )  # fmt: skip
+    alone = bars(
+        "figure 2", "", "IOPS", places=["a"], series={"ours": [1.0]}, printed={"ours": [3.0]}
+    )
+
+    assert [(one.label, one.values, one.is_printed) for one in pair.series] == [
+        ("before", (1.0,), False),
+        ("after", (2.0,), False),
+        ("after, seed", (None,), True),
+    ]
+    assert [one.label for one in alone.series] == ["ours", "seed"]
+
+
 def test_timeline_has_the_figures_over_time_and_their_longest_duration():
     replay = replay_with(
         bars("figure 1", "Bars", "IOPS", places=["a"], series={"IOPS": [1.0]}),

@@ -79,6 +79,7 @@ def test_number_that_went_into_the_model_never_holds():
 
     assert found.verdict is Verdict.NOT_MODELLED
     assert found.tolerance is None
+    assert found.why.startswith("calibrated: ")
 
 
 def test_number_that_cannot_be_had_has_no_value():
