@@ -65,9 +65,13 @@ def _shown(finding: Mapping[str, Any]) -> ShownFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """One bar with its colour's place from 1; None is what was not measured."""
+    """One bar with its colour's place from 1; None is what was not measured.
+
+    What the study prints has the colour of ours before it.
+    """
 
     label: str
+    is_printed: bool
     colour: int
     text: str | None
     width: int
@@ -107,12 +111,15 @@ def _bar_figure(figure: Mapping[str, Any]) -> BarFigure:
 
 
 def _bars(series: Sequence[Mapping[str, Any]], index: int, largest: float) -> list[Bar]:
-    found = []
-    for colour, one in enumerate(series, start=1):
+    found: list[Bar] = []
+    colour = 0
+    for one in series:
         value = one["values"][index]
+        colour += not one["is_printed"]
         found.append(
             Bar(
                 label=one["label"],
+                is_printed=one["is_printed"],
                 colour=colour,
                 text=number_text(value),
                 width=round((value or 0.0) / largest * WIDTH),

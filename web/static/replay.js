@@ -4,6 +4,8 @@ import { palette, seriesColour } from "./plot.js";
 import { axisText, threeDigits } from "./units.js";
 
 const HEIGHT = 240;
+// Height of a row of words on a chart.
+const ROW = 15;
 const player = document.querySelector("[data-replay]");
 const play = document.querySelector("[data-play]");
 const speed = document.querySelector("[data-speed]");
@@ -19,9 +21,15 @@ let at = 0;
 let isPlaying = false;
 let last = null;
 
-function colourOf(label, colours) {
+function placeOf(label) {
   if (!places.has(label)) places.set(label, places.size + 1);
-  return seriesColour(colours, places.get(label));
+  return places.get(label);
+}
+
+// What the study prints has the colour of ours before it.
+function oursOf(series, index) {
+  while (index > 0 && series[index].is_printed) index -= 1;
+  return series[index].label;
 }
 
 // --- One chart
@@ -29,7 +37,8 @@ function colourOf(label, colours) {
 function chartOf(figure, { x, series, marks, phases = [], isLogarithmic = false, isX2 = false, range }) {
   const place = figure.querySelector(".chart-plot");
   const values = series.flatMap((one) => one.values).concat(marks.map((mark) => mark.value)).filter((value) => value != null);
-  const top = Math.max(...values, 0) * 1.12 || 1;
+  // Room for the words of phases above the lines.
+  const top = Math.max(...values, 0) * (phases.length ? 1.3 : 1.12) || 1;
   const least = Math.min(...values.filter((value) => value > 0), top) / 2;
   const colours = palette();
   const axis = { stroke: colours.muted, grid: { stroke: colours.grid, width: 1 }, ticks: { stroke: colours.grid, width: 1, size: 5 }, font: "12px system-ui, sans-serif" };
@@ -49,7 +58,7 @@ function chartOf(figure, { x, series, marks, phases = [], isLogarithmic = false,
         { ...axis, space: 60, ...(isX2 ? { splits: () => x } : {}), values: (u, ticks) => ticks.map((tick) => (tick == null ? null : axisText(tick, { factor: 1 }))) },
         { ...axis, size: 58, space: 36, values: (u, ticks) => ticks.map((tick) => (tick == null ? null : axisText(tick, { factor: 1 }))) },
       ],
-      series: [{}, ...series.map((one) => ({ stroke: colourOf(one.label, colours), width: 2, points: { show: isX2, size: 6 }, spanGaps: false }))],
+      series: [{}, ...series.map((one, index) => ({ stroke: seriesColour(colours, placeOf(oursOf(series, index))), width: one.is_printed ? 3 : 2, dash: one.is_printed ? [2, 4] : undefined, points: { show: isX2, size: 6 }, spanGaps: false }))],
       hooks: { draw: [(u) => drawMarks(u, marks, phases, colours)], setCursor: [(u) => chart.fill(u.cursor.idx)] },
     },
     [x, ...series.map((one) => one.values)],
@@ -83,20 +92,31 @@ function drawMarks(u, marks, phases, colours) {
     u.ctx.lineTo(x2, y2);
     u.ctx.stroke();
   };
-  for (const mark of marks) {
+  let lowest = -Infinity;
+  for (const mark of [...marks].sort((one, other) => other.value - one.value)) {
     const y = u.valToPos(mark.value, "y", true);
     line(left, y, left + width, y);
+    // Two levels close together: the lower one's words go below its line.
+    const isBelow = y - lowest < ROW * dot;
     u.ctx.textAlign = "right";
-    u.ctx.textBaseline = "bottom";
-    label(u.ctx, `${mark.label} ${threeDigits(mark.value)}`, left + width - 6 * dot, y - 2 * dot, colours, dot);
+    u.ctx.textBaseline = isBelow ? "top" : "bottom";
+    label(u.ctx, `${mark.label} ${threeDigits(mark.value)}`, left + width - 6 * dot, isBelow ? y + 3 * dot : y - 2 * dot, colours, dot);
+    lowest = y;
   }
   u.ctx.setLineDash([2 * dot, 3 * dot]);
+  u.ctx.textAlign = "left";
+  u.ctx.textBaseline = "top";
+  const ends = [];
   for (const phase of phases) {
     const x = u.valToPos(phase.at_s, "x", true);
     line(x, top, x, top + height);
-    u.ctx.textAlign = "left";
-    u.ctx.textBaseline = "top";
-    label(u.ctx, phase.label, x + 4 * dot, top + 3 * dot, colours, dot);
+    const size = u.ctx.measureText(phase.label).width;
+    const begin = Math.max(left, Math.min(x + 4 * dot, left + width - size - 2 * dot));
+    // Words that would run into those before them go a row further down.
+    let row = 0;
+    while (ends[row] > begin) row += 1;
+    ends[row] = begin + size + 8 * dot;
+    label(u.ctx, phase.label, begin, top + (3 + row * ROW) * dot, colours, dot);
   }
   u.ctx.restore();
 }
@@ -114,10 +134,10 @@ function label(context, text, x, y, colours, dot) {
 }
 
 function drawLegend(figure, series) {
-  const items = series.map((one) => {
+  const items = series.map((one, index) => {
     const item = document.createElement("li");
     const swatch = document.createElement("span");
-    swatch.className = `series-mark series-mark-${((places.get(one.label) - 1) % 7) + 1}`;
+    swatch.className = `series-mark series-mark-${((placeOf(oursOf(series, index)) - 1) % 7) + 1}${one.is_printed ? " series-mark-printed" : ""}`;
     const value = document.createElement("span");
     value.className = "value";
     item.append(swatch, one.label, value);
@@ -157,8 +177,13 @@ function sayPhase(seconds) {
   if (phaseText.textContent !== text) phaseText.textContent = text;
 }
 
+// Whoever asked for less motion sees it in jumps.
+const CALM_MS = 500;
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
 function step(now) {
   if (!isPlaying) return;
+  if (calm.matches && last != null && now - last < CALM_MS) return requestAnimationFrame(step);
   const passed = last == null ? 0 : (now - last) / 1000;
   last = now;
   const next = at + (passed * timeline.duration_s) / Number(speed.value);
@@ -170,7 +195,6 @@ function step(now) {
 function setPlaying(wanted) {
   isPlaying = wanted;
   play.textContent = wanted ? "Pause" : "Play";
-  play.setAttribute("aria-pressed", String(wanted));
   if (!wanted) return;
   if (at >= timeline.duration_s) show(0);
   last = null;
