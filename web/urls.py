@@ -16,6 +16,7 @@ from web.views import (
     search,
     session,
     what_if,
+    workload,
 )
 
 urlpatterns: list[URLPattern] = [
@@ -39,6 +40,7 @@ urlpatterns: list[URLPattern] = [
     path("replay/", replay.replays, name="replays"),
     path("replay/<str:name>/", replay.replay, name="replay"),
     path("replay/<str:name>/timeline.json", replay.timeline, name="replay-timeline"),
+    path("workloads/<int:pk>/", workload.workload, name="workload"),
     path("hosts/", hosts.hosts, name="hosts"),
     path("hosts/<int:pk>/", hosts.host, name="host"),
     path("api/v1/resources/<int:pk>/charts", charts.resource_charts, name="charts"),

@@ -25,6 +25,7 @@ class ClaimLine:
     """
 
     workload: str
+    workload_pk: int
     host: str
     host_pk: int
     colour: int
@@ -56,6 +57,7 @@ def claim_lines(
         lines.append(
             ClaimLine(
                 workload=claim.workload.name,
+                workload_pk=claim.workload_id,
                 host=claim.host.name,
                 host_pk=claim.host_id,
                 colour=colours[claim.workload.name],

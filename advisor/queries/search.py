@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
 
-from django.db.models import Q
 from django.db.models.functions import Length
 
-from advisor.models import Resource, Workload
+from advisor.models import Claim, Resource, Workload
 from advisor.queries.scope import Scope
 from ingest.models import Host
 
@@ -58,20 +58,18 @@ def _hosts(scope: Scope, wanted: str) -> list[Hit]:
 
 
 def _workloads(scope: Scope, wanted: str) -> list[Hit]:
-    """A workload is shown where it has its claims, so the hit is one resource of it."""
-    rows = (
-        scope.rows(Workload)
-        .filter(Q(name__icontains=wanted) & Q(claims__isnull=False))
-        .order_by(Length("name"), "name", "claims__resource__name")
-        .values("name", "claims__resource_id", "claims__resource__name")
-        .distinct()
+    rows = _named(scope, Workload, wanted).filter(claims__isnull=False).distinct()[:PER_KIND]
+    places = (
+        Claim.objects.filter(workload__in=[row.pk for row in rows])
+        .order_by("resource__name")
+        .values_list("workload_id", "resource__name")
     )
+    names: dict[int, dict[str, None]] = defaultdict(dict)
+    for pk, name in places:
+        names[pk][name] = None
     return [
         Hit(
-            kind=HitKind.WORKLOAD,
-            pk=row["claims__resource_id"],
-            name=row["name"],
-            about=f"on {row['claims__resource__name']}",
+            kind=HitKind.WORKLOAD, pk=row.pk, name=row.name, about=f"on {', '.join(names[row.pk])}"
         )
-        for row in rows[:PER_KIND]
+        for row in rows
     ]

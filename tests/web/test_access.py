@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
-from advisor.models import Episode, Policy, Recommendation, RecommendationState
+from advisor.models import Episode, Policy, Recommendation, RecommendationState, Workload
 from ingest.models import Host, Membership, Organisation, Role
 from tests.web.conftest import client_of
 from tests.web.fleet import PASSWORD, Fleet
@@ -27,6 +27,7 @@ def details(fleet: Fleet) -> dict[str, str]:
         "recommendation": reverse("recommendation", args=[advice]),
         "episode": reverse("episode", args=[episode]),
         "host": reverse("host", args=[host]),
+        "workload": reverse("workload", args=[Workload.objects.get(name="db-orders").pk]),
         "charts": reverse("charts", args=[resource]),
         "csv": reverse("chart-csv", args=[resource, "level"]),
     }

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from advisor.models import Episode, Recommendation
+from advisor.models import Episode, Recommendation, Workload
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.html import Element, Page, page_of
@@ -25,6 +25,7 @@ PAGES: dict[str, Addresses] = {
     "host": lambda fleet: f"/hosts/{fleet.hosts['kvm-02'].pk}/",
     "datastore": lambda fleet: f"/resources/{fleet.resources['nfs-07'].pk}/",
     "uplink": lambda fleet: f"/resources/{fleet.resources['kvm-02/eno1'].pk}/",
+    "workload": lambda _: f"/workloads/{Workload.objects.get(name='db-orders').pk}/",
     "search": lambda _: "/search/?q=kvm",
 }
 

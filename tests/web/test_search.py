@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
+from advisor.models import Workload
 from tests.web.fleet import Fleet
 from tests.web.html import Page
 
@@ -22,7 +23,7 @@ def found(client: Client, text: str) -> Page:
         ("kvm-03", {"kvm-03host"}),
         ("eno1", {"kvm-02/eno1uplink", "kvm-04/eno1uplink"}),
         ("orders", {"db-orderson nfs-07"}),
-        ("mail", {"mail-1on kvm-02/eno1", "mail-1on nfs-07"}),
+        ("mail", {"mail-1on kvm-02/eno1, nfs-07"}),
     ],
     ids=["datastore", "host", "uplinks", "workload", "workload with two claims"],
 )
@@ -31,9 +32,9 @@ def test_part_of_a_name_finds(viewer: Client, text: str, links: set[str]) -> Non
 
 
 def test_hits_lead_to_their_pages(viewer: Client, fleet: Fleet) -> None:
-    nfs = fleet.resources["nfs-07"].pk
+    orders = Workload.objects.get(name="db-orders").pk
 
-    assert found(viewer, "orders").links() == {"db-orderson nfs-07": f"/resources/{nfs}/"}
+    assert found(viewer, "orders").links() == {"db-orderson nfs-07": f"/workloads/{orders}/"}
 
 
 def test_nothing_found_says_for_what(viewer: Client) -> None:

@@ -1,0 +1,216 @@
+"""A workload's last day on every resource it has a claim on: what it got of what was promised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Q
+
+from advisor.core.quantity import format_rate
+from advisor.models import Claim, Policy, Resource, State, StatePoint, Workload
+from advisor.queries.episodes import EpisodeLine, episode_lines, episode_rows
+from advisor.queries.picture import Axis, Level, Line, Picture
+from advisor.queries.scope import Scope
+from advisor.services.observe import ClaimWindow, claim_windows
+from advisor.services.own_limits import AT_LIMIT, PASSED_BY
+from advisor.services.tiers import shares_of
+from advisor.services.windows import Span
+
+LENGTH = timedelta(days=1)
+SHORTEST_WINDOW_S = 60.0
+MOST_POINTS = 1440
+"""A day in minutes."""
+SHOWN_POINTS = 360
+EPISODES_OF = timedelta(days=7)
+MOST_EPISODES = 20
+SHORT = 0.95
+"""A rate this near to a reservation is what was promised."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """What held for a claim from `since` on; a limit of None is none."""
+
+    since: datetime | None
+    reservation: float
+    limit: float | None
+    entitlement: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimDay:
+    """One claim over the last day; minutes are None where nothing was measured.
+
+    `unmet_min` counts the windows below the reservation in which more was wanted: the workload
+    waited for I/O, or the resource was congested. `throttled_min` counts those at its own limit.
+    """
+
+    claim: Claim
+    resource: Resource
+    shares: int
+    promise: Promise
+    is_enforced: bool
+    mean: float | None
+    measured_min: float
+    unmet_min: float | None
+    throttled_min: float | None
+    picture: Picture | None
+
+    @property
+    def met_ratio(self) -> float | None:
+        """The part of the day in which the reservation held; None without one."""
+        if self.unmet_min is None or self.promise.reservation == 0:
+            return None
+        return 1 - self.unmet_min / self.measured_min
+
+
+def claim_days(workload: Workload, *, now: datetime) -> list[ClaimDay]:
+    """Its claims in order of their resources."""
+    claims = workload.claims.select_related("resource", "host", "workload")
+    return [
+        _claim_day(claim, now) for claim in claims.order_by("resource__name", "host__name", "pk")
+    ]
+
+
+def episodes_with(scope: Scope, workload: Workload, *, now: datetime) -> list[EpisodeLine]:
+    """The episodes of the last week in which it suffered or took too much, newest first."""
+    named = [{"workload": workload.name}]
+    rows = episode_rows(scope).filter(
+        Q(victims__contains=named) | Q(aggressors__contains=named),
+        started_at__gt=now - EPISODES_OF,
+    )
+    return episode_lines(list(rows[:MOST_EPISODES]), now=now)
+
+
+def _claim_day(claim: Claim, now: datetime) -> ClaimDay:
+    resource = claim.resource
+    window_s = max(resource.window_s, SHORTEST_WINDOW_S)
+    span = Span(since=now - LENGTH, until=now, window_s=window_s)
+    windows = claim_windows(claim, span=span, max_points=MOST_POINTS)
+    promises = _promises(claim)
+    throttled = unmet = 0
+    congested = _congested(resource, span) if windows else []
+    for window in windows:
+        promise = _at(promises, window.at)
+        is_throttled = _is_at_limit(window.rate, promise.limit, is_uplink=resource.is_uplink)
+        throttled += is_throttled
+        unmet += (
+            not is_throttled
+            and window.rate < SHORT * promise.reservation
+            and _wanted_more(window, congested, window_s)
+        )
+    minutes = window_s / 60
+    return ClaimDay(
+        claim=claim,
+        resource=resource,
+        shares=shares_of(claim),
+        promise=promises[-1],
+        is_enforced=promises[-1].since is not None,
+        mean=sum(one.rate for one in windows) / len(windows) if windows else None,
+        measured_min=len(windows) * minutes,
+        unmet_min=unmet * minutes if windows else None,
+        throttled_min=throttled * minutes if windows else None,
+        picture=_picture(claim, windows, promises[-1], now) if len(windows) > 1 else None,
+    )
+
+
+def _promises(claim: Claim) -> list[Promise]:
+    """What was stated, then what each policy version that knows the claim made of it."""
+    promises = [
+        Promise(since=None, reservation=claim.reservation, limit=claim.limit, entitlement=None)
+    ]
+    versions = Policy.objects.filter(resource=claim.resource).order_by("version")
+    for created_at, allocations in versions.values_list("created_at", "allocations"):
+        found: dict[str, Any] | None = next(
+            (one for one in allocations if one["claim"] == claim.pk), None
+        )
+        if found is None:
+            # A version without it restores what was found.
+            promises.append(promises[0])
+            continue
+        promises.append(
+            Promise(
+                since=created_at,
+                reservation=found["reservation"],
+                limit=found["limit"],
+                entitlement=found.get("entitlement"),
+            )
+        )
+    return promises
+
+
+def _at(promises: Sequence[Promise], at: datetime) -> Promise:
+    in_force = [one for one in promises if one.since is None or one.since < at]
+    return in_force[-1] if in_force else promises[0]
+
+
+def _is_at_limit(rate: float, limit: float | None, *, is_uplink: bool) -> bool:
+    """I/O that passes its limit by is not held back; an uplink's limit is behind the count."""
+    if limit is None or rate < AT_LIMIT * limit:
+        return False
+    return is_uplink or rate <= PASSED_BY * limit
+
+
+def _congested(resource: Resource, span: Span) -> list[datetime]:
+    points = StatePoint.objects.filter(
+        resource=resource, state=State.CONGESTED, at__gt=span.since, at__lte=span.until
+    )
+    return list(points.order_by("at").values_list("at", flat=True))
+
+
+def _wanted_more(window: ClaimWindow, congested: Sequence[datetime], window_s: float) -> bool:
+    if window.backlogged is not None:
+        return window.backlogged
+    begin = window.at - timedelta(seconds=window_s)
+    return any(begin < at <= window.at for at in congested)
+
+
+def _picture(
+    claim: Claim, windows: Sequence[ClaimWindow], promise: Promise, now: datetime
+) -> Picture:
+    """Its rate over the day against what it may have and was promised."""
+    unit = claim.resource.unit
+    factor, label = (1.0, "IOPS") if unit == "iops" else (1e6, _MEGA[unit])
+    step = max(len(windows) // SHOWN_POINTS, 1)
+    hours = LENGTH / timedelta(hours=1)
+    begins = now - LENGTH
+    levels = (
+        ("reservation", promise.reservation or None, True),
+        ("limit", promise.limit, False),
+        ("entitled", promise.entitlement, True),
+    )
+    return Picture(
+        title=f"Rate on {claim.resource.name}",
+        said=f"Its rate on {claim.resource.name} over the last day, "
+        f"{format_rate(sum(one.rate for one in windows) / len(windows), unit)} on average",
+        x=Axis(
+            label="time, UTC",
+            ticks=tuple(
+                (float(hour), f"{begins + timedelta(hours=hour):%H:%M}")
+                for hour in range(0, int(hours) + 1, 6)
+            ),
+        ),
+        y=Axis(label="rate", unit=label),
+        lines=(
+            Line(
+                label="rate",
+                points=(
+                    *(
+                        ((one.at - begins) / timedelta(hours=1), one.rate / factor)
+                        for one in windows[::step]
+                    ),
+                ),
+            ),
+        ),
+        levels=tuple(
+            Level(value=value / factor, text=f"{name} {format_rate(value, unit)}", is_after=after)
+            for name, value, after in levels
+            if value is not None
+        ),
+    )
+
+
+_MEGA = {"bits_per_s": "Mbit/s", "bytes_per_s": "MB/s"}

@@ -1,0 +1,93 @@
+"""A workload's day tells minutes at its own limit from minutes in which a promise was broken."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from advisor.models import AdapterKind, Claim, ResourceKind
+from advisor.queries.workload_day import ClaimDay, claim_days
+from advisor.services import inventory
+from tests.advisor.disk_samples import CgroupPhase, cgroup_lines
+from tests.advisor.samples import send
+from tests.advisor.scenario import NOW, Cluster, make_cluster
+
+pytestmark = pytest.mark.django_db
+
+TWENTY_MINUTES = 120
+"""Intervals of ten seconds."""
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return make_cluster()
+
+
+def claimed(cluster: Cluster, *, reservation: float, limit: float | None) -> Claim:
+    """A claim on a datastore of its own that can promise it."""
+    store = inventory.add_resource(
+        organisation=cluster.organisation,
+        name="ds",
+        kind=ResourceKind.DATASTORE,
+        attachments=[("h1", "sda")],
+        capacity=1000.0,
+    )
+    return inventory.set_claim(
+        resource=store,
+        workload_name="db",
+        host_name="h1",
+        adapter_kind=AdapterKind.CGROUP,
+        adapter="/db",
+        reservation=reservation,
+        limit=limit,
+    )
+
+
+def day_of(claim: Claim) -> ClaimDay:
+    (day,) = claim_days(claim.workload, now=NOW)
+    return day
+
+
+def test_minutes_are_told_by_what_held_the_rate_back(cluster: Cluster) -> None:
+    claim = claimed(cluster, reservation=80.0, limit=100.0)
+    phases = [
+        CgroupPhase(intervals=TWENTY_MINUTES, iops=100, waits=0.9),
+        CgroupPhase(intervals=TWENTY_MINUTES, iops=50, waits=0.9),
+        CgroupPhase(intervals=TWENTY_MINUTES, iops=50, waits=0.0),
+    ]
+    lines = cgroup_lines("h1", "/db", phases, start=NOW - timedelta(hours=1))
+    send(cluster.organisation, lines, now=NOW)
+
+    day = day_of(claim)
+
+    # At its limit, then below its reservation while it waited, then idle by its own will.
+    assert day.measured_min == pytest.approx(60, abs=1)
+    assert day.throttled_min == pytest.approx(20, abs=1)
+    assert day.unmet_min == pytest.approx(20, abs=1)
+    assert day.met_ratio == pytest.approx(2 / 3, abs=0.03)
+    # a third of the hour each at 100, 50 and 50
+    assert day.mean == pytest.approx(66.7, rel=0.03)
+    assert day.picture is not None
+    assert [level.text for level in day.picture.levels] == [
+        "reservation 80.0 IOPS",
+        "limit 100 IOPS",
+    ]
+
+
+def test_day_without_samples_has_no_minutes_and_no_ratio(cluster: Cluster) -> None:
+    day = day_of(claimed(cluster, reservation=80.0, limit=100.0))
+
+    assert (day.unmet_min, day.throttled_min, day.mean) == (None, None, None)
+    assert (day.met_ratio, day.picture) == (None, None)
+
+
+def test_nothing_reserved_is_never_unmet(cluster: Cluster) -> None:
+    claim = claimed(cluster, reservation=0.0, limit=None)
+    phases = [CgroupPhase(intervals=TWENTY_MINUTES, iops=50, waits=0.9)]
+    lines = cgroup_lines("h1", "/db", phases, start=NOW - timedelta(minutes=20))
+    send(cluster.organisation, lines, now=NOW)
+
+    day = day_of(claim)
+
+    assert (day.unmet_min, day.throttled_min, day.met_ratio) == (0, 0, None)

@@ -1,0 +1,42 @@
+"""Did it get what it was promised?"""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponseBase
+from django.utils import timezone
+
+from advisor.models import Workload
+from advisor.queries.workload_day import ClaimDay, claim_days, episodes_with
+from web.access import Workspace, open_row, workspace_view
+from web.page import render_page
+from web.picture_drawing import drawing_of
+
+
+@workspace_view
+def workload(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
+    now = timezone.now()
+    workspace, row = open_row(workspace, Workload, pk)
+    days = claim_days(row, now=now)
+    return render_page(
+        request,
+        workspace,
+        "web/workload.html",
+        now=now,
+        section="workloads",
+        workload=row,
+        days=[(day, drawing_of(day.picture) if day.picture else None) for day in days],
+        worst=_worst(days),
+        throttled_min=_sum([day.throttled_min for day in days]),
+        episodes=episodes_with(workspace.scope, row, now=now),
+    )
+
+
+def _worst(days: list[ClaimDay]) -> ClaimDay | None:
+    """The reservation that was kept least; None if nothing is reserved or measured."""
+    kept = [day for day in days if day.met_ratio is not None]
+    return min(kept, key=lambda day: day.met_ratio or 0.0, default=None)
+
+
+def _sum(minutes: list[float | None]) -> float | None:
+    known = [one for one in minutes if one is not None]
+    return sum(known) if known else None
