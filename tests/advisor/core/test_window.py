@@ -1,6 +1,7 @@
 """The window law: reference vectors, its resting point and speed, and bad input."""
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from advisor.core.detection.latency import normalized_latency
 from advisor.core.observation import HostLatency
 from advisor.core.window import (
+    PERIOD_S,
     WindowLaw,
     active_shares,
     adaptive_betas,
@@ -89,6 +91,11 @@ def assert_resting_point(vector):
 
     assert rest.windows == pytest.approx(vector["w"], abs=6e-5)
     assert rest.latency_ms == pytest.approx(vector["latency"] * 1000, abs=6e-4)
+    # The closed form knows no bounds; where one holds, as for the floor of 4, it is not reached.
+    free = replace(law_of(vector), **UNBOUNDED)
+    unbounded = resting_point(vector["betas"], law=free, capacity_iops=vector["C"])
+    assert sum(unbounded.windows) == pytest.approx(vector["closed_sum_w"], abs=6e-5)
+    assert unbounded.latency_ms == pytest.approx(vector["closed_latency"] * 1000, abs=6e-4)
 
 
 def test_convergence_agrees_with_the_reference(parda_convergence_vector):
@@ -100,6 +107,8 @@ def test_convergence_agrees_with_the_reference(parda_convergence_vector):
     assert speed.total_factor == pytest.approx(vector["total_factor"])
     assert speed.share_factor == pytest.approx(vector["share_factor"], abs=5e-6)
     assert speed.periods_until(0.05) == pytest.approx(vector["steps_to_5pct"], abs=0.011)
+    seconds = speed.periods_until(0.05) * PERIOD_S
+    assert seconds == pytest.approx(vector["seconds_at_4s"], abs=0.06)
     # Overshoot is Σβ/C above the threshold.
     free = WindowLaw(threshold_ms=vector["L"] * 1000, **UNBOUNDED)
     rest = resting_point([vector["B"]], law=free, capacity_iops=vector["C"])

@@ -1,5 +1,6 @@
 """Limits: what the two labs showed, pooling, counting, and when nothing can be said."""
 
+import json
 import math
 from dataclasses import replace
 
@@ -206,6 +207,31 @@ def test_what_passes_at_a_size_agrees_with_the_reference(iosize_vector):
 
     assert passed_iops(200, size, IoCount.PER_32_KIB) == iosize_vector["eff_iops_limit200"]
     assert passed_iops(200, size, IoCount.PLAIN) == 200
+    if "eff_iops_limit1000" in iosize_vector:
+        assert passed_iops(1000, size, IoCount.PER_32_KIB) == iosize_vector["eff_iops_limit1000"]
+
+
+@pytest.mark.parametrize(
+    ("cfg", "kib", "count", "finding"),
+    [
+        ("riops=200 4k qd32", 4, IoCount.PLAIN, LimitFinding.HOLDS),
+        ("riops=200 4k qd1", 4, IoCount.PLAIN, LimitFinding.HOLDS),
+        ("riops=200 4k 2 jobs qd16", 4, IoCount.PLAIN, LimitFinding.HOLDS),
+        ("riops=5000 4k qd32", 4, IoCount.PLAIN, LimitFinding.HOLDS),
+        ("riops=200 64k qd32", 64, IoCount.PLAIN, LimitFinding.HOLDS),
+        ("riops=200 64k qd32", 64, IoCount.PER_32_KIB, LimitFinding.COUNTED_PLAIN),
+    ],
+)
+def test_limits_measured_on_a_kernel_are_judged_rightly(shared_dir, cfg, kib, count, finding):
+    # The kernel counts an I/O of any size as one, so a limit meant per 32 KiB lets twice pass.
+    vectors = json.loads((shared_dir / "reference" / "vectors.json").read_text())
+    runs = vectors["external"]["blk_throttle_measured"]["runs"]
+    iops = next(one["iops"] for one in runs if one["cfg"] == cfg)
+    limit = 5000 if "5000" in cfg else 200
+
+    result = check_limits(lab(vdisk("d1", limit, iops, mean_io_bytes=kib * 1024), count=count))
+
+    assert result.limits[0].finding is finding
 
 
 @pytest.mark.parametrize(
