@@ -3,9 +3,12 @@
 A device spends a fixed time per I/O and a time per byte. Three conventions are in use: the size
 term of BASIL, with which latencies are compared and device time is divided; the mClock cost of a
 known device; and VMware's count of one I/O per 32 KiB begun, with which limits are counted.
+A size or latency that is NaN, infinite or negative is refused with its name.
 """
 
 import math
+
+from advisor.core.number_checks import check_amount, check_positive
 
 SIZE_TERM_BYTES = 51_000.0
 """The size at which half of the device time goes into the transfer (BASIL's K2)."""
@@ -24,11 +27,13 @@ def size_cost(io_bytes: float | None) -> float:
     """
     if io_bytes is None:
         return 1.0
+    check_amount("io_bytes", io_bytes)
     return (SIZE_TERM_BYTES + io_bytes) / (SIZE_TERM_BYTES + REFERENCE_BYTES)
 
 
 def size_normalized_ms(latency_ms: float, io_bytes: float | None) -> float:
     """The latency that I/Os of the reference size would have had."""
+    check_amount("latency_ms", latency_ms)
     return latency_ms / size_cost(io_bytes)
 
 
@@ -37,9 +42,13 @@ def mclock_cost(io_bytes: float, *, mechanical_s: float, peak_bytes_per_s: float
 
     1 + S / (T·B), the latency model of mClock (OSDI'10, section 3.3).
     """
+    check_amount("io_bytes", io_bytes)
+    check_positive("mechanical_s", mechanical_s)
+    check_positive("peak_bytes_per_s", peak_bytes_per_s)
     return 1.0 + io_bytes / (mechanical_s * peak_bytes_per_s)
 
 
 def counted_ios(io_bytes: float) -> int:
     """How many I/Os a limit counts for one of this size: one per 32 KiB begun, at least one."""
+    check_amount("io_bytes", io_bytes)
     return max(1, math.ceil(io_bytes / COUNTED_BYTES))
