@@ -116,7 +116,7 @@ class _Box:
 
 def _largest(picture: Picture, axis: int) -> float:
     numbers = [point[axis] for point in picture.dots]
-    numbers += [point[axis] for line in picture.lines for point in line.points]
+    numbers += [point[axis] for line in picture.lines for point in line.points if point]
     numbers += [level.value for level in picture.levels if level.is_upright is (axis == 0)]
     numbers += [(column.at + 1, column.value)[axis] for column in picture.columns]
     if axis == 0 and picture.columns:
@@ -126,7 +126,13 @@ def _largest(picture: Picture, axis: int) -> float:
 
 
 def _path(line: Line, box: _Box) -> str:
-    return "M" + "L".join(box.place(point) for point in line.points)
+    """A stroke from point to point, lifted at each gap."""
+    parts, is_drawing = [], False
+    for point in line.points:
+        if point is not None:
+            parts.append(f"{'L' if is_drawing else 'M'}{box.place(point)}")
+        is_drawing = point is not None
+    return "".join(parts)
 
 
 def _columns(picture: Picture, box: _Box, *, is_after: bool) -> str:

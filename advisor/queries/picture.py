@@ -18,10 +18,10 @@ class Axis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """Points in order; `is_after` marks what the advice asks for."""
+    """Points in order; None is a gap. `is_after` marks what the advice asks for."""
 
     label: str
-    points: tuple[Point, ...]
+    points: tuple[Point | None, ...]
     is_after: bool = False
 
 

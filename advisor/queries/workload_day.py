@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
+from statistics import median
 from typing import Any
 
 from django.db.models import Q
@@ -12,7 +14,7 @@ from django.db.models import Q
 from advisor.core.quantity import format_rate
 from advisor.models import Claim, Policy, Resource, State, StatePoint, Workload
 from advisor.queries.episodes import EpisodeLine, episode_lines, episode_rows
-from advisor.queries.picture import Axis, Level, Line, Picture
+from advisor.queries.picture import Axis, Level, Line, Picture, Point
 from advisor.queries.scope import Scope
 from advisor.services.observe import ClaimWindow, claim_windows
 from advisor.services.own_limits import AT_LIMIT, PASSED_BY
@@ -26,6 +28,8 @@ MOST_POINTS = 1440
 SHOWN_POINTS = 360
 EPISODES_OF = timedelta(days=7)
 MOST_EPISODES = 20
+GAP = 2.5
+"""So many usual distances between two windows are a gap."""
 SHORT = 0.95
 """A rate this near to a reservation is what was promised."""
 
@@ -113,7 +117,7 @@ def _claim_day(claim: Claim, now: datetime) -> ClaimDay:
         measured_min=len(windows) * minutes,
         unmet_min=unmet * minutes if windows else None,
         throttled_min=throttled * minutes if windows else None,
-        picture=_picture(claim, windows, promises[-1], now) if len(windows) > 1 else None,
+        picture=_picture(claim, windows, promises[-1]) if len(windows) > 1 else None,
     )
 
 
@@ -168,15 +172,11 @@ def _wanted_more(window: ClaimWindow, congested: Sequence[datetime], window_s: f
     return any(begin < at <= window.at for at in congested)
 
 
-def _picture(
-    claim: Claim, windows: Sequence[ClaimWindow], promise: Promise, now: datetime
-) -> Picture:
-    """Its rate over the day against what it may have and was promised."""
+def _picture(claim: Claim, windows: Sequence[ClaimWindow], promise: Promise) -> Picture:
+    """Its rate since the first sample of the day, against what it may have and was promised."""
     unit = claim.resource.unit
     factor, label = (1.0, "IOPS") if unit == "iops" else (1e6, _MEGA[unit])
-    step = max(len(windows) // SHOWN_POINTS, 1)
-    hours = LENGTH / timedelta(hours=1)
-    begins = now - LENGTH
+    begins, length = windows[0].at, windows[-1].at - windows[0].at
     levels = (
         ("reservation", promise.reservation or None, True),
         ("limit", promise.limit, False),
@@ -189,28 +189,30 @@ def _picture(
         x=Axis(
             label="time, UTC",
             ticks=tuple(
-                (float(hour), f"{begins + timedelta(hours=hour):%H:%M}")
-                for hour in range(0, int(hours) + 1, 6)
+                (part * (length / timedelta(hours=1)), f"{begins + part * length:%H:%M}")
+                for part in (0.0, 0.25, 0.5, 0.75, 1.0)
             ),
         ),
         y=Axis(label="rate", unit=label),
-        lines=(
-            Line(
-                label="rate",
-                points=(
-                    *(
-                        ((one.at - begins) / timedelta(hours=1), one.rate / factor)
-                        for one in windows[::step]
-                    ),
-                ),
-            ),
-        ),
+        lines=(Line(label="rate", points=_with_gaps(windows, factor)),),
         levels=tuple(
             Level(value=value / factor, text=f"{name} {format_rate(value, unit)}", is_after=after)
             for name, value, after in levels
             if value is not None
         ),
     )
+
+
+def _with_gaps(windows: Sequence[ClaimWindow], factor: float) -> tuple[Point | None, ...]:
+    """Hours since the first window and rates; None where windows are missing between two."""
+    shown = windows[:: max(len(windows) // SHOWN_POINTS, 1)]
+    usual = median(later.at - one.at for one, later in pairwise(shown)) if len(shown) > 1 else None
+    points: list[Point | None] = []
+    for place, one in enumerate(shown):
+        if place and usual is not None and one.at - shown[place - 1].at > GAP * usual:
+            points.append(None)
+        points.append(((one.at - windows[0].at) / timedelta(hours=1), one.rate / factor))
+    return tuple(points)
 
 
 _MEGA = {"bits_per_s": "Mbit/s", "bytes_per_s": "MB/s"}

@@ -49,3 +49,11 @@ def test_columns_that_are_chosen_are_drawn_apart() -> None:
     drawn = drawing_of(picture(columns=columns))
 
     assert (drawn.columns.count("M"), drawn.columns_after.count("M")) == (3, 1)
+
+
+def test_line_is_lifted_at_a_gap() -> None:
+    line = Line(label="l", points=((0.0, 1.0), (1.0, 1.0), None, (3.0, 1.0), (4.0, 1.0)))
+
+    drawn = drawing_of(picture(lines=(line,)))
+
+    assert [part[0] for part in re.findall(r"[ML]", drawn.lines[0].path)] == ["M", "L", "M", "L"]

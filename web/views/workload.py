@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 
 from advisor.models import Workload
-from advisor.queries.workload_day import ClaimDay, claim_days, episodes_with
+from advisor.queries.workload_day import LENGTH, ClaimDay, claim_days, episodes_with
 from web.access import Workspace, open_row, workspace_view
+from web.formatting import duration_text
 from web.page import render_page
 from web.picture_drawing import drawing_of
+
+NEARLY = 0.95
 
 
 @workspace_view
@@ -17,6 +22,7 @@ def workload(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
     now = timezone.now()
     workspace, row = open_row(workspace, Workload, pk)
     days = claim_days(row, now=now)
+    worst = _worst(days)
     return render_page(
         request,
         workspace,
@@ -25,7 +31,9 @@ def workload(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         section="workloads",
         workload=row,
         days=[(day, drawing_of(day.picture) if day.picture else None) for day in days],
-        worst=_worst(days),
+        worst=worst,
+        measured="the last day" if worst is None else _measured(worst),
+        is_promised=any(day.promise.reservation for day in days),
         throttled_min=_sum([day.throttled_min for day in days]),
         episodes=episodes_with(workspace.scope, row, now=now),
     )
@@ -35,6 +43,14 @@ def _worst(days: list[ClaimDay]) -> ClaimDay | None:
     """The reservation that was kept least; None if nothing is reserved or measured."""
     kept = [day for day in days if day.met_ratio is not None]
     return min(kept, key=lambda day: day.met_ratio or 0.0, default=None)
+
+
+def _measured(day: ClaimDay) -> str:
+    """The time that its ratio is a part of: the last day, or what was measured of it."""
+    length = timedelta(minutes=day.measured_min)
+    if length >= NEARLY * LENGTH:
+        return "the last day"
+    return f"the {duration_text(length)} that were measured"
 
 
 def _sum(minutes: list[float | None]) -> float | None:

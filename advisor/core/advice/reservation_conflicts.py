@@ -36,6 +36,8 @@ WORTH_MOVING = 0.8
 SPREAD_OF_MAD = 1.4826
 SMALLEST_SPREAD_RATIO = 0.1
 """A series that hardly varies is given a spread of this part of its level."""
+ALIKE = 0.1
+"""Hours whose load differs by this part or less are equally quiet."""
 UNKNOWN_CAUSE = 0.5
 """Confidence where nobody counted the operations that conflicts are blamed on."""
 MODEL_VERSION = "reservation-conflicts-2"
@@ -167,7 +169,7 @@ def _compare(
             f"{after:.2%} of commands, {before:.2%} before"
         )
     day = _typical_day(recent)
-    hour = min(range(HOURS), key=lambda one: (day.exposed_from(one, inputs.work_hours), one))
+    hour = _quietest(day, inputs.work_hours)
     exposed, exposed_there = day.exposed(), day.exposed_from(hour, inputs.work_hours)
     if exposed_there >= WORTH_MOVING * exposed:
         return _no_change(
@@ -202,6 +204,12 @@ def _compare(
             model_version=MODEL_VERSION,
         )
     )
+
+
+def _quietest(day: _Day, length: int) -> int:
+    """The first hour of those that are as quiet as any, so that noise moves no schedule."""
+    exposed = [day.exposed_from(hour, length) for hour in range(HOURS)]
+    return next(hour for hour in range(HOURS) if exposed[hour] <= min(exposed) * (1 + ALIKE))
 
 
 def _ratio(windows: Sequence[ConflictWindow]) -> float:

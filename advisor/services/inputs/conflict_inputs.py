@@ -17,6 +17,7 @@ RECENT = timedelta(days=3)
 WINDOW_S = 3600.0
 """Administrative work is moved by whole hours, so hours are what is compared."""
 
+LEAST_PART = 0.8
 MOST_POINTS = 2000
 
 
@@ -36,6 +37,9 @@ def conflict_inputs(resource: Resource, now: datetime) -> list[ConflictInputs]:
             max_points=MOST_POINTS,
         )
         for at, found in span.group(rates).items():
+            if sum(item.seconds for item in found) < LEAST_PART * WINDOW_S:
+                # An hour that was hardly measured would look quiet.
+                continue
             commands[at] += sum(item.commands_per_s * item.seconds for item in found)
             conflicts[at] += sum(item.conflicts_per_s * item.seconds for item in found)
     if not commands:

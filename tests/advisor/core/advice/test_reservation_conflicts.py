@@ -15,7 +15,13 @@ from advisor.core.advice.reservation_conflicts import (
     advise_off_peak_work,
 )
 from advisor.core.explanation.answer import AdviceOutcome, InsufficientData, NoChange
-from tests.advisor.core.advice.conflict_studies import NORMAL_DAYS, START, snapshots_by_day, study
+from tests.advisor.core.advice.conflict_studies import (
+    NORMAL_DAYS,
+    START,
+    day_and_night,
+    snapshots_by_day,
+    study,
+)
 
 windows = st.lists(
     st.builds(
@@ -113,3 +119,14 @@ def test_a_thin_history_is_not_advised_on():
 def test_work_that_does_not_fit_a_day_is_refused(work_hours):
     with pytest.raises(ValueError, match=r"^work_hours is "):
         ConflictInputs(datastore="lun7", windows=(), normal_until=START, work_hours=work_hours)
+
+
+def test_noise_between_quiet_hours_moves_no_schedule():
+    def noisy(hour):
+        return 95.0 if hour == 4 else day_and_night(hour)
+
+    plain = advise_off_peak_work(study(conflicts=snapshots_by_day))
+    other = advise_off_peak_work(study(conflicts=snapshots_by_day, load=noisy))
+
+    # Hours 3 to 5 are quieter by a fortieth only, so the first quiet hour stays.
+    assert (plain.from_hour_utc, other.from_hour_utc) == (0, 0)
