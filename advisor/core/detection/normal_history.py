@@ -1,11 +1,17 @@
-"""Which part of a resource's history is normal: neither congested, nor from before it changed."""
+"""Which part of a resource's history is normal: neither congested, nor from before it changed.
 
+Of a congested stretch what is far above the calm windows of that hour of the day is left out. The
+rest stays: were all of it left out, a threshold learnt from what stayed below the last one would
+sink from week to week, because noise alone crosses it now and then.
+"""
+
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from statistics import median
 
-from advisor.core.detection.change_point import newest_level_change
+from advisor.core.detection.change_point import SPREAD_OF_MAD, newest_level_change
 from advisor.core.number_checks import check_amount, check_aware
 
 DAY = timedelta(days=1)
@@ -17,6 +23,12 @@ LASTING_DAYS_OF_FEW_WEEKS = 5
 """Most of so many days in a row are working days: a weekend is no change of level."""
 ENOUGH_A_DAY = 12
 """A day with fewer windows has no level."""
+FAR_SPREADS = 3.0
+"""So many robust spreads above the median, on a scale of ratios, is no noise."""
+LARGEST_LOG = 700.0
+"""Of a larger number the power is no float."""
+SMALLEST_SPREAD = 0.1
+"""Windows differ by at least a tenth from each other, on a scale of ratios."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +68,7 @@ class LevelChange:
 class NormalHistory:
     """The points that are normal, in order of time, and why others are not.
 
-    `congested_windows` of those since the change lie within congestion.
+    `congested_windows` of those since the change are left out as congestion.
     """
 
     points: tuple[HistoryPoint, ...]
@@ -88,10 +100,44 @@ def normal_history(
     points = sorted(history, key=lambda one: one.at)
     change = _level_change(points)
     recent = [one for one in points if change is None or one.at > change.at]
-    calm = _outside(recent, congested)
+    usual = _usual(recent, congested)
     return NormalHistory(
-        points=tuple(calm), congested_windows=len(recent) - len(calm), change=change
+        points=tuple(usual), congested_windows=len(recent) - len(usual), change=change
     )
+
+
+def _usual(points: Sequence[HistoryPoint], congested: Sequence[Stretch]) -> list[HistoryPoint]:
+    """Points outside all stretches, and those inside that are not far above them."""
+    calm = _outside(points, congested)
+    if len(calm) == len(points):
+        return calm
+    hours: dict[int, list[float]] = {}
+    for point in calm:
+        hours.setdefault(_hour(point), []).append(point.value)
+    bounds = {hour: _far_above(values) for hour, values in hours.items()}
+    outside = {id(point) for point in calm}
+    return [
+        point
+        for point in points
+        if id(point) in outside or point.value <= bounds.get(_hour(point), -1.0)
+    ]
+
+
+def _hour(point: HistoryPoint) -> int:
+    return point.at.astimezone(UTC).hour
+
+
+def _far_above(values: Sequence[float]) -> float:
+    """Above this a value is no noise of these; -1 if they are too few to tell.
+
+    Median and MAD of logarithms, because latencies and loads vary by factors.
+    """
+    logs = [math.log(value) for value in values if value > 0]
+    if len(logs) < ENOUGH_A_DAY:
+        return -1.0
+    middle = median(logs)
+    spread = SPREAD_OF_MAD * median(abs(value - middle) for value in logs)
+    return math.exp(min(middle + FAR_SPREADS * max(spread, SMALLEST_SPREAD), LARGEST_LOG))
 
 
 def _outside(points: Sequence[HistoryPoint], congested: Sequence[Stretch]) -> list[HistoryPoint]:

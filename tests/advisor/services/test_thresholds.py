@@ -89,11 +89,12 @@ def test_history_before_the_disks_were_replaced_is_forgotten(cluster: Cluster) -
 
 def test_congestion_that_never_ends_leaves_the_stated_threshold(cluster: Cluster) -> None:
     lun = learning(cluster)
-    remember(lun, lambda at: 40.0, days=28)
+    began_at = NOW - timedelta(days=27)
+    remember(lun, lambda at: 40.0 if at > began_at else 5.0, days=28)
     Episode.objects.create(
         organisation=cluster.organisation,
         resource=lun,
-        started_at=NOW - timedelta(days=27),
+        started_at=began_at,
         peak_value=40.0,
         threshold=10.0,
     )

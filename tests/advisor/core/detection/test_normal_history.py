@@ -30,18 +30,88 @@ stretches = st.lists(
 
 
 @given(points, stretches)
-def test_what_is_left_is_outside_every_stretch_and_nothing_else_is_missing(history, congested):
+def test_only_what_was_congested_or_before_the_change_is_left_out(history, congested):
     normal = normal_history(history, congested)
 
     def inside(at):
         return any(one.began_at < at <= one.ended_at for one in congested)
 
     since = normal.change.at if normal.change else datetime.min.replace(tzinfo=UTC)
-    wanted = [one for one in history if one.at > since and not inside(one.at)]
-    assert sorted(wanted, key=lambda one: (one.at, one.value)) == sorted(
-        normal.points, key=lambda one: (one.at, one.value)
-    )
-    assert list(normal.points) == sorted(normal.points, key=lambda one: one.at)
+    recent = [one for one in history if one.at > since]
+    left = list(normal.points)
+    assert all(left.count(one) >= 1 for one in recent if not inside(one.at))
+    assert len(recent) - len(left) == normal.congested_windows
+    assert all(one.at > since for one in left)
+    assert [one.at for one in left] == sorted(one.at for one in left)
+
+
+def hourly(value, *, days=10):
+    """Four windows an hour."""
+    times = [MONDAY + HOUR / 4 * index for index in range(days * 96)]
+    return [HistoryPoint(at=at, value=value(at)) for at in times]
+
+
+STRETCH = Stretch(
+    began_at=MONDAY + timedelta(days=4, hours=9), ended_at=MONDAY + timedelta(days=4, hours=12)
+)
+
+
+@pytest.mark.parametrize(
+    ("level", "left_out"), [(40.0, 12), (6.0, 0), (5.0, 0)], ids=["storm", "noise", "usual"]
+)
+def test_a_congested_stretch_counts_where_it_is_not_far_above_the_calm(level, left_out):
+    def value(at):
+        return level if STRETCH.began_at < at <= STRETCH.ended_at else 5.0
+
+    normal = normal_history(hourly(value), [STRETCH])
+
+    # At least a tenth of spread: three of them are a factor of e^0.3 = 1.35, up to 6.75.
+    assert normal.congested_windows == left_out
+
+
+def test_a_calm_night_does_not_make_a_busy_day_a_storm():
+    def value(at):
+        return 20.0 if 8 <= at.hour < 18 else 2.0
+
+    assert normal_history(hourly(value), [STRETCH]).congested_windows == 0
+
+
+def test_an_hour_that_was_always_congested_is_left_out():
+    # Every day from 9 to 12.
+    days = [
+        Stretch(began_at=MONDAY + timedelta(days=d, hours=9) - HOUR / 4,
+                ended_at=MONDAY + timedelta(days=d, hours=12))
+        for d in range(10)
+    ]  # fmt: skip
+
+    normal = normal_history(hourly(lambda at: 5.0), days)
+
+    # The window at 12:00 belongs to an hour that has calm windows of the same value.
+    assert normal.congested_windows == 10 * 12
+
+
+def test_noise_that_crosses_the_threshold_does_not_make_it_sink():
+    random = Random(7)
+    noise, level = [], 0.0
+    for _ in range(10 * 96):
+        level = 0.9 * level + random.gauss(0, 0.2 * (1 - 0.81) ** 0.5)
+        noise.append(5 * math.exp(level))
+    history = [
+        HistoryPoint(at=MONDAY + HOUR / 4 * index, value=value)
+        for index, value in enumerate(noise)
+    ]
+    high = sorted(noise)[int(0.95 * len(noise))]
+    stretches = [
+        Stretch(began_at=point.at - HOUR / 4, ended_at=point.at)
+        for point in history
+        if point.value > high
+    ]
+
+    normal = normal_history(history, stretches)
+
+    # 48 windows, 5 %, are above: nearly all of them are noise of lognormal spread 0.2.
+    assert len(stretches) >= 40
+    assert normal.congested_windows <= 5
 
 
 @given(
