@@ -18,6 +18,8 @@ from advisor.core.simulation.load import Access
 
 NAME = "001-test-2"
 TITLE = "SIOC on SSD: policies of three tiers"
+RATIOS = {"high": 4.0, "medium": 2.0}
+"""IOPS against those of the low tier."""
 
 
 def play() -> Replay:
@@ -38,12 +40,12 @@ def play() -> Replay:
                 "figure 5, ratios",
                 "IOPS of a VM against one of the low tier",
                 "low tier = 1",
-                places=list(TIERS),
+                places=[str(pattern) for pattern in runs],
                 series={
-                    str(pattern): [tier_iops(run, tier) / tier_iops(run, "low") for tier in TIERS]
-                    for pattern, run in runs.items()
+                    tier: [tier_iops(run, tier) / tier_iops(run, "low") for run in runs.values()]
+                    for tier in RATIOS
                 },
-                printed={str(PATTERNS[-1]): [4.0, 2.0, 1.0]},
+                printed={tier: [ratio] * len(runs) for tier, ratio in RATIOS.items()},
             ),
         ),
     )
@@ -63,7 +65,7 @@ def _ratios(pattern: Access, run: Run) -> list[Finding]:
             tolerance=POLICY,
             why="shares 2000, 1000 and 500",
         )
-        for tier, printed in (("high", 4.0), ("medium", 2.0))
+        for tier, printed in RATIOS.items()
     ]
     return rows + [
         compare(

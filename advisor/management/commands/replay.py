@@ -104,7 +104,7 @@ class Command(BaseCommand):
 
         def tell(name: str) -> None:
             if count > 1 and self.stderr.isatty():
-                self.stderr.write(f"{next(numbers)} of {count}: {name}", self.style.NOTICE)
+                self.stderr.write(f"{next(numbers)} of {count}: {name}", str)
 
         return tell
 
