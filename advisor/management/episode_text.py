@@ -23,6 +23,8 @@ def study_text(episode: Episode, row: Mapping[str, Any], study: Study) -> str:
     ]
     if study.external is not None:
         lines += ["", f"Load from outside: {study.external.state}, {study.external.reason}"]
+    if row["load_from_outside"]:
+        lines.append("Advice on shares, limits and reservations is suspended.")
     return "\n".join(lines)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from io import StringIO
 
 import pytest
+from django.core.management import call_command
 
 from advisor.core.detection.external_workload import ExternalState
 from advisor.models import (
@@ -90,6 +92,22 @@ def test_advice_is_suspended_while_load_comes_from_outside(cluster: Cluster) -> 
         "something outside loads the disks; suspend control and look there"
     )
     assert ResourceStatus.objects.get(resource=lun).advice_gap == advice
+
+
+def test_command_tells_the_grounds_and_what_is_suspended(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lun = play(cluster, CALM, SLOW)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
+    out = StringIO()
+
+    call_command(
+        "episodes", str(Episode.objects.get(resource=lun).pk), organisation="acme", stdout=out
+    )
+
+    said = out.getvalue()
+    assert "Load from outside: external, 50 ms where as much load of our own made 5 ms" in said
+    assert said.rstrip().endswith("Advice on shares, limits and reservations is suspended.")
 
 
 def test_advice_from_before_it_was_known_is_withdrawn(cluster: Cluster) -> None:
