@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -90,7 +91,11 @@ def advice_detail(row: Recommendation) -> AdviceDetail | None:
         confidence=answer.confidence,
         reversibility=answer.reversibility,
         model_version=answer.model_version,
-        commitment=commitment(Topic(row.topic), row.resource.name),
+        commitment=commitment(
+            Topic(row.topic),
+            row.resource.name,
+            threshold=json.loads(row.inputs).get("threshold_ms"),
+        ),
     )
 
 

@@ -159,14 +159,19 @@ class Commitment:
 _BY_HAND = "Approve: it will be done"
 
 
-def commitment(topic: Topic, resource: str) -> Commitment:
-    """The words for one topic; a policy has its own page."""
+def commitment(topic: Topic, resource: str, *, threshold: float | None = None) -> Commitment:
+    """The words for one topic; a policy has its own page.
+
+    `threshold` is the one that was in force when advice on it was given, in ms.
+    """
     match topic:
         case Topic.THRESHOLD:
             return Commitment(
                 does="The threshold is set at once and holds from the next window on.",
                 does_not="Nothing is written on any host.",
-                undo=f"sluice resource set {resource} --threshold MS sets the earlier one again.",
+                undo=f"sluice resource set {resource} --threshold "
+                f"{'MS' if threshold is None else format(threshold, 'g')} sets the earlier one "
+                "again.",
                 button="Approve and set",
             )
         case Topic.QUEUE_DEPTH:

@@ -98,6 +98,14 @@ def test_approval_says_what_will_not_happen(operator: Client, advice: Recommenda
     assert NOT_DONE[Topic(advice.topic)] in question
 
 
+def test_approval_of_a_threshold_says_what_sets_the_earlier_one(
+    fleet: Fleet, operator: Client
+) -> None:
+    question = shown(operator, advise(fleet, Topic.THRESHOLD)).text("#approve-dialog")
+
+    assert "sluice resource set nfs-07 --threshold 30 sets the earlier one again" in question
+
+
 def test_approval_of_work_is_noted_and_writes_no_policy(fleet: Fleet, operator: Client) -> None:
     advice = advise(fleet, Topic.QUEUE_DEPTH)
 

@@ -9,8 +9,8 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from advisor.management.product_command import ProductCommand, find_user
-from advisor.models import Recommendation, Topic
-from advisor.queries.advice_facts import commitment
+from advisor.models import Recommendation
+from advisor.queries.advice_detail import advice_detail
 from advisor.services.decide import approve
 from ingest.models import Organisation
 
@@ -43,9 +43,10 @@ class Command(ProductCommand):
                 f"Undo with: sluice rollback {policy.resource.name} --user {options['user']}"
             )
         else:
-            about = commitment(Topic(found.topic), found.resource.name)
             self.stdout.write(f"Approved: {found.summary}")
-            self.stdout.write(f"{about.does} {about.does_not}\n{about.undo}")
+            if advice := advice_detail(found):
+                about = advice.commitment
+                self.stdout.write(f"{about.does} {about.does_not}\n{about.undo}")
 
 
 def find_recommendation(organisation: Organisation, pk: int) -> Recommendation:

@@ -14,7 +14,7 @@ from django.utils import timezone
 from advisor.core.canonical import dumps
 from advisor.core.detection.planned_jobs import PlannedJob
 from advisor.management.episode_text import study_text
-from advisor.management.product_command import ProductCommand
+from advisor.management.product_command import ProductCommand, level_text
 from advisor.models import Episode
 from advisor.services.attribute import study_episode
 from advisor.services.external_load import comes_from_outside
@@ -35,7 +35,7 @@ class Command(ProductCommand):
         if options["id"] is not None:
             found = rows.filter(pk=options["id"]).first()
             if found is None:
-                raise CommandError(f"there is no episode {options['id']}")
+                raise CommandError(f"there is no episode {options['id']}; see: sluice episodes")
             self._explain(found, _row(found, jobs, now), now, as_json=options["as_json"])
             return
         if options["open"]:
@@ -43,9 +43,9 @@ class Command(ProductCommand):
         self.show(
             [_row(episode, jobs, now) for episode in rows[:100]],
             as_json=options["as_json"],
-            columns=["id", "resource", "started_at", "ended_at", "peak_value", "threshold",
+            columns=["id", "resource", "started_at", "ended_at", "peak", "allowed",
                      "victim_names", "aggressor_names", "planned_job"],
-            empty="no episodes",
+            empty="no episodes: nothing was congested since samples arrive",
         )  # fmt: skip
 
     def _explain(
@@ -67,11 +67,13 @@ def _row(episode: Episode, jobs: Sequence[PlannedJob], now: datetime) -> dict[st
         "ended_at": episode.ended_at,
         "peak_value": episode.peak_value,
         "threshold": episode.threshold,
+        "peak": level_text(episode.peak_value, episode.resource.kind),
+        "allowed": level_text(episode.threshold, episode.resource.kind),
         "victims": episode.victims,
         "aggressors": episode.aggressors,
         "signs": episode.signs,
-        "victim_names": ", ".join(item["workload"] for item in episode.victims),
-        "aggressor_names": ", ".join(item["workload"] for item in episode.aggressors),
+        "victim_names": ", ".join(item["workload"] for item in episode.victims) or None,
+        "aggressor_names": ", ".join(item["workload"] for item in episode.aggressors) or None,
         "load_from_outside": comes_from_outside(episode),
         "planned_job": muting.job,
         "planned_job_reason": muting.reason,
