@@ -35,7 +35,7 @@ stands above each table.
 """
 
 KINDS: tuple[tuple[str, Tolerance, str], ...] = (
-    ("a limit", LIMIT_TOLERANCE, ""),
+    ("a limit, a reservation, or a count that the load fixes", LIMIT_TOLERANCE, ""),
     ("a ratio that a policy sets", POLICY, ""),
     ("throughput, latency, depth or time of a system known from one run", MEASURED, ""),
     ('a part of the I/O, printed with "about"', LOAD_POINTS, "points"),
