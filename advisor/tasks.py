@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 from django.utils import timezone
 
-from advisor.models import Resource
+from advisor.models import Resource, Topic
 from advisor.services import advise, detect, housekeeping, inventory, recommend, score
 from ingest.models import Organisation
 
@@ -56,6 +56,21 @@ def advise_resource(resource_id: int) -> None:
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
         advise.advise(resource=resource, now=timezone.now())
+
+
+@shared_task
+def place_everywhere() -> None:
+    """One look per uplink with reservations: a violated one has to be mended in five minutes."""
+    for pk in advise.reserved_uplinks().values_list("pk", flat=True):
+        place_on_hosts.apply_async((pk,), expires=STALE_AFTER_S)
+
+
+@shared_task
+def place_on_hosts(resource_id: int) -> None:
+    """Advise on where workloads have to move so that an uplink's reservations hold."""
+    resource = Resource.objects.filter(pk=resource_id).first()
+    if resource is not None:
+        advise.advise(resource=resource, now=timezone.now(), topics=[Topic.HOST_PLACEMENT])
 
 
 @shared_task

@@ -12,6 +12,8 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "detect": {"task": "advisor.tasks.detect_everywhere", "schedule": 5.0},
     "recommend": {"task": "advisor.tasks.recommend_everywhere", "schedule": 15.0},
     "advise": {"task": "advisor.tasks.advise_everywhere", "schedule": 300.0},
+    # A violated reservation is to be mended within five minutes, so it has to be seen well before.
+    "place": {"task": "advisor.tasks.place_everywhere", "schedule": 30.0},
     "score": {"task": "advisor.tasks.score_everywhere", "schedule": 300.0},
     "discover": {"task": "advisor.tasks.discover_everywhere", "schedule": 30.0},
     "tidy": {"task": "advisor.tasks.tidy", "schedule": 3600.0},

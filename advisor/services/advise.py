@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Q, QuerySet
 
 from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.canonical import dumps
 from advisor.core.explanation.answer import AdviceOutcome
-from advisor.models import Recommendation, RecommendationState, Resource, ResourceStatus, Topic
+from advisor.models import (
+    Recommendation,
+    RecommendationState,
+    Resource,
+    ResourceKind,
+    ResourceStatus,
+    Topic,
+)
 from advisor.services.inputs.conflict_inputs import conflict_inputs
 from advisor.services.inputs.datastore_inputs import (
     limit_inputs,
@@ -44,8 +52,10 @@ class Advised:
 
 
 @transaction.atomic
-def advise(*, resource: Resource, now: datetime) -> list[Advised]:
-    """For each topic that applies: its open recommendations, and why there is none.
+def advise(
+    *, resource: Resource, now: datetime, topics: Collection[Topic] = tuple(INPUTS)
+) -> list[Advised]:
+    """For each of the topics that applies: its open recommendations, and why there is none.
 
     Each workload with a limit is looked at by itself; of other topics a resource has one.
     """
@@ -53,14 +63,14 @@ def advise(*, resource: Resource, now: datetime) -> list[Advised]:
     # One adviser a resource at a time.
     status = ResourceStatus.objects.select_for_update().get(resource=resource)
     advised: list[Advised] = []
-    for topic, gather in INPUTS.items():
+    for topic in topics:
         looked = [
             Advised(topic=topic, found=_advise(resource, topic, dumps(inputs), now))
-            for inputs in gather(resource, now)
+            for inputs in INPUTS[topic](resource, now)
         ]
         _withdraw_others(resource, topic, looked)
         advised += looked
-    gaps: dict[str, str] = {}
+    gaps = {name: gap for name, gap in status.other_advice_gaps.items() if name not in topics}
     for one in advised:
         if isinstance(one.found, str):
             gaps[one.topic] = "; ".join(filter(None, (gaps.get(one.topic), one.found)))
@@ -68,6 +78,16 @@ def advise(*, resource: Resource, now: datetime) -> list[Advised]:
         status.other_advice_gaps = gaps
         status.save(update_fields=["other_advice_gaps"])
     return advised
+
+
+def reserved_uplinks() -> QuerySet[Resource]:
+    """Uplinks on which something is reserved, or advised because of what was."""
+    reserved = Q(claims__reservation__gt=0)
+    advised = Q(
+        recommendations__topic=Topic.HOST_PLACEMENT,
+        recommendations__state=RecommendationState.PROPOSED,
+    )
+    return Resource.objects.filter(reserved | advised, kind=ResourceKind.UPLINK).distinct()
 
 
 def _advise(resource: Resource, topic: Topic, inputs: str, now: datetime) -> Recommendation | str:

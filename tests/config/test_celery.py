@@ -28,3 +28,14 @@ def test_killed_worker_loses_no_task():
     # A task is acknowledged when it is done, and given back when its process dies.
     assert app.conf.task_acks_late
     assert app.conf.task_reject_on_worker_lost
+
+
+def test_violated_reservations_are_looked_for_as_often_as_the_advice_says() -> None:
+    from advisor.core.placement.host_placement import FIX_WITHIN_S
+    from advisor.services.inputs.placement_inputs import LOOK_EVERY
+
+    every_s = BEAT_SCHEDULE["place"]["schedule"]
+
+    assert every_s == LOOK_EVERY.total_seconds()
+    # A tenth of the five minutes, so that nine tenths are left to move a workload.
+    assert every_s <= FIX_WITHIN_S / 10

@@ -46,7 +46,8 @@ class HostUplinks:
 class NetworkWorkload:
     """A workload with a network claim; `host` None means that it is to be started somewhere.
 
-    `promised` says that its reservation is in force; a new one has to fit beside those.
+    `promised` says that its reservation is in force; a new one has to fit beside those. Of two
+    alike the one with the lower `rank` was promised first.
     """
 
     workload: str
@@ -56,6 +57,7 @@ class NetworkWorkload:
     shares: float = 50.0
     promised: bool = True
     movable: bool = True
+    rank: int = 0
 
     def __post_init__(self) -> None:
         check_amount(f"reservation_bits_per_s of {self.workload}", self.reservation_bits_per_s)

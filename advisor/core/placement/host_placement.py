@@ -6,7 +6,7 @@ to its pool; a host that then holds too many gives workloads to others, within f
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from advisor.core.admission import ReservationClaim, admit, reservable_in_pool
 from advisor.core.explanation.answer import (
@@ -34,7 +34,7 @@ FIX_WITHIN_S = 300.0
 """A violated reservation is mended within five minutes."""
 LINE_RATE_ONLY = 0.8
 """Confidence where nobody measured what the uplinks really carry."""
-MODEL_VERSION = "host-placement-1"
+MODEL_VERSION = "host-placement-2"
 REVERSIBILITY = "Reversible: a workload can be moved back, and it runs on while it moves."
 
 HostPlacementAnswer = HostPlacementAdvice | NoChange | InsufficientData
@@ -70,8 +70,8 @@ def advise_hosts(inputs: HostPlacementInputs) -> HostPlacementAnswer:
     return round_all(_advice(inputs, before, cluster, moves, refused))
 
 
-def _promised_first(workload: NetworkWorkload) -> tuple[bool, str]:
-    return (not workload.promised, workload.workload)
+def _promised_first(workload: NetworkWorkload) -> tuple[bool, int, str]:
+    return (not workload.promised, workload.rank, workload.workload)
 
 
 def _shown(bits_per_s: float) -> str:
@@ -225,7 +225,7 @@ def _words(moves: Sequence[HostMove], refused: Sequence[RefusedReservation]) -> 
     words = [
         f"Start {one.workload} on {one.target}"
         if one.source is None
-        else f"Move {one.workload} from {one.source} to {one.target}: {one.reason}"
+        else f"Move {one.workload} from {one.source} to {one.target}{_by(one)}: {one.reason}"
         for one in moves
     ]
     words += [
@@ -233,6 +233,11 @@ def _words(moves: Sequence[HostMove], refused: Sequence[RefusedReservation]) -> 
         for one in refused
     ]
     return words
+
+
+def _by(move: HostMove) -> str:
+    """By when, to the second below: a time that is over when it is told would be none."""
+    return "" if move.due_at is None else f" by {move.due_at.astimezone(UTC):%H:%M:%S} UTC"
 
 
 def _effects(before: Cluster, after: Cluster, moves: Sequence[HostMove]) -> tuple[Effect, ...]:

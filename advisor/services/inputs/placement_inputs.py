@@ -9,16 +9,28 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
+from advisor.core.canonical import loads
 from advisor.core.device.device_fit import DeviceFit, FitRefused, fit_device
 from advisor.core.device.device_model import DeviceModel, MixPoint, fit_device_model
 from advisor.core.placement.device_line import SeenModel
 from advisor.core.placement.disk_inputs import DatastoreState, PlacementInputs, VdiskState
 from advisor.core.placement.host_inputs import (
+    HostPlacementAdvice,
     HostPlacementInputs,
     HostUplinks,
     NetworkWorkload,
 )
-from advisor.models import Claim, Episode, Resource, ResourceKind, StatePoint, Unit
+from advisor.core.placement.host_placement import FIX_WITHIN_S
+from advisor.models import (
+    Claim,
+    Episode,
+    RecommendationState,
+    Resource,
+    ResourceKind,
+    StatePoint,
+    Topic,
+    Unit,
+)
 from advisor.services.inputs.vdisk_names import vdisk_names
 from advisor.services.load_points import DeviceWindow, device_windows
 from advisor.services.observe import ClaimWindow, claim_windows
@@ -28,6 +40,9 @@ from advisor.services.windows import Span
 LOAD_SPAN = timedelta(days=1)
 LOAD_PERCENTILE = 90
 """Storage DRS compares the 90th percentile over a day (algorithms reference, section 7)."""
+
+LOOK_EVERY = timedelta(seconds=30)
+"""Uplinks are looked at so often; a violation found now began after the look before."""
 
 DEFAULT_IO_BYTES = 8000.0
 DEFAULT_READ_RATIO = 0.5
@@ -169,18 +184,23 @@ def host_placement_inputs(resource: Resource, now: datetime) -> list[HostPlaceme
     for uplink in uplinks.order_by("name"):
         attachment = uplink.attachments.select_related("host").get()
         host = attachment.host.name
+        promises = _promises(uplink)
         rates[host].append(uplink.line_rate or uplink.capacity or 0.0)
         carries[host] = min(carries.get(host, np.inf), uplink.capacity or np.inf)
         for claim in uplink.claims.select_related("workload").order_by("pk"):
+            granted = promises.get(claim.pk)
             asked = NetworkWorkload(
                 workload=claim.workload.name,
                 host=host,
                 reservation_bits_per_s=claim.reservation,
                 limit_bits_per_s=claim.limit,
                 shares=float(shares_of(claim)),
+                promised=granted is None or claim.reservation <= granted,
+                rank=claim.pk,
             )
             before = workloads.get(asked.workload)
             workloads[asked.workload] = asked if before is None else _together(before, asked)
+    since = _violated_since(resource, now)
     return [
         HostPlacementInputs(
             hosts=tuple(
@@ -188,6 +208,7 @@ def host_placement_inputs(resource: Resource, now: datetime) -> list[HostPlaceme
                     host=host,
                     uplink_bits_per_s=tuple(rates[host]),
                     carries_bits_per_s=carries[host],
+                    violated_since=since.get(host, now - LOOK_EVERY),
                 )
                 for host in sorted(rates)
             ),
@@ -198,11 +219,36 @@ def host_placement_inputs(resource: Resource, now: datetime) -> list[HostPlaceme
     ]
 
 
+def _promises(uplink: Resource) -> dict[int, float]:
+    """What the policy in force grants each claim of an uplink; what it does not know is absent."""
+    policy = uplink.policies.order_by("-version").first()
+    return {item["claim"]: item["reservation"] for item in (policy.allocations if policy else ())}
+
+
+def _violated_since(resource: Resource, now: datetime) -> dict[str, datetime]:
+    """Per host, when its violation began at the latest, as the open advice says.
+
+    So the time by which it has to end does not move on when the advice changes.
+    """
+    open_one = resource.recommendations.filter(
+        topic=Topic.HOST_PLACEMENT, state=RecommendationState.PROPOSED, expires_at__gt=now
+    ).first()
+    if open_one is None:
+        return {}
+    found: dict[str, datetime] = {}
+    for move in loads(HostPlacementAdvice, open_one.answer).moves:
+        if move.source is not None and move.due_at is not None:
+            began = move.due_at - timedelta(seconds=FIX_WITHIN_S)
+            found[move.source] = min(began, found.get(move.source, began))
+    return found
+
+
 def _together(one: NetworkWorkload, other: NetworkWorkload) -> NetworkWorkload:
     """A workload with claims on several uplinks moves with all of them."""
     limits = (one.limit_bits_per_s, other.limit_bits_per_s)
     return replace(
         one,
         reservation_bits_per_s=one.reservation_bits_per_s + other.reservation_bits_per_s,
+        promised=one.promised and other.promised,
         limit_bits_per_s=None if None in limits else sum(limit or 0.0 for limit in limits),
     )
