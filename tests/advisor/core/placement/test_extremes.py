@@ -98,7 +98,7 @@ def test_host_placement_answers_with_numbers_only(uplinks, rows):
 @pytest.mark.parametrize("value", [math.nan, -1.0, math.inf])
 @pytest.mark.parametrize("field", ["used", "slope"])
 def test_impossible_numbers_of_a_datastore_are_refused_by_name(field, value):
-    with pytest.raises(ValueError, match="of ds1 is .*; it must be a finite number"):
+    with pytest.raises(ValueError, match=r"of ds1 is .*; it must be a finite number"):
         datastore("ds1", **{field: value})
 
 
@@ -107,5 +107,5 @@ def test_impossible_numbers_of_a_datastore_are_refused_by_name(field, value):
 def test_impossible_numbers_of_a_virtual_disk_are_refused_by_name(field, value):
     numbers = {"outstanding_io": 1.0} | {field: value}
 
-    with pytest.raises(ValueError, match="of a is .*; it must be a finite number"):
+    with pytest.raises(ValueError, match=r"of a is .*; it must be a finite number"):
         vdisk("a", "ds1", **numbers)
