@@ -7,14 +7,17 @@ the database to the last reading of each step, and rates between those are exact
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.db import connection
 from django.db.models import Max
 from django.db.models.fields.json import KT
 
 from ingest.core.catalogue import (
+    BLOCK_DEVICE,
     CGROUP,
     CGROUP_PRESSURE,
     DISKIO,
@@ -153,6 +156,33 @@ def link_speed_bits_per_s(*, host: Host, interface: str) -> float | None:
         .first()
     )
     return None if newest is None else newest * 1e6
+
+
+def device_numbers(hosts: Iterable[Host]) -> dict[tuple[int, str], str]:
+    """The number (`major:minor`) of each block device, by host's key and name, as told last."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT DISTINCT ON (series.host_id, series.subject)
+                   series.host_id, series.subject, sample.major, sample.minor
+              FROM ingest_series AS series
+              JOIN ingest_block_device_sample AS sample
+                ON sample.series_id = series.id AND sample.time = series.last_sample_at
+             WHERE series.measurement = %s AND series.host_id = ANY(%s)
+             ORDER BY series.host_id, series.subject, series.last_sample_at DESC, series.id
+            """,
+            [BLOCK_DEVICE.name, [host.pk for host in hosts]],
+        )
+        return {(host, name): f"{major}:{minor}" for host, name, major, minor in cursor.fetchall()}
+
+
+def cgroup_devices(hosts: Iterable[Host]) -> dict[tuple[int, str], set[str]]:
+    """The devices (`major:minor`) that each cgroup has done I/O on, by host's key and path."""
+    found: dict[tuple[int, str], set[str]] = defaultdict(set)
+    rows = Series.objects.filter(host__in=list(hosts), measurement=CGROUP.name)
+    for host, path, device in rows.values_list("host_id", "subject", KT("tags__device")):
+        found[host, path].add(device)
+    return dict(found)
 
 
 def cgroup_rates(

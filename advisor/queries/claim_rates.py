@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from advisor.models import AdapterKind, Claim, Resource, Unit
+from advisor.queries.cgroup_device import cgroup_device_numbers
 from advisor.queries.grid import Grid, mean_on, total_of
 from ingest import queries
 from ingest.core.rates import CgroupRates
@@ -36,9 +37,10 @@ def workload_tracks(
     resource: Resource, grid: Grid, *, since: datetime, until: datetime
 ) -> list[WorkloadTrack]:
     """One track per workload with a claim, in the order of `claims_in_order`."""
-    devices = dict(resource.attachments.values_list("host_id", "device"))
     claims: dict[str, list[Claim]] = defaultdict(list)
-    for claim in claims_in_order(resource):
+    in_order = claims_in_order(resource)
+    devices = cgroup_device_numbers(in_order)
+    for claim in in_order:
         claims[claim.workload.name].append(claim)
     return [
         WorkloadTrack(
@@ -52,7 +54,7 @@ def workload_tracks(
                             claim,
                             grid,
                             unit=resource.unit,
-                            device=devices.get(claim.host_id, ""),
+                            device=devices.get(claim.pk),
                             span=(since, until),
                         )
                         for claim in found
@@ -71,7 +73,7 @@ def _common_limit(claims: Sequence[Claim]) -> float | None:
 
 
 def _claim_values(
-    claim: Claim, grid: Grid, *, unit: str, device: str, span: tuple[datetime, datetime]
+    claim: Claim, grid: Grid, *, unit: str, device: str | None, span: tuple[datetime, datetime]
 ) -> list[float | None]:
     points = 2 * len(grid.ends_s)
     if claim.adapter_kind == AdapterKind.VNIC:
@@ -84,6 +86,8 @@ def _claim_values(
             max_points=points,
         )
         return mean_on(grid, received, [item.received_bits_per_s for item in received])
+    if device is None:
+        return [None] * len(grid.ends_s)
     done = queries.cgroup_rates(
         host=claim.host,
         path=claim.adapter,

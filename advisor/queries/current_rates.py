@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from advisor.models import AdapterKind, Claim, Resource, Unit
+from advisor.queries.cgroup_device import cgroup_device_numbers
 from ingest.core.counters import Reading, longest_interval_s
 from ingest.core.rates import (
     CGROUP_COUNTERS,
@@ -29,7 +30,7 @@ def current_rates(
 ) -> dict[int, float | None]:
     """By claim, its mean rate over the newest minute that was measured, in the resource's unit."""
     adapters = {_key(claim): claim.pk for claim in claims}
-    series = _series(resource, claims, adapters)
+    series = _series(claims, adapters)
     is_net = {claim.pk: claim.adapter_kind == AdapterKind.VNIC for claim in claims}
     net = [pk for pk, claim in series.items() if is_net[claim]]
     cgroup = [pk for pk, claim in series.items() if not is_net[claim]]
@@ -53,13 +54,11 @@ def _key(claim: Claim) -> Key:
     return claim.host_id, measurement, claim.adapter
 
 
-def _series(
-    resource: Resource, claims: Sequence[Claim], adapters: dict[Key, int]
-) -> dict[int, int]:
+def _series(claims: Sequence[Claim], adapters: dict[Key, int]) -> dict[int, int]:
     """The claim of each series; a cgroup counts on the resource's own device only."""
     if not claims:
         return {}
-    devices = dict(resource.attachments.values_list("host_id", "device"))
+    devices = cgroup_device_numbers(claims)
     rows = Series.objects.filter(
         host__in={claim.host_id for claim in claims},
         measurement__in=("net", "cgroup"),
@@ -70,8 +69,7 @@ def _series(
         "pk", "host_id", "measurement", "subject", "tags"
     ):
         claim = adapters.get((host, measurement, subject))
-        on_device = measurement == "net" or tags.get("device") == devices.get(host)
-        if claim is not None and on_device:
+        if claim is not None and (measurement == "net" or tags["device"] == devices.get(claim)):
             found[pk] = claim
     return found
 

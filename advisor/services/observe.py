@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from advisor.core.observation import ClaimObservation, Observation
 from advisor.models import AdapterKind, Claim, Resource, Unit
+from advisor.queries.cgroup_device import cgroup_device_numbers
 from advisor.services.own_limits import enforced_limits
 from advisor.services.queues import queue_reports, report_at
 from advisor.services.resource_windows import (
@@ -125,7 +126,7 @@ def _vnic_windows(claim: Claim, span: Span, max_points: int | None) -> list[Clai
 
 
 def _cgroup_windows(claim: Claim, span: Span, max_points: int | None) -> list[ClaimWindow]:
-    device = _only_device(claim)
+    device = cgroup_device_numbers([claim]).get(claim.pk)
     if device is None:
         return []
     rates = queries.cgroup_rates(
@@ -159,18 +160,6 @@ def _mean_io_bytes(rates: list[CgroupRates]) -> float | None:
     ios = sum((item.read_iops + item.write_iops) * item.seconds for item in rates)
     moved = sum((item.read_bytes_per_s + item.write_bytes_per_s) * item.seconds for item in rates)
     return moved / ios if ios > 0 else None
-
-
-def _only_device(claim: Claim) -> str | None:
-    """The one device (`major:minor`) that the cgroup does I/O on; None if that is ambiguous."""
-    devices = {
-        seen.device
-        for seen in queries.subjects(
-            organisation=claim.resource.organisation, measurement="cgroup"
-        )
-        if seen.host == claim.host and seen.subject == claim.adapter
-    }
-    return devices.pop() if len(devices) == 1 else None
 
 
 def _in_unit(rates: CgroupRates, unit: str) -> float:

@@ -144,6 +144,15 @@ NSTAT = Measurement(
         _counter("TcpRetransSegs", "segments", "TCP segments sent again"),
     ),
 )
+BLOCK_DEVICE = Measurement(
+    name="block_device",
+    table="ingest_block_device_sample",
+    subject_tag="name",
+    fields=(
+        _whole("major", "number", "First part of the number under which cgroups know the device"),
+        _whole("minor", "number", "Second part of it"),
+    ),
+)
 MEASUREMENTS = (
     DISKIO,
     NET,
@@ -153,4 +162,5 @@ MEASUREMENTS = (
     COLLECTOR,
     SCSI_RESERVATION,
     NSTAT,
+    BLOCK_DEVICE,
 )

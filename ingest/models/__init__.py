@@ -2,6 +2,7 @@ from ingest.models.host import Host
 from ingest.models.organisation import Membership, Organisation, Role
 from ingest.models.rejected_line import RejectedLine
 from ingest.models.samples import (
+    BlockDeviceSample,
     CgroupPressureSample,
     CgroupSample,
     CollectorSample,
@@ -15,6 +16,7 @@ from ingest.models.series import Series
 from ingest.models.token import Scope, Token
 
 __all__ = [
+    "BlockDeviceSample",
     "CgroupPressureSample",
     "CgroupSample",
     "CollectorSample",

@@ -111,6 +111,15 @@ class NstatSample(Sample):
         db_table = "ingest_nstat_sample"
 
 
+class BlockDeviceSample(Sample):
+    major = models.BigIntegerField(null=True)
+    minor = models.BigIntegerField(null=True)
+
+    class Meta(Sample.Meta):
+        abstract = False
+        db_table = "ingest_block_device_sample"
+
+
 class CollectorSample(Sample):
     metrics_written = models.BigIntegerField(null=True)
     metrics_dropped = models.BigIntegerField(null=True)

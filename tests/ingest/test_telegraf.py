@@ -204,6 +204,31 @@ def test_cgroup_files_become_the_fields_that_are_stored(
     }
 
 
+@pytest.mark.telegraf
+def test_numbers_of_block_devices_are_those_of_the_kernel(telegraf: Path, tmp_path: Path) -> None:
+    tried = subprocess.run(
+        [telegraf, "--strict-env-handling", "--config", CONFIGURATION, "--test",
+         "--input-filter", "exec"],
+        env={"SLUICE_TOKEN": "x", "SLUICE_BUFFER_DIR": str(tmp_path), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )  # fmt: skip
+
+    told = re.findall(
+        r"^> block_device,host=\S+,name=(\S+) major=(\d+)i,minor=(\d+)i ",
+        tried.stdout,
+        re.MULTILINE,
+    )
+    of_kernel = {
+        path.parent.name.replace("!", "/"): path.read_text().strip()
+        for path in Path("/sys/class/block").glob("*/dev")
+        if not path.parent.name.startswith(("loop", "ram", "zram"))
+    }
+    assert {name: f"{major}:{minor}" for name, major, minor in told} == of_kernel
+
+
 def test_readme_names_every_variable_with_the_default_of_the_configuration() -> None:
     used = dict(re.findall(r"\$\{(SLUICE_\w+)(?::-(.*?))?\}", CONFIGURATION.read_text()))
     row = re.compile(r"^\| `(SLUICE_\w+)` \| .* \| (.*) \|$", re.MULTILINE)
