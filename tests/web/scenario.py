@@ -65,7 +65,7 @@ class _Story:
         batch = total(
             during(steady(3150, seed=3, size=0.08), start=self.now - CONGESTED_FOR, end=later),
             during(
-                steady(2800, seed=4, size=0.06),
+                steady(3050, seed=4, size=0.06),
                 start=self.backup,
                 end=self.backup + BACKUP_LASTS,
             ),

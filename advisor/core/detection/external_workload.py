@@ -21,6 +21,10 @@ ENOUGH_COMPARABLE = 12
 PLENTY_COMPARABLE = 60
 COMPARABLE_RATIO = 0.8
 """Windows with at least so much of today's own load say what latency it makes by itself."""
+NEAR_PEAK_RATIO = 0.7
+"""Above this part of the most that was ever seen only as much load is comparable: there a few
+percent more may double the latency. Below it, a queue (1 / (1 - load)) grows by less than `RISE`
+from 0.8 of a load to the whole of it."""
 RISE = 1.5
 """Latency that is not so many times the normal is no reason to suspend anything."""
 SPREAD_OF_MAD = 1.4826
@@ -77,10 +81,11 @@ def detect_external_load(
     if len(now) < ENOUGH_RECENT:
         return _unknown(f"{len(now)} recent windows with latency, {ENOUGH_RECENT} are needed")
     own_load = median(one.own_load or 0.0 for one in now)
+    need = _least_comparable_load(reference, own_load)
     normal = [
         one.latency_ms or 0.0
         for one in reference
-        if _is_known(one) and (one.own_load or 0.0) >= COMPARABLE_RATIO * own_load
+        if _is_known(one) and (one.own_load or 0.0) >= need
     ]
     if len(normal) < ENOUGH_COMPARABLE:
         return _unknown(
@@ -88,6 +93,11 @@ def detect_external_load(
             f"{ENOUGH_COMPARABLE} are needed: our own load may explain the latency"
         )
     return round_all(_compare(now, normal, own_load))
+
+
+def _least_comparable_load(reference: Sequence[LoadWindow], own_load: float) -> float:
+    most = max((one.own_load or 0.0 for one in reference), default=0.0)
+    return own_load if own_load > NEAR_PEAK_RATIO * most else COMPARABLE_RATIO * own_load
 
 
 def _is_known(window: LoadWindow) -> bool:

@@ -42,7 +42,7 @@ def test_rejection_without_a_reason_is_held_back_by_the_form(tab: Visit) -> None
     tab.page.get_by_label("Reason").fill("batch-3 moves on Monday")
     tab.page.get_by_role("button", name="Reject", exact=True).click()
 
-    expect(tab.page.locator(".lead")).to_contain_text("“batch-3 moves on Monday”")
+    expect(tab.page.locator(".lead").first).to_contain_text("“batch-3 moves on Monday”")
 
 
 def test_policy_is_rolled_back_after_being_asked_once(tab: Visit, fleet: Fleet) -> None:

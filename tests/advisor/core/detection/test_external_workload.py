@@ -120,3 +120,11 @@ def test_a_few_recent_windows_say_nothing():
     result = detect_external_load(datastore(1, own=500), datastore(2, own=500, count=5))
 
     assert result.state is ExternalState.UNKNOWN
+
+
+def test_own_load_near_the_peak_is_not_taken_for_load_from_outside():
+    # A queue with a peak of 5200: 1 / (1 - 4850/5200) = 14.9 and 1 / (1 - 5100/5200) = 52.
+    reference = windows([4850.0] * 60, [14.9] * 60)
+    recent = windows([5100.0] * 20, [52.0] * 20, begin=1000)
+
+    assert detect_external_load(reference, recent).state is not ExternalState.EXTERNAL
