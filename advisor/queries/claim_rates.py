@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from advisor.models import AdapterKind, Claim, Resource, Unit
+from advisor.models import AdapterKind, Claim, Resource
 from advisor.queries.cgroup_device import cgroup_device_numbers
+from advisor.queries.cgroup_rate import rate_in_unit
 from advisor.queries.grid import Grid, mean_on, total_of
 from ingest import queries
-from ingest.core.rates import CgroupRates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,10 +96,4 @@ def _claim_values(
         until=span[1],
         max_points=points,
     )
-    return mean_on(grid, done, [_in_unit(item, unit) for item in done])
-
-
-def _in_unit(rates: CgroupRates, unit: str) -> float:
-    if unit == Unit.IOPS:
-        return rates.read_iops + rates.write_iops
-    return rates.read_bytes_per_s + rates.write_bytes_per_s
+    return mean_on(grid, done, [rate_in_unit(item, unit) for item in done])

@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from advisor.models import AdapterKind, Claim, Resource, Unit
+from advisor.models import AdapterKind, Claim, Resource
 from advisor.queries.cgroup_device import cgroup_device_numbers
+from advisor.queries.cgroup_rate import rate_in_unit
 from ingest.core.counters import Reading, longest_interval_s
 from ingest.core.rates import (
     CGROUP_COUNTERS,
@@ -98,12 +99,8 @@ def _net_mean(readings: list[Reading]) -> float | None:
 
 def _cgroup_mean(readings: list[Reading], unit: str) -> float | None:
     derived = derive_cgroup_rates(readings, [], device="", longest_interval_s=_longest(readings))
-    if unit == Unit.IOPS:
-        values = [item.read_iops + item.write_iops for item in derived.rates]
-    else:
-        values = [item.read_bytes_per_s + item.write_bytes_per_s for item in derived.rates]
     return _newest_mean(
-        [(item.at, item.seconds, value) for item, value in zip(derived.rates, values, strict=True)]
+        [(item.at, item.seconds, rate_in_unit(item, unit)) for item in derived.rates]
     )
 
 

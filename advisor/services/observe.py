@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from advisor.core.observation import ClaimObservation, Observation
-from advisor.models import AdapterKind, Claim, Resource, Unit
+from advisor.models import AdapterKind, Claim, Resource
 from advisor.queries.cgroup_device import cgroup_device_numbers
+from advisor.queries.cgroup_rate import rate_in_unit
 from advisor.services.own_limits import enforced_limits
 from advisor.services.queues import queue_reports, report_at
 from advisor.services.resource_windows import (
@@ -141,7 +142,7 @@ def _cgroup_windows(claim: Claim, span: Span, max_points: int | None) -> list[Cl
     return [
         ClaimWindow(
             at=at,
-            rate=mean_rate(found, [_in_unit(item, unit) for item in found]),
+            rate=mean_rate(found, [rate_in_unit(item, unit) for item in found]),
             backlogged=_backlogged(found),
             mean_io_bytes=_mean_io_bytes(found),
             read_ratio=_read_ratio(found),
@@ -160,12 +161,6 @@ def _mean_io_bytes(rates: list[CgroupRates]) -> float | None:
     ios = sum((item.read_iops + item.write_iops) * item.seconds for item in rates)
     moved = sum((item.read_bytes_per_s + item.write_bytes_per_s) * item.seconds for item in rates)
     return moved / ios if ios > 0 else None
-
-
-def _in_unit(rates: CgroupRates, unit: str) -> float:
-    if unit == Unit.IOPS:
-        return rates.read_iops + rates.write_iops
-    return rates.read_bytes_per_s + rates.write_bytes_per_s
 
 
 def _backlogged(rates: list[CgroupRates]) -> bool | None:
