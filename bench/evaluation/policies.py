@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from advisor.core.allocation import Claim, ReservationMode
 from advisor.core.forecast.backtest import NoHistory, backtest
+from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.history import HistoryWindow
 from advisor.core.forecast.latency_backtest import latency_backtest
 from advisor.core.forecast.prediction_interval import Outcome, error_distribution
@@ -113,12 +114,12 @@ def _predicted(past: Run, claims: dict[str, Claim]) -> dict[str, tuple[float, fl
             )
         )
         outstanding.append([row.outstanding_io for row in rows])
-    before, after = _grants(EVEN), _grants(claims)
-    played = backtest(names, windows, mode=ReservationMode.FLOOR, before=before, after=after)
-    assert not isinstance(played, NoHistory)
-    latencies = latency_backtest(
-        names, windows, outstanding, mode=ReservationMode.FLOOR, before=before, after=after
+    comparison = Comparison(
+        mode=ReservationMode.FLOOR, before=_grants(EVEN), after=_grants(claims)
     )
+    played = backtest(names, windows, comparison)
+    assert not isinstance(played, NoHistory)
+    latencies = latency_backtest(names, windows, outstanding, comparison)
     return {
         one.workload: (one.rate_after, latency.p95_after_ms or 0.0)
         for one, latency in zip(played.workloads, latencies, strict=True)

@@ -40,6 +40,7 @@ from advisor.core.advice.policy_why import (
 )
 from advisor.core.explanation.answer import Alternative, InsufficientData, Missing, NoChange
 from advisor.core.explanation.rounding import round_all, rounded
+from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.counterfactual import counterfactual
 from advisor.core.forecast.prediction_interval import interval_or_gap
 from advisor.core.quantity import format_rate
@@ -149,15 +150,14 @@ def _recommend(
 ) -> Recommendation:
     inputs = setting.inputs
     rows = _rows(setting, policy)
-    played = counterfactual(
-        played_claims(inputs.claims),
-        inputs.past,
+    comparison = Comparison(
         mode=inputs.mode,
         before=in_force(inputs),
         after=policy,
         before_as_measured=not inputs.in_force or kind is RecommendationKind.LIMIT,
         after_as_pressed=kind is RecommendationKind.LIMIT,
     )
+    played = counterfactual(played_claims(inputs.claims), inputs.past, comparison)
     return Recommendation(
         kind=kind,
         summary=summarize(setting, kind, rows),

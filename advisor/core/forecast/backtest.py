@@ -12,11 +12,9 @@ from enum import StrEnum
 
 import numpy as np
 
-from advisor.core.allocation import ReservationMode
+from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.history import HistoryWindow
-from advisor.core.forecast.play import NO_PRESSURE, Played, Pressure, play
-from advisor.core.grant import Grant
-from advisor.core.number_checks import check_positive
+from advisor.core.forecast.play import Played, Pressure
 from advisor.core.waterfill import Floats
 
 CHANGE_TOLERANCE = 0.05
@@ -72,28 +70,22 @@ class NoHistory:
 def backtest(
     workloads: Sequence[str],
     windows: Sequence[HistoryWindow],
+    comparison: Comparison,
     *,
-    mode: ReservationMode,
-    before: Sequence[Grant],
-    after: Sequence[Grant],
-    capacity_ratio: float = 1.0,
-    pressure: tuple[Pressure, Pressure] = NO_PRESSURE,
+    pressure: Pressure = (),
 ) -> Backtest | NoHistory:
-    """Play the windows under two policies; grants are in the order of the workloads.
+    """Play the windows under both policies; grants are in the order of the workloads.
 
-    With the second policy there is `capacity_ratio` times as much to divide in every window.
-    `pressure` is as in `play`, for each of the two.
+    `pressure` has a row per window, with how hard each workload pressed.
     """
-    check_positive("capacity_ratio", capacity_ratio)
-    if not len(workloads) == len(before) == len(after):
+    if len(workloads) != len(comparison.before):
         raise ValueError("both policies must have one grant per workload")
     if not workloads or not windows:
         return NoHistory(reason="no workloads" if not workloads else "no windows")
     if any(len(window.demands) != len(workloads) for window in windows):
         raise ValueError("every window must have one demand per workload")
     minutes = np.array([window.window_s / 60 for window in windows])
-    old = play(windows, before, mode, pressure=pressure[0])
-    new = play(windows, after, mode, capacity_ratio=capacity_ratio, pressure=pressure[1])
+    old, new = comparison.play(windows, pressure)
     return Backtest(
         began_at=min(window.at for window in windows),
         ended_at=max(window.at for window in windows),

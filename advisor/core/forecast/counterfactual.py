@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from advisor.core.allocation import ReservationMode
 from advisor.core.explanation.rounding import round_all
 from advisor.core.forecast.backtest import (
     Backtest,
@@ -12,15 +11,14 @@ from advisor.core.forecast.backtest import (
     WorkloadBacktest,
     backtest,
 )
+from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.latency_backtest import (
     ENOUGH_WINDOWS,
     WorkloadLatency,
     latency_backtest,
 )
 from advisor.core.forecast.past import Past
-from advisor.core.forecast.play import Pressure
 from advisor.core.forecast.prediction_interval import Interval
-from advisor.core.grant import Grant
 
 NO_OUTSTANDING = "how much each workload kept outstanding is not known"
 
@@ -82,61 +80,15 @@ class PlayedClaim:
 
 
 def counterfactual(
-    claims: Sequence[PlayedClaim],
-    past: Past,
-    *,
-    mode: ReservationMode,
-    before: Sequence[Grant],
-    after: Sequence[Grant],
-    capacity_ratio: float = 1.0,
-    before_as_measured: bool = False,
-    after_as_pressed: bool = False,
+    claims: Sequence[PlayedClaim], past: Past, comparison: Comparison
 ) -> Counterfactual | None:
-    """Play the past under both policies; None without windows or claims.
-
-    With `before_as_measured` the first is what was measured, where that is known: without a
-    policy no model knows who presses hardest. With `after_as_pressed` everybody presses as hard
-    under the second too, and only limits hold them: that is what limits do where shares are in
-    force and did not help.
-    """
-    names = [str(one.claim) for one in claims]
-
-    def pressure(some: Past) -> tuple[Pressure, Pressure]:
-        return (
-            some.pressure if before_as_measured else (),
-            some.pressure if after_as_pressed else (),
-        )
-
-    def played(some: Past) -> Backtest | None:
-        found = backtest(
-            names,
-            some.windows,
-            mode=mode,
-            before=before,
-            after=after,
-            capacity_ratio=capacity_ratio,
-            pressure=pressure(some),
-        )
-        return None if isinstance(found, NoHistory) else found
-
-    whole = played(past)
+    """Play the past under both policies; None without windows or claims."""
+    whole = _played(claims, past, comparison)
     if whole is None:
         return None
-    felt = past.contended() if any(past.congested) else past
-    contended = played(felt) if any(past.congested) else None
-    latencies = [unknown_latency(past.latency_gap or NO_OUTSTANDING)] * len(names)
-    if felt.outstanding:
-        waited = latency_backtest(
-            names,
-            felt.windows,
-            felt.outstanding,
-            mode=mode,
-            before=before,
-            after=after,
-            capacity_ratio=capacity_ratio,
-            pressure=pressure(felt),
-        )
-        latencies = [_effect(one) for one in waited]
+    congested = past.contended() if any(past.congested) else None
+    contended = _played(claims, congested, comparison) if congested else None
+    latencies = _latencies(claims, congested or past, comparison)
     return round_all(
         Counterfactual(
             hours=past.hours,
@@ -158,6 +110,26 @@ def counterfactual(
             ),
         )
     )
+
+
+def _played(claims: Sequence[PlayedClaim], past: Past, comparison: Comparison) -> Backtest | None:
+    found = backtest(_names(claims), past.windows, comparison, pressure=past.pressure)
+    return None if isinstance(found, NoHistory) else found
+
+
+def _latencies(
+    claims: Sequence[PlayedClaim], past: Past, comparison: Comparison
+) -> Sequence[LatencyEffect]:
+    if not past.outstanding:
+        return [unknown_latency(past.latency_gap or NO_OUTSTANDING)] * len(claims)
+    waited = latency_backtest(
+        _names(claims), past.windows, past.outstanding, comparison, pressure=past.pressure
+    )
+    return [_effect(one) for one in waited]
+
+
+def _names(claims: Sequence[PlayedClaim]) -> list[str]:
+    return [str(one.claim) for one in claims]
 
 
 def unknown_latency(gap: str) -> LatencyEffect:

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from advisor.core.allocation import ReservationMode
 from advisor.core.dependence import Floats
 from advisor.core.explanation.rounding import round_all
+from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.history import HistoryWindow
-from advisor.core.forecast.play import NO_PRESSURE, Pressure, play
-from advisor.core.grant import Grant
+from advisor.core.forecast.play import Pressure
 from advisor.core.number_checks import check_amount
 
 ENOUGH_WINDOWS = 30
@@ -48,30 +47,25 @@ def latency_backtest(
     workloads: Sequence[str],
     windows: Sequence[HistoryWindow],
     outstanding: Sequence[Sequence[float | None]],
+    comparison: Comparison,
     *,
-    mode: ReservationMode,
-    before: Sequence[Grant],
-    after: Sequence[Grant],
-    capacity_ratio: float = 1.0,
-    pressure: tuple[Pressure, Pressure] = NO_PRESSURE,
+    pressure: Pressure = (),
 ) -> tuple[WorkloadLatency, ...]:
-    """Play the windows under two policies; `outstanding` has a row per window, None not measured.
+    """Play the windows under both policies; `outstanding` has a row per window, None not measured.
 
-    Rates of I/O, so it is for datastores. Workloads, demands and grants are in one order. With
-    the second policy there is `capacity_ratio` times as much to divide. `pressure` is that of
-    `play`, for each of the two.
+    Rates of I/O, so it is for datastores. Workloads, demands and grants are in one order.
+    `pressure` has a row per window too.
     """
-    if not len(workloads) == len(before) == len(after):
+    if len(workloads) != len(comparison.before):
         raise ValueError("both policies must have one grant per workload")
     if not windows or not workloads:
         _check_rows(workloads, windows, outstanding)
         return tuple(_nothing(name) for name in workloads)
     waited = _waited(workloads, windows, outstanding)
-    old = play(windows, before, mode, pressure=pressure[0]).rates
-    new = play(windows, after, mode, capacity_ratio=capacity_ratio, pressure=pressure[1]).rates
+    old, new = comparison.play(windows, pressure)
     return round_all(
         tuple(
-            _latency(name, waited.only([index]), (old[:, [index]], new[:, [index]]))
+            _latency(name, waited.only([index]), (old.rates[:, [index]], new.rates[:, [index]]))
             for index, name in enumerate(workloads)
         )
     )
@@ -81,21 +75,19 @@ def joint_latency(
     windows: Sequence[HistoryWindow],
     outstanding: Sequence[Sequence[float | None]],
     members: Sequence[int],
+    comparison: Comparison,
     *,
-    mode: ReservationMode,
-    before: Sequence[Grant],
-    after: Sequence[Grant],
-    pressure: tuple[Pressure, Pressure] = NO_PRESSURE,
+    pressure: Pressure = (),
 ) -> WorkloadLatency:
     """The same over the I/Os of several workloads together; `members` are places in the order."""
     name = "together"
     if not windows or not members:
         return _nothing(name)
-    waited = _waited([str(index) for index in range(len(before))], windows, outstanding)
+    names = [str(index) for index in range(len(comparison.before))]
+    waited = _waited(names, windows, outstanding)
     places = list(members)
-    old = play(windows, before, mode, pressure=pressure[0]).rates
-    new = play(windows, after, mode, pressure=pressure[1]).rates
-    return round_all(_latency(name, waited.only(places), (old[:, places], new[:, places])))
+    old, new = (one.rates[:, places] for one in comparison.play(windows, pressure))
+    return round_all(_latency(name, waited.only(places), (old, new)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

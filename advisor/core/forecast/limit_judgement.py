@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from advisor.core.allocation import ReservationMode
+from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.counterfactual import Counterfactual, PlayedClaim, counterfactual
 from advisor.core.forecast.latency_backtest import joint_latency
 from advisor.core.forecast.past import Past
@@ -45,15 +46,10 @@ def judge_limits(
     if past.hours < LEAST_HOURS * (1 - 1e-9):
         have = past.gap or f"{past.hours:.1f} h of the past week are stored"
         return LimitVerdict(allowed=False, reason=f"{have}; {LEAST_HOURS:g} h are needed")
-    found = counterfactual(
-        claims,
-        past,
-        mode=mode,
-        before=before,
-        after=after,
-        before_as_measured=True,
-        after_as_pressed=True,
+    comparison = Comparison(
+        mode=mode, before=before, after=after, before_as_measured=True, after_as_pressed=True
     )
+    found = counterfactual(claims, past, comparison)
     if found is None or not any(past.congested) or not past.rates:
         return LimitVerdict(
             allowed=False, reason=f"no window of the {_span(past)} shows the congestion"
@@ -67,7 +63,7 @@ def judge_limits(
             throttled=tuple(long),
         )
     others = [place for place in range(len(claims)) if place not in set(limited)]
-    gain, words = _gain(past.contended(), found, others, mode=mode, before=before, after=after)
+    gain, words = _gain(past.contended(), found, others, comparison)
     return LimitVerdict(
         allowed=gain >= LEAST_GAIN_RATIO,
         reason=f"{_parts(claims, found, limited)} of the {_span(past)}, and in congestion "
@@ -92,13 +88,7 @@ def _parts(claims: Sequence[PlayedClaim], found: Counterfactual, places: Sequenc
 
 
 def _gain(
-    congested: Past,
-    found: Counterfactual,
-    others: Sequence[int],
-    *,
-    mode: ReservationMode,
-    before: Sequence[Grant],
-    after: Sequence[Grant],
+    congested: Past, found: Counterfactual, others: Sequence[int], comparison: Comparison
 ) -> tuple[float, str]:
     """How much better the others would be served in the congested windows, with its words.
 
@@ -110,10 +100,8 @@ def _gain(
             congested.windows,
             congested.outstanding,
             others,
-            mode=mode,
-            before=before,
-            after=after,
-            pressure=(congested.pressure, congested.pressure),
+            comparison,
+            pressure=congested.pressure,
         )
         old, new = waited.p95_before_ms, waited.p95_after_ms
         if old is not None and new is not None and old > 0:

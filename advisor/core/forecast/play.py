@@ -14,7 +14,6 @@ BINDING_TOLERANCE = 1e-6
 """Relative; a rate this near to its limit or reservation is at it."""
 Pressure = Sequence[Sequence[float]]
 """A row of weights per window; empty where the policy's shares and reservations count."""
-NO_PRESSURE: tuple[Pressure, Pressure] = ((), ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

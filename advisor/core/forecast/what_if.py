@@ -12,6 +12,7 @@ from advisor.core.admission import ReservationClaim, admit
 from advisor.core.allocation import Claim, ReservationMode, allocate
 from advisor.core.explanation.rounding import round_all
 from advisor.core.forecast.backtest import CHANGE_TOLERANCE, Change, WorkloadBacktest
+from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.counterfactual import (
     ClaimEffect,
     LatencyEffect,
@@ -175,11 +176,13 @@ def what_if(inputs: WhatIfInputs) -> WhatIf:
             for one in inputs.claims
         ],
         inputs.past,
-        mode=inputs.mode,
-        before=before,
-        after=after,
-        capacity_ratio=inputs.capacity_after / inputs.capacity,
-        before_as_measured=not inputs.enforced,
+        Comparison(
+            mode=inputs.mode,
+            before=before,
+            after=after,
+            capacity_ratio=inputs.capacity_after / inputs.capacity,
+            before_as_measured=not inputs.enforced,
+        ),
     )
     admission = admit(
         inputs.capacity_after if inputs.reservable is None else inputs.reservable,

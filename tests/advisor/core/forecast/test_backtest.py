@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from advisor.core.allocation import Claim, ReservationMode, allocate
 from advisor.core.forecast.backtest import Change, NoHistory, backtest
+from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.history import HistoryWindow, history_of
 from advisor.core.grant import Grant
 from advisor.core.observation import ClaimObservation, UplinkObservation
@@ -36,7 +37,7 @@ def history(*rows, capacity=100.0):
 
 def play(windows, before, after, mode=ReservationMode.ADDITIVE):
     names = [f"w{index}" for index in range(len(before))]
-    return backtest(names, windows, mode=mode, before=before, after=after)
+    return backtest(names, windows, Comparison(mode=mode, before=before, after=after))
 
 
 def test_a_reservation_makes_a_winner_and_a_loser():
@@ -199,27 +200,36 @@ def test_demand_of_a_workload_is_that_of_all_its_claims(second, expected):
 def test_nothing_to_play_is_said(windows, names, reason):
     policy = grants(*({} for _ in names))
 
-    result = backtest(names, windows, mode=ReservationMode.FLOOR, before=policy, after=policy)
+    result = backtest(
+        names, windows, Comparison(mode=ReservationMode.FLOOR, before=policy, after=policy)
+    )
 
     assert result == NoHistory(reason=reason)
 
 
 @pytest.mark.parametrize(
-    ("rows", "before", "message"),
+    ("names", "row", "message"),
     [
-        ([(1.0,)], [{}, {}], "one grant per workload"),
-        ([(1.0, 2.0)], [{}], "one demand per workload"),
+        (["a"], (1.0, 2.0), "one grant per workload"),
+        (["a", "b"], (1.0,), "one demand per workload"),
     ],
 )
-def test_rows_that_do_not_match_the_workloads_are_refused(rows, before, message):
+def test_rows_that_do_not_match_the_workloads_are_refused(names, row, message):
+    policies = Comparison(mode=ReservationMode.FLOOR, before=grants({}, {}), after=grants({}, {}))
+
     with pytest.raises(ValueError, match=message):
-        backtest(
-            ["a"],
-            history(*rows),
-            mode=ReservationMode.FLOOR,
-            before=grants(*before),
-            after=grants({}),
-        )
+        backtest(names, history(row), policies)
+
+
+def test_policies_of_different_length_are_refused():
+    with pytest.raises(ValueError, match="one grant per workload"):
+        Comparison(mode=ReservationMode.FLOOR, before=grants({}, {}), after=grants({}))
+
+
+@pytest.mark.parametrize("ratio", [0.0, -1.0, math.nan, math.inf])
+def test_impossible_capacity_of_the_candidate_is_refused(ratio):
+    with pytest.raises(ValueError, match="capacity_ratio"):
+        Comparison(mode=ReservationMode.FLOOR, before=[], after=[], capacity_ratio=ratio)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -1.0])

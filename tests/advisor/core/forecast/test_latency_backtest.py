@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.core.allocation import ReservationMode
+from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.history import HistoryWindow
 from advisor.core.forecast.latency_backtest import latency_backtest
 from advisor.core.grant import Grant
@@ -23,9 +24,8 @@ def grants(*shares, limit=None):
 
 
 def play(windows, outstanding, before, after):
-    return latency_backtest(
-        NAMES, windows, outstanding, mode=ReservationMode.FLOOR, before=before, after=after
-    )
+    policies = Comparison(mode=ReservationMode.FLOOR, before=before, after=after)
+    return latency_backtest(NAMES, windows, outstanding, policies)
 
 
 def history(count, demands, *, capacity=1000.0):

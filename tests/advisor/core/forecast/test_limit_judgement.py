@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from advisor.core.allocation import ReservationMode
 from advisor.core.forecast.backtest import Change
+from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.counterfactual import counterfactual
 from tests.advisor.core.forecast.weeks import CLAIMS, grants, judged, week
 
@@ -70,10 +71,11 @@ def test_limit_that_the_past_does_not_bear_out_is_refused_with_its_number(past, 
 def test_what_pressed_is_played_as_it_was_measured():
     past = week()
 
-    found = counterfactual(
-        CLAIMS, past, mode=ReservationMode.FLOOR, before=grants(), after=grants(limit=250.0),
+    policies = Comparison(
+        mode=ReservationMode.FLOOR, before=grants(), after=grants(limit=250.0),
         before_as_measured=True, after_as_pressed=True,
     )  # fmt: skip
+    found = counterfactual(CLAIMS, past, policies)
 
     contended = [one.contended for one in found.claims]
     assert [one.rate_before for one in contended] == pytest.approx([200, 100, 700])

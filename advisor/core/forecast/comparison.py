@@ -1,0 +1,54 @@
+"""Two policies for the same claims, played over the same past."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from advisor.core.allocation import ReservationMode
+from advisor.core.forecast.history import HistoryWindow
+from advisor.core.forecast.play import Played, Pressure, play
+from advisor.core.grant import Grant
+from advisor.core.number_checks import check_positive
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """The policy in force and a candidate, with a grant per claim in one order.
+
+    Under the candidate there is `capacity_ratio` times as much to divide. With
+    `before_as_measured` the first is what was measured, where that is known: without a policy no
+    model knows who presses hardest. With `after_as_pressed` everybody presses as hard under the
+    second too, and only limits hold them: that is what limits do where shares are in force and
+    did not help.
+    """
+
+    mode: ReservationMode
+    before: Sequence[Grant]
+    after: Sequence[Grant]
+    capacity_ratio: float = 1.0
+    before_as_measured: bool = False
+    after_as_pressed: bool = False
+
+    def __post_init__(self) -> None:
+        check_positive("capacity_ratio", self.capacity_ratio)
+        if len(self.before) != len(self.after):
+            raise ValueError("both policies must have one grant per workload")
+
+    def play(
+        self, windows: Sequence[HistoryWindow], pressure: Pressure = ()
+    ) -> tuple[Played, Played]:
+        """The windows under each; `pressure` is how hard each claim pressed, empty if unknown."""
+        return (
+            play(
+                windows,
+                self.before,
+                self.mode,
+                pressure=pressure if self.before_as_measured else (),
+            ),
+            play(
+                windows,
+                self.after,
+                self.mode,
+                capacity_ratio=self.capacity_ratio,
+                pressure=pressure if self.after_as_pressed else (),
+            ),
+        )
