@@ -22,7 +22,7 @@ from advisor.core.placement.move_effect import imbalance
 
 ENOUGH_SAMPLES = 192
 """Windows of 5 minutes over 16 hours: what Storage DRS waits for before its first move."""
-MODEL_VERSION = "placement-2"
+MODEL_VERSION = "placement-3"
 REVERSIBILITY = (
     "Reversible at the same cost: the virtual disks can be moved back, copying them once more."
 )
@@ -49,9 +49,9 @@ def no_move(
     """That everything stays, and why."""
     slow = [one for one in layout.datastores if needs_help(inputs, layout, one)]
     if not slow:
-        why = f"no datastore is above its threshold of {inputs.threshold_ms:g} ms"
+        why = _none_slow(inputs, layout)
     elif imbalance(layout.loads) <= inputs.imbalance_ratio:
-        why = f"{', '.join(slow)} is slow, yet all are loaded alike: there is nowhere better"
+        why = f"{', '.join(slow)} is slow, {_all_alike(layout)}"
     elif not closest:
         why = f"{', '.join(slow)} is slow, yet no virtual disk lies on it"
     else:
@@ -67,6 +67,37 @@ def no_move(
         model_version=MODEL_VERSION,
         lines=lines_used(layout),
     )
+
+
+def _none_slow(inputs: PlacementInputs, layout: Layout) -> str:
+    """That none is above the threshold, as far as that is known."""
+    unknown = _unknown(layout)
+    level = f"the threshold of {inputs.threshold_ms:g} ms"
+    if not unknown:
+        return f"no datastore is above {level}"
+    known = [name for name, load in layout.loads.items() if load.latency_ms is not None]
+    below = f"{', '.join(known)} {'is' if len(known) == 1 else 'are'} not above {level}"
+    return "; ".join([below, *unknown] if known else unknown)
+
+
+def _all_alike(layout: Layout) -> str:
+    unknown = _unknown(layout)
+    if not unknown:
+        return "yet all are loaded alike: there is nowhere better"
+    return "; ".join(["yet all whose load is known are loaded alike", *unknown])
+
+
+def _unknown(layout: Layout) -> list[str]:
+    """Whose latency is not known, each with the reason why."""
+    names: dict[str, list[str]] = {}
+    for one in lines_used(layout):
+        if layout.loads[one.datastore].latency_ms is None:
+            reason = one.reason if one.source is None else "its line gives no finite number"
+            names.setdefault(reason, []).append(one.datastore)
+    return [
+        f"the latency of {', '.join(found)} is not known, because: {reason}"
+        for reason, found in names.items()
+    ]
 
 
 def words(move: Move | RejectedMove) -> str:
@@ -132,7 +163,11 @@ def _sources(layout: Layout) -> Mapping[str, LineSource | None]:
 def _line_reason(layout: Layout, name: str, source: LineSource | None) -> str:
     store = layout.datastores[name]
     if source is None:
-        return store.line_gap or "no line of latency over outstanding I/O was fitted"
+        fitted = "no line of latency over outstanding I/O was fitted"
+        if store.seen_model is None:
+            return store.line_gap or fitted
+        gap = f"no line was fitted: {store.line_gap}" if store.line_gap else fitted
+        return f"the device model never saw such a mix of I/Os, and {gap}"
     if source is LineSource.DEVICE_MODEL and store.seen_model is not None:
         model = store.seen_model.model
         return f"{model.point_count} windows, off by {model.error_ratio:.0%} in the middle"

@@ -122,3 +122,17 @@ def test_datastore_without_any_line_is_refused_with_the_reason():
     refused = [one for one in result.rejected if one.target == "ds3"]
     assert {one.objection for one in refused} <= {Objection.UNKNOWN_DEVICE}
     assert (result.lines[2].source, result.lines[2].reason) == (None, "2 depths; 3 are needed")
+
+
+def test_where_no_latency_is_known_nothing_is_called_above_or_below_the_threshold():
+    # Models of small I/Os say nothing of large ones, and there is no line beside them.
+    unknown = tuple(replace(one, line_gap="2 depths") for one in MIXED.datastores)
+    large = tuple(replace(one, mean_io_bytes=1e6) for one in MIXED.vdisks)
+    both = (large[0], replace(large[1], datastore="ds2"))
+
+    result = advise_placement(replace(MIXED, datastores=unknown, vdisks=both))
+
+    assert result.summary == (
+        "No beneficial move: the latency of ds1, ds2 is not known, because: the device model "
+        "never saw such a mix of I/Os, and no line was fitted: 2 depths"
+    )

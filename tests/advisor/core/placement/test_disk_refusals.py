@@ -123,7 +123,7 @@ def test_what_belongs_together_moves_at_once():
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"threshold_ms": 30.0}, "no datastore is above its threshold of 30 ms"),
+        ({"threshold_ms": 30.0}, "no datastore is above the threshold of 30 ms"),
         ({"imbalance_ratio": 10.0}, "all are loaded alike"),
     ],
     ids=["nobody is slow", "even"],
@@ -133,6 +133,40 @@ def test_without_need_nothing_is_moved(changes, reason):
 
     assert isinstance(result, NoBeneficialMove)
     assert reason in result.summary
+
+
+NO_LINE = {"intercept": None, "slope": None}
+UNFITTED = (
+    datastore("ds3", line_gap="no windows with outstanding I/O", **NO_LINE),
+    datastore("ds4", line_gap="no windows with outstanding I/O", **NO_LINE),
+    datastore("ds5", **NO_LINE),
+)
+WHY_UNKNOWN = (
+    "the latency of ds3, ds4 is not known, because: no windows with outstanding I/O; "
+    "the latency of ds5 is not known, because: no line of latency over outstanding I/O was fitted"
+)
+
+
+def test_datastores_whose_latency_is_unknown_are_not_called_below_the_threshold():
+    # The line of ds1 says 21 ms, that of ds2 1 ms.
+    inputs = replace(BUSY, datastores=(*BUSY.datastores, *UNFITTED), threshold_ms=30.0)
+
+    result = advise_placement(inputs)
+
+    assert result.summary == (
+        "No beneficial move: ds1, ds2 are not above the threshold of 30 ms; " + WHY_UNKNOWN
+    )
+
+
+def test_loads_that_are_unknown_are_not_called_alike():
+    inputs = replace(BUSY, datastores=(*BUSY.datastores, *UNFITTED), imbalance_ratio=10.0)
+
+    result = advise_placement(inputs)
+
+    assert result.summary == (
+        "No beneficial move: ds1 is slow, yet all whose load is known are loaded alike; "
+        + WHY_UNKNOWN
+    )
 
 
 def test_one_known_device_is_not_enough():
