@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from itertools import pairwise
 
 from advisor.core.admission import UPLINK_RESERVABLE_RATIO
@@ -10,17 +11,26 @@ from advisor.core.explanation.effect import Effect
 from advisor.core.number_checks import check_amount, check_aware, check_positive, check_ratio
 
 
+class CarriedSource(StrEnum):
+    """Where it is known from what an uplink carries."""
+
+    STATED = "stated"
+    ASSUMED = "assumed"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostUplinks:
     """A host: the line rates of its uplinks in bits/s, and how busy it is.
 
-    `carries_bits_per_s` is what its smallest uplink was seen to carry of user data (None: its
-    line rate). `violated_since` is when its reservations began to exceed what may be reserved.
+    `carries_bits_per_s` is what its smallest uplink carries of user data (None: its line rate),
+    as a person stated it or as it is assumed from the line rate. `violated_since` is when its
+    reservations began to exceed what may be reserved.
     """
 
     host: str
     uplink_bits_per_s: tuple[float, ...]
     carries_bits_per_s: float | None = None
+    carries_source: CarriedSource = CarriedSource.STATED
     cpu_ratio: float = 0.0
     memory_ratio: float = 0.0
     tx_bits_per_s: float = 0.0

@@ -6,18 +6,10 @@ to its pool; a host that then holds too many gives workloads to others, within f
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from advisor.core.admission import ReservationClaim, admit, reservable_in_pool
-from advisor.core.explanation.answer import (
-    Alternative,
-    ConfidencePart,
-    InsufficientData,
-    Missing,
-    NoChange,
-)
-from advisor.core.explanation.confidence import ground, weakest
-from advisor.core.explanation.effect import Effect
+from advisor.core.explanation.answer import InsufficientData, Missing, NoChange
 from advisor.core.explanation.rounding import round_all
 from advisor.core.placement.host_cluster import Cluster
 from advisor.core.placement.host_inputs import (
@@ -27,15 +19,10 @@ from advisor.core.placement.host_inputs import (
     NetworkWorkload,
     RefusedReservation,
 )
-from advisor.core.quantity import format_rate
-from advisor.core.resource import Unit
+from advisor.core.placement.host_why import MODEL_VERSION, advice, shown_rate
 
 FIX_WITHIN_S = 300.0
 """A violated reservation is mended within five minutes."""
-LINE_RATE_ONLY = 0.8
-"""Confidence where nobody measured what the uplinks really carry."""
-MODEL_VERSION = "host-placement-2"
-REVERSIBILITY = "Reversible: a workload can be moved back, and it runs on while it moves."
 
 HostPlacementAnswer = HostPlacementAdvice | NoChange | InsufficientData
 
@@ -67,15 +54,11 @@ def advise_hosts(inputs: HostPlacementInputs) -> HostPlacementAnswer:
             summary="Every network reservation fits the host its workload is on",
             model_version=MODEL_VERSION,
         )
-    return round_all(_advice(inputs, before, cluster, moves, refused))
+    return round_all(advice(inputs, before, cluster, moves, refused))
 
 
 def _promised_first(workload: NetworkWorkload) -> tuple[bool, int, str]:
     return (not workload.promised, workload.rank, workload.workload)
-
-
-def _shown(bits_per_s: float) -> str:
-    return format_rate(bits_per_s, Unit.BITS_PER_S)
 
 
 def _refused_by_pool(inputs: HostPlacementInputs) -> list[RefusedReservation]:
@@ -85,7 +68,7 @@ def _refused_by_pool(inputs: HostPlacementInputs) -> list[RefusedReservation]:
         rates = [rate for one in inputs.hosts for rate in one.uplink_bits_per_s]
         pool = reservable_in_pool(rates, ratio=inputs.reservable_ratio)
     ordered = sorted(inputs.workloads, key=_promised_first)
-    return _refused_of(ordered, pool, f"the pool of {_shown(pool)}")
+    return _refused_of(ordered, pool, f"the pool of {shown_rate(pool)}")
 
 
 def _refused_of(
@@ -98,7 +81,7 @@ def _refused_of(
     ]
     admission = admit(reservable, claims)
     left = max(reservable - admission.reserved, 0.0)
-    reason = f"{place} is fully reserved" if left == 0 else f"{place} has {_shown(left)} left"
+    reason = f"{place} is fully reserved" if left == 0 else f"{place} has {shown_rate(left)} left"
     return [
         RefusedReservation(
             workload=one.workload,
@@ -168,8 +151,8 @@ def _fix(
                 target=target,
                 reservation_bits_per_s=chosen.reservation_bits_per_s,
                 due_at=since + timedelta(seconds=FIX_WITHIN_S),
-                reason=f"{_shown(reserved)} are reserved on {host}, where "
-                f"{_shown(cluster.reservable(host))} may be",
+                reason=f"{shown_rate(reserved)} are reserved on {host}, where "
+                f"{shown_rate(cluster.reservable(host))} may be",
             )
         )
         cluster.put(chosen.workload, target)
@@ -194,88 +177,3 @@ def _to_move(
     if enough:
         return enough[0]
     return candidates[-1] if candidates else None
-
-
-def _advice(
-    inputs: HostPlacementInputs,
-    before: Cluster,
-    after: Cluster,
-    moves: Sequence[HostMove],
-    refused: Sequence[RefusedReservation],
-) -> HostPlacementAdvice:
-    ratio = f"{inputs.reservable_ratio:.0%}"
-    return HostPlacementAdvice(
-        summary="; ".join(_words(moves, refused)),
-        moves=tuple(moves),
-        refused=tuple(refused),
-        formula=f"Σ reservations ≤ {ratio} of the host's smallest uplink and ≤ the pool; "
-        "rate = reservation + part by shares of what is left",
-        effects=_effects(before, after, moves),
-        alternatives=_alternatives(before, moves),
-        confidence=weakest(
-            ground("admission", 1.0, "reservations and line rates are stated, not estimated"),
-            _carried(inputs),
-        ),
-        reversibility=REVERSIBILITY,
-        model_version=MODEL_VERSION,
-    )
-
-
-def _words(moves: Sequence[HostMove], refused: Sequence[RefusedReservation]) -> list[str]:
-    words = [
-        f"Start {one.workload} on {one.target}"
-        if one.source is None
-        else f"Move {one.workload} from {one.source} to {one.target}{_by(one)}: {one.reason}"
-        for one in moves
-    ]
-    words += [
-        f"Refuse {_shown(one.reservation_bits_per_s)} for {one.workload}: {one.reason}"
-        for one in refused
-    ]
-    return words
-
-
-def _by(move: HostMove) -> str:
-    """By when, to the second below: a time that is over when it is told would be none."""
-    return "" if move.due_at is None else f" by {move.due_at.astimezone(UTC):%H:%M:%S} UTC"
-
-
-def _effects(before: Cluster, after: Cluster, moves: Sequence[HostMove]) -> tuple[Effect, ...]:
-    hosts = {one.source for one in moves} | {one.target for one in moves}
-    old, new = before.rates(), after.rates()
-    touched = [
-        name
-        for name, one in sorted(after.workloads.items())
-        if {one.host, before.workloads[name].host} & hosts
-    ]
-    return tuple(
-        Effect(
-            quantity=f"rate of {name}",
-            unit="bits_per_s",
-            before=old.get(name),
-            after=new.get(name),
-            how="reservation + part by shares of what is left, everybody sending all they can",
-        )
-        for name in touched
-    )
-
-
-def _alternatives(before: Cluster, moves: Sequence[HostMove]) -> tuple[Alternative, ...]:
-    over = [host for host in before.hosts if before.excess(host) > 0]
-    return tuple(
-        Alternative(
-            name=f"leave everything on {host}",
-            reason=f"{_shown(before.excess(host))} more than may be are reserved there; on a busy "
-            "uplink everybody's reservation shrinks in proportion",
-        )
-        for host in over
-        if any(one.source == host for one in moves)
-    )
-
-
-def _carried(inputs: HostPlacementInputs) -> ConfidencePart:
-    unmeasured = sorted(one.host for one in inputs.hosts if one.carries_bits_per_s is None)
-    if not unmeasured:
-        return ground("rates", 1.0, "what the uplinks carry was measured")
-    how = f"what the uplinks of {', '.join(unmeasured)} carry was not measured"
-    return ground("rates", LINE_RATE_ONLY, how)

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from math import inf, isclose
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from advisor.core.device.device_model import DeviceModel, MixPoint, fit_device_m
 from advisor.core.placement.device_line import SeenModel
 from advisor.core.placement.disk_inputs import DatastoreState, PlacementInputs, VdiskState
 from advisor.core.placement.host_inputs import (
+    CarriedSource,
     HostPlacementAdvice,
     HostPlacementInputs,
     HostUplinks,
@@ -32,6 +34,7 @@ from advisor.models import (
     Unit,
 )
 from advisor.services.inputs.vdisk_names import vdisk_names
+from advisor.services.inventory import PAYLOAD_RATIO
 from advisor.services.load_points import DeviceWindow, device_windows
 from advisor.services.observe import ClaimWindow, claim_windows
 from advisor.services.tiers import shares_of
@@ -179,14 +182,14 @@ def host_placement_inputs(resource: Resource, now: datetime) -> list[HostPlaceme
         organisation=resource.organisation, kind=ResourceKind.UPLINK, capacity__isnull=False
     )
     rates: dict[str, list[float]] = defaultdict(list)
-    carries: dict[str, float] = {}
+    carries: dict[str, tuple[float, CarriedSource]] = {}
     workloads: dict[str, NetworkWorkload] = {}
     for uplink in uplinks.order_by("name"):
         attachment = uplink.attachments.select_related("host").get()
         host = attachment.host.name
         promises = _promises(uplink)
         rates[host].append(uplink.line_rate or uplink.capacity or 0.0)
-        carries[host] = min(carries.get(host, np.inf), uplink.capacity or np.inf)
+        carries[host] = min(carries.get(host, _ENDLESS), _carried(uplink))
         for claim in uplink.claims.select_related("workload").order_by("pk"):
             granted = promises.get(claim.pk)
             asked = NetworkWorkload(
@@ -207,7 +210,8 @@ def host_placement_inputs(resource: Resource, now: datetime) -> list[HostPlaceme
                 HostUplinks(
                     host=host,
                     uplink_bits_per_s=tuple(rates[host]),
-                    carries_bits_per_s=carries[host],
+                    carries_bits_per_s=carries[host][0],
+                    carries_source=carries[host][1],
                     violated_since=since.get(host, now - LOOK_EVERY),
                 )
                 for host in sorted(rates)
@@ -217,6 +221,16 @@ def host_placement_inputs(resource: Resource, now: datetime) -> list[HostPlaceme
             reservable_ratio=resource.reservable_ratio,
         )
     ]
+
+
+_ENDLESS = (inf, CarriedSource.STATED)
+
+
+def _carried(uplink: Resource) -> tuple[float, CarriedSource]:
+    """What an uplink of known capacity carries, and whether a person said so."""
+    capacity = uplink.capacity or inf
+    assumed = uplink.discovered and isclose(capacity, PAYLOAD_RATIO * (uplink.line_rate or 0.0))
+    return capacity, CarriedSource.ASSUMED if assumed else CarriedSource.STATED
 
 
 def _promises(uplink: Resource) -> dict[int, float]:

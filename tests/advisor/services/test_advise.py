@@ -237,6 +237,36 @@ def test_reservations_beyond_a_host_call_for_a_move(cluster: Cluster) -> None:
     assert (move["workload"], move["target"]) == ("web-2", "h2")
 
 
+def test_advice_on_hosts_says_whose_rates_were_stated_and_whose_assumed(cluster: Cluster) -> None:
+    other = inventory.add_resource(
+        organisation=cluster.organisation,
+        name="h2/up0",
+        kind=ResourceKind.UPLINK,
+        attachments=[("h2", "up0")],
+        # 94 % of the link speed is what discovery assumes.
+        capacity=94 * MBIT,
+        line_rate=100 * MBIT,
+    )
+    Resource.objects.filter(pk=other.pk).update(discovered=True)
+    inventory.set_claim(
+        resource=cluster.uplink,
+        workload_name="web-2",
+        host_name="h1",
+        adapter_kind=AdapterKind.VNIC,
+        adapter="p2",
+        reservation=45 * MBIT,
+        may_exceed=True,
+    )
+
+    found = advice(cluster.uplink, Topic.HOST_PLACEMENT)
+
+    hosts = json.loads(found.inputs)["hosts"]
+    assert {row["host"]: row["carries_source"] for row in hosts} == {
+        "h1": "stated",
+        "h2": "assumed",
+    }
+
+
 def test_workload_on_two_uplinks_moves_as_one(cluster: Cluster) -> None:
     for name in ("h1/up1", "h2/up0"):
         inventory.add_resource(

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from advisor.core import canonical
 from advisor.core.explanation.answer import InsufficientData, NoChange
 from advisor.core.placement.host_inputs import (
+    CarriedSource,
     HostPlacementAdvice,
     HostPlacementInputs,
     HostUplinks,
     NetworkWorkload,
 )
 from advisor.core.placement.host_placement import advise_hosts
+from advisor.core.placement.host_why import LINE_RATE_ONLY
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 GBIT = 1e9
@@ -204,6 +206,56 @@ def test_the_smallest_uplink_of_a_host_decides():
     (refused,) = advise_hosts(inputs).refused
 
     assert refused.reason == "no host has so much left of what may be reserved"
+
+
+@pytest.mark.parametrize(
+    ("facts", "value", "how"),
+    [
+        (
+            {"carries_bits_per_s": 9.4 * GBIT, "carries_source": CarriedSource.STATED},
+            1.0,
+            "what the uplinks of h1, h2 carry was stated",
+        ),
+        (
+            {"carries_bits_per_s": 9.4 * GBIT, "carries_source": CarriedSource.ASSUMED},
+            LINE_RATE_ONLY,
+            "what the uplinks of h1, h2 carry is assumed from their line rate",
+        ),
+        (
+            {},
+            LINE_RATE_ONLY,
+            "what the uplinks of h1, h2 carry is not known: their line rate counts",
+        ),
+    ],
+    ids=["stated", "assumed", "unknown"],
+)
+def test_confidence_says_where_it_is_known_from_what_the_uplinks_carry(facts, value, how):
+    inputs = replace(
+        cluster(workload("a", "h1", 7.5), workload("b", "h1", 4.5)),
+        hosts=tuple(host(name, **facts) for name in ("h1", "h2")),
+    )
+
+    confidence = advise_hosts(inputs).confidence
+
+    rates = next(one for one in confidence.parts if one.name == "rates")
+    assert (rates.value, rates.how) == (value, how)
+
+
+def test_confidence_tells_hosts_apart_by_where_their_rates_are_known_from():
+    hosts = (
+        host("h1", carries_bits_per_s=9.4 * GBIT),
+        host("h2", carries_bits_per_s=9.4 * GBIT, carries_source=CarriedSource.ASSUMED),
+    )
+    inputs = replace(cluster(workload("a", "h1", 7.5), workload("b", "h1", 4.5)), hosts=hosts)
+
+    confidence = advise_hosts(inputs).confidence
+
+    rates = next(one for one in confidence.parts if one.name == "rates")
+    assert rates.how == (
+        "what the uplinks of h1 carry was stated; "
+        "what the uplinks of h2 carry is assumed from their line rate"
+    )
+    assert rates.value == LINE_RATE_ONLY
 
 
 def test_what_cannot_be_moved_away_is_refused_by_name():
