@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -63,14 +64,32 @@ def claim_history(
     step_s = max(float(coarse_step_s(length, most_windows)), resource.window_s)
     until = last_window_end(whole_windows(resource, now=now), step_s)
     span = Span(since=until - length, until=until, window_s=step_s)
-    parts = [resource.pk, resource.capacity, policy.pk if policy else 0, step_s, until.timestamp()]
-    parts += [length.total_seconds(), *(claim.pk for claim in claims)]
-    key = "claim-history-2:" + ":".join(str(part) for part in parts)
+    key = history_key(
+        resource=resource.pk,
+        capacity=resource.capacity,
+        policy=policy.pk if policy else None,
+        claims=[claim.pk for claim in claims],
+        span=span,
+    )
     found: ClaimHistory | None = cache.get(key)
     if found is None:
         found = history_over(resource=resource, claims=claims, policy=policy, span=span)
         cache.set(key, found, KEPT_S)
     return found
+
+
+def history_key(
+    *,
+    resource: int,
+    capacity: float | None,
+    policy: int | None,
+    claims: Sequence[int],
+    span: Span,
+) -> str:
+    """Under what a history is kept: a digest, for a cache refuses a long list of claims."""
+    window = (span.since.timestamp(), span.until.timestamp(), span.window_s)
+    asked = repr((resource, capacity, policy, window, tuple(claims)))
+    return f"claim-history-3:{hashlib.sha256(asked.encode()).hexdigest()}"
 
 
 Rates = dict[datetime, tuple[float, bool | None]]
