@@ -11,13 +11,13 @@ from typing import Any
 
 from django.db.models import Q
 
+from advisor.core.own_limit import is_held_back
 from advisor.core.quantity import format_rate
 from advisor.models import Claim, Policy, Resource, State, StatePoint, Workload
 from advisor.queries.episodes import EpisodeLine, episode_lines, episode_rows
 from advisor.queries.picture import Axis, Level, Line, Picture, Point
 from advisor.queries.scope import Scope
 from advisor.services.observe import ClaimWindow, claim_windows
-from advisor.services.own_limits import AT_LIMIT, PASSED_BY
 from advisor.services.tiers import shares_of
 from advisor.services.windows import Span
 
@@ -99,7 +99,7 @@ def _claim_day(claim: Claim, now: datetime) -> ClaimDay:
     congested = _congested(resource, span) if windows else []
     for window in windows:
         promise = _at(promises, window.at)
-        is_throttled = _is_at_limit(window.rate, promise.limit, is_uplink=resource.is_uplink)
+        is_throttled = is_held_back(window.rate, promise.limit, is_uplink=resource.is_uplink)
         throttled += is_throttled
         unmet += (
             not is_throttled
@@ -149,13 +149,6 @@ def _promises(claim: Claim) -> list[Promise]:
 def _at(promises: Sequence[Promise], at: datetime) -> Promise:
     in_force = [one for one in promises if one.since is None or one.since < at]
     return in_force[-1] if in_force else promises[0]
-
-
-def _is_at_limit(rate: float, limit: float | None, *, is_uplink: bool) -> bool:
-    """I/O that passes its limit by is not held back; an uplink's limit is behind the count."""
-    if limit is None or rate < AT_LIMIT * limit:
-        return False
-    return is_uplink or rate <= PASSED_BY * limit
 
 
 def _congested(resource: Resource, span: Span) -> list[datetime]:

@@ -14,6 +14,7 @@ from django.core.cache import cache
 from advisor.core.forecast.history import HistoryWindow, history_of
 from advisor.core.forecast.past import Row
 from advisor.core.observation import ClaimObservation, UplinkObservation
+from advisor.core.own_limit import reaches_limit
 from advisor.models import Claim, Policy, Resource, State, StatePoint, Unit
 from advisor.services.observe import claim_windows, whole_windows
 from advisor.services.windows import Span, last_window_end, window_end
@@ -21,9 +22,6 @@ from ingest.readings import coarse_step_s
 
 MOST_WINDOWS = 720
 """A day in windows of two minutes: enough to see contention, few enough to answer at once."""
-
-AT_LIMIT = 0.95
-"""Who takes this part of a limit that is enforced is held back by it and may want more."""
 
 KEPT_S = 600
 
@@ -210,9 +208,7 @@ def _held_back(
     if policy is None or window.at < policy.created_at:
         return window
     demands = tuple(
-        None
-        if limit is not None and found.get(window.at, (0.0, None))[0] >= AT_LIMIT * limit
-        else demand
+        None if reaches_limit(found.get(window.at, (0.0, None))[0], limit) else demand
         for demand, found, limit in zip(window.demands, rates, limits, strict=True)
     )
     return HistoryWindow(

@@ -10,12 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from advisor.core.own_limit import is_held_back
 from advisor.models import Claim, Policy, Resource
 
-AT_LIMIT = 0.95
-"""A rate this near to an enforced limit is held back by it, not by the resource."""
-PASSED_BY = 1.25
-"""I/O at such a multiple of its limit is evidently not held back by it."""
 SMALL_PART = 0.05
 """Less of a host's I/O than this changes no mean."""
 MOST = 0.5
@@ -30,16 +27,10 @@ class EnforcedLimits:
     is_uplink: bool
 
     def hold_back(self, claim: Claim, *, at: datetime, rate: float) -> bool:
-        """Whether a limit in force at that time held the claim to this rate.
-
-        What an adapter hands to an uplink is counted before the limit, so it may be any amount
-        above it; I/O is counted behind the limit.
-        """
+        """Whether a limit in force at that time held the claim to this rate."""
         place = bisect_left(self.since, at) - 1
         limit = self.limits[place].get(claim.pk) if place >= 0 else None
-        if limit is None or rate < AT_LIMIT * limit:
-            return False
-        return self.is_uplink or rate <= PASSED_BY * limit
+        return is_held_back(rate, limit, is_uplink=self.is_uplink)
 
 
 def enforced_limits(resource: Resource) -> EnforcedLimits:

@@ -23,6 +23,7 @@ from advisor.core.detection.threshold import (
 from advisor.core.device.device_fit import LoadPoint
 from advisor.core.iosize import size_cost
 from advisor.core.observation import DatastoreObservation, HostLatency
+from advisor.core.own_limit import reaches_limit
 from advisor.core.simulation.cluster import Cluster, Run, simulate
 from advisor.core.simulation.datastore import SimulatedDatastore
 from advisor.core.simulation.load import SimulatedWorkload, SteadyIo, Transactions
@@ -38,7 +39,6 @@ LEARNT_WINDOWS = 40
 """The first windows are for learning what is normal; every situation is calm in them."""
 SLACK_WINDOWS = 3
 """So many windows after contention has ended an alarm may still stand: the detector waits."""
-AT_LIMIT = 0.95
 DISKS = SimulatedDatastore(servers=4, access_s=0.012, bytes_per_s=15e6)
 SMALL, LARGE = 8192, 524_288
 
@@ -201,7 +201,7 @@ def _observations(run: Run, situation: Situation) -> list[DatastoreObservation]:
                     latency_ms=totals.latency_ms if above else totals.device_latency_ms,
                     io_count=totals.ios,
                     mean_io_bytes=totals.mean_io_bytes,
-                    throttled=above and totals.iops >= AT_LIMIT * (each.claim.limit or 0.0),
+                    throttled=above and reaches_limit(totals.iops, each.claim.limit),
                 )
             )
         found.append(replace(at, hosts=tuple(hosts)))
