@@ -1,9 +1,11 @@
 """Seed 000, test 2: small I/Os of DVD Store beside large random reads of Iometer."""
 
+from collections.abc import Mapping
+
 from advisor.core.allocation import Claim
 from advisor.core.iosize import size_cost
 from advisor.core.replay.experiment import Basis, Experiment, Premise, Replay
-from advisor.core.replay.figure import bars, over_time
+from advisor.core.replay.figure import Figure, bars, over_time
 from advisor.core.replay.finding import (
     NONE,
     POLICY,
@@ -33,6 +35,33 @@ SIZE_WHY = (
     "that on"
 )
 
+PREMISES_OF_TEST_2 = (
+    Premise(
+        quantity="length of a run",
+        value=DURATION_S,
+        unit="s",
+        basis=Basis.ASSUMED,
+        source="600 s in the seed; the rates do not depend on it",
+    ),
+    Premise(
+        quantity="time to think",
+        value=0.5,
+        unit="s",
+        basis=Basis.ASSUMED,
+        source="as in test 1; the seed does not repeat it",
+    ),
+    Premise(
+        quantity="device time of a 64 KiB read, against an 8 KiB one",
+        value=size_cost(LARGE_BYTES) / size_cost(8192),
+        unit="ratio",
+        basis=Basis.DEFAULT,
+        source="the product's size term",
+    ),
+)
+
+ORDERS_PCT = {"alone": 100.0, "default": 65.0, "with SIOC": 83.0}
+"""Orders of DVD Store as the seed prints them, those without Iometer being 100."""
+
 
 def play() -> Replay:
     """Alone, beside Iometer, and beside Iometer with shares and control."""
@@ -42,67 +71,18 @@ def play() -> Replay:
         beside=True, orders_shares=2000.0, large_shares=500.0, threshold_ms=THRESHOLD_MS
     )
     runs = {"alone": alone, "default": default, "with SIOC": managed}
-    throughput = {label: _orders_pct(run, alone) for label, run in runs.items()}
+    orders_pct = {label: _orders_pct(run, alone) for label, run in runs.items()}
     return Replay(
         experiment=NAME,
         title=TITLE,
-        premises=(
-            *PREMISES,
-            Premise(
-                quantity="length of a run",
-                value=DURATION_S,
-                unit="s",
-                basis=Basis.ASSUMED,
-                source="600 s in the seed; the rates do not depend on it",
-            ),
-            Premise(
-                quantity="time to think",
-                value=0.5,
-                unit="s",
-                basis=Basis.ASSUMED,
-                source="as in test 1; the seed does not repeat it",
-            ),
-            Premise(
-                quantity="device time of a 64 KiB read, against an 8 KiB one",
-                value=size_cost(LARGE_BYTES) / size_cost(8192),
-                unit="ratio",
-                basis=Basis.DEFAULT,
-                source="the product's size term",
-            ),
-        ),
+        premises=(*PREMISES, *PREMISES_OF_TEST_2),
         findings=(
-            *_findings(throughput, managed),
+            *_throughput(orders_pct),
+            _slots(managed),
             *_directions(runs),
             _with_more_shares(),
         ),
-        figures=(
-            bars(
-                "figure 6",
-                "DVD Store beside 64 KiB random reads",
-                "orders, alone = 100",
-                places=list(throughput),
-                series={"simulated": list(throughput.values())},
-                printed={"simulated": [100.0, 65.0, 83.0]},
-            ),
-            over_time(
-                "figure 6, over time",
-                "Orders of DVD Store",
-                "orders per second",
-                times_s=managed.times_s,
-                series={
-                    label: [each.transactions_per_s for each in run.workloads["VM 1"]]
-                    for label, run in runs.items()
-                },
-            ),
-            over_time(
-                "figure 6, windows",
-                "Windows with SIOC",
-                "slots",
-                times_s=managed.times_s,
-                series=dict(managed.windows),
-                is_logarithmic=True,
-            ),
-        ),
+        figures=_figures(runs, orders_pct),
     )
 
 
@@ -132,42 +112,41 @@ def _orders_pct(run: Run, alone: Run) -> float:
     return 100 * mine.transactions_per_s / whole.transactions_per_s
 
 
-def _findings(throughput: dict[str, float], managed: Run) -> list[Finding]:
-    ours, other = managed.window("host 1", SETTLED_S), managed.window("host 2", SETTLED_S)
+def _throughput(orders_pct: Mapping[str, float]) -> list[Finding]:
+    differs = {
+        "default": SIZE_WHY,
+        "with SIOC": "large reads cost the model's disks too little, as in the default run, so "
+        "that there is less to lose",
+    }
     return [
         compare(
-            "orders beside Iometer, default",
+            f"orders beside Iometer, {label}",
             "% of alone",
-            seed_value=65.0,
-            value=throughput["default"],
-            tolerance=of_change(65.0 - 100.0),
+            seed_value=ORDERS_PCT[label],
+            value=orders_pct[label],
+            tolerance=of_change(ORDERS_PCT[label] - ORDERS_PCT["alone"]),
             why="nothing of this test was calibrated on",
-            differs=SIZE_WHY,
-        ),
-        compare(
-            "orders beside Iometer, with SIOC",
-            "% of alone",
-            seed_value=83.0,
-            value=throughput["with SIOC"],
-            tolerance=of_change(83.0 - 100.0),
-            why="nothing of this test was calibrated on",
-            differs="large reads cost the model's disks too little, as in the default run, so "
-            "that there is less to lose",
-        ),
-        compare(
-            "slots of DVD Store against those of Iometer, with SIOC",
-            "ratio",
-            seed_value=4.0,
-            value=ours / other,
-            tolerance=POLICY,
-            why="mean windows of the two hosts; shares are 2000 and 500",
-            differs=f"a fifth of the {ours + other:.1f} slots at which the windows come to rest "
-            f"would be {(ours + other) / 5:.1f}, and no window is smaller than 4",
-        ),
+            differs=reason,
+        )
+        for label, reason in differs.items()
     ]
 
 
-def _directions(runs: dict[str, Run]) -> list[Finding]:
+def _slots(managed: Run) -> Finding:
+    ours, other = managed.window("host 1", SETTLED_S), managed.window("host 2", SETTLED_S)
+    return compare(
+        "slots of DVD Store against those of Iometer, with SIOC",
+        "ratio",
+        seed_value=4.0,
+        value=ours / other,
+        tolerance=POLICY,
+        why="mean windows of the two hosts; shares are 2000 and 500",
+        differs=f"a fifth of the {ours + other:.1f} slots at which the windows come to rest "
+        f"would be {(ours + other) / 5:.1f}, and no window is smaller than 4",
+    )
+
+
+def _directions(runs: Mapping[str, Run]) -> list[Finding]:
     """What the seed says only as up or down; 0 is the number that must not be passed."""
     orders = {label: run.of("VM 1", SETTLED_S) for label, run in runs.items()}
     alone, default, managed = orders.values()
@@ -212,4 +191,36 @@ def _with_more_shares() -> Finding:
         relation=Relation.AT_LEAST,
         why='"could have been improved further by increasing the disk shares", without a number; '
         "Iometer's window is already the smallest that the law knows, so shares change nothing",
+    )
+
+
+def _figures(runs: Mapping[str, Run], orders_pct: Mapping[str, float]) -> tuple[Figure, ...]:
+    managed = runs["with SIOC"]
+    return (
+        bars(
+            "figure 6",
+            "DVD Store beside 64 KiB random reads",
+            "orders, alone = 100",
+            places=list(runs),
+            series={"simulated": [orders_pct[label] for label in runs]},
+            printed={"simulated": [ORDERS_PCT[label] for label in runs]},
+        ),
+        over_time(
+            "figure 6, over time",
+            "Orders of DVD Store",
+            "orders per second",
+            times_s=managed.times_s,
+            series={
+                label: [each.transactions_per_s for each in run.workloads["VM 1"]]
+                for label, run in runs.items()
+            },
+        ),
+        over_time(
+            "figure 6, windows",
+            "Windows with SIOC",
+            "slots",
+            times_s=managed.times_s,
+            series=dict(managed.windows),
+            is_logarithmic=True,
+        ),
     )
