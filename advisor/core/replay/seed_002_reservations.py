@@ -1,13 +1,11 @@
 """Seed 002, steps a to c: three VMs get network reservations one after the other, and move."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from statistics import fmean
 
 from advisor.core.admission import UPLINK_RESERVABLE_RATIO, reservable_in_pool
-from advisor.core.placement.host_inputs import (
-    HostPlacementAdvice,
-)
+from advisor.core.placement.host_inputs import HostPlacementAdvice
 from advisor.core.placement.host_placement import HostPlacementAnswer
 from advisor.core.replay.experiment import Experiment, Replay
 from advisor.core.replay.figure import Figure, over_time
@@ -28,6 +26,8 @@ from advisor.core.replay.seed_002_steps import (
     LINE_BITS_PER_S,
     PREMISES,
     PRINTED,
+    PRINTED_PLACES,
+    RESERVED,
     STEP_S,
     VMS,
     Step,
@@ -44,21 +44,17 @@ TITLE = "NetIOC: reservations, admission and migration"
 def play() -> Replay:
     """Each step is admitted, moved by the product's own placement, and sent."""
     together = dict.fromkeys(VMS, "host 1")
-    none = dict.fromkeys(VMS, 0.0)
-    first = {**none, "VM 1": 7.5 * GIGA}
-    second = {**first, "VM 2": 4.5 * GIGA}
-    third = {**second, "VM 3": 3 * GIGA}
-    moves = {"b": answer_to(second, together)}
-    after_second = after(together, moves["b"])
-    moves["c"] = answer_to(third, after_second)
-    after_third = after(after_second, moves["c"])
+    fault_b = answer_to(RESERVED["b"], together)
+    places_b = after(together, fault_b)
+    fault_c = answer_to(RESERVED["c"], places_b)
+    places_c = after(places_b, fault_c)
     steps = [
-        Step(label="no reservations", reserved=none, places=together, printed=PRINTED[""]),
-        Step(label="a: VM 1 7.5", reserved=first, places=together, printed=PRINTED["a"]),
-        Step(label="b: VM 2 4.5, fault", reserved=second, places=together),
-        Step(label="b: VM 2 moved", reserved=second, places=after_second, printed=PRINTED["b"]),
-        Step(label="c: VM 3 3.0, fault", reserved=third, places=after_second),
-        Step(label="c: VM 3 moved", reserved=third, places=after_third, printed=PRINTED["c"]),
+        Step(label="no reservations", reserved=RESERVED[""], places=together, printed=PRINTED[""]),
+        Step(label="a: VM 1 7.5", reserved=RESERVED["a"], places=together, printed=PRINTED["a"]),
+        Step(label="b: VM 2 4.5, fault", reserved=RESERVED["b"], places=together),
+        Step(label="b: VM 2 moved", reserved=RESERVED["b"], places=places_b, printed=PRINTED["b"]),
+        Step(label="c: VM 3 3.0, fault", reserved=RESERVED["c"], places=places_b),
+        Step(label="c: VM 3 moved", reserved=RESERVED["c"], places=places_c, printed=PRINTED["c"]),
     ]
     sent = [send(step) for step in steps]
     means = [{vm: fmean(rates[vm]) for vm in VMS} for rates in sent]
@@ -68,15 +64,12 @@ def play() -> Replay:
         premises=PREMISES,
         findings=(
             *_rates(means),
-            *_placements(moves, after_second, after_third, second),
+            *_admission(),
+            *_hosts("b", places_b),
+            *_hosts("c", places_c),
+            _time_to_move([fault_b, fault_c]),
             _limited(),
-            not_modelled(
-                "dip of a VM while it migrates",
-                "Gbit/s",
-                seed_value=None,
-                why='"a very small performance dip", printed only in figure 2; copying a running '
-                "VM is not simulated",
-            ),
+            _dip(),
         ),
         figures=(_figure(steps, sent),),
     )
@@ -130,19 +123,8 @@ def _rates(means: list[dict[str, float]]) -> list[Finding]:
     ]
 
 
-def _placements(
-    moves: Mapping[str, HostPlacementAnswer],
-    after_second: Mapping[str, str],
-    after_third: Mapping[str, str],
-    reserved_before_c: Mapping[str, float],
-) -> list[Finding]:
-    due = [
-        move.due_at - BEGAN_AT
-        for answer in moves.values()
-        if isinstance(answer, HostPlacementAdvice)
-        for move in answer.moves
-        if move.due_at is not None
-    ]
+def _admission() -> list[Finding]:
+    """What the pool admits, and what is left of it for VM 3."""
     pool = reservable_in_pool([LINE_BITS_PER_S] * len(HOSTS))
     return [
         compare(
@@ -164,35 +146,45 @@ def _placements(
             "left to reserve in the pool before step c",
             "Gbit/s",
             seed_value=3.0,
-            value=(pool - sum(reserved_before_c.values())) / GIGA,
+            value=(pool - sum(RESERVED["b"].values())) / GIGA,
             tolerance=NONE,
             why='"the remaining 3 Gbps of available VM reservation": 15 - 7.5 - 4.5',
         ),
-        *(
-            compare(
-                f"number of the host of {vm} after step {step}",
-                "host",
-                seed_value=float(printed),
-                value=float(HOSTS.index(places[vm]) + 1),
-                tolerance=NONE,
-                why="the product's placement moves what violates the 75 % of a host",
-            )
-            for step, places, numbers in (
-                ("b", after_second, {"VM 1": 1, "VM 2": 2, "VM 3": 1}),
-                ("c", after_third, {"VM 1": 1, "VM 2": 2, "VM 3": 2}),
-            )
-            for vm, printed in numbers.items()
-        ),
-        calibrated(
-            "time from the fault to the migration",
-            "s",
-            seed_value=300.0,
-            value=max(due, default=timedelta.max).total_seconds(),
-            relation=Relation.AT_MOST,
-            why='the product took the due time of an advised move from "within five minutes of '
-            'the fault"; the move itself is not simulated',
-        ),
     ]
+
+
+def _hosts(step: str, places: Mapping[str, str]) -> list[Finding]:
+    """Where every VM is after a step."""
+    return [
+        compare(
+            f"number of the host of {vm} after step {step}",
+            "host",
+            seed_value=float(HOSTS.index(printed) + 1),
+            value=float(HOSTS.index(places[vm]) + 1),
+            tolerance=NONE,
+            why="the product's placement moves what violates the 75 % of a host",
+        )
+        for vm, printed in PRINTED_PLACES[step].items()
+    ]
+
+
+def _time_to_move(answers: Sequence[HostPlacementAnswer]) -> Finding:
+    due = [
+        move.due_at - BEGAN_AT
+        for answer in answers
+        if isinstance(answer, HostPlacementAdvice)
+        for move in answer.moves
+        if move.due_at is not None
+    ]
+    return calibrated(
+        "time from the fault to the migration",
+        "s",
+        seed_value=300.0,
+        value=max(due, default=timedelta.max).total_seconds(),
+        relation=Relation.AT_MOST,
+        why='the product took the due time of an advised move from "within five minutes of '
+        'the fault"; the move itself is not simulated',
+    )
 
 
 def _limited() -> Finding:
@@ -207,6 +199,16 @@ def _limited() -> Finding:
         tolerance=LIMIT,
         relation=Relation.AT_MOST,
         why='"no more than 7.5 Gbps under any circumstances"',
+    )
+
+
+def _dip() -> Finding:
+    return not_modelled(
+        "dip of a VM while it migrates",
+        "Gbit/s",
+        seed_value=None,
+        why='"a very small performance dip", printed only in figure 2; copying a running '
+        "VM is not simulated",
     )
 
 

@@ -31,6 +31,17 @@ PRINTED = {
     "c": {"VM 1": 9.4, "VM 2": 5.4, "VM 3": 3.9},
 }
 """Gbit/s by step; for step b the seed prints VM 2 twice, where the one that stayed is VM 3."""
+PRINTED_PLACES = {
+    "b": {"VM 1": "host 1", "VM 2": "host 2", "VM 3": "host 1"},
+    "c": {"VM 1": "host 1", "VM 2": "host 2", "VM 3": "host 2"},
+}
+RESERVED = {
+    "": {"VM 1": 0.0, "VM 2": 0.0, "VM 3": 0.0},
+    "a": {"VM 1": 7.5 * GIGA, "VM 2": 0.0, "VM 3": 0.0},
+    "b": {"VM 1": 7.5 * GIGA, "VM 2": 4.5 * GIGA, "VM 3": 0.0},
+    "c": {"VM 1": 7.5 * GIGA, "VM 2": 4.5 * GIGA, "VM 3": 3 * GIGA},
+}
+"""Bits per second by step."""
 
 PREMISES = (
     Premise(
