@@ -1,65 +1,15 @@
-"""The sample table of SCSI reservation conflicts, made like the other sample tables."""
+"""The sample table of SCSI reservation conflicts."""
 
-import django.db.models.deletion
-from django.db import migrations, models
+from django.db import migrations
 
-TABLE = "ingest_scsi_reservation_sample"
-
-
-def create_table(apps, schema_editor):
-    with schema_editor.connection.cursor() as cursor:
-        cursor.execute("SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'timescaledb')")
-        (timescaledb,) = cursor.fetchone()
-        cursor.execute(
-            f"CREATE TABLE {TABLE} (series_id bigint NOT NULL, time timestamptz NOT NULL,"
-            " commands bigint, conflicts bigint, PRIMARY KEY (series_id, time))"
-            + ("" if timescaledb else " PARTITION BY RANGE (time)")
-        )
-        if timescaledb:
-            cursor.execute(
-                "SELECT create_hypertable(%s, by_range('time', INTERVAL '1 day'),"
-                " create_default_indexes => false)",
-                [TABLE],
-            )
-
-
-def drop_table(apps, schema_editor):
-    with schema_editor.connection.cursor() as cursor:
-        cursor.execute(f"DROP TABLE {TABLE}")
+from ingest.migrations._sample_table import integers, sample_table
 
 
 class Migration(migrations.Migration):
     dependencies = [("ingest", "0003_add_sample_tables")]
 
-    operations = [
-        migrations.RunPython(create_table, drop_table),
-        migrations.CreateModel(
-            name="ScsiReservationSample",
-            fields=[
-                (
-                    "pk",
-                    models.CompositePrimaryKey(
-                        "series_id",
-                        "time",
-                        blank=True,
-                        editable=False,
-                        primary_key=True,
-                        serialize=False,
-                    ),
-                ),
-                (
-                    "series",
-                    models.ForeignKey(
-                        db_constraint=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="ingest.series",
-                    ),
-                ),
-                ("time", models.DateTimeField()),
-                ("commands", models.BigIntegerField(null=True)),
-                ("conflicts", models.BigIntegerField(null=True)),
-            ],
-            options={"db_table": TABLE, "managed": False, "abstract": False},
-        ),
-    ]
+    operations = sample_table(
+        "ScsiReservationSample",
+        "ingest_scsi_reservation_sample",
+        integers("commands", "conflicts"),
+    )
