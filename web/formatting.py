@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
+from advisor.core.duration import duration_text
 from advisor.core.quantity import format_rate, significant
 
 EN_DASH = "\N{EN DASH}"
@@ -12,8 +13,6 @@ EN_DASH = "\N{EN DASH}"
 
 _STEPS = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
 _NAMES = {"bits_per_s": "bit/s", "bytes_per_s": "B/s", "iops": "IOPS"}
-
-_MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,24 +70,6 @@ def grouped(digits: str) -> str:
         parts += [whole[at : at + 3] for at in range(first, len(whole), 3)]
         whole = "\N{NARROW NO-BREAK SPACE}".join(parts)
     return f"{sign}{whole}{point}{rest}"
-
-
-def duration_text(length: timedelta) -> str:
-    """A length of time in one or two units: `42 s`, `12 min`, `3 h 5 min`, `2 d 4 h`."""
-    seconds = max(0, round(length.total_seconds()))
-    if seconds < 2 * _MINUTE_S:
-        return f"{seconds} s"
-    if seconds < _HOUR_S:
-        return f"{seconds // _MINUTE_S} min"
-    if seconds < _DAY_S:
-        return _two(seconds, _HOUR_S, "h", _MINUTE_S, "min")
-    return _two(seconds, _DAY_S, "d", _HOUR_S, "h")
-
-
-def _two(seconds: int, large_s: int, large: str, small_s: int, small: str) -> str:
-    count, rest = divmod(seconds, large_s)
-    remainder = rest // small_s
-    return f"{count} {large} {remainder} {small}" if remainder else f"{count} {large}"
 
 
 def relative_text(at: datetime, now: datetime) -> str:

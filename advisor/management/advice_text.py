@@ -74,7 +74,7 @@ def draft_text(row: Recommendation, draft: PolicyDraft) -> str:
     """The whole reason of a policy that a person composed."""
     past = draft.what_if
     why = [
-        f"Past: {past.windows} windows, {past.congested_windows} of them congested",
+        f"Past: {past_table(draft).length}",
         *([f"Mind: {past.gap}"] if past.gap else []),
     ]
     parts = [

@@ -15,9 +15,8 @@ def past_text(past: PastTable, unit: str) -> str:
     """Per claim what was and what would have been; a dash where a line below says why."""
     if past.gap or not past.rows:
         return f"Not played: {past.gap or 'no workload has a claim on it'}"
-    hours = "" if past.hours is None else f"{past.hours:.1f} h in "
     lines = [
-        f"{past.verdict} ({hours}{past.windows} windows, {past.congested_windows} congested)",
+        f"{past.verdict} ({past.length})",
         table([_row(row, unit) for row in past.rows], COLUMNS),
     ]
     if past.justification:

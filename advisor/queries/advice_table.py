@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from advisor.core.advice.queue_depth_answer import QueueDepthAdvice
 from advisor.core.advice.reservation_conflicts import OffPeakAdvice
 from advisor.core.advice.threshold_advice import ThresholdAdvice, ThresholdInputs
+from advisor.core.duration import duration_text
 from advisor.core.limits.limit_check import LimitCheck
 from advisor.core.placement.disk_answer import Move, PlacementAdvice
 from advisor.core.placement.host_inputs import HostPlacementAdvice
@@ -98,7 +99,7 @@ def _move_rows(one: Move) -> list[tuple[str | None, ...]]:
     """A move in a row; an exchange in one per copy, its numbers beside the first."""
     numbers = (
         _change_ms(one.effect.target_before_ms, one.effect.target_after_ms),
-        _length(one.effect.copy_s),
+        duration_text(timedelta(seconds=one.effect.copy_s)),
     )
     worth = significant(one.effect.benefit / one.effect.cost) if one.effect.cost > 0 else None
     if not one.steps:
@@ -118,12 +119,6 @@ def _move_rows(one: Move) -> list[tuple[str | None, ...]]:
 
 def _change_ms(before_ms: float, after_ms: float) -> str:
     return f"{significant(before_ms)} → {significant(after_ms)}"
-
-
-def _length(seconds: float) -> str:
-    if seconds < 3600:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
 
 
 def host_placement_table(answer: HostPlacementAdvice) -> AdviceTable:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from advisor.core.advice.policy_answer import Recommendation as PolicyAnswer
 from advisor.core.advice.what_if_draft import PolicyDraft
+from advisor.core.duration import duration_text
 from advisor.core.forecast.backtest import Change, WorkloadBacktest
 from advisor.core.forecast.counterfactual import (
     ClaimEffect,
@@ -43,11 +45,18 @@ class PastTable:
     """Winners, losers and minutes; without rows `gap` says why."""
 
     rows: tuple[PastRow, ...]
-    hours: float | None
-    windows: int
-    congested_windows: int
+    hours: float
+    congested_hours: float
     gap: str
     justification: str = ""
+
+    @property
+    def length(self) -> str:
+        """How much was played, and how much of it was congested."""
+        congested = "none"
+        if self.congested_hours > 0:
+            congested = duration_text(timedelta(hours=self.congested_hours))
+        return f"{duration_text(timedelta(hours=self.hours))} played, {congested} of it congested"
 
     @property
     def gaining(self) -> tuple[str, ...]:
@@ -92,12 +101,11 @@ def past_table(answer: PolicyAnswer | PolicyDraft) -> PastTable:
     played = answer.counterfactual
     if played is None:
         gap = answer.past_gap or "it was not played when this was recommended"
-        return PastTable(rows=(), hours=None, windows=0, congested_windows=0, gap=gap)
+        return PastTable(rows=(), hours=0.0, congested_hours=0.0, gap=gap)
     return PastTable(
         rows=tuple(_rows(answer, played)),
         hours=played.hours,
-        windows=played.windows,
-        congested_windows=played.congested_windows,
+        congested_hours=played.congested_hours,
         gap="",
         justification=answer.justification,
     )
@@ -127,12 +135,11 @@ def _row(one: ClaimEffect, interval: Interval | None, gap: str, rate: float) -> 
 
 def what_if_table(found: WhatIf) -> PastTable:
     """The past under a what-if."""
-    hours = None if found.window_s is None else found.windows * found.window_s / 3600
+    window_h = (found.window_s or 0.0) / 3600
     return PastTable(
         rows=tuple(_what_if_row(row) for row in found.rows),
-        hours=hours,
-        windows=found.windows,
-        congested_windows=found.congested_windows,
+        hours=found.windows * window_h,
+        congested_hours=found.congested_windows * window_h,
         gap=found.gap if not found.windows else "",
     )
 

@@ -13,7 +13,6 @@ from web.formatting import (
     MILLISECONDS,
     PERCENT,
     absolute_text,
-    duration_text,
     grouped,
     joined,
     rate_scale,
@@ -90,23 +89,6 @@ def test_level_reads_in_the_unit_of_its_threshold(scale, value, text) -> None:  
 )
 def test_five_digits_and_more_are_grouped(digits: str, text: str) -> None:
     assert grouped(digits).replace("\N{NARROW NO-BREAK SPACE}", " ") == text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0, "0 s"),
-        (119, "119 s"),
-        (120, "2 min"),
-        (3599, "59 min"),
-        (3600, "1 h"),
-        (11_100, "3 h 5 min"),
-        (86_400, "1 d"),
-        (187_200, "2 d 4 h"),
-    ],
-)
-def test_duration_reads_in_two_units_at_most(seconds: int, text: str) -> None:
-    assert duration_text(timedelta(seconds=seconds)) == text
 
 
 @given(st.integers(min_value=0, max_value=10**8))

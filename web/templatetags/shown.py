@@ -9,6 +9,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from advisor.core.duration import duration_text
 from web import formatting
 
 register = template.Library()
@@ -126,7 +127,7 @@ def lasting(context: dict[str, Any], since: datetime | None, until: datetime | N
         '<time datetime="{}" title="since {}">{}</time>',
         since.isoformat(timespec="seconds"),
         formatting.absolute_text(since),
-        formatting.duration_text((until or context["now"]) - since),
+        duration_text((until or context["now"]) - since),
     )
 
 

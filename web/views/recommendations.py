@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from advisor.core.advice.what_if_draft import PolicyDraft
+from advisor.core.duration import duration_text
 from advisor.errors import DecisionRefused
 from advisor.models import (
     Policy,
@@ -39,7 +40,7 @@ from advisor.services.decide import approve, reject
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.bars import effect_bars
 from web.effect_rows import effect_rows
-from web.formatting import duration_text, rate_scale
+from web.formatting import rate_scale
 from web.page import render_page
 from web.picture_drawing import drawing_of
 

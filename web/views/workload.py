@@ -7,10 +7,10 @@ from datetime import timedelta
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 
+from advisor.core.duration import duration_text
 from advisor.models import Workload
 from advisor.queries.workload_day import LENGTH, ClaimDay, claim_days, episodes_with
 from web.access import Workspace, open_row, workspace_view
-from web.formatting import duration_text
 from web.page import render_page
 from web.picture_drawing import drawing_of
 

@@ -56,9 +56,13 @@ class ClaimEffect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counterfactual:
-    """The past under a candidate; `idle_ratio` is what limits left unused though it was wanted."""
+    """The past under a candidate; `idle_ratio` is what limits left unused though it was wanted.
+
+    Windows may differ in length, so their count says little about time.
+    """
 
     hours: float
+    congested_hours: float
     windows: int
     congested_windows: int
     idle_ratio_before: float
@@ -92,6 +96,7 @@ def counterfactual(
     return round_all(
         Counterfactual(
             hours=past.hours,
+            congested_hours=congested.hours if congested else 0.0,
             windows=len(past.windows),
             congested_windows=sum(past.congested),
             idle_ratio_before=whole.idle_ratio_before,

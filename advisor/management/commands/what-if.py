@@ -124,7 +124,7 @@ def _text(inputs: WhatIfInputs, found: WhatIf) -> str:
     span = f"{inputs.began_at:%Y-%m-%d %H:%M} to {inputs.ended_at:%Y-%m-%d %H:%M} UTC"
     lines = [
         f"{inputs.kind} {inputs.resource}, {capacity}; before is {before}",
-        f"{span}: {found.windows} windows, {found.congested_windows} of them congested",
+        f"{span}: {what_if_table(found).length}",
     ]
     if found.gap:
         lines.append(f"Mind: {found.gap}")

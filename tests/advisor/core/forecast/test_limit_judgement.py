@@ -77,6 +77,9 @@ def test_what_pressed_is_played_as_it_was_measured():
     )  # fmt: skip
     found = counterfactual(CLAIMS, past, policies)
 
+    # Minutes of one hour among windows of whole hours: time is told, not their number.
+    assert (found.hours, found.congested_hours) == (168.0, 1.0)
+    assert (found.windows, found.congested_windows) == (227, 60)
     contended = [one.contended for one in found.claims]
     assert [one.rate_before for one in contended] == pytest.approx([200, 100, 700])
     assert [one.rate_after for one in contended] == pytest.approx([500, 250, 250])
