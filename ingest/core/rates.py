@@ -5,7 +5,7 @@ time, however far apart the readings are. Where a growth cannot be known there i
 reason.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
@@ -120,13 +120,9 @@ def derive_disk_rates(
     readings: Sequence[Reading], *, longest_interval_s: float
 ) -> Derived[DiskRates]:
     """Rates from readings of `DISK_COUNTERS`; the times are in milliseconds."""
-    result: Derived[DiskRates] = Derived(rates=[], missing=[])
-    for step in steps(readings, wide=_DISK_WIDE, longest_interval_s=longest_interval_s):
-        if isinstance(step, NoRate):
-            result.missing.append(step)
-        else:
-            result.rates.append(_disk_rates(step))
-    return result
+    return _derived(
+        steps(readings, wide=_DISK_WIDE, longest_interval_s=longest_interval_s), _disk_rates
+    )
 
 
 def _disk_rates(step: Step) -> DiskRates:
@@ -163,14 +159,8 @@ def derive_net_rates(
     readings: Sequence[Reading], *, longest_interval_s: float
 ) -> Derived[NetRates]:
     """Rates from readings of `NET_COUNTERS`."""
-    result: Derived[NetRates] = Derived(rates=[], missing=[])
     wide = len(NET_COUNTERS)
-    for step in steps(readings, wide=wide, longest_interval_s=longest_interval_s):
-        if isinstance(step, NoRate):
-            result.missing.append(step)
-        else:
-            result.rates.append(_net_rates(step))
-    return result
+    return _derived(steps(readings, wide=wide, longest_interval_s=longest_interval_s), _net_rates)
 
 
 def _net_rates(step: Step) -> NetRates:
@@ -196,22 +186,20 @@ def derive_conflict_rates(
     readings: Sequence[Reading], *, longest_interval_s: float
 ) -> Derived[ConflictRates]:
     """Rates from readings of `CONFLICT_COUNTERS`."""
-    result: Derived[ConflictRates] = Derived(rates=[], missing=[])
     wide = len(CONFLICT_COUNTERS)
-    for step in steps(readings, wide=wide, longest_interval_s=longest_interval_s):
-        if isinstance(step, NoRate):
-            result.missing.append(step)
-        else:
-            commands, conflicts = step.growth
-            result.rates.append(
-                ConflictRates(
-                    at=step.at,
-                    seconds=step.seconds,
-                    commands_per_s=commands / step.seconds,
-                    conflicts_per_s=conflicts / step.seconds,
-                )
-            )
-    return result
+    return _derived(
+        steps(readings, wide=wide, longest_interval_s=longest_interval_s), _conflict_rates
+    )
+
+
+def _conflict_rates(step: Step) -> ConflictRates:
+    commands, conflicts = step.growth
+    return ConflictRates(
+        at=step.at,
+        seconds=step.seconds,
+        commands_per_s=commands / step.seconds,
+        conflicts_per_s=conflicts / step.seconds,
+    )
 
 
 TCP_COUNTERS = ("TcpOutSegs", "TcpRetransSegs")
@@ -221,22 +209,18 @@ def derive_tcp_rates(
     readings: Sequence[Reading], *, longest_interval_s: float
 ) -> Derived[TcpRates]:
     """Rates from readings of `TCP_COUNTERS`."""
-    result: Derived[TcpRates] = Derived(rates=[], missing=[])
     wide = len(TCP_COUNTERS)
-    for step in steps(readings, wide=wide, longest_interval_s=longest_interval_s):
-        if isinstance(step, NoRate):
-            result.missing.append(step)
-        else:
-            segments, retransmits = step.growth
-            result.rates.append(
-                TcpRates(
-                    at=step.at,
-                    seconds=step.seconds,
-                    segments_per_s=segments / step.seconds,
-                    retransmits_per_s=retransmits / step.seconds,
-                )
-            )
-    return result
+    return _derived(steps(readings, wide=wide, longest_interval_s=longest_interval_s), _tcp_rates)
+
+
+def _tcp_rates(step: Step) -> TcpRates:
+    segments, retransmits = step.growth
+    return TcpRates(
+        at=step.at,
+        seconds=step.seconds,
+        segments_per_s=segments / step.seconds,
+        retransmits_per_s=retransmits / step.seconds,
+    )
 
 
 CGROUP_COUNTERS = ("rios", "wios", "rbytes", "wbytes")
@@ -261,15 +245,11 @@ def derive_cgroup_rates(
         )
         if isinstance(step, Step)
     }
-    result: Derived[CgroupRates] = Derived(rates=[], missing=[])
     wide = len(CGROUP_COUNTERS)
-    for step in steps(readings, wide=wide, longest_interval_s=longest_interval_s):
-        if isinstance(step, NoRate):
-            result.missing.append(step)
-        else:
-            wait = waits.get((step.at, step.seconds))
-            result.rates.append(_cgroup_rates(step, wait, device=device))
-    return result
+    return _derived(
+        steps(readings, wide=wide, longest_interval_s=longest_interval_s),
+        lambda step: _cgroup_rates(step, waits.get((step.at, step.seconds)), device=device),
+    )
 
 
 def _cgroup_rates(step: Step, wait: tuple[int, ...] | None, *, device: str) -> CgroupRates:
@@ -288,3 +268,16 @@ def _cgroup_rates(step: Step, wait: tuple[int, ...] | None, *, device: str) -> C
         some_pressure_ratio=some,
         full_pressure_ratio=full,
     )
+
+
+def _derived(
+    found: Iterable[Step | NoRate], rates_of: Callable[[Step], RatesT]
+) -> Derived[RatesT]:
+    """The rates of each step, beside those that are none."""
+    result: Derived[RatesT] = Derived(rates=[], missing=[])
+    for step in found:
+        if isinstance(step, NoRate):
+            result.missing.append(step)
+        else:
+            result.rates.append(rates_of(step))
+    return result
