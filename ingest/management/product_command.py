@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -19,7 +20,7 @@ _DJANGO = {
 }  # fmt: skip
 
 
-class ProductCommand(BaseCommand):
+class ProductCommand(BaseCommand, ABC):
     """A command for people and programs: a table by default, one JSON document with `--json`.
 
     What is raised of `refusals` becomes one line on standard error and exit status 1.
@@ -52,9 +53,9 @@ class ProductCommand(BaseCommand):
         except self.refusals as error:
             raise CommandError(str(error)) from error
 
+    @abstractmethod
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         """Do the work and print it with `show`."""
-        raise NotImplementedError
 
     def show(
         self,

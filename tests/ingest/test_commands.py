@@ -11,6 +11,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from ingest.management.product_command import ProductCommand
 from ingest.models import Membership, Role, Token
 from tests.ingest.scenario import Tenant, disk_line, make_tenant, now, post, write_lines
 
@@ -23,6 +24,15 @@ def run(*words: str) -> str:
 
 def run_json(*words: str) -> Any:
     return json.loads(run(*words, "--json"))
+
+
+class Nothing(ProductCommand):
+    """A command that does not say what it does."""
+
+
+def test_command_that_does_nothing_cannot_be_made() -> None:
+    with pytest.raises(TypeError, match="abstract method run"):
+        Nothing()
 
 
 def test_created_token_is_printed_once_and_opens_the_door(client: Client, tenant: Tenant) -> None:
