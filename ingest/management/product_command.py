@@ -20,14 +20,10 @@ _DJANGO = {
 }  # fmt: skip
 
 
-class ProductCommand(BaseCommand, ABC):
-    """A command for people and programs: a table by default, one JSON document with `--json`.
-
-    What is raised of `refusals` becomes one line on standard error and exit status 1.
-    """
+class PrintingCommand(BaseCommand):
+    """A command for people and programs: a table by default, one JSON document with `--json`."""
 
     requires_system_checks: Sequence[str] = ()
-    refusals: tuple[type[Exception], ...] = (IngestError,)
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """Django's own options work, and the help is about the product alone."""
@@ -36,6 +32,34 @@ class ProductCommand(BaseCommand, ABC):
             if action.dest in _DJANGO:
                 action.help = SUPPRESS
         return parser
+
+    def show(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        *,
+        as_json: bool,
+        columns: Sequence[str],
+        empty: str,
+    ) -> None:
+        """Print rows as a table of these columns, or whole as JSON."""
+        if as_json:
+            self.show_json(rows)
+        elif rows:
+            self.stdout.write(table(rows, columns))
+        else:
+            self.stdout.write(empty)
+
+    def show_json(self, value: Any) -> None:
+        self.stdout.write(json.dumps(value, indent=2, default=_plain))
+
+
+class ProductCommand(PrintingCommand, ABC):
+    """A command on the rows of one organisation.
+
+    What is raised of `refusals` becomes one line on standard error and exit status 1.
+    """
+
+    refusals: tuple[type[Exception], ...] = (IngestError,)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_json_option(parser)
@@ -56,25 +80,6 @@ class ProductCommand(BaseCommand, ABC):
     @abstractmethod
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         """Do the work and print it with `show`."""
-
-    def show(
-        self,
-        rows: Sequence[Mapping[str, Any]],
-        *,
-        as_json: bool,
-        columns: Sequence[str],
-        empty: str,
-    ) -> None:
-        """Print rows as a table of these columns, or whole as JSON."""
-        if as_json:
-            self.show_json(rows)
-        elif rows:
-            self.stdout.write(table(rows, columns))
-        else:
-            self.stdout.write(empty)
-
-    def show_json(self, value: Any) -> None:
-        self.stdout.write(json.dumps(value, indent=2, default=_plain))
 
 
 def add_verb(verbs: Any, name: str, *, help: str) -> ArgumentParser:  # noqa: A002 - argparse's word

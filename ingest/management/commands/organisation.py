@@ -8,12 +8,12 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from ingest.errors import IngestError
-from ingest.management.product_command import ProductCommand, add_json_option
+from ingest.management.product_command import PrintingCommand, add_json_option
 from ingest.models import Organisation
 from ingest.services.organisation import create_organisation
 
 
-class Command(ProductCommand):
+class Command(PrintingCommand):
     help = "List organisations, or make one with its admin"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
