@@ -13,6 +13,8 @@ WIDTH = 1000
 HEIGHT = 300
 HEADROOM = 1.08
 """The highest value stays below the upper edge."""
+LEAST_LARGEST = 1e-300
+"""An axis whose largest value is no more than this shows 0 to 1: ticks below have no number."""
 MOST_TICKS = 5
 COLUMN_WIDTH = 0.8
 NARROW = 0.36
@@ -122,7 +124,8 @@ def _largest(picture: Picture, axis: int) -> float:
     if axis == 0 and picture.columns:
         # The last of a pair of columns ends within its place.
         return float(math.floor(max(numbers)))
-    return max(numbers, default=0.0) or 1.0
+    largest = max(numbers, default=0.0)
+    return largest if largest > LEAST_LARGEST else 1.0
 
 
 def _path(line: Line, box: _Box) -> str:

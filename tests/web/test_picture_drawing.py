@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from advisor.queries.picture import Axis, Column, Level, Line, Picture
@@ -19,6 +19,7 @@ def picture(**parts: object) -> Picture:
 
 
 @given(st.lists(st.tuples(AMOUNT, AMOUNT), min_size=1, max_size=20), AMOUNT)
+@example([(0.0, 5e-324)], 0.0)
 def test_everything_lies_in_the_box(points: list[tuple[float, float]], level: float) -> None:
     drawn = drawing_of(
         picture(
