@@ -7,6 +7,8 @@ attribution read it there.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.db.models import Q, QuerySet
@@ -18,7 +20,9 @@ from advisor.core.detection.external_workload import (
     LoadWindow,
     detect_external_load,
 )
+from advisor.core.detection.own_mix import OwnMix
 from advisor.models import Episode, Resource, StatePoint
+from advisor.services.own_mix import kept_mixes, own_mixes
 
 REFERENCE = timedelta(hours=24)
 """Latency that our own load makes by itself is learnt from the day before the episode."""
@@ -34,16 +38,19 @@ def look_outside(*, episode: Episode, until: datetime) -> ExternalLoad | None:
     if episode.resource.is_uplink:
         return None
     ended_at = min(until, episode.ended_at or until)
-    found = detect_external_load(
-        _windows(_reference(episode)),
-        _windows(
-            StatePoint.objects.filter(
-                resource=episode.resource,
-                at__gt=max(episode.started_at, ended_at - RECENT),
-                at__lte=ended_at,
-            )
-        ),
+    since = max(episode.started_at, ended_at - RECENT)
+    reference = _windows(_reference(episode))
+    recent = _windows(
+        StatePoint.objects.filter(resource=episode.resource, at__gt=since, at__lte=ended_at)
     )
+    found = detect_external_load(reference, recent)
+    if found.state is ExternalState.EXTERNAL:
+        # What the load was made of takes many samples to tell; it matters only now.
+        before = kept_mixes(
+            episode.resource, since=episode.started_at - REFERENCE, until=episode.started_at
+        )
+        during = own_mixes(episode.resource, since=since, until=ended_at)
+        found = detect_external_load(_with(before, reference), _with(during, recent))
     episode.external = json.loads(dumps(found))
     episode.save(update_fields=["external"])
     return found
@@ -86,6 +93,10 @@ def _reference(episode: Episode) -> QuerySet[StatePoint]:
     ):
         rows = rows.exclude(at__gt=began_at, at__lte=ended_at)
     return rows
+
+
+def _with(mixes: Mapping[datetime, OwnMix], windows: Sequence[LoadWindow]) -> list[LoadWindow]:
+    return [replace(one, mix=mixes.get(one.at)) for one in windows]
 
 
 def _windows(rows: QuerySet[StatePoint]) -> list[LoadWindow]:

@@ -1,7 +1,8 @@
 """Detection on simulated clusters, where contention is known because we made it.
 
 Six situations of which one calls for an alarm; what makes the others look alike is what detectors
-get wrong: large I/Os, hardly any I/O, bursts, a limit of our own. A seventh is load from outside.
+get wrong: large I/Os, hardly any I/O, bursts, a limit of our own. A seventh is load from outside;
+whether it is told as such is asked in `outside`.
 """
 
 from collections.abc import Sequence
@@ -9,19 +10,12 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from advisor.core.detection.congestion import CongestionState, DetectorSettings, detect
-from advisor.core.detection.external_workload import (
-    ExternalState,
-    LoadWindow,
-    detect_external_load,
-)
-from advisor.core.detection.latency import normalized_latency
 from advisor.core.detection.threshold import (
     FixedThreshold,
     Threshold,
     peak_throughput_threshold,
 )
 from advisor.core.device.device_fit import LoadPoint
-from advisor.core.iosize import size_cost
 from advisor.core.observation import DatastoreObservation, HostLatency
 from advisor.core.own_limit import reaches_limit
 from advisor.core.simulation.cluster import Cluster, Run, simulate
@@ -110,35 +104,22 @@ def situations(random: Random) -> dict[str, Situation]:
 NOTE = (
     "The threshold at 90 % of peak throughput lies near the latency that 24 outstanding I/Os make "
     "here: what stays below it leaves the device a tenth of its throughput, so that mode calls it "
-    "busy, not contended. Unknown is the right answer where load of our own has risen too: it may "
-    "explain the latency, and attribution names it."
+    "busy, not contended."
 )
 
 DETECTORS = ("a window above 30 ms", "`fixed`, 30 ms", "`peak_throughput`")
 
 
-def evaluate() -> tuple[str, str]:
-    """Two tables as Markdown: what was found, and what was told to come from outside."""
-    trials = {name: [_trial(name, seed) for seed in SEEDS] for name in situations(Random(0))}
-    every = [one for found in trials.values() for one in found]
-    found = [
-        [name, detector, *_sums([trial.scores[detector] for trial in some])]
-        for name, some in {**trials, "all of these": every}.items()
+def evaluate() -> str:
+    """A table as Markdown."""
+    scores = {name: [_scores(name, seed) for seed in SEEDS] for name in situations(Random(0))}
+    every = [one for found in scores.values() for one in found]
+    rows = [
+        [name, detector, *_sums([one[detector] for one in some])]
+        for name, some in {**scores, "all of these": every}.items()
         for detector in DETECTORS
     ]
-    told = []
-    for name, some in trials.items():
-        states = [state for trial in some for state in trial.told]
-        if states:
-            counts = [str(states.count(one)) for one in STATES]
-            told.append([name, f"{len(states)} stretches", *counts])
-    return (
-        table(["situation", "detector", "stretches", "found", "false alarms", "late"], found),
-        table(["situation", "", *(one.value for one in STATES)], told),
-    )
-
-
-STATES = (ExternalState.EXTERNAL, ExternalState.NONE, ExternalState.UNKNOWN)
+    return table(["situation", "detector", "stretches", "found", "false alarms", "late"], rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,29 +131,15 @@ class Score:
     false_alarms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """One run: a score per detector, and what was told of each stretch."""
-
-    scores: dict[str, Score]
-    told: tuple[ExternalState, ...]
-
-
-def _trial(name: str, seed: int) -> Trial:
+def _scores(name: str, seed: int) -> dict[str, Score]:
     situation = situations(Random(seed))[name]
     cluster = Cluster(datastore=DISKS, workloads=situation.workloads)
     run = simulate(cluster, duration_s=WINDOW_S * WINDOWS, bucket_s=WINDOW_S, seed=seed)
     observations = _observations(run, situation)
-    return Trial(
-        scores={
-            detector: _score(situation.contended, alarm)
-            for detector, alarm in _alarms(observations, run, situation).items()
-        },
-        told=tuple(
-            _told(observations[:LEARNT_WINDOWS], observations[begin:end])
-            for begin, end in _runs(situation.contended)
-        ),
-    )
+    return {
+        detector: _score(situation.contended, alarm)
+        for detector, alarm in _alarms(observations, run, situation).items()
+    }
 
 
 def _sums(scores: Sequence[Score]) -> list[str]:
@@ -247,23 +214,6 @@ def _load_points(run: Run, situation: Situation) -> list[LoadPoint]:
                 )
             )
     return points
-
-
-def _told(
-    reference: Sequence[DatastoreObservation], recent: Sequence[DatastoreObservation]
-) -> ExternalState:
-    return detect_external_load(
-        [_load_window(one) for one in reference], [_load_window(one) for one in recent]
-    ).state
-
-
-def _load_window(observation: DatastoreObservation) -> LoadWindow:
-    load = sum(host.io_count * size_cost(host.mean_io_bytes) for host in observation.hosts)
-    return LoadWindow(
-        at=observation.at,
-        own_load=load / observation.window_s,
-        latency_ms=normalized_latency(observation.hosts).latency_ms,
-    )
 
 
 def _score(contended: Sequence[bool], alarm: Sequence[bool]) -> Score:

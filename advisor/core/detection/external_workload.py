@@ -4,6 +4,7 @@ Another system on the same disks, a rebuild, a backup inside the array. Our cont
 our own workloads pay for it, so while it lasts control is better suspended.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +12,7 @@ from enum import StrEnum
 from statistics import median
 
 from advisor.core.detection.change_point import cusum
+from advisor.core.detection.own_mix import OwnMix, difference, mean_mix
 from advisor.core.explanation.answer import Confidence
 from advisor.core.explanation.confidence import ground, weakest
 from advisor.core.explanation.rounding import round_all
@@ -27,6 +29,7 @@ percent more may double the latency. Below it, a queue (1 / (1 - load)) grows by
 from 0.8 of a load to the whole of it."""
 RISE = 1.5
 """Latency that is not so many times the normal is no reason to suspend anything."""
+UNSEEN = "no I/Os whose kind was measured"
 SPREAD_OF_MAD = 1.4826
 SMALLEST_SPREAD_RATIO = 0.1
 
@@ -43,12 +46,14 @@ class ExternalState(StrEnum):
 class LoadWindow:
     """One window: our own device time per second, and normalised latency.
 
-    None is a window without a measurement, or one whose latency was that of our own limit.
+    None is a window without a measurement, or one whose latency was that of our own limit. `mix`
+    is what the load was made of; None means that nobody looked.
     """
 
     at: datetime
     own_load: float | None
     latency_ms: float | None
+    mix: OwnMix | None = None
 
     def __post_init__(self) -> None:
         check_aware("at", self.at)
@@ -60,7 +65,8 @@ class LoadWindow:
 class ExternalLoad:
     """The conclusion about the recent windows, with the numbers it rests on.
 
-    `normal_ms` is the median latency of past windows with at least as much own load.
+    `normal_ms` is the median latency of past windows with at least as much own load, and of the
+    same kind where that is known.
     """
 
     state: ExternalState
@@ -81,23 +87,43 @@ def detect_external_load(
     if len(now) < ENOUGH_RECENT:
         return _unknown(f"{len(now)} recent windows with latency, {ENOUGH_RECENT} are needed")
     own_load = median(one.own_load or 0.0 for one in now)
-    need = _least_comparable_load(reference, own_load)
+    part = _comparable_part(reference, own_load)
+    as_much = [
+        one for one in reference if _is_known(one) and (one.own_load or 0.0) >= part * own_load
+    ]
+    if len(as_much) < ENOUGH_COMPARABLE:
+        return _unknown(
+            f"{len(as_much)} past windows had as much load of our own, "
+            f"{ENOUGH_COMPARABLE} are needed: our own load may explain the latency"
+        )
+    differences = _differences(as_much, now, part)
     normal = [
-        one.latency_ms or 0.0
-        for one in reference
-        if _is_known(one) and (one.own_load or 0.0) >= need
+        one.latency_ms or 0.0 for one, other in zip(as_much, differences, strict=True) if not other
     ]
     if len(normal) < ENOUGH_COMPARABLE:
+        (most, count), *_ = Counter(filter(None, differences)).most_common(1)
         return _unknown(
-            f"{len(normal)} past windows had as much load of our own, "
-            f"{ENOUGH_COMPARABLE} are needed: our own load may explain the latency"
+            f"{len(as_much)} past windows had as much load of our own, but {count} of them "
+            f"{most}: our own load may explain the latency"
         )
     return round_all(_compare(now, normal, own_load))
 
 
-def _least_comparable_load(reference: Sequence[LoadWindow], own_load: float) -> float:
+def _differences(
+    as_much: Sequence[LoadWindow], now: Sequence[LoadWindow], part: float
+) -> list[str]:
+    """In what each of the past windows was another load than today's; empty if in nothing."""
+    today = mean_mix([one.mix for one in now if one.mix is not None])
+    if today is None:
+        return [""] * len(as_much)
+    return [
+        UNSEEN if one.mix is None else difference(one.mix, today, part=part) for one in as_much
+    ]
+
+
+def _comparable_part(reference: Sequence[LoadWindow], own_load: float) -> float:
     most = max((one.own_load or 0.0 for one in reference), default=0.0)
-    return own_load if own_load > NEAR_PEAK_RATIO * most else COMPARABLE_RATIO * own_load
+    return 1.0 if own_load > NEAR_PEAK_RATIO * most else COMPARABLE_RATIO
 
 
 def _is_known(window: LoadWindow) -> bool:
@@ -149,7 +175,8 @@ def _compare(now: Sequence[LoadWindow], normal: Sequence[float], own_load: float
                 f"part of the recent windows on that side of {RISE:g} times the normal",
             ),
         ),
-        reason=f"{numbers}: something outside loads the disks; suspend control and look there"
+        reason=f"{numbers}: something outside loads the disks, or they have become slower; "
+        "suspend control and look there"
         if is_external
         else f"{numbers}: nothing from outside is seen",
     )

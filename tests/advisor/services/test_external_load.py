@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import timedelta
 from io import StringIO
 
@@ -10,6 +11,7 @@ from django.core.management import call_command
 
 from advisor.core.detection.external_workload import ExternalState
 from advisor.models import (
+    AdapterKind,
     Episode,
     Recommendation,
     RecommendationState,
@@ -23,7 +25,7 @@ from advisor.services.detect import detect
 from advisor.services.external_load import external_load
 from advisor.services.load_points import load_points
 from advisor.services.recommend import recommend
-from tests.advisor.disk_samples import DiskPhase, disk_lines
+from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster, make_cluster
 
@@ -35,6 +37,9 @@ BUSY = DiskPhase(intervals=60, iops=4000, latency_ms=50.0)
 # As many I/Os of 1 MB take (51 + 1000) / (51 + 8) = 17.8 times the device time; the latency that
 # I/Os of the reference size would have had is 1000 / 17.8 = 56 ms.
 LARGE = DiskPhase(intervals=60, iops=1000, latency_ms=1000.0, io_bytes=1_000_000)
+# I/Os of 110 kB take (51 + 110) / (51 + 8) = 2.73 times the device time, so 366 of them are as
+# much load as 1000 of 8 kB; 136 / 2.73 = 50 ms.
+LARGER = DiskPhase(intervals=60, iops=366.5, latency_ms=136.0, io_bytes=110_000)
 
 
 @pytest.fixture
@@ -42,14 +47,25 @@ def cluster() -> Cluster:
     return make_cluster()
 
 
-def play(cluster: Cluster, *phases: DiskPhase) -> Resource:
-    """A datastore with these phases, the last of which ends now; looked at as time goes by."""
+def play(cluster: Cluster, *phases: DiskPhase, claims: Collection[str] = ()) -> Resource:
+    """A datastore with these phases, the last of which ends now; looked at as time goes by.
+
+    Each claim is one of a cgroup of that name.
+    """
     lun = inventory.add_resource(
         organisation=cluster.organisation,
         name="lun",
         kind=ResourceKind.DATASTORE,
         attachments=[("h1", "lun")],
     )
+    for name in claims:
+        inventory.set_claim(
+            resource=lun,
+            workload_name=name,
+            host_name="h1",
+            adapter_kind=AdapterKind.CGROUP,
+            adapter=f"/{name}",
+        )
     length = timedelta(seconds=10 * sum(phase.intervals for phase in phases))
     start = NOW - length
     send(cluster.organisation, disk_lines("h1", "lun", phases, start=start), now=NOW)
@@ -64,8 +80,9 @@ def play(cluster: Cluster, *phases: DiskPhase) -> Resource:
         (SLOW, ExternalState.EXTERNAL),
         (BUSY, ExternalState.UNKNOWN),
         (LARGE, ExternalState.UNKNOWN),
+        (LARGER, ExternalState.UNKNOWN),
     ],
-    ids=["as much own load as ever", "more own I/Os", "larger own I/Os"],
+    ids=["as much own load as ever", "more own I/Os", "larger own I/Os", "as much, but larger"],
 )
 def test_only_latency_that_our_own_load_does_not_explain_is_from_outside(
     cluster: Cluster, phase: DiskPhase, state: ExternalState
@@ -82,6 +99,37 @@ def test_only_latency_that_our_own_load_does_not_explain_is_from_outside(
         assert found.comparable_windows == 180
 
 
+@pytest.mark.parametrize(
+    ("during", "state"),
+    [
+        ({"db": 500, "batch": 500}, ExternalState.EXTERNAL),
+        ({"db": 100, "batch": 900}, ExternalState.UNKNOWN),
+    ],
+    ids=["the same workloads as ever", "batch fills a datastore that gives no more"],
+)
+def test_as_much_load_of_another_workload_may_explain_the_latency(
+    cluster: Cluster, during: dict[str, float], state: ExternalState
+) -> None:
+    start = NOW - timedelta(seconds=10 * (CALM.intervals + SLOW.intervals))
+    for name, iops in during.items():
+        phases = (
+            CgroupPhase(intervals=CALM.intervals, iops=500, waits=0.1),
+            CgroupPhase(intervals=SLOW.intervals, iops=iops, waits=0.9),
+        )
+        lines = cgroup_lines("h1", f"/{name}", phases, start=start)
+        send(cluster.organisation, lines, now=NOW)
+
+    lun = play(cluster, CALM, SLOW, claims=during)
+
+    found = external_load(Episode.objects.get(resource=lun))
+    assert found is not None
+    assert found.state is state
+    advice = recommend(resource=lun, now=NOW)
+    assert ("suspended" in str(advice)) == (state is ExternalState.EXTERNAL)
+    if state is ExternalState.UNKNOWN:
+        assert "less load of batch" in found.reason
+
+
 def test_advice_is_suspended_while_load_comes_from_outside(cluster: Cluster) -> None:
     lun = play(cluster, CALM, SLOW)
 
@@ -89,7 +137,8 @@ def test_advice_is_suspended_while_load_comes_from_outside(cluster: Cluster) -> 
 
     assert advice == (
         "suspended, load from outside: 50 ms where as much load of our own made 5 ms: "
-        "something outside loads the disks; suspend control and look there"
+        "something outside loads the disks, or they have become slower; "
+        "suspend control and look there"
     )
     assert ResourceStatus.objects.get(resource=lun).advice_gap == advice
 
