@@ -1,0 +1,130 @@
+"""Inputs of policy advice: an uplink with a promise unmet, a datastore crowded by a batch job."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from advisor.core.advice.policy_inputs import AdviceClaim, AdviceInputs, summarize_rates
+from advisor.core.allocation import ReservationMode
+from advisor.core.detection.episode import Aggressor, Episode, Victim
+from advisor.core.grant import Grant
+from advisor.core.resource import ResourceKind, Tier, Unit
+
+MBIT = 1e6
+BEGAN = datetime(2026, 3, 2, 12, tzinfo=UTC)
+ENDED = BEGAN + timedelta(minutes=10)
+
+
+def steady(rate, *, samples=60, span_days=1.0):
+    """A rate that never changed; None without samples."""
+    return summarize_rates([rate] * samples, span_days=span_days) if samples else None
+
+
+def claim(number, workload, rate, *, samples=60, **fields):
+    """A claim whose workload took this rate, unchanging, during the episode."""
+    return AdviceClaim(
+        claim=number,
+        workload=workload,
+        host="h1",
+        tier=fields.pop("tier", Tier.MEDIUM),
+        congested=steady(rate, samples=samples),
+        **fields,
+    )
+
+
+def episode(victims, aggressors):
+    """`victims` and `aggressors` map names to (rate, entitlement)."""
+    total = sum(rate for rate, _ in [*victims.values(), *aggressors.values()])
+    excess = sum(rate - due for rate, due in aggressors.values())
+    return Episode(
+        started_at=BEGAN,
+        ended_at=None,
+        peak_value=1.0,
+        threshold=0.9,
+        windows=60,
+        victims=tuple(
+            Victim(
+                workload=name,
+                rate=rate,
+                entitlement=due,
+                reservation=0.0,
+                shortfall_ratio=1 - rate / due,
+            )
+            for name, (rate, due) in victims.items()
+        ),
+        aggressors=tuple(
+            Aggressor(
+                workload=name,
+                rate=rate,
+                entitlement=due,
+                part_ratio=rate / total,
+                excess_ratio=(rate - due) / excess,
+            )
+            for name, (rate, due) in aggressors.items()
+        ),
+        evidence=(),
+    )
+
+
+def uplink(**fields):
+    """Seed 002 step a at 1:10: 75 of 94 Mbit/s promised to web-1, which gets a third."""
+    third, rest = 31.2 * MBIT, 19 / 3 * MBIT
+    inputs = AdviceInputs(
+        resource="h1/eth0",
+        kind=ResourceKind.UPLINK,
+        unit=Unit.BITS_PER_S,
+        mode=ReservationMode.ADDITIVE,
+        capacity=94 * MBIT,
+        reservable=75 * MBIT,
+        began_at=BEGAN,
+        ended_at=ENDED,
+        claims=(
+            claim(1, "web-1", third, reservation=75 * MBIT, backlogged=True),
+            claim(2, "web-2", third),
+            claim(3, "web-3", third),
+        ),
+        episode=episode(
+            {"web-1": (third, 75 * MBIT + rest)}, {"web-2": (third, rest), "web-3": (third, rest)}
+        ),
+    )
+    return replace(inputs, **fields)
+
+
+def datastore(**fields):
+    """A batch job takes 700 of 1,000 IOPS from two workloads of a higher tier."""
+    inputs = AdviceInputs(
+        resource="nfs-07",
+        kind=ResourceKind.DATASTORE,
+        unit=Unit.IOPS,
+        mode=ReservationMode.FLOOR,
+        capacity=None,
+        reservable=750.0,
+        began_at=BEGAN,
+        ended_at=ENDED,
+        claims=(
+            claim(1, "db", 200.0, tier=Tier.HIGH, backlogged=True),
+            claim(2, "app", 100.0, backlogged=True),
+            claim(3, "batch", 700.0, tier=Tier.LOW),
+        ),
+        episode=episode({"db": (200.0, 571.0), "app": (100.0, 286.0)}, {"batch": (700.0, 143.0)}),
+    )
+    return replace(inputs, **fields)
+
+
+def in_force(inputs):
+    """Shares alone in force, as the claims state them."""
+    return tuple(
+        Grant(claim=c.claim, reservation=0.0, limit=None, shares=c.stated_shares)
+        for c in inputs.claims
+    )
+
+
+def crowded(past, **batch):
+    """The datastore with its shares in force, which did not help; `batch` changes the batch job.
+
+    It usually takes 200 of the 700 IOPS that it took in the episode.
+    """
+    inputs = datastore()
+    usual = {"usual": steady(200.0, span_days=20.0)}
+    changed = replace(inputs.claims[2], **(usual | batch))
+    inputs = replace(inputs, claims=(*inputs.claims[:2], changed), past=past)
+    return replace(inputs, in_force=in_force(inputs))
