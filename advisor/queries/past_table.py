@@ -81,8 +81,8 @@ class PastTable:
     @property
     def verdict(self) -> str:
         """Who gains and who loses, in a sentence."""
-        gain = f"{', '.join(self.gaining)} would have gained" if self.gaining else "nobody gains"
-        lose = f"{', '.join(self.losing)} would have lost" if self.losing else "nobody loses"
+        gain = f"{', '.join(self.gaining)} would have gained" if self.gaining else "Nobody would have gained"
+        lose = f"{', '.join(self.losing)} would have lost" if self.losing else "nobody would have lost"
         return f"{gain}; {lose}"
 
 

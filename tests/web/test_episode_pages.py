@@ -48,7 +48,7 @@ def shown(client: Client, episode: Episode) -> Page:
 def test_open_episode_is_told_in_the_present(viewer: Client, episode: Episode) -> None:
     page = shown(viewer, episode)
 
-    assert page.text("h1").startswith("nfs-07 is congested for 42 min:")
+    assert page.text("h1").startswith("nfs-07 has been congested for 42 min:")
     assert "batch-3 takes 61 %, at the expense of db-orders." in page.text("h1")
     assert "the peak was 41.3 ms" in page.text(".lead")
 

@@ -47,7 +47,7 @@ def test_sentence_names_value_threshold_aggressor_and_victims(
     sentence = overview(viewer).text(".sentences .text")
 
     assert sentence == (
-        "nfs-07 is congested for 42 min: 38.0 ms against 15.0 ms; batch-3 takes 61 %, "
+        "nfs-07 has been congested for 42 min: 38.0 ms against 15.0 ms; batch-3 takes 61 %, "
         "at the expense of db-orders and web-shop."
     )
 

@@ -21,7 +21,7 @@ def test_victim_is_told_how_much_of_its_reservation_it_got(viewer: Client, fleet
     assert "nfs-07" in page.links()
     # It misses its 1500 IOPS since 42 minutes, of an hour and a half.
     assert int(page.row("table", "nfs-07")[-2]) in range(38, 44)
-    assert "nfs-07 is congested for" in page.all_text()
+    assert "nfs-07 has been congested for" in page.all_text()
     assert len(page.elements(".picture-field")) == 1
 
 
