@@ -28,10 +28,10 @@ def summarize(
     )
     match kind:
         case RecommendationKind.RESERVATION:
-            others = sum(row.reservation > 0 and row.claim != lead.claim for row in rows)
-            more = f" and for {others} more" if others else ""
-            change = f"Reserve {format_rate(lead.reservation, unit)} for {lead.workload}{more}"
-            return f"{change} on {place}: it gets {gain}"
+            others = [row for row in rows if row.reservation > 0 and row.claim != lead.claim]
+            change = f"Reserve {format_rate(lead.reservation, unit)} for {lead.workload}"
+            who = lead.workload if others else "it"
+            return f"{change}{_others(others, unit)} on {place}: {who} gets {gain}"
         case RecommendationKind.SHARES:
             ratio = ":".join(str(row.shares) for row in rows[:4]) + (":…" if rows[4:] else "")
             return f"Divide {place} by shares {ratio}: {lead.workload} gets {gain}"
@@ -44,6 +44,17 @@ def summarize(
             return f"Limit {limits} on {place}: {lead.workload} gets {gain}"
         case _:
             assert_never(kind)
+
+
+def _others(rows: Sequence[RecommendedAllocation], unit: str) -> str:
+    """What is reserved beside the first reservation."""
+    match rows:
+        case []:
+            return ""
+        case [row]:
+            return f" and {format_rate(row.reservation, unit)} for {row.workload}"
+        case _:
+            return f" and what {len(rows)} others are promised"
 
 
 def _lead(setting: Setting, rows: Sequence[RecommendedAllocation]) -> RecommendedAllocation:
