@@ -6,13 +6,15 @@ Nothing is stored: an experiment always gives the same answer, and needs no data
 import json
 import signal
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from multiprocessing import active_children, get_context
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from advisor.core.explanation.rounding import round_all
@@ -57,27 +59,38 @@ def play(
 def _play_side_by_side(
     names: Sequence[str], *, workers: int, tell: Callable[[str], None]
 ) -> list[Replay]:
+    # The long ones first, or the last would be played alone.
+    order = sorted(set(names), key=lambda name: (name not in LONGEST, NAMES.index(name)))
+    played: dict[str, Replay] = {}
+    with _players(workers) as pool:
+        waiting = {pool.submit(_play_one, name): name for name in order}
+        for done in as_completed(waiting):
+            played[waiting[done]] = done.result()
+            tell(waiting[done])
+    return [played[name] for name in names]
+
+
+@contextmanager
+def _players(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes that are gone after the block; one that is left early ends them as they play."""
     before = set(active_children())
     # A fresh interpreter per process: threads of the caller's do not survive a fork.
     pool = ProcessPoolExecutor(
         max_workers=workers, mp_context=get_context("spawn"), initializer=_leave_interrupts
     )
-    played: dict[str, Replay] = {}
-    try:
-        # The long ones first, or the last would be played alone.
-        order = sorted(set(names), key=lambda name: (name not in LONGEST, NAMES.index(name)))
-        waiting = {pool.submit(_play_one, name): name for name in order}
-        for done in as_completed(waiting):
-            played[waiting[done]] = done.result()
-            tell(waiting[done])
-    except BaseException:
+    with ExitStack() as leaving_early:
+        leaving_early.callback(pool.shutdown, cancel_futures=True)
         # Nobody waits for what is half played, least of all who pressed Ctrl-C.
-        for process in set(active_children()) - before:
-            process.terminate()
-        pool.shutdown(wait=True, cancel_futures=True)
-        raise
+        leaving_early.callback(_end_since, before)
+        yield pool
+        leaving_early.pop_all()
     pool.shutdown()
-    return [played[name] for name in names]
+
+
+def _end_since(before: set[BaseProcess]) -> None:
+    """End the children that have come since."""
+    for process in set(active_children()) - before:
+        process.terminate()
 
 
 def _leave_interrupts() -> None:

@@ -2,14 +2,17 @@
 
 import json
 import re
+import signal
 import sys
 from io import StringIO
+from multiprocessing import active_children
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from advisor.errors import PlottingUnavailable, UnknownExperiment
 from advisor.services.replay import (
+    LONGEST,
     NAMES,
     counts_of,
     listing,
@@ -42,6 +45,33 @@ def test_experiments_give_the_same_answer_alone_and_side_by_side():
 
     assert one_by_one == side_by_side
     assert [replay.experiment for replay in side_by_side] == QUICK
+
+
+@pytest.mark.parametrize(
+    ("stop", "raised"),
+    [
+        (lambda: signal.raise_signal(signal.SIGINT), KeyboardInterrupt),
+        (lambda: sys.stdout.write(1), TypeError),
+    ],
+    ids=["Ctrl-C", "an error"],
+)
+def test_what_is_half_played_ends_with_an_interruption(stop, raised):
+    before, playing = set(active_children()), []
+
+    def tell(_):
+        # The quick one has been played, the long one has not.
+        playing.extend(set(active_children()) - before)
+        stop()
+
+    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(raised):
+            play([QUICK[0], LONGEST[0]], processes=2, tell=tell)
+    finally:
+        signal.signal(signal.SIGINT, earlier)
+
+    assert set(active_children()) == before
+    assert [process.exitcode for process in playing] == [-signal.SIGTERM] * 2
 
 
 def test_rows_have_the_keys_that_programs_rely_on():
