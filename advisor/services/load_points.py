@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from advisor.core.device.device_fit import LoadPoint
 from advisor.core.device.device_model import MixPoint
+from advisor.core.iosize import size_cost
 from advisor.models import Resource
 from advisor.services.external_load import disturbed_times
 from advisor.services.windows import Span, mean_rate
@@ -55,6 +56,16 @@ class DeviceWindow:
         )
 
     @property
+    def normalized_point(self) -> LoadPoint:
+        """The window as if all its I/Os were of the reference size; N = X·R holds as before."""
+        cost = size_cost(self.bytes_per_s / self.iops)
+        return LoadPoint(
+            outstanding_io=self.outstanding_io,
+            latency_ms=self.latency_ms / cost,
+            iops=self.iops * cost,
+        )
+
+    @property
     def mix_point(self) -> MixPoint | None:
         """The window with its mix; None if no bytes were counted."""
         if self.bytes_per_s <= 0:
@@ -75,8 +86,13 @@ def load_points(resource: Resource, *, until: datetime) -> list[LoadPoint]:
     return [window.load_point for window in device_windows(resource, until=until)]
 
 
+def normalized_load_points(resource: Resource, *, until: datetime) -> list[LoadPoint]:
+    """The same at the reference size, as latency is compared with a threshold."""
+    return [window.normalized_point for window in device_windows(resource, until=until)]
+
+
 def device_windows(resource: Resource, *, until: datetime) -> list[DeviceWindow]:
-    """The same with what their I/Os were."""
+    """Those windows with what their I/Os were."""
     window_s = max(resource.window_s, SHORTEST_WINDOW_S)
     span = Span(since=until - SPAN, until=until, window_s=window_s)
     found: dict[datetime, list[DeviceWindow]] = defaultdict(list)

@@ -15,7 +15,7 @@ from advisor.core.detection.threshold import (
     peak_throughput_threshold,
 )
 from advisor.models import Episode, Resource, StatePoint, ThresholdMode
-from advisor.services.load_points import load_points
+from advisor.services.load_points import normalized_load_points
 
 HISTORY = timedelta(days=28)
 """What is usual is learnt from four weeks, so that each hour of the week came four times."""
@@ -55,7 +55,9 @@ def _learnt(
             percentile=percentile,
             fallback=stated,
         )
-    return peak_throughput_threshold(load_points(resource, until=until), fallback=stated)
+    return peak_throughput_threshold(
+        normalized_load_points(resource, until=until), fallback=stated
+    )
 
 
 def _congested(resource: Resource, *, since: datetime, until: datetime) -> list[Stretch]:

@@ -18,13 +18,14 @@ from advisor.core.explanation.answer import (
 from advisor.core.explanation.confidence import ground, weakest
 from advisor.core.explanation.effect import Effect
 from advisor.core.explanation.rounding import round_all
+from advisor.core.iosize import REFERENCE_BYTES
 from advisor.core.number_checks import check_positive
 
 ENOUGH_WINDOWS = 30
 PLENTY_WINDOWS = 120
 WORTH_RATIO = 0.1
 """A threshold that would change by less stays as it is."""
-MODEL_VERSION = "threshold-1"
+MODEL_VERSION = "threshold-2"
 REVERSIBILITY = "Reversible: the threshold is one number and takes effect with the next window."
 
 
@@ -32,6 +33,7 @@ REVERSIBILITY = "Reversible: the threshold is one number and takes effect with t
 class ThresholdInputs:
     """A datastore's windows at several depths, and the thresholds it has.
 
+    Thresholds are latencies of I/Os of the reference size, and so are those of the windows.
     `placement_threshold_ms` is the latency from which on virtual disks are moved away; it should
     not lie above the congestion threshold. `same_disks` names datastores on the same disks.
     """
@@ -111,7 +113,8 @@ def _insufficient(inputs: ThresholdInputs, why: str) -> InsufficientData:
 def _advice(inputs: ThresholdInputs, fit: DeviceFit, wanted_ms: float) -> ThresholdAdvice:
     summary = (
         f"Set the congestion threshold of datastore {inputs.datastore} to {wanted_ms:.3g} ms: "
-        f"there it gives {inputs.part_of_peak:.0%} of its peak of {fit.peak_iops:.0f} IOPS, "
+        f"there it gives {inputs.part_of_peak:.0%} of its peak of {fit.peak_iops:.0f} IOPS "
+        f"of {REFERENCE_BYTES / 1000:.0f} kB, "
         f"at {inputs.threshold_ms:.3g} ms {_part(fit, inputs.threshold_ms):.0%}"
     )
     if inputs.placement_threshold_ms is not None and inputs.placement_threshold_ms > wanted_ms:

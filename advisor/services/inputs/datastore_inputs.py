@@ -11,7 +11,7 @@ from advisor.core.limits import limit_inputs as limits
 from advisor.core.limits.limit_inputs import LimitInputs, LimitWindow, VdiskLimit
 from advisor.models import Claim, Resource, StatePoint, ThresholdMode, Unit
 from advisor.services.inputs.vdisk_names import vdisk_names
-from advisor.services.load_points import load_points
+from advisor.services.load_points import load_points, normalized_load_points
 from advisor.services.observe import claim_windows
 from advisor.services.tiers import shares_of
 from advisor.services.windows import Span
@@ -28,7 +28,7 @@ def threshold_inputs(resource: Resource, now: datetime) -> list[ThresholdInputs]
         ThresholdInputs(
             datastore=resource.name,
             threshold_ms=resource.threshold,
-            points=tuple(load_points(resource, until=now)),
+            points=tuple(normalized_load_points(resource, until=now)),
             same_disks=tuple(other.name for other in on_same_disks(resource)),
         )
     ]

@@ -119,3 +119,26 @@ def test_reason_is_shown_with_every_window_that_was_judged(cluster: Cluster) -> 
         "above in 0 of 5 windows; fixed, because a baseline needs more normal history: "
         "there are 0 days of it, 3 needed"
     )
+
+
+def test_the_latency_near_the_peak_is_told_at_the_size_that_latencies_are_compared_at(
+    cluster: Cluster,
+) -> None:
+    lun = learning(cluster)
+    lun.threshold_mode = ThresholdMode.PEAK_THROUGHPUT
+    lun.save()
+    # I/Os of 256 kB take 10 ms + 1 ms per outstanding one, so X = Q / L, at most 1000 a second;
+    # 90 % of that they give at 10 / (1 - 0.9) = 100 ms. I/Os of 8 kB would take
+    # (51 + 8) / (51 + 256) of it.
+    phases = [
+        DiskPhase(
+            intervals=10, iops=1000 * depth / (10 + depth), latency_ms=10 + depth, io_bytes=256_000
+        )
+        for depth in (1, 2, 4, 8, 16, 32)
+    ]
+    start = NOW - timedelta(seconds=600)
+    send(cluster.organisation, disk_lines("h1", "lun", phases, start=start), now=NOW)
+
+    reading = threshold_of(lun, until=NOW).at(NOW)
+
+    assert reading.value == pytest.approx(100 * 59 / 307, rel=0.02), reading.reason
