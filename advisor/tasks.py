@@ -6,7 +6,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from advisor.models import Resource, Topic
-from advisor.services import advise, detect, housekeeping, inventory, recommend, score
+from advisor.services import advise, detect, discovery, housekeeping, recommend, score
 from ingest.models import Organisation
 
 STALE_AFTER_S = 30.0
@@ -84,7 +84,7 @@ def score_everywhere() -> None:
 def discover_everywhere() -> None:
     """Turn devices that send samples into resources."""
     for organisation in Organisation.objects.all():
-        inventory.discover(organisation=organisation)
+        discovery.discover(organisation=organisation)
 
 
 @shared_task

@@ -7,7 +7,7 @@ from typing import Any
 from django.utils import timezone
 
 from advisor.management.product_command import ProductCommand, level_text
-from advisor.services import detect, inventory
+from advisor.services import detect, discovery
 from ingest.models import Organisation
 
 
@@ -15,7 +15,7 @@ class Command(ProductCommand):
     help = "Detect congestion on all resources, as the scheduler does"
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
-        inventory.discover(organisation=organisation)
+        discovery.discover(organisation=organisation)
         statuses = detect.detect_all(organisation=organisation, now=timezone.now())
         self.show(
             [

@@ -33,8 +33,8 @@ from advisor.models import (
     Topic,
     Unit,
 )
+from advisor.services.discovery import PAYLOAD_RATIO
 from advisor.services.inputs.vdisk_names import vdisk_names
-from advisor.services.inventory import PAYLOAD_RATIO
 from advisor.services.load_points import DeviceWindow, device_windows
 from advisor.services.observe import ClaimWindow, claim_windows
 from advisor.services.tiers import shares_of
