@@ -33,7 +33,7 @@ capacities = st.none() | st.floats(1.0, 1e6)
 
 @st.composite
 def pasts(draw, count):
-    """A past of up to four windows, too short to bear out a limit."""
+    """A past of up to four windows, with whatever may be unknown in it."""
     length = draw(st.integers(0, 4))
     known = draw(st.booleans())
     row = st.tuples(*[st.none() | st.floats(0, 1e18)] * count)
