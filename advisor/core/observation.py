@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from advisor.core.number_checks import check_amount, check_aware, check_positive
+from advisor.core.resource import Unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +61,16 @@ class ClaimObservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatastoreObservation:
-    """One window of a datastore: what each host waited, and what each claim got."""
+    """One window of a datastore: what each host waited, and what each claim got.
+
+    `unit` is that of the claims' rates, reservations and limits: I/Os or bytes per second.
+    """
 
     at: datetime
     window_s: float
     hosts: tuple[HostLatency, ...]
     claims: tuple[ClaimObservation, ...] = ()
+    unit: Unit = Unit.IOPS
 
     def __post_init__(self) -> None:
         check_aware("at", self.at)

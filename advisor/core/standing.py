@@ -1,7 +1,7 @@
 """Who gets more and who less of a resource than the policy entitles them to, in one window.
 
-Everything is compared in device time: rate times the cost of the I/O's size. What the resource
-delivered in the window is what there was to divide.
+Everything is compared in device time: rate times what a unit of it costs at the I/O's size. What
+the resource delivered in the window is what there was to divide.
 """
 
 from dataclasses import dataclass
@@ -9,13 +9,14 @@ from statistics import median
 from typing import assert_never
 
 from advisor.core.allocation import Claim, ReservationMode, allocate
-from advisor.core.iosize import size_cost
+from advisor.core.iosize import REFERENCE_BYTES, size_cost
 from advisor.core.observation import (
     ClaimObservation,
     DatastoreObservation,
     Observation,
     UplinkObservation,
 )
+from advisor.core.resource import Unit
 
 UNCLAIMED = "(unclaimed)"
 """The name of traffic that belongs to no claim."""
@@ -55,12 +56,12 @@ def standings(observation: Observation, mode: ReservationMode) -> tuple[Standing
         claims.append(unclaimed)
     if not claims:
         return ()
-    per_io = [size_cost(_size(observation, claim)) for claim in claims]
-    costs = [claim.rate * cost for claim, cost in zip(claims, per_io, strict=True)]
+    per_unit = [device_cost(observation, claim.mean_io_bytes) for claim in claims]
+    costs = [claim.rate * cost for claim, cost in zip(claims, per_unit, strict=True)]
     middle = median(claim.rate for claim in claims)
     entitlements = allocate(
         sum(costs),
-        [_claim(claim, cost, middle) for claim, cost in zip(claims, per_io, strict=True)],
+        [_claim(claim, cost, middle) for claim, cost in zip(claims, per_unit, strict=True)],
         mode,
     )
     return tuple(
@@ -71,7 +72,9 @@ def standings(observation: Observation, mode: ReservationMode) -> tuple[Standing
             reservation=claim.reservation,
             rate_per_cost=1 / each,
         )
-        for claim, cost, entitlement, each in zip(claims, costs, entitlements, per_io, strict=True)
+        for claim, cost, entitlement, each in zip(
+            claims, costs, entitlements, per_unit, strict=True
+        )
     )
 
 
@@ -92,35 +95,58 @@ def demand(claim: ClaimObservation, median_rate: float) -> float | None:
     return None if claim.rate >= KEEPS_UP_RATIO * median_rate else claim.rate
 
 
-def _claim(claim: ClaimObservation, per_io: float, median_rate: float) -> Claim:
+def _claim(claim: ClaimObservation, per_unit: float, median_rate: float) -> Claim:
     wanted = demand(claim, median_rate)
     return Claim(
-        reservation=claim.reservation * per_io,
-        limit=None if claim.limit is None else claim.limit * per_io,
+        reservation=claim.reservation * per_unit,
+        limit=None if claim.limit is None else claim.limit * per_unit,
         shares=claim.shares,
-        demand=None if wanted is None else wanted * per_io,
+        demand=None if wanted is None else wanted * per_unit,
     )
 
 
-def _size(observation: Observation, claim: ClaimObservation) -> float | None:
-    """The I/O size where device time depends on it; the bytes of an uplink all cost the same."""
+def device_cost(observation: Observation, mean_io_bytes: float | None) -> float:
+    """Device time of one unit of a rate; the bits of an uplink all cost the same."""
     match observation:
         case DatastoreObservation():
-            return claim.mean_io_bytes
+            return unit_cost(observation.unit, mean_io_bytes)
         case UplinkObservation():
-            return None
+            return 1.0
+        case _:
+            assert_never(observation)
+
+
+def unit_cost(unit: Unit, mean_io_bytes: float | None) -> float:
+    """Device time of one I/O of this size, or of one byte of it, in I/Os of the reference size.
+
+    An unknown size counts as the reference size.
+    """
+    if unit is not Unit.BYTES_PER_S:
+        return size_cost(mean_io_bytes)
+    # Nothing is smaller than a byte.
+    size = max(mean_io_bytes or REFERENCE_BYTES, 1.0)
+    return size_cost(size) / size
+
+
+def delivered(observation: Observation) -> float | None:
+    """The rate of everything that passed, in the unit of the claims; None if not measured."""
+    match observation:
+        case DatastoreObservation():
+            sizes = (
+                one.io_count * (one.mean_io_bytes or 0.0)
+                if observation.unit is Unit.BYTES_PER_S
+                else one.io_count
+                for one in observation.hosts
+            )
+            return sum(sizes) / observation.window_s
+        case UplinkObservation():
+            return observation.tx_bits_per_s
         case _:
             assert_never(observation)
 
 
 def _unclaimed(observation: Observation) -> ClaimObservation | None:
-    match observation:
-        case DatastoreObservation():
-            load = sum(host.io_count for host in observation.hosts) / observation.window_s
-        case UplinkObservation():
-            load = observation.tx_bits_per_s or 0.0
-        case _:
-            assert_never(observation)
+    load = delivered(observation) or 0.0
     rest = load - sum(claim.rate for claim in observation.claims)
     if rest <= UNCLAIMED_RATIO * load:
         return None

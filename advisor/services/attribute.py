@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,9 +18,15 @@ from advisor.core.detection.external_workload import ExternalLoad
 from advisor.core.detection.latency import normalized_latency
 from advisor.core.detection.nic_congestion import NicJudgement, judge_uplink
 from advisor.core.detection.reading import nic_window
-from advisor.core.iosize import size_cost
 from advisor.core.observation import DatastoreObservation, Observation, UplinkObservation
-from advisor.core.standing import UNCLAIMED, UNCLAIMED_RATIO, UNCLAIMED_SHARES, standings
+from advisor.core.standing import (
+    UNCLAIMED,
+    UNCLAIMED_RATIO,
+    UNCLAIMED_SHARES,
+    delivered,
+    device_cost,
+    standings,
+)
 from advisor.models import Claim, Episode, Resource
 from advisor.services.external_load import external_load
 from advisor.services.observe import observations, whole_windows
@@ -115,7 +122,7 @@ def _inputs(
     claims = list(resource.claims.select_related("workload").order_by("workload__name", "pk"))
     names = list(dict.fromkeys(claim.workload.name for claim in claims))
     loads = {name: tuple(_load(one, name) for one in seen) for name in names}
-    entitled = _entitled(claims, loads, mode)
+    entitled = _entitled(claims, loads, _costs(seen, loads), mode)
     rest = tuple(_unclaimed(one) for one in seen)
     lack = _lack(seen, mode) if resource.is_uplink else {}
     series = [
@@ -141,28 +148,25 @@ def _load(observation: Observation, workload: str) -> float | None:
     own = [claim for claim in observation.claims if claim.workload == workload]
     if not own:
         return None
-    is_datastore = isinstance(observation, DatastoreObservation)
-    return sum(
-        claim.rate * (size_cost(claim.mean_io_bytes) if is_datastore else 1.0) for claim in own
-    )
+    return sum(claim.rate * device_cost(observation, claim.mean_io_bytes) for claim in own)
 
 
 def _unclaimed(observation: Observation) -> float | None:
     """What belongs to no claim; 0 if it is no more than an error of measurement."""
-    if isinstance(observation, DatastoreObservation):
-        whole = sum(host.io_count for host in observation.hosts) / observation.window_s
-    elif observation.tx_bits_per_s is None:
+    whole = delivered(observation)
+    if whole is None:
         return None
-    else:
-        whole = observation.tx_bits_per_s
     rest = whole - sum(claim.rate for claim in observation.claims)
-    return rest if rest > UNCLAIMED_RATIO * whole else 0.0
+    return rest * device_cost(observation, None) if rest > UNCLAIMED_RATIO * whole else 0.0
 
 
 def _entitled(
-    claims: Sequence[Claim], loads: dict[str, tuple[float | None, ...]], mode: ReservationMode
+    claims: Sequence[Claim],
+    loads: dict[str, tuple[float | None, ...]],
+    costs: dict[str, float],
+    mode: ReservationMode,
 ) -> dict[str, float]:
-    """What each workload is due of what all of them got together, on average."""
+    """What each workload is due of what all of them got together, on average, in device time."""
     means = [fmean([value or 0.0 for value in column]) for column in loads.values()]
     if not claims or sum(means) <= 0:
         return dict.fromkeys(loads, 1.0)
@@ -170,7 +174,9 @@ def _entitled(
         sum(means),
         [
             SolverClaim(
-                reservation=claim.reservation, limit=claim.limit, shares=float(shares_of(claim))
+                reservation=claim.reservation * costs[claim.workload.name],
+                limit=None if claim.limit is None else claim.limit * costs[claim.workload.name],
+                shares=float(shares_of(claim)),
             )
             for claim in claims
         ],
@@ -180,6 +186,20 @@ def _entitled(
     for claim, part in zip(claims, parts, strict=True):
         entitled[claim.workload.name] += part
     return entitled
+
+
+def _costs(
+    seen: Sequence[Observation], loads: dict[str, tuple[float | None, ...]]
+) -> dict[str, float]:
+    """What a unit of each workload's rate cost on average; 1 of one that did nothing."""
+    rates: dict[str, float] = defaultdict(float)
+    for observation in seen:
+        for claim in observation.claims:
+            rates[claim.workload] += claim.rate
+    return {
+        name: sum(value or 0.0 for value in column) / rates[name] if rates[name] > 0 else 1.0
+        for name, column in loads.items()
+    }
 
 
 def _unclaimed_part(entitled: dict[str, float]) -> float:

@@ -9,9 +9,10 @@ from django.core.cache import cache
 
 from advisor.core.detection.own_mix import OwnMix
 from advisor.core.iosize import size_cost
-from advisor.core.standing import UNCLAIMED
-from advisor.models import Resource, Unit
-from advisor.services.observe import ClaimWindow, claim_windows
+from advisor.core.resource import Unit
+from advisor.core.standing import UNCLAIMED, unit_cost
+from advisor.models import Resource
+from advisor.services.observe import claim_windows
 from advisor.services.windows import Span, last_window_end, window_end
 from ingest import queries
 from ingest.core.rates import DiskRates
@@ -81,15 +82,9 @@ def _loads_by_workload(resource: Resource, span: Span) -> dict[datetime, dict[st
     found: dict[datetime, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for claim in resource.claims.select_related("workload", "host", "resource"):
         for window in claim_windows(claim, span=span, max_points=MOST_WINDOWS):
-            found[window.at][claim.workload.name] += _device_load(window, resource.unit)
+            cost = unit_cost(Unit(resource.unit), window.mean_io_bytes)
+            found[window.at][claim.workload.name] += window.rate * cost
     return found
-
-
-def _device_load(window: ClaimWindow, unit: str) -> float:
-    if unit == Unit.IOPS:
-        return window.rate * size_cost(window.mean_io_bytes)
-    size = window.mean_io_bytes
-    return window.rate / size * size_cost(size) if size else 0.0
 
 
 def _mix(rates: list[DiskRates], loads: dict[str, float], window_s: float) -> OwnMix:

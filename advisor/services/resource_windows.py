@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
 
+from advisor.core import resource as core
 from advisor.core.observation import (
     ClaimObservation,
     DatastoreObservation,
@@ -94,6 +95,7 @@ def datastore_windows(
             window_s=resource.window_s,
             hosts=tuple(hosts[at]),
             claims=tuple(one.observation for one in claims.get(at, ())),
+            unit=core.Unit(resource.unit),
         )
         for at in sorted(hosts)
     ]

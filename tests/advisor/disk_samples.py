@@ -26,6 +26,7 @@ class CgroupPhase:
     intervals: int
     iops: float
     waits: float
+    io_bytes: int = 8000
 
 
 def disk_lines(host: str, device: str, phases: Sequence[DiskPhase], *, start: datetime) -> str:
@@ -56,22 +57,25 @@ def _disk_line(head: str, at: datetime, counters: tuple[int, int, int]) -> str:
 
 def cgroup_lines(host: str, path: str, phases: Sequence[CgroupPhase], *, start: datetime) -> str:
     """io.stat of device 8:0 and io.pressure of one cgroup."""
-    reads = waited_us = step = 0
-    lines = [_cgroup_line(host, path, start, reads, waited_us)]
+    reads = moved = waited_us = step = 0
+    lines = [_cgroup_line(host, path, start, (reads, moved, waited_us))]
     for phase in phases:
         for _ in range(phase.intervals):
             step += 1
-            reads += round(phase.iops * INTERVAL_S)
+            done = round(phase.iops * INTERVAL_S)
+            reads += done
+            moved += done * phase.io_bytes
             waited_us += round(phase.waits * INTERVAL_S * 1e6)
             at = start + timedelta(seconds=INTERVAL_S * step)
-            lines.append(_cgroup_line(host, path, at, reads, waited_us))
+            lines.append(_cgroup_line(host, path, at, (reads, moved, waited_us)))
     return "\n".join(lines)
 
 
-def _cgroup_line(host: str, path: str, at: datetime, reads: int, waited_us: int) -> str:
+def _cgroup_line(host: str, path: str, at: datetime, counters: tuple[int, int, int]) -> str:
+    reads, moved, waited_us = counters
     return (
         f"cgroup,host={host},path={path} io.stat.8:0.rios={reads}i,io.stat.8:0.wios=0i,"
-        f"io.stat.8:0.rbytes={reads * 8000}i,io.stat.8:0.wbytes=0i,"
+        f"io.stat.8:0.rbytes={moved}i,io.stat.8:0.wbytes=0i,"
         f"io.pressure.some.total={waited_us}i,io.pressure.full.total=0i {_ns(at)}"
     )
 

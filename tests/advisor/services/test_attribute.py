@@ -7,10 +7,11 @@ from datetime import timedelta
 import pytest
 
 from advisor.core.detection.external_workload import ExternalState
-from advisor.models import Episode, ResourceKind, State, StatePoint
+from advisor.models import AdapterKind, Episode, ResourceKind, State, StatePoint, Unit
 from advisor.services import inventory
 from advisor.services.attribute import Study, study_episode
 from advisor.services.external_load import look_outside
+from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
 
@@ -128,3 +129,54 @@ def test_latency_without_own_load_hints_at_load_from_outside(
 
     assert found is not None
     assert found.state == state
+
+
+@pytest.mark.parametrize(
+    ("unit", "reservation"), [(Unit.IOPS, 400.0), (Unit.BYTES_PER_S, 400 * 64_000.0)]
+)
+def test_what_a_reservation_of_large_ios_is_due_is_told_in_device_time(
+    cluster: Cluster, unit: Unit, reservation: float
+) -> None:
+    lun = inventory.add_resource(
+        organisation=cluster.organisation,
+        name="lun",
+        kind=ResourceKind.DATASTORE,
+        attachments=[("h1", "lun")],
+        capacity=5 * reservation,
+        unit=unit,
+    )
+    start = NOW - timedelta(minutes=20)
+    # An I/O of 64 kB takes (51 + 64) / (51 + 8) = 1.949 times as long as one of 8 kB, so the 400
+    # that are reserved take as long as 780 small ones: of 1000 in all.
+    for name, iops, io_bytes, promised in (
+        ("video", 400, 64_000, reservation),
+        ("small", 220, 8_000, 0.0),
+    ):
+        inventory.set_claim(
+            resource=lun,
+            workload_name=name,
+            host_name="h1",
+            adapter_kind=AdapterKind.CGROUP,
+            adapter=f"/{name}",
+            reservation=promised,
+        )
+        phase = CgroupPhase(intervals=120, iops=iops, waits=0.5, io_bytes=io_bytes)
+        lines = cgroup_lines("h1", f"/{name}", [phase], start=start)
+        send(cluster.organisation, lines, now=NOW)
+    disk = DiskPhase(intervals=120, iops=620, latency_ms=60.0, io_bytes=44_129)
+    send(cluster.organisation, disk_lines("h1", "lun", [disk], start=start), now=NOW)
+    episode = Episode.objects.create(
+        organisation=cluster.organisation,
+        resource=lun,
+        started_at=start,
+        ended_at=NOW,
+        peak_value=60.0,
+        threshold=30.0,
+    )
+
+    found = study(episode).attribution
+
+    assert found is not None
+    parts = {one.workload: (one.part_ratio, one.fair_ratio) for one in found.suspects}
+    assert parts["video"] == pytest.approx((0.78, 0.78), abs=0.005)
+    assert parts["small"] == pytest.approx((0.22, 0.22), abs=0.005)
