@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tomllib
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -78,3 +80,35 @@ def test_decisions_are_numbered_once() -> None:
     numbers = [name[:4] for name in names]
     assert all(re.fullmatch(r"\d{4}-[a-z0-9-]+\.md", name) for name in names)
     assert len(numbers) == len(set(numbers))
+
+
+def test_parts_of_the_core_stand_in_the_order_that_is_checked() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (core,) = (one for one in contracts["contracts"] if one.get("containers") == ["advisor.core"])
+    folders = {path.parent.name for path in (ROOT / "advisor/core").glob("*/__init__.py")}
+    checked = [
+        found
+        for layer in reversed(core["layers"])
+        if (found := folders & {part.strip() for part in layer.split("|")})
+    ]
+
+    rows = re.findall(
+        r"^\| ([a-z ]+) \| `([a-z]+)/` \|",
+        (ROOT / "docs/architecture.md").read_text(),
+        re.MULTILINE,
+    )
+    told = [{part for _, part in layer} for _, layer in groupby(rows, key=lambda row: row[0])]
+
+    assert told == checked
+    assert set().union(*told) == folders
+
+
+def test_files_at_the_top_of_the_core_import_no_folder_of_it() -> None:
+    top = sorted((ROOT / "advisor/core").glob("*.py"))
+
+    importing = [
+        path.name for path in top if re.search(r"advisor\.core\.\w+\.\w", path.read_text())
+    ]
+
+    assert len(top) > 1
+    assert importing == []
