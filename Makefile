@@ -30,6 +30,8 @@ run: $(VENV)/.installed-run ## start everything below one data directory; Ctrl-C
 	@$(BIN)/sluice run $(ARGS)
 
 demo: $(VENV)/.installed-run ## play the main job once on real input; exit status 0 if every verdict is met
+	@if [[ "$$(id -u)$(ARGS)$$SLUICE_TELEGRAF" = 0 ]] && ! type -P telegraf >/dev/null; then \
+	    scripts/telegraf; fi
 	@$(BIN)/sluice demo $(ARGS)
 
 check: setup ## format, lint, import contracts, types, missing migrations
