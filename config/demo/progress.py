@@ -8,6 +8,8 @@ from typing import TypeVar
 from config.demo.errors import StepFailed
 
 POLL_INTERVAL_S = 1.0
+QUIET_S = 10.0
+"""Somebody who watches is told at least so often what is waited for."""
 
 Found = TypeVar("Found")
 
@@ -37,14 +39,20 @@ class Progress:
     def wait(self, probe: Callable[[], Found | str], *, deadline_s: float) -> Found:
         """Ask `probe` until it gives something else than the reason why there is nothing yet.
 
-        Raises StepFailed with the last reason when the deadline has passed.
+        The reason is told every QUIET_S. Raises StepFailed with the last one when the deadline
+        has passed.
         """
         end = time.monotonic() + deadline_s
+        told_at = time.monotonic()
         while True:
             found = probe()
             if not isinstance(found, str):
                 return found
             self.check()
-            if time.monotonic() > end:
+            now = time.monotonic()
+            if now > end:
                 raise StepFailed(f"{found} (waited {deadline_s:.0f} s)")
+            if now >= told_at + QUIET_S:
+                self.tell(f"  not yet: {found}")
+                told_at = now
             time.sleep(POLL_INTERVAL_S)

@@ -1,5 +1,6 @@
 """Waiting with a reason, and noticing processes that have ended."""
 
+import itertools
 import sys
 
 import pytest
@@ -21,6 +22,19 @@ def test_wait_that_is_too_long_fails_with_the_last_reason():
 
     with pytest.raises(StepFailed, match="no samples yet"):
         progress.wait(lambda: "no samples yet", deadline_s=0)
+
+
+def test_long_wait_tells_now_and_then_what_it_waits_for(monkeypatch):
+    seconds = itertools.count()
+    monkeypatch.setattr("config.demo.progress.time.monotonic", lambda: next(seconds))
+    monkeypatch.setattr("config.demo.progress.time.sleep", lambda _s: None)
+    answers = iter([f"{count} of 40 samples" for count in range(40)] + [{"id": 1}])
+    said: list[str] = []
+
+    Progress(said.append).wait(lambda: next(answers), deadline_s=1000)
+
+    assert 3 <= len(said) <= 5
+    assert "not yet: 9 of 40 samples" in said[0]
 
 
 def test_wait_ends_when_a_process_of_the_host_has_ended(tmp_path):
