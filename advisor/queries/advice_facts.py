@@ -54,7 +54,10 @@ def queue_depth_facts(inputs: QueueDepthInputs, answer: QueueDepthAdvice) -> tup
             if peak is None
             else f"{peak:.0f} in {inputs.peak_windows} windows of the last day",
         ),
-        Fact(name="Hosts per LUN at their present depth", text=str(answer.hosts_per_lun)),
+        Fact(
+            name="Hosts per LUN at their present depth",
+            text=str(answer.hosts_per_lun or "none: the deepest alone is too deep"),
+        ),
     )
 
 

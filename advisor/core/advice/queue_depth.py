@@ -4,6 +4,7 @@ Commands beyond the LUN's queue are refused or wait where no shares order them. 
 by shares, between the smallest depth that keeps a device busy and what the host has.
 """
 
+from collections.abc import Sequence
 from math import ceil, floor
 
 from advisor.core.admission import TOLERANCE
@@ -34,7 +35,7 @@ UNSEEN_OVERFLOW = 0.4
 """Confidence that depths matter which were never used up in what was measured."""
 UNMEASURED = 0.7
 """Confidence where nobody measured how much is outstanding: the sum of depths may never occur."""
-MODEL_VERSION = "queue-depth-2"
+MODEL_VERSION = "queue-depth-3"
 REVERSIBILITY = "Reversible: the depth each host had is listed and can be set again at any time."
 
 QueueDepthAnswer = QueueDepthAdvice | NoChange | InsufficientData
@@ -87,10 +88,9 @@ def _advice(
 ) -> QueueDepthAdvice:
     depths = _divide(inputs, target)
     count = len(depths)
-    hosts_per_lun = max(floor(target * count / configured), 1)
+    hosts_per_lun = floor(target / max(one.device_queue_depth for one in depths))
     after = sum(one.advised_queue_depth for one in depths)
-    luns_needed = ceil(after / target)
-    most_hosts_per_lun = max(floor(target * count / after), 1)
+    most_hosts_per_lun, luns_needed = _spread(depths, after, target)
     span = sorted({one.advised_queue_depth for one in depths})
     advised = f"{span[0]}" if len(span) == 1 else f"{span[0]} to {span[-1]}"
     why = _why_target(bottleneck, target)
@@ -126,6 +126,16 @@ def _advice(
         reversibility=REVERSIBILITY,
         model_version=MODEL_VERSION,
     )
+
+
+def _spread(depths: Sequence[AdvisedDepth], after: int, target: int) -> tuple[int, int]:
+    """How many hosts one LUN takes at the advised depths, and how many LUNs all of them need."""
+    count = len(depths)
+    if after <= target:
+        return max(floor(target * count / after), 1), 1
+    # Whichever hosts meet on a LUN, and a host is on one LUN as a whole.
+    most = max(floor(target / max(one.advised_queue_depth for one in depths)), 1)
+    return most, max(ceil(count / most), ceil(after / target))
 
 
 def _divide(inputs: QueueDepthInputs, target: int) -> tuple[AdvisedDepth, ...]:
@@ -191,13 +201,14 @@ def _alternatives(
         if device is None
         else f"latency rises to {device.latency_ms(configured):.0f} ms when all depths are used"
     )
+    fewer = Alternative(
+        name=f"at most {hosts_per_lun} hosts per LUN at the depth they have",
+        reason=f"fits {target} as well, but {len(inputs.hosts)} hosts then need "
+        f"{ceil(len(inputs.hosts) / max(hosts_per_lun, 1))} LUNs and workloads have to move",
+    )
     return (
         Alternative(name="keep the depths", reason=stays),
-        Alternative(
-            name=f"at most {hosts_per_lun} hosts per LUN at the depth they have",
-            reason=f"fits {target} as well, but {len(inputs.hosts)} hosts then need "
-            f"{ceil(len(inputs.hosts) / hosts_per_lun)} LUNs and workloads have to move",
-        ),
+        *([fewer] if hosts_per_lun > 0 else []),
         Alternative(
             name="let window control bound what is outstanding",
             reason="follows the load and keeps idle depth in use, but acts only where every host "

@@ -75,9 +75,9 @@ class AdvisedDepth:
 class QueueDepthAdvice:
     """Depths that fit the LUN together.
 
-    `hosts_per_lun` hosts at their present mean depth fit as well, `most_hosts_per_lun` at the
-    advised ones; `luns_needed` is above 1 where even the smallest useful depth does not fit for
-    all.
+    `hosts_per_lun` hosts at their present depths fit as well, whichever they are (0: one alone may
+    be too deep), `most_hosts_per_lun` at the advised ones; `luns_needed` is above 1 where even the
+    smallest useful depth does not fit for all.
     """
 
     outcome: AdviceOutcome = AdviceOutcome.RECOMMENDATION

@@ -229,8 +229,10 @@ def _typical_day(windows: Sequence[ConflictWindow]) -> _Day:
     load = commands / np.maximum(counts, 1)
     # An hour without a window is taken for a mean one: nothing speaks for or against it.
     load[counts == 0] = load[counts > 0].mean()
+    # Where no command ever passed, all hours are alike.
+    parts = load / load.sum() if load.sum() > 0 else np.full(HOURS, 1 / HOURS)
     return _Day(
-        load=tuple((load / load.sum()).tolist()),
+        load=tuple(parts.tolist()),
         conflicts=tuple((conflicts / conflicts.sum()).tolist()),
     )
 

@@ -60,6 +60,20 @@ def test_advised_depths_fit_and_none_is_raised(given_inputs):
 
 
 @given(inputs)
+def test_hosts_that_are_said_to_fit_a_lun_do(given_inputs):
+    result = advise_queue_depth(given_inputs)
+
+    if isinstance(result, NoChange):
+        return
+    assert result.luns_needed * result.most_hosts_per_lun >= len(given_inputs.hosts)
+    deepest = max(one.device_queue_depth for one in given_inputs.hosts)
+    assert result.hosts_per_lun * deepest <= result.target
+    if result.luns_needed > 1 and result.most_hosts_per_lun > 1:
+        advised = max(one.advised_queue_depth for one in result.depths)
+        assert result.most_hosts_per_lun * advised <= result.target
+
+
+@given(inputs)
 def test_more_shares_never_mean_a_smaller_depth(given_inputs):
     depths = tuple(replace(one, device_queue_depth=256) for one in given_inputs.hosts)
 
@@ -130,6 +144,21 @@ def test_too_many_hosts_for_one_lun_need_more_of_them():
 
     assert {one.advised_queue_depth for one in result.depths} == {4}
     assert result.luns_needed == 2
+
+
+def test_no_lun_takes_a_part_of_a_host():
+    # A LUN of 30 takes seven hosts of depth 4; fifteen hosts need three such LUNs, though
+    # 15 · 4 = 60 commands would fit two.
+    result = advise_queue_depth(replace(lun(equal_hosts(15)), lun_queue_depth=30))
+
+    assert (result.most_hosts_per_lun, result.luns_needed) == (7, 3)
+
+
+def test_hosts_of_which_one_alone_is_too_deep_are_not_said_to_fit():
+    result = advise_queue_depth(replace(lun(equal_hosts(4, depth=64)), lun_queue_depth=32))
+
+    assert result.hosts_per_lun == 0
+    assert not any("hosts per LUN" in one.name for one in result.alternatives)
 
 
 def test_a_depth_beyond_which_throughput_falls_is_the_target():

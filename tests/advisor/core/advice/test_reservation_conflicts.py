@@ -130,3 +130,16 @@ def test_noise_between_quiet_hours_moves_no_schedule():
 
     # Hours 3 to 5 are quieter by a fortieth only, so the first quiet hour stays.
     assert (plain.from_hour_utc, other.from_hour_utc) == (0, 0)
+
+
+def test_a_lun_that_answers_nothing_but_conflicts_has_no_quiet_hours():
+    inputs = study(conflicts=snapshots_by_day)
+    locked = tuple(
+        replace(one, commands=0.0, conflicts=5.0) if one.at > inputs.normal_until else one
+        for one in inputs.windows
+    )
+
+    result = advise_off_peak_work(replace(inputs, windows=locked))
+
+    assert isinstance(result, NoChange)
+    assert "100.00% of commands" in result.summary
