@@ -13,6 +13,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bench import many_claims
 from bench.private_server import private_server
 
 REPEATS = 9
@@ -61,6 +62,8 @@ def run(*, hours: float) -> None:
             else:
                 later[name].append(took)
     print_table(first, {name: statistics.median(times) for name, times in later.items()})
+    print()
+    many_claims.run(fleet)
 
 
 def answered(response) -> object:

@@ -6,11 +6,10 @@ the database to the last reading of each step, and rates between those are exact
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import connection
 from django.db.models import Max
@@ -19,28 +18,24 @@ from django.db.models.fields.json import KT
 from ingest.core.catalogue import (
     BLOCK_DEVICE,
     CGROUP,
-    CGROUP_PRESSURE,
     DISKIO,
     NET,
     NSTAT,
     SCSI_RESERVATION,
     Measurement,
 )
+from ingest.core.overlap import merged
 from ingest.core.rates import (
-    CGROUP_COUNTERS,
     CONFLICT_COUNTERS,
     DISK_COUNTERS,
     NET_COUNTERS,
-    PRESSURE_COUNTERS,
     TCP_COUNTERS,
-    CgroupRates,
     ConflictRates,
     Derived,
     DiskRates,
     NetRates,
     RatesT,
     TcpRates,
-    derive_cgroup_rates,
     derive_conflict_rates,
     derive_disk_rates,
     derive_net_rates,
@@ -185,74 +180,17 @@ def cgroup_devices(hosts: Iterable[Host]) -> dict[tuple[int, str], set[str]]:
     return dict(found)
 
 
-def cgroup_rates(
-    *,
-    host: Host,
-    path: str,
-    device: str,
-    since: datetime,
-    until: datetime,
-    max_points: int | None = None,
-) -> list[CgroupRates]:
-    """Rates of one cgroup on one device (`major:minor`) with `since < at <= until`."""
-    span = Span(since=since, until=until, max_points=max_points)
-    ids = _series_ids(host, CGROUP, path, device=device)
-    pressure = [
-        reading
-        for series_id in _series_ids(host, CGROUP_PRESSURE, path)
-        for reading in span.readings(CGROUP_PRESSURE, series_id, PRESSURE_COUNTERS)
-    ]
-
-    def derive(series_id: int) -> Derived[CgroupRates]:
-        readings = span.readings(CGROUP, series_id, CGROUP_COUNTERS)
-        return derive_cgroup_rates(
-            readings,
-            pressure,
-            device=device,
-            longest_interval_s=span.longest_interval_s(readings),
-        )
-
-    return _merged(ids, derive, span)
-
-
-def _series_ids(
-    host: Host, measurement: Measurement, subject: str, *, device: str = ""
-) -> list[int]:
+def _series_ids(host: Host, measurement: Measurement, subject: str) -> list[int]:
     """The series of one subject, the one heard of last first.
 
     There are several when the host's tags changed, or when two collectors send for one host.
     """
     found = Series.objects.filter(host=host, measurement=measurement.name, subject=subject)
-    if device:
-        found = found.filter(tags__device=device)
     return list(found.order_by("-last_sample_at", "-pk").values_list("pk", flat=True))
 
 
 def _merged(
     series_ids: Iterable[int], derive: Callable[[int], Derived[RatesT]], span: Span
 ) -> list[RatesT]:
-    """The rates of all series in order of time, each moment told once.
-
-    Every series counts for itself, because the counters of two need not be the same; where two
-    overlap, the one heard of last is believed.
-    """
-    merged: list[RatesT] = []
-    for series_id in series_ids:
-        taken = list(merged)
-        merged += [
-            rates
-            for rates in derive(series_id).rates
-            if span.since < rates.at <= span.until and not _overlaps(rates, taken)
-        ]
-        merged.sort(key=lambda rates: rates.at)
-    return merged
-
-
-def _overlaps(rates: RatesT, taken: Sequence[RatesT]) -> bool:
-    """Whether an interval of `taken`, which are in order and apart, shares time with this one."""
-    start = rates.at - timedelta(seconds=rates.seconds)
-    following = bisect_right(taken, start, key=lambda other: other.at)
-    if following == len(taken):
-        return False
-    other = taken[following]
-    return other.at - timedelta(seconds=other.seconds) < rates.at
+    rates = (derive(series_id).rates for series_id in series_ids)
+    return merged(rates, since=span.since, until=span.until)

@@ -16,6 +16,8 @@ from ingest.core.counters import LONGEST_INTERVAL_S, Reading, longest_interval_s
 STEPS_S = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 86400)
 """The distances at which a long range is read; they divide a day, so charts do not jitter."""
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 
 @dataclass(slots=True, kw_only=True)
 class Span:
@@ -46,11 +48,11 @@ class Span:
     ) -> list[Reading]:
         return _fetch(
             """
-            (SELECT time, {columns} FROM {table}
+            (SELECT {at_us}, {columns} FROM {table}
               WHERE series_id = %(series)s AND time <= %(since)s AND time > %(earliest)s
               ORDER BY time DESC LIMIT 1)
             UNION ALL
-            (SELECT time, {columns} FROM {table}
+            (SELECT {at_us}, {columns} FROM {table}
               WHERE series_id = %(series)s AND time > %(since)s AND time <= %(until)s
               ORDER BY time LIMIT %(limit)s)
             """,
@@ -77,7 +79,7 @@ class Span:
                 %(start)s::timestamptz, %(until)s::timestamptz, %(step)s::interval
             ) AS step(start)
             CROSS JOIN LATERAL (
-                SELECT time, {columns} FROM {table}
+                SELECT {at_us}, {columns} FROM {table}
                 WHERE series_id = %(series)s AND time <= %(until)s
                   AND time >= step.start AND time < step.start + %(step)s::interval
                 ORDER BY time DESC LIMIT 1
@@ -109,7 +111,25 @@ def _fetch(
     query = sql.SQL(statement).format(
         table=sql.Identifier(measurement.table),
         columns=sql.SQL(", ").join(map(sql.Identifier, columns)),
+        at_us=AT_US,
     )
     with connection.cursor() as cursor:
         cursor.execute(query, parameters)
-        return [Reading(at=at, counters=tuple(counters)) for at, *counters in cursor.fetchall()]
+        return [
+            Reading(at=moment(at_us), counters=tuple(counters))
+            for at_us, *counters in cursor.fetchall()
+        ]
+
+
+# A whole number is read four times as fast as a time with its zone.
+AT_US = sql.SQL("(extract(epoch FROM time) * 1000000)::bigint")
+
+
+def moment(at_us: int) -> datetime:
+    """The time so many microseconds after 1970."""
+    return EPOCH + timedelta(microseconds=at_us)
+
+
+def microseconds(at: datetime) -> int:
+    """The other way round."""
+    return (at - EPOCH) // timedelta(microseconds=1)

@@ -1,9 +1,10 @@
-"""What a cgroup did, in the unit of the resource it did it on."""
+"""What a cgroup did, in the unit of the resource it did it on, and what a workload sent."""
 
 from __future__ import annotations
 
 from advisor.models import Unit
-from ingest.core.rates import CgroupRates
+from ingest.core.growth_columns import Floats, GrowthColumns
+from ingest.core.rates import CGROUP_COUNTERS, NET_COUNTERS, CgroupRates
 
 
 def rate_in_unit(rates: CgroupRates, unit: str) -> float:
@@ -11,3 +12,15 @@ def rate_in_unit(rates: CgroupRates, unit: str) -> float:
     if unit == Unit.IOPS:
         return rates.read_iops + rates.write_iops
     return rates.read_bytes_per_s + rates.write_bytes_per_s
+
+
+def growth_in_unit(growth: GrowthColumns, unit: str) -> Floats:
+    """`rate_in_unit` of `CGROUP_COUNTERS` in columns."""
+    names = ("rios", "wios") if unit == Unit.IOPS else ("rbytes", "wbytes")
+    read, written = (growth.per_s(CGROUP_COUNTERS.index(name)) for name in names)
+    return read + written
+
+
+def growth_of_received(growth: GrowthColumns) -> Floats:
+    """Received bits per second, from `NET_COUNTERS` in columns."""
+    return 8 * growth.per_s(NET_COUNTERS.index("bytes_recv"))

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from advisor.models import AdapterKind, Claim, Resource
-from advisor.queries.cgroup_device import cgroup_device_numbers
-from advisor.queries.cgroup_rate import rate_in_unit
-from advisor.queries.grid import Grid, mean_on, total_of
-from ingest import queries
+from advisor.models import Claim, Resource
+from advisor.queries.cgroup_rate import growth_in_unit, growth_of_received
+from advisor.queries.claim_adapters import claim_adapters
+from advisor.queries.grid import Floats, Grid, mean_of_columns, total_of
+from ingest.core.growth_columns import GrowthColumns
+from ingest.many_rates import cgroup_growth_of, net_growth_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +38,9 @@ def workload_tracks(
     resource: Resource, grid: Grid, *, since: datetime, until: datetime
 ) -> list[WorkloadTrack]:
     """One track per workload with a claim, in the order of `claims_in_order`."""
-    claims: dict[str, list[Claim]] = defaultdict(list)
     in_order = claims_in_order(resource)
-    devices = cgroup_device_numbers(in_order)
+    values = _values_by_claim(in_order, grid, unit=resource.unit, span=(since, until))
+    claims: dict[str, list[Claim]] = defaultdict(list)
     for claim in in_order:
         claims[claim.workload.name].append(claim)
     return [
@@ -47,20 +48,7 @@ def workload_tracks(
             workload=name,
             reservation=sum(claim.reservation for claim in found),
             limit=_common_limit(found),
-            values=tuple(
-                total_of(
-                    [
-                        _claim_values(
-                            claim,
-                            grid,
-                            unit=resource.unit,
-                            device=devices.get(claim.pk),
-                            span=(since, until),
-                        )
-                        for claim in found
-                    ]
-                )
-            ),
+            values=tuple(total_of([values[claim.pk] for claim in found])),
         )
         for name, found in claims.items()
     ]
@@ -72,28 +60,27 @@ def _common_limit(claims: Sequence[Claim]) -> float | None:
     return sum(known) if len(known) == len(limits) else None
 
 
-def _claim_values(
-    claim: Claim, grid: Grid, *, unit: str, device: str | None, span: tuple[datetime, datetime]
-) -> list[float | None]:
+def _values_by_claim(
+    claims: Sequence[Claim], grid: Grid, *, unit: str, span: tuple[datetime, datetime]
+) -> dict[int, list[float | None]]:
+    """What each claim got in each cell, None where nothing was measured."""
+    adapters = claim_adapters(claims)
+    times = {"since": span[0], "until": span[1]}
     points = 2 * len(grid.ends_s)
-    if claim.adapter_kind == AdapterKind.VNIC:
+    received = net_growth_of(set(adapters.interfaces.values()), max_points=points, **times)
+    done = cgroup_growth_of(set(adapters.cgroups.values()), max_points=points, **times)
+    values: dict[int, list[float | None]] = {
+        claim.pk: [None] * len(grid.ends_s) for claim in claims
+    }
+    for pk, interface in adapters.interfaces.items():
+        growth = received[interface]
         # What a workload sends is what its vNIC receives on the host's side.
-        received = queries.net_rates(
-            host=claim.host,
-            interface=claim.adapter,
-            since=span[0],
-            until=span[1],
-            max_points=points,
-        )
-        return mean_on(grid, received, [item.received_bits_per_s for item in received])
-    if device is None:
-        return [None] * len(grid.ends_s)
-    done = queries.cgroup_rates(
-        host=claim.host,
-        path=claim.adapter,
-        device=device,
-        since=span[0],
-        until=span[1],
-        max_points=points,
-    )
-    return mean_on(grid, done, [rate_in_unit(item, unit) for item in done])
+        values[pk] = _on_grid(grid, growth, growth_of_received(growth))
+    for pk, cgroup in adapters.cgroups.items():
+        growth = done[cgroup]
+        values[pk] = _on_grid(grid, growth, growth_in_unit(growth, unit))
+    return values
+
+
+def _on_grid(grid: Grid, growth: GrowthColumns, values: Floats) -> list[float | None]:
+    return mean_of_columns(grid, ends_s=growth.ends_s, seconds=growth.seconds, values=values)

@@ -9,7 +9,12 @@ from datetime import UTC, datetime
 from statistics import median_low
 from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from ingest.readings import STEPS_S
+
+Floats = npt.NDArray[np.float64]
 
 LEAST_COVER = 0.5
 """A cell that intervals cover by less than this part has no value: a gap is a gap."""
@@ -69,22 +74,49 @@ def mean_on(
     grid: Grid, intervals: Sequence[Interval], values: Sequence[float | None]
 ) -> list[float | None]:
     """The mean of the values in each cell, weighted by time; None where too little is known."""
-    sums = [0.0] * len(grid.ends_s)
-    cover = [0.0] * len(grid.ends_s)
-    for interval, value in zip(intervals, values, strict=True):
-        if value is not None:
-            for index, seconds in grid.cover(interval):
-                sums[index] += value * seconds
-                cover[index] += seconds
-    least = LEAST_COVER * grid.step_s
+    known = [
+        (interval.at.timestamp(), interval.seconds, value)
+        for interval, value in zip(intervals, values, strict=True)
+        if value is not None
+    ]
+    ends_s, seconds, numbers = np.array(known, dtype=np.float64).reshape(-1, 3).T
+    return mean_of_columns(grid, ends_s=ends_s, seconds=seconds, values=numbers)
+
+
+def mean_of_columns(
+    grid: Grid, *, ends_s: Floats, seconds: Floats, values: Floats
+) -> list[float | None]:
+    """`mean_on` of intervals in columns: their ends in seconds since 1970, lengths and values."""
+    cells = len(grid.ends_s)
+    if not cells:
+        return []
+    origin, step_s = grid.ends_s[0] - grid.step_s, grid.step_s
+    starts_s = ends_s - seconds
+    first = np.maximum(0, np.floor((starts_s - origin) / step_s)).astype(np.int64)
+    last = np.minimum(cells - 1, np.ceil((ends_s - origin) / step_s) - 1).astype(np.int64)
+    touched = np.maximum(0, last - first + 1)
+    # One row per interval and cell that it touches, in order of the intervals.
+    row = np.repeat(np.arange(len(ends_s)), touched)
+    cell = np.arange(len(row)) - np.repeat(np.cumsum(touched) - touched, touched) + first[row]
+    cell_ends_s = np.array(grid.ends_s, dtype=np.float64)[cell]
+    covered = np.minimum(ends_s[row], cell_ends_s) - np.maximum(
+        starts_s[row], cell_ends_s - step_s
+    )
+    row, cell, covered = row[covered > 0], cell[covered > 0], covered[covered > 0]
+    sums = np.bincount(cell, weights=values[row] * covered, minlength=cells)
+    cover = np.bincount(cell, weights=covered, minlength=cells)
+    means = sums / np.where(cover > 0, cover, 1.0)
+    is_known = cover >= LEAST_COVER * step_s
     return [
-        total / seconds if seconds >= least else None
-        for total, seconds in zip(sums, cover, strict=True)
+        mean if known else None
+        for mean, known in zip(means.tolist(), is_known.tolist(), strict=True)
     ]
 
 
 def total_of(rows: Sequence[Sequence[float | None]]) -> list[float | None]:
     """The sum of several rows, cell by cell; None where no row has a value."""
+    if len(rows) == 1:
+        return list(rows[0])
     totals: list[float | None] = []
     for cells in zip(*rows, strict=True):
         known = [value for value in cells if value is not None]

@@ -16,7 +16,7 @@ from advisor.core.forecast.past import Row
 from advisor.core.observation import ClaimObservation, UplinkObservation
 from advisor.core.own_limit import reaches_limit
 from advisor.models import Claim, Policy, Resource, State, StatePoint, Unit
-from advisor.services.observe import claim_windows, whole_windows
+from advisor.services.observe import whole_windows, windows_of
 from advisor.services.windows import Span, last_window_end, window_end
 from ingest.readings import coarse_step_s
 
@@ -98,11 +98,9 @@ def history_over(
     *, resource: Resource, claims: Sequence[Claim], policy: Policy | None, span: Span
 ) -> ClaimHistory:
     """The history of these windows, all of which are over."""
+    measured = windows_of(claims, span=span, max_points=MOST_WINDOWS)
     rates: list[Rates] = [
-        {
-            found.at: (_short(found.rate), found.backlogged)
-            for found in claim_windows(claim, span=span, max_points=MOST_WINDOWS)
-        }
+        {found.at: (_short(found.rate), found.backlogged) for found in measured[claim.pk]}
         for claim in claims
     ]
     ends = sorted(set().union(*rates))

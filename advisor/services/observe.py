@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from advisor.core.observation import ClaimObservation, Observation
-from advisor.models import AdapterKind, Claim, Resource
-from advisor.queries.cgroup_device import cgroup_device_numbers
+from advisor.models import Claim, Resource
 from advisor.queries.cgroup_rate import rate_in_unit
+from advisor.queries.claim_adapters import claim_adapters
 from advisor.services.own_limits import enforced_limits
-from advisor.services.queues import queue_reports, report_at
+from advisor.services.queues import QueueReport, queue_reports, report_at
 from advisor.services.resource_windows import (
     ClaimsByWindow,
     SeenClaim,
@@ -21,7 +22,8 @@ from advisor.services.resource_windows import (
 from advisor.services.tiers import shares_of
 from advisor.services.windows import Span, last_window_end, mean_rate
 from ingest import queries
-from ingest.core.rates import CgroupRates
+from ingest.core.rates import CgroupRates, NetRates
+from ingest.many_rates import cgroup_rates_of, net_rates_of
 
 PRESSURE_OF_BACKLOG = 0.05
 """A workload that waits for I/O this part of the time wants more than it gets."""
@@ -42,10 +44,12 @@ def observations(*, resource: Resource, since: datetime, until: datetime) -> lis
 
 def _claims_by_window(resource: Resource, span: Span) -> ClaimsByWindow:
     result: ClaimsByWindow = defaultdict(list)
-    claims = resource.claims.select_related("workload", "host", "resource")
+    rows = resource.claims.select_related("workload", "host", "resource")
+    claims = list(rows.order_by("workload__name", "pk"))
+    windows = windows_of(claims, span=span)
     enforced = enforced_limits(resource)
-    for claim in claims.order_by("workload__name", "pk"):
-        for found in claim_windows(claim, span=span):
+    for claim in claims:
+        for found in windows[claim.pk]:
             observation = ClaimObservation(
                 workload=claim.workload.name,
                 rate=found.rate,
@@ -86,25 +90,42 @@ class ClaimWindow:
 
 
 def claim_windows(claim: Claim, *, span: Span, max_points: int | None = None) -> list[ClaimWindow]:
-    """The windows in which the claim's adapter was measured, in order of time.
+    """The windows in which the claim's adapter was measured, in order of time."""
+    return windows_of([claim], span=span, max_points=max_points)[claim.pk]
 
-    What a workload sends is what its vNIC receives on the host's side. With `max_points` a long
-    span is read at about so many times, with exact means between them.
+
+def windows_of(
+    claims: Sequence[Claim], *, span: Span, max_points: int | None = None
+) -> dict[int, list[ClaimWindow]]:
+    """By claim the windows in which its adapter was measured, in order of time.
+
+    All are read in a few queries, so all are in memory at once. With `max_points` a long span is
+    read at about so many times per claim, with exact means between them.
     """
-    if claim.adapter_kind == AdapterKind.VNIC:
-        return _vnic_windows(claim, span, max_points)
-    return _cgroup_windows(claim, span, max_points)
+    adapters = claim_adapters(claims)
+    times = {"since": span.read_since, "until": span.read_until}
+    interfaces = set(adapters.interfaces.values())
+    received = net_rates_of(interfaces, max_points=max_points, **times)
+    cgroups = set(adapters.cgroups.values())
+    done = cgroup_rates_of(cgroups, max_points=max_points, **times)
+    waiting = [claim for claim in claims if claim.pk in adapters.interfaces]
+    reports = queue_reports(waiting, span=span)
+    windows: dict[int, list[ClaimWindow]] = {}
+    for claim in claims:
+        windows[claim.pk] = []
+        if claim.pk in adapters.interfaces:
+            rates = received[adapters.interfaces[claim.pk]]
+            windows[claim.pk] = _vnic_windows(rates, reports[claim.pk], span)
+        elif claim.pk in adapters.cgroups:
+            own = done[adapters.cgroups[claim.pk]]
+            windows[claim.pk] = _cgroup_windows(own, claim.resource.unit, span)
+    return windows
 
 
-def _vnic_windows(claim: Claim, span: Span, max_points: int | None) -> list[ClaimWindow]:
-    received = queries.net_rates(
-        host=claim.host,
-        interface=claim.adapter,
-        since=span.read_since,
-        until=span.read_until,
-        max_points=max_points,
-    )
-    reports = queue_reports(claim, span=span)
+def _vnic_windows(
+    received: list[NetRates], reports: Sequence[QueueReport], span: Span
+) -> list[ClaimWindow]:
+    """What a workload sends is what its vNIC receives on the host's side."""
     windows = []
     for at, found in span.group(received).items():
         rate = mean_rate(found, [one.received_bits_per_s for one in found])
@@ -126,19 +147,7 @@ def _vnic_windows(claim: Claim, span: Span, max_points: int | None) -> list[Clai
     return windows
 
 
-def _cgroup_windows(claim: Claim, span: Span, max_points: int | None) -> list[ClaimWindow]:
-    device = cgroup_device_numbers([claim]).get(claim.pk)
-    if device is None:
-        return []
-    rates = queries.cgroup_rates(
-        host=claim.host,
-        path=claim.adapter,
-        device=device,
-        since=span.read_since,
-        until=span.read_until,
-        max_points=max_points,
-    )
-    unit = claim.resource.unit
+def _cgroup_windows(rates: list[CgroupRates], unit: str, span: Span) -> list[ClaimWindow]:
     return [
         ClaimWindow(
             at=at,

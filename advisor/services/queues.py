@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -40,12 +40,16 @@ class QueueReport:
         return self.at - timedelta(seconds=self.seconds)
 
 
-def queue_reports(claim: Claim, *, span: Span) -> list[QueueReport]:
-    """What the claim's agent reported about the span, oldest first, about one per window."""
+def queue_reports(claims: Collection[Claim], *, span: Span) -> dict[int, list[QueueReport]]:
+    """By claim what its agent reported about the span, oldest first, about one per window."""
+    found: dict[int, list[QueueReport]] = {claim.pk: [] for claim in claims}
+    if not claims:
+        return found
+    names = {(claim.host_id, allocation_id(claim)): claim.pk for claim in claims}
     rows = (
         ComplianceRecord.objects.filter(
-            host=claim.host_id,
-            allocation=allocation_id(claim),
+            host__in={host for host, _ in names},
+            allocation__in=[allocation for _, allocation in names],
             reported_at__gt=span.since - LONGEST_REPORT,
             reported_at__lte=span.until + LONGEST_REPORT,
             sample_count__gt=0,
@@ -53,7 +57,7 @@ def queue_reports(claim: Claim, *, span: Span) -> list[QueueReport]:
         )
         .order_by()
         # Long windows hold many reports; adding them up is the database's work.
-        .values(window=_window_start(span))
+        .values("host_id", "allocation", window=_window_start(span))
         .annotate(
             at=Max("reported_at"),
             seconds=Sum("window_s"),
@@ -64,7 +68,11 @@ def queue_reports(claim: Claim, *, span: Span) -> list[QueueReport]:
         )
         .order_by("at")
     )
-    return [_report(row) for row in rows]
+    for row in rows:
+        claim = names.get((row["host_id"], row["allocation"]))
+        if claim is not None:
+            found[claim].append(_report(row))
+    return found
 
 
 def _window_start(span: Span) -> Func:

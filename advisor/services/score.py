@@ -12,7 +12,7 @@ from typing import Any
 from advisor.core.forecast.calibration import PredictedRate, score
 from advisor.models import Policy, PredictionScore, Recommendation, Resource
 from advisor.services.claim_history import MOST_WINDOWS
-from advisor.services.observe import claim_windows, whole_windows
+from advisor.services.observe import whole_windows, windows_of
 from advisor.services.windows import Span, last_window_end
 from ingest.models import Organisation
 from ingest.readings import coarse_step_s
@@ -82,11 +82,12 @@ def _loaded_windows(
     resource: Resource, predicted: Sequence[Mapping[str, Any]], span: Span
 ) -> list[Window]:
     """By claim, the rates of the windows in which all were measured and wanted as much."""
-    claims = resource.claims.filter(pk__in=[row["claim"] for row in predicted])
+    rows = resource.claims.filter(pk__in=[row["claim"] for row in predicted])
+    claims = list(rows.select_related("workload", "host", "resource"))
     found: dict[datetime, dict[int, float]] = {}
-    for claim in claims.select_related("workload", "host", "resource"):
-        for window in claim_windows(claim, span=span, max_points=MOST_WINDOWS):
-            found.setdefault(window.at, {})[claim.pk] = window.rate
+    for claim, windows in windows_of(claims, span=span, max_points=MOST_WINDOWS).items():
+        for window in windows:
+            found.setdefault(window.at, {})[claim] = window.rate
     wanted = AS_MUCH * sum(row["predicted_after"] for row in predicted)
     return [
         rates

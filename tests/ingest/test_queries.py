@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 
 from ingest import queries
+from ingest.many_rates import cgroup_rates_of
 from ingest.models import Series
 from ingest.partitions import ensure_partitions
 from tests.ingest.scenario import Tenant, disk_line, nanoseconds, now, write_lines
@@ -104,9 +105,8 @@ def test_cgroup_rates_are_of_one_path_and_device_with_its_pressure(
         *(line(end - 10 * i * SECOND, "/b", 5) for i in range(3)),
     )
 
-    rates = queries.cgroup_rates(
-        host=tenant.host(), path="/a", device="8:16", since=end - 60 * SECOND, until=end
-    )
+    key = (tenant.host().pk, "/a", "8:16")
+    rates = cgroup_rates_of([key], since=end - 60 * SECOND, until=end)[key]
 
     # 1,000,000 us of pressure in 10 s
     assert [(r.device, r.read_iops, r.some_pressure_ratio) for r in rates] == [

@@ -22,7 +22,8 @@ def cluster() -> Cluster:
 
 def reports(cluster: Cluster, *, window_s: float = 10.0) -> list[QueueReport]:
     span = Span(since=NOW - timedelta(minutes=10), until=NOW, window_s=window_s)
-    return queue_reports(cluster.claims[0], span=span)
+    claim = cluster.claims[0]
+    return queue_reports([claim], span=span)[claim.pk]
 
 
 @pytest.mark.parametrize(
