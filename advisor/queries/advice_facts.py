@@ -49,10 +49,10 @@ def queue_depth_facts(inputs: QueueDepthInputs, answer: QueueDepthAdvice) -> tup
         Fact(name="Sum of their depths", text=f"{answer.configured} commands"),
         Fact(name="Fits", text=bound),
         Fact(
-            name="Most outstanding at once",
+            name="Most outstanding in a window",
             text="not measured"
             if peak is None
-            else f"{peak:.0f} in {inputs.peak_windows} windows of the last day",
+            else f"{peak:.0f} on average, of {inputs.peak_windows} windows of the last day",
         ),
         Fact(
             name="Hosts per LUN at their present depth",

@@ -61,7 +61,7 @@ def queue_depth_picture(inputs: QueueDepthInputs, answer: QueueDepthAdvice) -> P
     return Picture(
         title="What it gave at each depth",
         said=f"At most {max(one.outstanding_io for one in points):.0f} commands were outstanding "
-        f"at once; {answer.target} fit",
+        f"on average in a window; {answer.target} fit",
         x=Axis(label="commands outstanding, all hosts together"),
         y=Axis(label="throughput", unit="IOPS"),
         dots=_thinned([(one.outstanding_io, one.iops) for one in points]),

@@ -67,7 +67,7 @@ FAR = 3.0
 
 
 def outstanding_chart(resource: Resource, grid: Grid, rates: DiskRatesByAttachment) -> Chart:
-    """Requests in flight per host, stacked: what a host's window or queue depth bounds."""
+    """Outstanding I/O per host, measured, stacked; a host's queue depth bounds its part."""
     rows = {
         attachment.host.name: mean_on(grid, found, [one.outstanding_io for one in found])
         for attachment, found in rates.items()

@@ -29,7 +29,7 @@ from advisor.core.explanation.effect import Effect
 from advisor.core.explanation.rounding import round_all
 
 SMALLEST_DEPTH = 4
-"""SIOC's lower bound of a host's window."""
+"""SIOC leaves each host at least so many outstanding I/Os."""
 ENOUGH_WINDOWS = 30
 UNSEEN_OVERFLOW = 0.4
 """Confidence that depths matter which were never used up in what was measured."""
@@ -228,6 +228,6 @@ def _confidence(inputs: QueueDepthInputs, target: int) -> Confidence:
         inputs.peak_windows / ENOUGH_WINDOWS,
         f"{inputs.peak_windows} windows, {ENOUGH_WINDOWS} are plenty",
     )
-    seen = f"at most {peak:.0f} commands were outstanding at once, {target} are taken"
+    seen = f"up to {peak:.0f} commands outstanding on average in a window, {target} are taken"
     overflow = 1.0 if peak > target else UNSEEN_OVERFLOW
     return weakest(windows, ground("overflow", overflow, seen))

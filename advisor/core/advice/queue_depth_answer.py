@@ -30,8 +30,8 @@ class HostDepth:
 class QueueDepthInputs:
     """All hosts of a datastore and how many commands its LUN takes; None means nobody stated it.
 
-    `peak_outstanding_io` is the most that all hosts together had outstanding in `peak_windows`
-    windows. `points` are the datastore's windows at several depths.
+    `peak_outstanding_io` is the most that all hosts together had outstanding on average in one of
+    `peak_windows` windows. `points` are the datastore's windows at several depths.
     """
 
     datastore: str

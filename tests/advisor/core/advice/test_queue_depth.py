@@ -138,6 +138,15 @@ def test_hosts_with_more_shares_get_deeper_queues():
     assert [one.advised_queue_depth for one in result.depths] == [128, 64, 64]
 
 
+def test_confidence_calls_outstanding_io_the_mean_of_a_window_that_it_is():
+    inputs = lun(equal_hosts(64), peak_outstanding_io=300.0, peak_windows=40)
+
+    confidence = advise_queue_depth(inputs).confidence
+
+    overflow = next(one for one in confidence.parts if one.name == "overflow")
+    assert overflow.how == "up to 300 commands outstanding on average in a window, 256 are taken"
+
+
 def test_too_many_hosts_for_one_lun_need_more_of_them():
     # 100 · 4 = 400 commands need two LUNs of 256.
     result = advise_queue_depth(lun(equal_hosts(100)))
