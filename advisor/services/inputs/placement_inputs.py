@@ -13,6 +13,7 @@ import numpy as np
 from advisor.core.canonical import loads
 from advisor.core.device.device_fit import DeviceFit, FitRefused, fit_device
 from advisor.core.device.device_model import DeviceModel, MixPoint, fit_device_model
+from advisor.core.iosize import size_cost
 from advisor.core.placement.device_line import SeenModel
 from advisor.core.placement.disk_inputs import DatastoreState, PlacementInputs, VdiskState
 from advisor.core.placement.host_inputs import (
@@ -163,12 +164,19 @@ def _vdisk(claim: Claim, name: str, now: datetime) -> VdiskState | None:
 
 
 def _outstanding_io(claim: Claim, rates: Sequence[ClaimWindow]) -> float:
-    """By Little's law, window by window: nobody counts a cgroup's requests in flight."""
+    """By Little's law, window by window: nobody counts a cgroup's requests in flight.
+
+    The latency that is stored is that of the reference size; larger I/Os took longer.
+    """
     points = StatePoint.objects.filter(
         resource=claim.resource, at__in=[found.at for found in rates], value__isnull=False
     )
     latency_ms = dict(points.values_list("at", "value"))
-    found = [one.rate * latency_ms[one.at] / 1000 for one in rates if one.at in latency_ms]
+    found = [
+        one.rate * size_cost(one.mean_io_bytes) * latency_ms[one.at] / 1000
+        for one in rates
+        if one.at in latency_ms
+    ]
     return float(np.percentile(found, LOAD_PERCENTILE)) if found else 0.0
 
 
