@@ -157,9 +157,21 @@ def _levels(resource: Resource, span: Span) -> dict[datetime, _Level]:
     points = StatePoint.objects.filter(resource=resource, at__gt=span.since, at__lte=span.until)
     found: dict[datetime, list[tuple[str, float | None]]] = defaultdict(list)
     middle = timedelta(seconds=resource.window_s / 2)
-    for at, state, value in points.values_list("at", "state", "value"):
-        found[window_end(at - middle, span.window_s)].append((state, value))
+    for at, state, value, *load in points.values_list(
+        "at", "state", "value", "load", "device_load"
+    ):
+        measured = _as_measured(value, *load)
+        found[window_end(at - middle, span.window_s)].append((state, measured))
     return {end: _level(rows) for end, rows in found.items()}
+
+
+def _as_measured(
+    value: float | None, load: float | None, device_load: float | None
+) -> float | None:
+    """The latency that I/Os of the window's own size had; the stored one is of reference size."""
+    if value is None or not load or not device_load:
+        return value
+    return value * (device_load / load)
 
 
 def _level(rows: Sequence[tuple[str, float | None]]) -> _Level:

@@ -8,10 +8,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.core.cache.backends.base import CacheKeyWarning, memcache_key_warnings
 
-from advisor.models import AdapterKind
+from advisor.models import AdapterKind, ResourceKind
 from advisor.services import inventory
 from advisor.services.claim_history import claim_history, history_key
+from advisor.services.detect import detect
 from advisor.services.windows import Span
+from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
+from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, make_cluster
 
 UNTIL = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -72,3 +75,36 @@ def test_history_of_many_claims_is_kept_without_a_warning() -> None:
         )
 
     assert len(history.measured) == len(claims)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("io_bytes", [8_000, 256_000])
+def test_latency_of_the_past_is_that_of_the_ios_as_they_were(io_bytes: int) -> None:
+    organisation = make_cluster().organisation
+    lun = inventory.add_resource(
+        organisation=organisation,
+        name="lun",
+        kind=ResourceKind.DATASTORE,
+        attachments=[("h1", "lun")],
+    )
+    claim = inventory.set_claim(
+        resource=lun,
+        workload_name="video",
+        host_name="h1",
+        adapter_kind=AdapterKind.CGROUP,
+        adapter="/video",
+    )
+    start = NOW - timedelta(minutes=30)
+    disk = DiskPhase(intervals=180, iops=100, latency_ms=40.0, io_bytes=io_bytes)
+    cgroup = CgroupPhase(intervals=180, iops=100, waits=0.5, io_bytes=io_bytes)
+    send(organisation, disk_lines("h1", "lun", [disk], start=start), now=NOW)
+    send(organisation, cgroup_lines("h1", "/video", [cgroup], start=start), now=NOW)
+    detect(resource=lun, now=NOW)
+
+    history = claim_history(
+        resource=lun, claims=[claim], policy=None, length=timedelta(hours=1), now=NOW
+    )
+
+    known = [value for value in history.latency_ms if value is not None]
+    assert known
+    assert known == pytest.approx([40.0] * len(known), rel=0.01)
