@@ -1,4 +1,4 @@
-"""What all commands of the product share: whose rows, table or JSON, refusals in one line."""
+"""What commands on rows of the database share: whose rows, table or JSON, refusals in one line."""
 
 from __future__ import annotations
 
@@ -9,29 +9,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from ingest.errors import IngestError
+from ingest.management.plain_command import DJANGO_OPTIONS, PlainCommand
 from ingest.models import Organisation
 
-_DJANGO = {
-    "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color",
-    "skip_checks",
-}  # fmt: skip
 
-
-class PrintingCommand(BaseCommand):
+class PrintingCommand(PlainCommand):
     """A command for people and programs: a table by default, one JSON document with `--json`."""
-
-    requires_system_checks: Sequence[str] = ()
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        """Django's own options work, and the help is about the product alone."""
-        parser = super().create_parser(prog_name, subcommand, **kwargs)
-        for action in parser._actions:  # noqa: SLF001 - argparse lists its options nowhere else
-            if action.dest in _DJANGO:
-                action.help = SUPPRESS
-        return parser
 
     def show(
         self,
@@ -112,7 +98,7 @@ def add_organisation_option(parser: ArgumentParser, *, default: object = None) -
 
 def options_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """The command's own options, without Django's and without the organisation."""
-    shared = _DJANGO | {"organisation"}
+    shared = DJANGO_OPTIONS | {"organisation"}
     return {name: value for name, value in options.items() if name not in shared}
 
 

@@ -6,9 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from django.core.management import get_commands
+from django.core.management import get_commands, load_command_class
 
 from config.cli import COMMANDS
+
+DJANGO_COMMANDS = {"migrate", "changepassword"}
 
 SLUICE = Path(sys.executable).with_name("sluice")
 OWN_APPS = {"config", "ingest", "advisor", "web"}
@@ -56,6 +58,19 @@ def test_help_of_a_command_names_its_options(arguments):
     assert done.returncode == 0
     assert "usage: sluice run" in done.stdout
     assert "--port" in done.stdout
+
+
+@pytest.mark.parametrize(
+    # The other two are Django's own.
+    "name",
+    sorted({name for group in COMMANDS.values() for name in group} - DJANGO_COMMANDS),
+)
+def test_help_of_our_commands_is_about_the_product_alone(name):
+    command = load_command_class(get_commands()[name], name)
+
+    text = command.create_parser("sluice", name).format_help()
+
+    assert not any(f"--{option}" in text for option in ("pythonpath", "settings", "verbosity"))
 
 
 def test_missing_database_is_told_in_one_line():

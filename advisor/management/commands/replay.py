@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from advisor.core.replay.experiment import Replay
 from advisor.errors import AdvisorError, UnknownExperiment
@@ -24,6 +24,7 @@ from advisor.services.replay import (
 )
 from advisor.services.replay_document import markdown_of, number
 from advisor.services.replay_plots import check_plotting, draw
+from ingest.management.plain_command import PlainCommand
 from ingest.management.product_command import table
 
 LIST = "list"
@@ -31,9 +32,8 @@ MISUSE = 2
 """Exit status of a command line that cannot be meant, as argparse has it."""
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     help = "Replay published experiments in the simulator, and hold their numbers against ours"
-    requires_system_checks: Sequence[str] = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(

@@ -1,21 +1,19 @@
 """sluice completion: the completion script of a shell."""
 
 from argparse import ArgumentParser
-from collections.abc import Sequence
 from typing import Any
 
 from django.core.management import get_commands, load_command_class
-from django.core.management.base import BaseCommand
 
 from config.cli import COMMANDS
 from config.completion import Shell, script, words_of
+from ingest.management.plain_command import PlainCommand
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     """Prints what makes a shell complete the product's commands and their options."""
 
     help = 'Print the completion script of a shell; use it with eval "$(sluice completion bash)".'
-    requires_system_checks: Sequence[str] = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("shell", choices=[shell.value for shell in Shell])

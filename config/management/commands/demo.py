@@ -2,26 +2,25 @@
 
 import json
 from argparse import ArgumentParser
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from config.demo.demo import play
 from config.demo.errors import DemoError
 from config.demo.table import table
 from config.embedded.stop_signals import interrupt_on_stop_signals
+from ingest.management.plain_command import PlainCommand
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     """Plays a reservation experiment on scratch data and judges it."""
 
     help = (
         "Play the main job once: three workloads contend for an uplink, one has a reservation. "
         "Exit status 0 only if every verdict is met. Needs root for the real kernel."
     )
-    requires_system_checks: Sequence[str] = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(

@@ -1,21 +1,20 @@
 """sluice run: start everything below one data directory."""
 
 from argparse import ArgumentParser
-from collections.abc import Sequence
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from config.embedded.errors import EmbeddedError
 from config.embedded.run import RunOptions, run
 from config.embedded.stop_signals import interrupt_on_stop_signals
+from ingest.management.plain_command import PlainCommand
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     """Starts the database, the queue, web, worker and scheduler under one supervisor."""
 
     help = "Start everything below one data directory; Ctrl-C stops it."
-    requires_system_checks: Sequence[str] = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, default=8000, help="of the web server (8000)")

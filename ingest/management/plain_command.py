@@ -1,0 +1,28 @@
+"""What every command of the product shares: a help that is about the product alone."""
+
+from __future__ import annotations
+
+from argparse import SUPPRESS
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+DJANGO_OPTIONS = {
+    "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color",
+    "skip_checks",
+}  # fmt: skip
+
+
+class PlainCommand(BaseCommand):
+    """A command in whose help Django's options do not show; they work all the same."""
+
+    requires_system_checks: Sequence[str] = ()
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        """The parser, with Django's own options left out of its help."""
+        parser = super().create_parser(prog_name, subcommand, **kwargs)
+        for action in parser._actions:  # noqa: SLF001 - argparse lists its options nowhere else
+            if action.dest in DJANGO_OPTIONS:
+                action.help = SUPPRESS
+        return parser
