@@ -183,9 +183,11 @@ def _series_rows(
 
 def _readings(rows: Iterable[Row]) -> dict[int, list[Reading]]:
     found: dict[int, list[Reading]] = defaultdict(list)
-    for series, at_us, *counters in rows:
-        sent = tuple(None if one == NOT_SENT else one for one in counters)
-        found[series].append(Reading(at=moment(at_us), counters=sent))
+    for row in rows:
+        counters: tuple[int | None, ...] = row[2:]
+        if NOT_SENT in counters:
+            counters = tuple(None if one == NOT_SENT else one for one in counters)
+        found[row[0]].append(Reading(at=moment(row[1]), counters=counters))
     return found
 
 

@@ -49,13 +49,14 @@ def _claims_by_window(resource: Resource, span: Span) -> ClaimsByWindow:
     windows = windows_of(claims, span=span)
     enforced = enforced_limits(resource)
     for claim in claims:
+        shares = shares_of(claim)
         for found in windows[claim.pk]:
             observation = ClaimObservation(
                 workload=claim.workload.name,
                 rate=found.rate,
                 reservation=claim.reservation,
                 limit=claim.limit,
-                shares=shares_of(claim),
+                shares=shares,
                 backlogged=found.backlogged,
                 throttled=enforced.hold_back(claim, at=found.at, rate=found.rate),
                 mean_io_bytes=found.mean_io_bytes,
