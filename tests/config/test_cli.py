@@ -65,12 +65,14 @@ def test_help_of_a_command_names_its_options(arguments):
     "name",
     sorted({name for group in COMMANDS.values() for name in group} - DJANGO_COMMANDS),
 )
-def test_help_of_our_commands_is_about_the_product_alone(name):
+def test_help_of_our_commands_is_about_the_product_and_offers_json(name):
     command = load_command_class(get_commands()[name], name)
 
     text = command.create_parser("sluice", name).format_help()
 
     assert not any(f"--{option}" in text for option in ("pythonpath", "settings", "verbosity"))
+    # The README names those without.
+    assert ("--json" in text) is (name not in {"run", "completion"})
 
 
 def test_missing_database_is_told_in_one_line():
