@@ -178,13 +178,17 @@ def usual_reservations(setting: Setting, policy: Policy) -> dict[int, float]:
 def with_limits_in_force(inputs: AdviceInputs, policy: Policy) -> Policy:
     """The policy with the limits that are in force for claims that state none.
 
-    They were recommended or drafted once, and are no difference to what would be recommended.
+    They were recommended or drafted once, and other advice does not lift them; but a reservation
+    above such a limit does.
     """
     held = {grant.claim: grant.limit for grant in inputs.in_force}
-    return tuple(
-        replace(grant, limit=held.get(grant.claim)) if grant.limit is None else grant
-        for grant in policy
-    )
+    return tuple(_held(grant, held.get(grant.claim)) for grant in policy)
+
+
+def _held(grant: Grant, limit: float | None) -> Grant:
+    if grant.limit is not None or limit is None or limit < grant.reservation:
+        return grant
+    return replace(grant, limit=limit)
 
 
 def with_limits(setting: Setting, policy: Policy) -> tuple[Policy, tuple[AdviceClaim, ...]]:

@@ -46,7 +46,7 @@ from advisor.core.forecast.prediction_interval import interval_or_gap
 from advisor.core.quantity import format_rate
 from advisor.core.resource import ResourceKind
 
-MODEL_VERSION = "policy-2"
+MODEL_VERSION = "policy-3"
 """Changes whenever the same inputs may give another answer."""
 
 
@@ -117,7 +117,7 @@ def _choose(setting: Setting) -> Advice:
         refused += choice.refused
         found = _recommend(setting, RecommendationKind.LIMIT, choice.policy, refused)
         return replace(found, justification=choice.justification)
-    return _recommend(setting, kind, policy, refused)
+    return _recommend(setting, kind, held, refused)
 
 
 def _in_force_is_best(inputs: AdviceInputs, tried: Sequence[Alternative]) -> NoChange:
