@@ -22,6 +22,7 @@ from advisor.core.explanation.answer import (
 from advisor.core.explanation.confidence import ground, weakest
 from advisor.core.explanation.effect import Effect
 from advisor.core.explanation.rounding import round_all
+from advisor.core.explanation.too_little import too_little_of
 from advisor.core.number_checks import check_amount, check_aware, check_positive
 
 HOURS = 24
@@ -133,22 +134,17 @@ def advise_off_peak_work(inputs: ConflictInputs) -> OffPeakAnswer:
     normal = [one for one in windows if one.at <= inputs.normal_until and one.ratio is not None]
     recent = [one for one in windows if one.at > inputs.normal_until and one.ratio is not None]
     days = len({one.at.astimezone(UTC).date() for one in windows})
-    missing = [
-        Missing(what=what, have=have, need=need)
-        for what, have, need in (
-            ("normal windows", len(normal), ENOUGH_WINDOWS),
-            ("recent windows", len(recent), ENOUGH_WINDOWS),
-            ("days", days, ENOUGH_DAYS),
-        )
-        if have < need
-    ]
-    if missing:
-        needs = "; ".join(f"{one.what}: {one.have} of {one.need}" for one in missing)
-        return InsufficientData(
-            summary=f"Too little is known of conflicts on datastore {inputs.datastore}: {needs}",
-            missing=tuple(missing),
-            model_version=MODEL_VERSION,
-        )
+    too_little = too_little_of(
+        [
+            Missing(what="normal windows", have=len(normal), need=ENOUGH_WINDOWS),
+            Missing(what="recent windows", have=len(recent), need=ENOUGH_WINDOWS),
+            Missing(what="days", have=days, need=ENOUGH_DAYS),
+        ],
+        about=f"conflicts on datastore {inputs.datastore}",
+        model_version=MODEL_VERSION,
+    )
+    if too_little is not None:
+        return too_little
     return _compare(inputs, normal, recent)
 
 

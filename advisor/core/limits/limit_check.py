@@ -18,6 +18,7 @@ from advisor.core.explanation.answer import (
 from advisor.core.explanation.confidence import ground, weakest
 from advisor.core.explanation.effect import Effect
 from advisor.core.explanation.rounding import round_all
+from advisor.core.explanation.too_little import too_little_of
 from advisor.core.limits.limit_finding import (
     ACTIONS,
     HOLD_TOLERANCE,
@@ -80,21 +81,16 @@ def check_limits(inputs: LimitInputs) -> LimitAnswer:
     """What each limit of the workload does, or what is missing to say so."""
     windows = len(inputs.vdisks[0].windows) if inputs.vdisks else 0
     limited = [one for one in inputs.vdisks if one.limit_iops is not None]
-    missing = [
-        Missing(what=what, have=have, need=need)
-        for what, have, need in (
-            ("virtual disks with a limit", len(limited), 1),
-            ("windows", windows, ENOUGH_WINDOWS),
-        )
-        if have < need
-    ]
-    if missing:
-        needs = "; ".join(f"{one.what}: {one.have} of {one.need}" for one in missing)
-        return InsufficientData(
-            summary=f"Too little is known of the limits of {inputs.workload}: {needs}",
-            missing=tuple(missing),
-            model_version=MODEL_VERSION,
-        )
+    too_little = too_little_of(
+        [
+            Missing(what="virtual disks with a limit", have=len(limited), need=1),
+            Missing(what="windows", have=windows, need=ENOUGH_WINDOWS),
+        ],
+        about=f"the limits of {inputs.workload}",
+        model_version=MODEL_VERSION,
+    )
+    if too_little is not None:
+        return too_little
     units = units_of(inputs)
     return round_all(_answer(inputs, units, [_check(one, inputs) for one in units], windows))
 
