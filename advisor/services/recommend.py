@@ -30,7 +30,7 @@ from advisor.models import (
 )
 from advisor.services.external_load import comes_from_outside
 from advisor.services.keep_advice import keep, rejected_before
-from advisor.services.observe import claim_windows
+from advisor.services.observe import ClaimWindow, claim_windows
 from advisor.services.past_week import past_week
 from advisor.services.planned_jobs import jobs_of, muting_of
 from advisor.services.what_if import open_draft
@@ -39,6 +39,9 @@ from ingest.models import Organisation
 
 USUAL_SPAN = timedelta(hours=24)
 """What a workload takes when nothing holds it back is learnt from the last day."""
+
+GONE = timedelta(minutes=5)
+"""Samples may come late, but not so late."""
 
 RECENT = timedelta(hours=24)
 """An episode that ended longer ago calls for no advice any more."""
@@ -166,9 +169,16 @@ def _claim(
             [found.rate for found in rates if found.at in calm],
             span_days=USUAL_SPAN / timedelta(days=1),
         ),
-        active=any(found.rate > 0 for found in congested),
+        active=_is_active(congested, ended_at, window_s),
         backlogged=_mostly([found.backlogged for found in congested]),
     )
+
+
+def _is_active(congested: Sequence[ClaimWindow], ended_at: datetime, window_s: float) -> bool:
+    """Whether it did anything, and is not gone: what does not send any more wants nothing."""
+    if not any(found.rate > 0 for found in congested):
+        return False
+    return congested[-1].at > ended_at - max(GONE, 2 * timedelta(seconds=window_s))
 
 
 def _mostly(queued: Sequence[bool | None]) -> bool | None:

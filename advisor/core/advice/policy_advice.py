@@ -67,7 +67,9 @@ def advise(inputs: AdviceInputs) -> Advice:
             f"{inputs.kind} {inputs.resource} was congested, yet everybody got what they are "
             "entitled to: it is too small for what is asked of it"
         )
-    delivered = sum(claim.congested.mean for claim in inputs.claims if claim.congested)
+    delivered = sum(
+        claim.congested.mean for claim in inputs.claims if claim.congested and claim.active
+    )
     return _choose(setting_of(inputs, delivered))
 
 

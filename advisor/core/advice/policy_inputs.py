@@ -61,6 +61,7 @@ class AdviceClaim:
 
     `shares` None means those of the tier. `congested` summarises its rate in the windows of the
     episode, `usual` in windows in which nothing held it back; None means there were none.
+    `active` is False if it did nothing in the episode, or is gone by its end.
     `backlogged` and `throttled` are as in `ClaimObservation`, for most windows of the episode.
     """
 
