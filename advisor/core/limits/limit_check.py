@@ -35,7 +35,7 @@ ENOUGH_WINDOWS = 10
 PLENTY_WINDOWS = 30
 BLIND = 0.5
 """Confidence in over-throttling where nobody measured the latency below the limit."""
-MODEL_VERSION = "limit-check-1"
+MODEL_VERSION = "limit-check-2"
 REVERSIBILITY = "Reversible: the limit that was in force can be set again at any time."
 FORMULA = (
     "a limit holds if the mean rate, counted as stated, is at most "

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from advisor.core.limits.limit_inputs import (
+    IoCount,
     LimitInputs,
     LimitScope,
     LimitWindow,
@@ -55,7 +56,7 @@ def unit_of(inputs: LimitInputs, vdisks: Sequence[VdiskLimit], name: str) -> Lim
     return LimitUnit(
         name=name,
         limit_iops=limit,
-        passes=None if limit is None else passed_iops(limit, size, inputs.count),
+        passes=None if limit is None else _passes(limit, rows, inputs.count),
         unlimited=tuple(one.vdisk for one in vdisks if one.limit_iops is None),
         rates=tuple(sum(window.iops for window in row) for row in rows),
         waiting=tuple(_any_waiting([window.backlogged for window in row]) for row in rows),
@@ -64,6 +65,24 @@ def unit_of(inputs: LimitInputs, vdisks: Sequence[VdiskLimit], name: str) -> Lim
             [window for row in rows for window in row], inputs.congestion_threshold_ms
         ),
     )
+
+
+def _passes(limit: float, rows: Sequence[Sequence[LimitWindow]], count: IoCount) -> float | None:
+    """What the limit lets pass of the I/Os as they were; None if that takes an unknown size.
+
+    Window by window: where sizes change, their mean over all windows is that of no I/O.
+    """
+    if count is IoCount.PLAIN:
+        return limit
+    known = [
+        (one.iops, passes)
+        for row in rows
+        for one in row
+        if (passes := passed_iops(limit, one.mean_io_bytes, count)) is not None
+    ]
+    # So many seconds of the limit they take in each second.
+    part = sum(iops / passes for iops, passes in known)
+    return sum(iops for iops, _ in known) / part if part > 0 else None
 
 
 def _mean_size(windows: Sequence[LimitWindow]) -> float | None:

@@ -313,3 +313,17 @@ def test_an_impossible_rate_is_refused(value):
 def test_disks_that_do_not_fit_together_are_refused(vdisks, complaint):
     with pytest.raises(ValueError, match=complaint):
         lab(*vdisks)
+
+
+@given(st.lists(st.floats(512, 4e6), min_size=1, max_size=4))
+def test_a_limit_that_is_counted_per_32_kib_holds_whatever_sizes_follow_each_other(sizes):
+    # Each window has just what 200 let pass of I/Os of its size.
+    windows = tuple(
+        LimitWindow(iops=200 / math.ceil(size / 32_768), mean_io_bytes=size, backlogged=True)
+        for size in sizes * WINDOWS
+    )
+    inputs = lab(VdiskLimit(vdisk="d1", limit_iops=200, windows=windows), count=IoCount.PER_32_KIB)
+
+    result = check_limits(inputs)
+
+    assert [one.finding for one in result.limits] == [LimitFinding.HOLDS]
