@@ -6,7 +6,7 @@ What is found is that of `queries.net_rates` and `queries.cgroup_rates`, subject
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
@@ -14,14 +14,17 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from ingest.core.catalogue import CGROUP, CGROUP_PRESSURE, NET, Measurement
+from ingest.core.cgroup_columns import WIDTH, cgroup_rates, with_pressure
 from ingest.core.counters import Reading, longest_interval_s
 from ingest.core.growth_columns import (
     NOT_SENT,
     GrowthColumns,
     Integers,
     growth_columns,
+    longest_interval_of,
     merged_columns,
 )
+from ingest.core.microseconds import microseconds, moment
 from ingest.core.overlap import merged
 from ingest.core.rates import (
     CGROUP_COUNTERS,
@@ -29,12 +32,10 @@ from ingest.core.rates import (
     PRESSURE_COUNTERS,
     CgroupRates,
     NetRates,
-    derive_cgroup_rates,
     derive_net_rates,
 )
 from ingest.many_readings import ManySpan, Row
 from ingest.models import Series
-from ingest.readings import microseconds, moment
 
 InterfaceKey = tuple[int, str]
 """A host's key and the name of one of its interfaces."""
@@ -79,26 +80,25 @@ def cgroup_rates_of(
     """Rates of each cgroup on its device with `since < at <= until`, with their pressure."""
     span = ManySpan(since=since, until=until, max_points=max_points)
     plan = _cgroup_plan(cgroups, span)
-    pressure = _readings(
-        span.rows(CGROUP_PRESSURE, plan.steps_of(plan.pressure), PRESSURE_COUNTERS)
+    pressure = _columns(
+        span.rows(CGROUP_PRESSURE, plan.steps_of(plan.pressure), PRESSURE_COUNTERS),
+        width=len(PRESSURE_COUNTERS),
     )
-    found = _readings(span.rows(CGROUP, plan.steps_of(plan.series), CGROUP_COUNTERS))
-    return {
-        key: merged(
-            (
-                derive_cgroup_rates(
-                    found[one],
-                    [reading for other in plan.pressure[key] for reading in pressure[other]],
-                    device=key[2],
-                    longest_interval_s=_longest_s(found[one], plan.steps_s[one]),
-                ).rates
-                for one in ids
-            ),
-            since=since,
-            until=until,
-        )
-        for key, ids in plan.series.items()
-    }
+    found = _columns(
+        span.rows(CGROUP, plan.steps_of(plan.series), CGROUP_COUNTERS), width=len(CGROUP_COUNTERS)
+    )
+    rates = {}
+    for key, ids in plan.series.items():
+        waits = [pressure[one] for one in plan.pressure[key] if one in pressure]
+        parts = []
+        for one in ids:
+            if one in found:
+                at_us, counters = found[one]
+                longest_s = longest_interval_of(at_us, step_s=plan.steps_s[one])
+                growth = growth_columns(at_us, counters, longest_s=longest_s)
+                parts.append(with_pressure(growth, waits, longest_s=longest_s))
+        rates[key] = cgroup_rates(_merged(parts, span, width=WIDTH), device=key[2])
+    return rates
 
 
 def net_growth_of(
@@ -199,24 +199,28 @@ def _growth(
     plan: _Plan[KeyT], rows: list[Row], span: ManySpan, *, width: int
 ) -> dict[KeyT, GrowthColumns]:
     found = {
-        series: growth_columns(at_us, counters, step_s=plan.steps_s[series])
-        for series, at_us, counters in _columns(rows, width)
+        series: growth_columns(
+            at_us,
+            counters,
+            longest_s=longest_interval_of(at_us, step_s=plan.steps_s[series]),
+        )
+        for series, (at_us, counters) in _columns(rows, width=width).items()
     }
     return {
-        key: merged_columns(
-            [found[one] for one in ids if one in found],
-            since_us=microseconds(span.since),
-            until_us=microseconds(span.until),
-            width=width,
-        )
+        key: _merged([found[one] for one in ids if one in found], span, width=width)
         for key, ids in plan.series.items()
     }
 
 
-def _columns(rows: list[Row], width: int) -> Iterator[tuple[int, Integers, Integers]]:
+def _merged(parts: Sequence[GrowthColumns], span: ManySpan, *, width: int) -> GrowthColumns:
+    since_us, until_us = microseconds(span.since), microseconds(span.until)
+    return merged_columns(parts, since_us=since_us, until_us=until_us, width=width)
+
+
+def _columns(rows: list[Row], *, width: int) -> dict[int, tuple[Integers, Integers]]:
     """By series the times of its readings, in order, and their counters."""
     table = np.array(rows, dtype=np.int64).reshape(-1, 2 + width)
     table = table[np.lexsort((table[:, 1], table[:, 0]))]
     series, begins = np.unique(table[:, 0], return_index=True)
-    for one, part in zip(series, np.split(table, begins[1:]), strict=False):
-        yield int(one), part[:, 1], part[:, 2:]
+    parts = np.split(table, begins[1:])
+    return {int(one): (part[:, 1], part[:, 2:]) for one, part in zip(series, parts, strict=False)}

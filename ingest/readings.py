@@ -12,11 +12,10 @@ from psycopg import sql
 
 from ingest.core.catalogue import Measurement
 from ingest.core.counters import LONGEST_INTERVAL_S, Reading, longest_interval_s
+from ingest.core.microseconds import moment
 
 STEPS_S = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 86400)
 """The distances at which a long range is read; they divide a day, so charts do not jitter."""
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -123,13 +122,3 @@ def _fetch(
 
 # A whole number is read four times as fast as a time with its zone.
 AT_US = sql.SQL("(extract(epoch FROM time) * 1000000)::bigint")
-
-
-def moment(at_us: int) -> datetime:
-    """The time so many microseconds after 1970."""
-    return EPOCH + timedelta(microseconds=at_us)
-
-
-def microseconds(at: datetime) -> int:
-    """The other way round."""
-    return (at - EPOCH) // timedelta(microseconds=1)

@@ -49,10 +49,10 @@ class GrowthColumns:
         )
 
 
-def growth_columns(at_us: Integers, counters: Integers, *, step_s: float) -> GrowthColumns:
+def growth_columns(at_us: Integers, counters: Integers, *, longest_s: float) -> GrowthColumns:
     """The intervals of one series that have a growth, from its readings in order of time.
 
-    `step_s` is the distance at which readings were asked for, or 0; it decides what is a gap.
+    An interval longer than `longest_s` is a gap.
     """
     interval_us = np.diff(at_us)
     before, after = counters[:-1], counters[1:]
@@ -63,16 +63,17 @@ def growth_columns(at_us: Integers, counters: Integers, *, step_s: float) -> Gro
     counted = before > 0
     is_reset |= counted.any(axis=1) & (went_down | ~counted).all(axis=1)
     is_complete = ((before != NOT_SENT) & (after != NOT_SENT)).all(axis=1)
-    is_gap = interval_us / 1e6 > _longest_interval_s(interval_us, step_s)
+    is_gap = interval_us / 1e6 > longest_s
     every = GrowthColumns(at_us=at_us[1:], interval_us=interval_us, growth=growth)
     return every.chosen(is_complete & ~is_reset & ~is_gap)
 
 
-def _longest_interval_s(interval_us: Integers, step_s: float) -> float:
+def longest_interval_of(at_us: Integers, *, step_s: float) -> float:
+    """`longest_interval_s` of times in order, in microseconds."""
     bound = max(LONGEST_INTERVAL_S, GAP_FACTOR * step_s)
-    if not len(interval_us):
+    if len(at_us) < 2:
         return bound
-    ordered = np.sort(interval_us) / 1e6
+    ordered = np.sort(np.diff(at_us)) / 1e6
     middle = len(ordered) // 2
     odd = len(ordered) % 2 == 1
     median = ordered[middle] if odd else (ordered[middle - 1] + ordered[middle]) / 2

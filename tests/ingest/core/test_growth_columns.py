@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.core.counters import Reading, Step, longest_interval_s, steps
-from ingest.core.growth_columns import NOT_SENT, growth_columns, merged_columns
+from ingest.core.growth_columns import (
+    NOT_SENT,
+    growth_columns,
+    longest_interval_of,
+    merged_columns,
+)
 from ingest.core.overlap import merged
 from ingest.core.rates import derive_conflict_rates
 
@@ -38,10 +43,11 @@ readings = st.lists(st.tuples(lengths_us, st.tuples(*[counters] * WIDTH)), max_s
 def in_columns(rows: list[Reading], *, step_s: float = 0.0):
     at_us = [(one.at - EPOCH) // timedelta(microseconds=1) for one in rows]
     sent = [[NOT_SENT if one is None else one for one in row.counters] for row in rows]
+    times = np.array(at_us, dtype=np.int64)
     return growth_columns(
-        np.array(at_us, dtype=np.int64),
+        times,
         np.array(sent, dtype=np.int64).reshape(-1, WIDTH),
-        step_s=step_s,
+        longest_s=longest_interval_of(times, step_s=step_s),
     )
 
 

@@ -1,0 +1,18 @@
+"""Times as whole microseconds since 1970, which is how the database keeps them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+
+
+def moment(at_us: int) -> datetime:
+    """The time so many microseconds after 1970."""
+    return EPOCH + timedelta(microseconds=at_us)
+
+
+def microseconds(at: datetime) -> int:
+    """The other way round."""
+    return (at - EPOCH) // MICROSECOND
