@@ -14,6 +14,8 @@ THROTTLE_TOLERANCE = 0.25
 """So far below: a limiter that worked was seen to let 82 % to 100 % of its limit pass."""
 CLEARLY_ABOVE = 0.25
 """A window so far above the limit counts as busy, whether or not more was waiting."""
+ONE_AT_A_TIME = 0.5
+"""Who has so many I/Os at the device spends most of the time there, if it sends one at a time."""
 ENOUGH_BUSY_WINDOWS = 3
 """What shows in fewer is chance."""
 MATCH_TOLERANCE = 0.1
@@ -157,6 +159,12 @@ def _held_back(
         return LimitFinding.PER_VDISK, f"{text}: {name} is held to its own limit"
     if unit.device_is_congested:
         return LimitFinding.DEVICE_BOUND, f"{text}, for the datastore is congested"
+    if unit.at_device is not None and unit.at_device >= ONE_AT_A_TIME:
+        text = (
+            f"{text}, and the device has {unit.at_device:.2g} of its I/Os on average: who sends "
+            "only so many at a time waits for the device, not for the limit"
+        )
+        return LimitFinding.UNKNOWN, text
     return LimitFinding.OVER_THROTTLED, f"{text}: it throttles too much"
 
 

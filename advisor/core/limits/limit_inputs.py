@@ -42,7 +42,8 @@ class LimitWindow:
     """One virtual disk in one window.
 
     `backlogged` says whether more was waiting; None means nobody can tell. `device_latency_ms` is
-    measured below the limit, so that waiting for the limit is not in it.
+    measured below the limit, so that waiting for the limit is not in it, and told of I/Os of the
+    reference size.
     """
 
     iops: float

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 
+from advisor.core.iosize import size_cost
 from advisor.core.limits.limit_inputs import (
     IoCount,
     LimitInputs,
@@ -20,7 +21,8 @@ class LimitUnit:
 
     `limit_iops` is the limit as stated (None: one of them has none), `passes` what it lets pass
     at the I/O size that was measured; None if that was needed and not measured. `waiting` marks
-    the windows in which more was waiting; None means that nobody can tell.
+    the windows in which more was waiting; None means that nobody can tell. `at_device` is how many
+    I/Os the device had on average in those windows; None if its latency was not measured.
     """
 
     name: str
@@ -31,6 +33,7 @@ class LimitUnit:
     waiting: tuple[bool | None, ...]
     mean_io_bytes: float | None
     device_is_congested: bool | None
+    at_device: float | None
 
     @property
     def rates_with_more_waiting(self) -> tuple[float, ...]:
@@ -64,6 +67,7 @@ def unit_of(inputs: LimitInputs, vdisks: Sequence[VdiskLimit], name: str) -> Lim
         device_is_congested=_is_congested(
             [window for row in rows for window in row], inputs.congestion_threshold_ms
         ),
+        at_device=_at_device(rows),
     )
 
 
@@ -95,6 +99,23 @@ def _any_waiting(backlogged: Sequence[bool | None]) -> bool | None:
     if any(backlogged):
         return True
     return None if None in backlogged else False
+
+
+def _at_device(rows: Sequence[Sequence[LimitWindow]]) -> float | None:
+    """N = X·R at the device, over the windows in which more was waiting."""
+    found = []
+    for row in rows:
+        if not _any_waiting([one.backlogged for one in row]):
+            continue
+        if any(one.device_latency_ms is None for one in row if one.iops):
+            return None
+        found.append(
+            sum(
+                one.iops * size_cost(one.mean_io_bytes) * (one.device_latency_ms or 0.0) / 1000
+                for one in row
+            )
+        )
+    return fmean(found) if found else None
 
 
 def _is_congested(windows: Sequence[LimitWindow], threshold_ms: float | None) -> bool | None:

@@ -327,3 +327,23 @@ def test_a_limit_that_is_counted_per_32_kib_holds_whatever_sizes_follow_each_oth
     result = check_limits(inputs)
 
     assert [one.finding for one in result.limits] == [LimitFinding.HOLDS]
+
+
+@pytest.mark.parametrize(
+    ("latency_ms", "io_bytes", "finding"),
+    [
+        # 60 · 10 ms: six tenths of the time its only I/O is at the device.
+        (10.0, 8000, LimitFinding.UNKNOWN),
+        # 60 · 5 ms · (51 + 64) / (51 + 8) = 0.58.
+        (5.0, 64_000, LimitFinding.UNKNOWN),
+        (5.0, 8000, LimitFinding.OVER_THROTTLED),
+    ],
+)
+def test_who_sends_one_io_at_a_time_is_not_held_back_by_its_limit(latency_ms, io_bytes, finding):
+    one_at_a_time = vdisk(
+        "d1", 200, 60, device_latency_ms=latency_ms, mean_io_bytes=io_bytes, backlogged=True
+    )
+
+    (result,) = check_limits(lab(one_at_a_time)).limits
+
+    assert result.finding is finding
