@@ -27,7 +27,7 @@ mixes = st.builds(
     OwnMix,
     iops=amounts,
     read_ratio=st.none() | st.floats(0, 1),
-    mean_io_bytes=st.none() | amounts,
+    mean_io_bytes=st.none() | st.floats(1, 1e9),
     by_workload=st.dictionaries(st.sampled_from("abcd"), amounts).map(
         lambda loads: tuple(sorted(loads.items()))
     ),
