@@ -13,7 +13,7 @@ from advisor.core.iosize import size_cost
 from advisor.core.resource import Unit
 from advisor.core.standing import UNCLAIMED, unit_cost
 from advisor.models import Resource
-from advisor.services.observe import claim_windows
+from advisor.services.observe import windows_of
 from advisor.services.windows import Span, last_window_end, window_end
 from ingest import queries
 from ingest.core.rates import DiskRates
@@ -82,8 +82,10 @@ def _disk_rates(resource: Resource, span: Span) -> dict[datetime, list[DiskRates
 def _loads_by_workload(resource: Resource, span: Span) -> dict[datetime, dict[str, float]]:
     """Device time per second of each workload that has a claim."""
     found: dict[datetime, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    for claim in resource.claims.select_related("workload", "host", "resource"):
-        for window in claim_windows(claim, span=span, max_points=MOST_WINDOWS):
+    claims = list(resource.claims.select_related("workload", "host", "resource"))
+    windows = windows_of(claims, span=span, max_points=MOST_WINDOWS)
+    for claim in claims:
+        for window in windows[claim.pk]:
             cost = unit_cost(Unit(resource.unit), window.mean_io_bytes)
             found[window.at][claim.workload.name] += window.rate * cost
     return found
