@@ -96,9 +96,10 @@ class PlacementRules:
 class PlacementInputs:
     """Datastores, virtual disks, rules, and what a move has to achieve.
 
-    A datastore needs help from `threshold_ms` on; loads count as uneven from `imbalance_ratio`
-    on. A move must better the latency of all I/Os it touches by `improvement_ratio`, and pay for
-    its copying within `horizon_s`. `samples` is the number of windows behind the loads.
+    A datastore needs help from `threshold_ms` on, which like all latencies here is that of I/Os of
+    the size they have; loads count as uneven from `imbalance_ratio` on. A move must better the
+    latency of all I/Os it touches by `improvement_ratio`, and pay for its copying within
+    `horizon_s`. `samples` is the number of windows behind the loads.
     A datastore may be filled to `space_ratio`, and while something is copied to `staging_ratio`.
     """
 

@@ -102,7 +102,7 @@ def _predicted(
         text = f"{proposal.source} would answer in {effect.source_after_ms:.3g} ms, later than now"
         return Objection.WORSE, text
     if effect.target_after_ms > inputs.threshold_ms:
-        text = f"{there}, above the threshold of {inputs.threshold_ms:g} ms"
+        text = f"{there}, above the threshold of {inputs.threshold_ms:.3g} ms"
         return Objection.TARGET_ABOVE_THRESHOLD, text
     gain = effect.improvement_ratio
     if gain < inputs.improvement_ratio or gain <= 0:

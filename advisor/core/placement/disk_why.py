@@ -72,7 +72,7 @@ def no_move(
 def _none_slow(inputs: PlacementInputs, layout: Layout) -> str:
     """That none is above the threshold, as far as that is known."""
     unknown = _unknown(layout)
-    level = f"the threshold of {inputs.threshold_ms:g} ms"
+    level = f"the threshold of {inputs.threshold_ms:.3g} ms"
     if not unknown:
         return f"no datastore is above {level}"
     known = [name for name, load in layout.loads.items() if load.latency_ms is not None]

@@ -83,10 +83,16 @@ def placement_inputs(resource: Resource, now: datetime) -> list[PlacementInputs]
             datastores=tuple(_datastore(store, windows[store.pk], vdisks) for store in stores),
             vdisks=tuple(vdisks),
             now=now,
-            threshold_ms=resource.threshold,
+            threshold_ms=resource.threshold * _mean_cost(windows[resource.pk]),
             samples=sum(len(found) for found in windows.values()),
         )
     ]
+
+
+def _mean_cost(windows: Sequence[DeviceWindow]) -> float:
+    """By how much longer I/Os take at their own size than at that of the stated threshold."""
+    ios = sum(window.iops for window in windows)
+    return size_cost(sum(window.bytes_per_s for window in windows) / ios) if ios > 0 else 1.0
 
 
 def _claims(store: Resource) -> list[Claim]:

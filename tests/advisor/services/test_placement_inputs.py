@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("io_bytes", [8_000, 64_000, 256_000])
-def test_outstanding_io_of_a_virtual_disk_does_not_depend_on_how_latency_is_stored(
+def test_loads_and_threshold_are_told_at_the_size_of_the_ios(
     io_bytes: int,
 ) -> None:
     organisation = make_cluster().organisation
@@ -60,3 +60,5 @@ def test_outstanding_io_of_a_virtual_disk_does_not_depend_on_how_latency_is_stor
     (store,) = (one for one in inputs.datastores if one.datastore == "lun")
     assert video.outstanding_io == pytest.approx(4.0, rel=0.01)
     assert store.other_outstanding_io == pytest.approx(0.0, abs=0.04)
+    # 30 ms are stated, for I/Os of 8 kB.
+    assert inputs.threshold_ms == pytest.approx(30 * (51_000 + io_bytes) / 59_000, rel=0.01)
