@@ -12,6 +12,7 @@ from datetime import timedelta
 REPEATS = 9
 CLAIMS = (10, 100)
 INTERVAL = timedelta(seconds=10)
+PART = {"HX-Request": "true"}
 
 Measured = tuple[float, int]
 """Milliseconds and number of queries."""
@@ -49,9 +50,12 @@ def questions(fleet, resource) -> dict[str, Callable[[], Measured]]:
     client = Client()
     client.force_login(fleet.people.operator)
     charts = f"/api/v1/resources/{resource.pk}/charts?range=1h"
+    what_if = f"/resources/{resource.pk}/what-if/?hours=24"
     return {
         "plain fetch (limit)": lambda: measured(lambda: fetch(fleet, resource)),
+        "page": lambda: measured(lambda: client.get(f"/resources/{resource.pk}/")),
         "charts of an hour": lambda: measured(lambda: client.get(charts)),
+        "what-if, first": lambda: first(lambda: client.get(what_if, headers=PART)),
         "first look, an hour": lambda: look(fleet, resource, after=None),
         "next look": lambda: look(fleet, resource, after=INTERVAL),
     }
@@ -72,6 +76,14 @@ def measured(ask: Callable[[], object]) -> Measured:
         begin = time.perf_counter()
         ask()
         return 1000 * (time.perf_counter() - begin), queries
+
+
+def first(ask: Callable[[], object]) -> Measured:
+    """The same when nothing is remembered."""
+    from django.core.cache import cache
+
+    cache.clear()
+    return measured(ask)
 
 
 def fetch(fleet, resource) -> list[tuple[object, ...]]:

@@ -1,6 +1,6 @@
 """Rates of many interfaces or cgroups over one range, in a few queries however many there are.
 
-What is found is that of `queries.net_rates` and `queries.cgroup_rates`, subject by subject.
+What is found of each is what would be found if it were read alone.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ class ManySpan:
     def _last_reading_per_step(
         self, measurement: Measurement, series: list[int], columns: tuple[str, ...], step_s: int
     ) -> list[Row]:
-        """One index look-up per step, so the cost follows the points shown, not those stored."""
+        """One index look-up per series and step, as in `Span`."""
         start_s = floor(self.since.timestamp() / step_s) * step_s - step_s
         return _fetch(
             """
@@ -127,7 +127,7 @@ class ManySpan:
              ) AS step(start)
              CROSS JOIN LATERAL (
                 SELECT * FROM {table}
-                 WHERE series_id = wanted.id AND time <= %(until)s
+                 WHERE series_id = wanted.id AND time <= %(until)s AND time >= %(start)s
                    AND time >= step.start AND time < step.start + %(step)s::interval
                  ORDER BY time DESC LIMIT 1
              ) AS sample

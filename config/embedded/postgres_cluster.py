@@ -69,6 +69,8 @@ class PostgresCluster:
             "max_connections": "100",
             "timezone": "UTC",
             "log_timezone": "UTC",
+            # Our statements are done in the time that compiling them would take.
+            "jit": "off",
         }
         if self.timescaledb:
             options |= {

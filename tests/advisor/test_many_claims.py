@@ -14,8 +14,10 @@ from advisor.queries.chart_set import chart_set
 from advisor.queries.claim_rates import workload_tracks
 from advisor.queries.grid import make_grid, mean_on
 from advisor.services import inventory
+from advisor.services.claim_history import history_over
 from advisor.services.detect import detect
 from advisor.services.observe import observations
+from advisor.services.windows import Span
 from ingest.models import Host, Organisation
 from tests.advisor.scenario import NOW
 from tests.ingest import one_by_one
@@ -31,6 +33,7 @@ WORKLOADS = 5
 MOST_QUERIES_OF_CHARTS = 26
 """Three for each of five attached disks, and eleven others."""
 MOST_QUERIES_OF_A_LOOK = 35
+MOST_QUERIES_OF_A_HISTORY = 12
 
 pytestmark = pytest.mark.django_db
 
@@ -86,6 +89,22 @@ def test_look_asks_a_bounded_number_of_queries(fleet: Fleet, shared: Shared, cla
     asked = count_queries(lambda: detect(resource=resource, now=NOW))
 
     assert asked <= MOST_QUERIES_OF_A_LOOK
+
+
+@few_and_many
+@each_kind
+def test_history_asks_a_bounded_number_of_queries(
+    fleet: Fleet, shared: Shared, claims: int
+) -> None:
+    resource = shared(fleet, "shared", claims=claims)
+    rows = list(resource.claims.select_related("workload", "host", "resource"))
+    span = Span(since=NOW - HOUR, until=NOW, window_s=120.0)
+
+    asked = count_queries(
+        lambda: history_over(resource=resource, claims=rows, policy=None, span=span)
+    )
+
+    assert asked <= MOST_QUERIES_OF_A_HISTORY
 
 
 def random_datastore(slug: str, *, seed: int) -> Resource:
