@@ -81,9 +81,9 @@ class PastTable:
     @property
     def verdict(self) -> str:
         """Who gains and who loses, in a sentence."""
-        gain = f"{', '.join(self.gaining)} would have gained" if self.gaining else "Nobody would have gained"
-        lose = f"{', '.join(self.losing)} would have lost" if self.losing else "nobody would have lost"
-        return f"{gain}; {lose}"
+        gain = ", ".join(self.gaining) or "Nobody"
+        lose = ", ".join(self.losing) or "nobody"
+        return f"{gain} would have gained; {lose} would have lost"
 
 
 def _names(rows: Sequence[PastRow], change: Change) -> tuple[str, ...]:
