@@ -1,0 +1,96 @@
+"""Datastores with samples of disks and cgroups, and the advice that comes of them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from advisor.models import (
+    AdapterKind,
+    Claim,
+    Recommendation,
+    Resource,
+    ResourceKind,
+    Topic,
+)
+from advisor.services import inventory
+from advisor.services.advise import advise
+from tests.advisor.samples import send
+from tests.advisor.scenario import NOW, Cluster
+
+START = NOW - timedelta(hours=2)
+
+
+def nanoseconds(step: int, *, step_s: int) -> int:
+    return (int(START.timestamp()) + step * step_s) * 1_000_000_000
+
+
+def datastore(cluster: Cluster, name: str, *hosts: str, **facts: object) -> Resource:
+    made = inventory.add_resource(
+        organisation=cluster.organisation,
+        name=name,
+        kind=ResourceKind.DATASTORE,
+        attachments=[(host, name) for host in hosts],
+    )
+    return inventory.change_resource(resource=made, facts=facts)
+
+
+def disk_lines(host: str, device: str, *, base_ms: float, slope_ms: float, steps: int) -> str:
+    """A device with latency base + slope · outstanding, swept over 1 to 32 outstanding I/Os."""
+    depths = (1, 2, 4, 8, 16, 32)
+    reads = wait_ms = 0
+    lines = []
+    for step in range(steps):
+        lines.append(
+            f"diskio,host={host},name={device} reads={reads}i,writes=0i,"
+            f"read_bytes={reads * 8192}i,write_bytes=0i,"
+            f"read_time={wait_ms}i,write_time=0i,io_time={step * 10_000}i,"
+            f"weighted_io_time={wait_ms}i {nanoseconds(step, step_s=10)}"
+        )
+        depth = depths[step % len(depths)]
+        latency_ms = base_ms + slope_ms * depth
+        # Little: throughput = outstanding / latency, over 10 s
+        done = round(depth / latency_ms * 10_000)
+        reads += done
+        wait_ms += round(done * latency_ms)
+    return "\n".join(lines)
+
+
+def cgroup_lines(
+    host: str, path: str, *, iops: float, waits: float, steps: int, io_bytes: int = 4096
+) -> str:
+    """A cgroup that reads so many times a second and waits such a part of the time."""
+    return "\n".join(
+        f"cgroup,host={host},path={path} io.stat.8:0.rios={round(iops * 10 * step)}i,"
+        f"io.stat.8:0.wios=0i,io.stat.8:0.rbytes={round(iops * 10 * step) * io_bytes}i,"
+        f"io.stat.8:0.wbytes=0i,io.pressure.some.total={round(waits * 10_000_000 * step)}i,"
+        f"io.pressure.full.total=0i {nanoseconds(step, step_s=10)}"
+        for step in range(steps)
+    )
+
+
+def advice(resource: Resource, topic: Topic) -> Recommendation | str:
+    return advised_at(NOW, resource, topic)
+
+
+def advised_at(now: datetime, resource: Resource, topic: Topic) -> Recommendation | str:
+    """What came of the only look at this topic."""
+    (found,) = [one.found for one in advise(resource=resource, now=now) if one.topic == topic]
+    return found
+
+
+def limited(cluster: Cluster, lun: Resource, *, iops: float, limit: float) -> Claim:
+    send(
+        cluster.organisation,
+        cgroup_lines("h1", "/db.slice", iops=iops, waits=0.9, steps=700)
+        + "\n"
+        + disk_lines("h1", "lun", base_ms=0.1, slope_ms=0.01, steps=700),
+        now=NOW,
+    )
+    return inventory.set_claim(
+        resource=lun,
+        workload_name="db",
+        host_name="h1",
+        adapter_kind=AdapterKind.CGROUP,
+        adapter="/db.slice",
+        limit=limit,
+    )
