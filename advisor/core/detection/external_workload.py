@@ -103,10 +103,15 @@ def detect_external_load(
     if len(normal) < ENOUGH_COMPARABLE:
         (most, count), *_ = Counter(filter(None, differences)).most_common(1)
         return _unknown(
-            f"{len(as_much)} past windows had as much load of our own, but {count} of them "
+            f"{len(as_much)} past windows had as much load of our own, but {count} of them had "
             f"{most}: our own load may explain the latency"
         )
     return round_all(_compare(now, normal, own_load))
+
+
+def hidden_by(silence: str) -> ExternalLoad:
+    """The conclusion where latency may follow load of our own that nobody measures."""
+    return _unknown(f"{silence}: load of our own that is not seen may explain the latency")
 
 
 def _differences(
