@@ -22,6 +22,7 @@ from advisor.models import Resource, ResourceStatus, State, StatePoint
 from advisor.services.episodes import update_episodes
 from advisor.services.external_load import look_outside
 from advisor.services.observe import observations, whole_windows
+from advisor.services.silence import silence_text, silent_devices
 from advisor.services.thresholds import threshold_of
 from ingest.models import Organisation
 
@@ -61,7 +62,7 @@ def detect(*, resource: Resource, now: datetime) -> ResourceStatus:
     )
     for episode in episodes:
         look_outside(episode=episode, until=until)
-    _update_status(status, found, now=now, settings=settings, seen=seen)
+    _update_status(resource, status, found, now=now, settings=settings, seen=seen)
     return status
 
 
@@ -87,6 +88,7 @@ def _save_points(resource: Resource, found: Detection) -> None:
 
 
 def _update_status(
+    resource: Resource,
     status: ResourceStatus,
     found: Detection,
     *,
@@ -103,6 +105,8 @@ def _update_status(
         status.value = newest.value
         status.threshold = newest.threshold
         status.reason = newest.reason
+        if silent := silence_text(silent_devices(resource, at=now)):
+            status.reason += f"; {silent}"
     last_at = found.state.last_at
     silent_s = None if last_at is None else (now - last_at).total_seconds()
     if not seen and (silent_s is None or silent_s > settings.longest_gap_s):

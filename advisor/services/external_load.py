@@ -19,10 +19,12 @@ from advisor.core.detection.external_workload import (
     ExternalState,
     LoadWindow,
     detect_external_load,
+    hidden_by,
 )
 from advisor.core.detection.own_mix import OwnMix
 from advisor.models import Episode, Resource, StatePoint
 from advisor.services.own_mix import kept_mixes, own_mixes
+from advisor.services.silence import silence_text, silent_devices
 
 REFERENCE = timedelta(hours=24)
 """Latency that our own load makes by itself is learnt from the day before the episode."""
@@ -44,7 +46,12 @@ def look_outside(*, episode: Episode, until: datetime) -> ExternalLoad | None:
         StatePoint.objects.filter(resource=episode.resource, at__gt=since, at__lte=ended_at)
     )
     found = detect_external_load(reference, recent)
+    silent = ""
     if found.state is ExternalState.EXTERNAL:
+        silent = silence_text(silent_devices(episode.resource, at=ended_at))
+    if silent:
+        found = hidden_by(silent)
+    elif found.state is ExternalState.EXTERNAL:
         # What the load was made of takes many samples to tell; it matters only now.
         before = kept_mixes(
             episode.resource, since=episode.started_at - REFERENCE, until=episode.started_at

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import timedelta
 from io import StringIO
 
@@ -97,6 +98,40 @@ def test_only_latency_that_our_own_load_does_not_explain_is_from_outside(
     if state is ExternalState.EXTERNAL:
         assert (found.normal_ms, found.recent_ms) == pytest.approx((5.0, 50.0), rel=0.01)
         assert found.comparable_windows == 180
+
+
+@pytest.mark.parametrize(
+    ("stops", "state", "reason"),
+    [
+        (False, ExternalState.EXTERNAL, "something outside loads the disks"),
+        (True, ExternalState.UNKNOWN, "no samples of h2:lun since 11:50:00 UTC"),
+    ],
+    ids=["both hosts are measured", "the other host's device is renamed"],
+)
+def test_load_of_a_host_that_fell_silent_is_not_from_outside(
+    cluster: Cluster, stops: bool, state: ExternalState, reason: str
+) -> None:
+    lun = inventory.add_resource(
+        organisation=cluster.organisation,
+        name="lun",
+        kind=ResourceKind.DATASTORE,
+        attachments=[("h1", "lun"), ("h2", "lun")],
+    )
+    start = NOW - timedelta(minutes=40)
+    seen = (CALM, replace(SLOW, intervals=0 if stops else 60))
+    send(cluster.organisation, disk_lines("h1", "lun", (CALM, SLOW), start=start), now=NOW)
+    send(cluster.organisation, disk_lines("h2", "lun", seen, start=start), now=NOW)
+    for minutes in range(10, 41, 10):
+        detect(resource=lun, now=start + timedelta(minutes=minutes))
+
+    found = external_load(Episode.objects.get(resource=lun))
+
+    assert found is not None
+    assert found.state is state
+    assert reason in found.reason
+    # The state itself says whose samples are missing, too.
+    status = ResourceStatus.objects.get(resource=lun)
+    assert (reason in status.reason) is stops
 
 
 @pytest.mark.parametrize(

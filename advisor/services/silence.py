@@ -1,0 +1,53 @@
+"""Devices of a resource that have stopped sending samples while others go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import F, OuterRef, Subquery
+
+from advisor.models import Resource
+from ingest.core.catalogue import DISKIO, NET
+from ingest.models import Series
+
+SILENCE = timedelta(minutes=2)
+"""Hosts send every minute at least; a device without a sample for so long is silent."""
+REMEMBERED = timedelta(days=1)
+"""A device that has been silent for longer is out of use, and misses nobody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SilentDevice:
+    """An attached device, and when its newest sample was."""
+
+    host: str
+    device: str
+    last_at: datetime
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.device} since {self.last_at:%H:%M:%S} UTC"
+
+
+def silent_devices(resource: Resource, *, at: datetime) -> list[SilentDevice]:
+    """The attached devices that were measured in the day before, but not any more.
+
+    What such a device does is load of our own that nobody sees. A device may be renamed, or the
+    clock of its host be behind.
+    """
+    series = Series.objects.filter(
+        host=OuterRef("host"),
+        measurement=(NET if resource.is_uplink else DISKIO).name,
+        subject=OuterRef("device"),
+    ).order_by(F("last_sample_at").desc(nulls_last=True))
+    rows = resource.attachments.annotate(last_at=Subquery(series.values("last_sample_at")[:1]))
+    return [
+        SilentDevice(host=host, device=device, last_at=last_at)
+        for host, device, last_at in rows.values_list("host__name", "device", "last_at")
+        if last_at is not None and SILENCE < at - last_at < REMEMBERED
+    ]
+
+
+def silence_text(silent: list[SilentDevice]) -> str:
+    """Which devices are silent, for a reason; empty if none is."""
+    return f"no samples of {', '.join(map(str, silent))}" if silent else ""
