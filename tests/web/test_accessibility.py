@@ -117,6 +117,41 @@ def test_rows_of_a_table_are_equally_wide(page: Page) -> None:
         assert len(widths) <= 1
 
 
+def heads_of(table: Element) -> list[set[str]]:
+    """The words above each column, from all rows of heads that span it."""
+    rows = [
+        [cell for cell in row.children if isinstance(cell, Element)]
+        for head in table.children
+        if isinstance(head, Element) and head.tag == "thead"
+        for row in head.children
+        if isinstance(row, Element)
+    ]
+    words: dict[int, set[str]] = {}
+    taken: dict[int, int] = {}
+    for number, cells in enumerate(rows):
+        column = 0
+        for cell in cells:
+            while taken.get(column, -1) >= number:
+                column += 1
+            for _ in range(int(cell.get("colspan", "1"))):
+                words.setdefault(column, set()).update(cell.all_text().split())
+                taken[column] = number + int(cell.get("rowspan", "1")) - 1
+                column += 1
+    return [words[column] for column in sorted(words)]
+
+
+def test_values_of_wide_tables_carry_the_name_of_their_column(page: Page) -> None:
+    """A small screen shows rows as blocks, without the heads above the columns."""
+    for table in page.elements(".stacks"):
+        heads = heads_of(table)
+        for cells in rows_of(table):
+            values = [] if any(cell.get("colspan") for cell in cells) else cells
+            for head, cell in zip(heads, values, strict=bool(values)):
+                said = set(cell.get("data-label").replace(",", "").split())
+                assert said <= head
+                assert said or cell.tag == "th"
+
+
 def test_every_image_and_drawing_has_a_name_or_is_hidden(page: Page) -> None:
     images = [one for tag in ("img", "svg") for one in page.elements(tag)]
 

@@ -119,13 +119,13 @@ def test_uplink_without_a_capacity_says_how_to_state_it(viewer: Client, fleet: F
 
 def test_idle_resource_says_so_instead_of_a_value(viewer: Client, fleet: Fleet) -> None:
     ResourceStatus.objects.filter(resource=fleet.resources["san-02"]).update(
-        value=None, reason="idle: less than 10 a second"
+        value=None, reason="idle: less than 10.0 IOPS"
     )
 
     lead = shown(viewer, fleet, "san-02").text(".lead")
 
     assert lead.startswith("Clear for")
-    assert lead.endswith(": idle: less than 10 a second.")
+    assert lead.endswith(": idle: less than 10.0 IOPS.")
 
 
 def test_range_of_the_address_is_marked(viewer: Client, fleet: Fleet) -> None:
@@ -204,7 +204,7 @@ def test_parts_of_the_page_are_renewed_alone(viewer: Client, fleet: Fleet, part:
     text = viewer.get(address, headers={"HX-Request": "true"}).content.decode()
 
     assert "<html" not in text
-    assert ("<h1>" in text, "<table>" in text) == (part == "head", part == "claims")
+    assert ("<h1>" in text, "<table" in text) == (part == "head", part == "claims")
 
 
 def test_new_organisation_sees_no_resource_of_others(fleet: Fleet, nothing_yet: Fleet) -> None:

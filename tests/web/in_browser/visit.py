@@ -62,7 +62,7 @@ def _wait_until_ready(address: str, server: subprocess.Popen[bytes], log: Path) 
         try:
             with urllib.request.urlopen(f"{address}/login/", timeout=5):
                 return
-        except (URLError, ConnectionError):
+        except (URLError, ConnectionError, TimeoutError):
             time.sleep(0.05)
     raise AssertionError(log.read_text())
 

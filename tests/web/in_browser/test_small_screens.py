@@ -1,0 +1,102 @@
+"""Pages on a phone in a real Chromium: nothing is cut off, whatever workloads are called."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from playwright.sync_api import Browser, ViewportSize
+
+from advisor.models import Episode, Recommendation, Resource, ResourceKind, Tier, Workload
+from advisor.services.detect import detect
+from advisor.services.recommend import recommend
+from ingest.models import Host
+from tests.web.fleet import Fleet
+from tests.web.in_browser.visit import DESKTOP, Visit, visit
+from tests.web.load import Recorder, steady
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+PHONE: ViewportSize = {"width": 390, "height": 844}
+SMALLEST: ViewportSize = {"width": 360, "height": 740}
+LONG = "customer-portal-production-frankfurt-availability-zone-{:05}"
+CUT_OFF = """[document.documentElement, ...document.querySelectorAll(".table-scroll")]
+    .filter(one => one.querySelector(".stacks") && one.scrollWidth > one.clientWidth + 1)
+    .map(one => `${one.textContent.trim().slice(0, 30)}: ${one.scrollWidth} > ${one.clientWidth}`)
+"""
+
+
+@pytest.fixture
+def long_names(fleet: Fleet) -> Resource:
+    """A congested datastore on which hosts and workloads have names of 60 characters."""
+    hosts = [fleet.add_host(LONG.format(one), last_sample_at=fleet.now) for one in (1, 2)]
+    resource = fleet.add_resource(
+        LONG.format(7), ResourceKind.DATASTORE, capacity=3000.0, threshold=15.0,
+        attachments=tuple((host.name, "sdb") for host in hosts),
+    )  # fmt: skip
+    recorder = Recorder(since=fleet.now - timedelta(hours=1.2), until=fleet.now)
+    loads = ((hosts[0], 900, Tier.HIGH, 1000.0), (hosts[1], 1900, Tier.LOW, 0.0))
+    for number, (host, iops, tier, reservation) in enumerate(loads):
+        claim = fleet.add_claim(
+            resource, LONG.format(100 + number), host.name, tier, reservation=reservation
+        )
+        load = steady(iops, seed=number)
+        recorder.cgroup(host, claim.adapter, "sdb", iops=load)
+        recorder.pressure(host, claim.adapter, waiting=steady(0.5, seed=10 + number))
+        recorder.disk(host, "sdb", iops=load, latency_ms=steady(30, seed=20))
+    recorder.write()
+    detect(resource=resource, now=fleet.now)
+    assert isinstance(recommend(resource=resource, now=fleet.now), Recommendation)
+    return resource
+
+
+def paths(resource: Resource) -> list[str]:
+    advice = Recommendation.objects.get(resource=resource)
+    episode = Episode.objects.get(resource=resource)
+    host = Host.objects.get(name=LONG.format(1))
+    workload = Workload.objects.get(name=LONG.format(100))
+    return [
+        "/",
+        "/recommendations/",
+        f"/recommendations/{advice.pk}/",
+        "/episodes/",
+        f"/episodes/{episode.pk}/",
+        "/hosts/",
+        f"/hosts/{host.pk}/",
+        f"/workloads/{workload.pk}/",
+        f"/resources/{resource.pk}/",
+        f"/resources/{resource.pk}/what-if/?hours=1",
+        "/replay/",
+        "/replay/000-test-1/",
+    ]
+
+
+@pytest.mark.parametrize(
+    "size", [DESKTOP, PHONE, SMALLEST], ids=lambda size: f"{size['width']} px"
+)
+def test_long_names_push_nothing_off_the_screen(
+    chromium: Browser, server: str, long_names: Resource, size: ViewportSize
+) -> None:
+    with visit(chromium, server, size=size) as tab:
+        tab.log_in("operator")
+        for path in paths(long_names):
+            tab.go(path)
+            if "episodes/" in path:
+                tab.page.wait_for_load_state("networkidle")
+            assert tab.page.evaluate(CUT_OFF) == [], path
+        assert tab.complaints == []
+
+
+def test_rows_of_a_phone_are_a_table_to_a_screen_reader(tab: Visit, fleet: Fleet) -> None:
+    tab.page.set_viewport_size(PHONE)
+    tab.go(f"/resources/{fleet.resources['nfs-07'].pk}/")
+
+    tree = tab.page.context.new_cdp_session(tab.page).send("Accessibility.getFullAXTree")
+    said = {
+        (node["role"]["value"], node.get("name", {}).get("value", ""))
+        for node in tree["nodes"]
+        if not node["ignored"]
+    }
+
+    assert {("columnheader", "Reservation IOPS"), ("rowheader", "db-orders")} <= said
+    assert ("cell", "1500") in said
