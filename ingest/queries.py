@@ -24,6 +24,7 @@ from ingest.core.catalogue import (
     SCSI_RESERVATION,
     Measurement,
 )
+from ingest.core.counters import LONGEST_INTERVAL_S, NoRate, NoRateReason, steps
 from ingest.core.overlap import merged
 from ingest.core.rates import (
     CONFLICT_COUNTERS,
@@ -46,6 +47,14 @@ from ingest.readings import Span
 
 TCP_SUBJECT = "snmp"
 """The TCP counters are those of /proc/net/snmp, which Telegraf tags so."""
+
+RATED = {DISKIO: DISK_COUNTERS, NET: NET_COUNTERS}
+"""What a sample must tell so that two of them make a rate."""
+NO_RATE_TEXT = {
+    NoRateReason.GAP: "they are too far apart",
+    NoRateReason.RESET: "the counters have started again",
+    NoRateReason.INCOMPLETE: "the one before lacks counters",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +93,33 @@ def subjects(*, organisation: Organisation, measurement: str) -> list[Subject]:
 def latest_sample_at(host: Host) -> datetime | None:
     """The time of the newest sample of this host; None means that it has sent none."""
     return Host.objects.filter(pk=host.pk).values_list("last_sample_at", flat=True).first()
+
+
+def why_no_rate(
+    *, host: Host, measurement: Measurement, subject: str, since: datetime, until: datetime
+) -> str | None:
+    """Why samples of a device or interface with `since < at <= until` make no rate at the end.
+
+    None where there are no samples, and where they do make one.
+    """
+    names = RATED[measurement]
+    for series_id in _series_ids(host, measurement, subject):
+        span = Span(since=since, until=until, max_points=None)
+        readings = sorted(span.readings(measurement, series_id, names), key=lambda one: one.at)
+        if not readings or readings[-1].at <= since:
+            continue
+        newest = readings[-1].counters
+        lacking = [name for name, value in zip(names, newest, strict=True) if value is None]
+        if lacking:
+            return f"they lack {', '.join(lacking)}"
+        if len(readings) == 1:
+            return f"none came in the {LONGEST_INTERVAL_S / 60:g} min before, and a rate needs two"
+        *_, last = steps(
+            readings, wide=len(names), longest_interval_s=span.longest_interval_s(readings)
+        )
+        if isinstance(last, NoRate):
+            return NO_RATE_TEXT[last.reason]
+    return None
 
 
 def disk_rates(

@@ -22,7 +22,7 @@ from advisor.models import Resource, ResourceStatus, State, StatePoint
 from advisor.services.episodes import update_episodes
 from advisor.services.external_load import look_outside
 from advisor.services.observe import observations, whole_windows
-from advisor.services.silence import silence_text, silent_devices
+from advisor.services.silence import silence_text, silent_devices, why_unrated
 from advisor.services.thresholds import threshold_of
 from ingest.models import Organisation
 
@@ -110,11 +110,11 @@ def _update_status(
     last_at = found.state.last_at
     silent_s = None if last_at is None else (now - last_at).total_seconds()
     if not seen and (silent_s is None or silent_s > settings.longest_gap_s):
-        _fall_silent(status, last_at)
+        _fall_silent(status, last_at, why=why_unrated(resource, at=now))
     status.save()
 
 
-def _fall_silent(status: ResourceStatus, last_at: datetime | None) -> None:
+def _fall_silent(status: ResourceStatus, last_at: datetime | None, *, why: str) -> None:
     if status.state != CongestionState.UNKNOWN:
         status.state_since = last_at
     status.state = State.UNKNOWN
@@ -122,7 +122,7 @@ def _fall_silent(status: ResourceStatus, last_at: datetime | None) -> None:
     hosts = _some(
         [attachment.host.name for attachment in status.resource.attachments.select_related("host")]
     )
-    status.reason = (
+    status.reason = why or (
         f"no samples yet; is Telegraf running on {hosts}?"
         if last_at is None
         else f"no samples since {last_at:%H:%M:%S} UTC; is Telegraf running on {hosts}?"

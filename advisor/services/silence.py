@@ -1,4 +1,4 @@
-"""Devices of a resource that have stopped sending samples while others go on."""
+"""Devices of a resource that send no samples, or samples that say nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from django.db.models import F, OuterRef, Subquery
 
 from advisor.models import Resource
-from ingest.core.catalogue import DISKIO, NET
+from ingest import queries
+from ingest.core.catalogue import DISKIO, NET, Measurement
 from ingest.models import Series
 
 SILENCE = timedelta(minutes=2)
@@ -37,7 +38,7 @@ def silent_devices(resource: Resource, *, at: datetime) -> list[SilentDevice]:
     """
     series = Series.objects.filter(
         host=OuterRef("host"),
-        measurement=(NET if resource.is_uplink else DISKIO).name,
+        measurement=_measurement(resource).name,
         subject=OuterRef("device"),
     ).order_by(F("last_sample_at").desc(nulls_last=True))
     rows = resource.attachments.annotate(last_at=Subquery(series.values("last_sample_at")[:1]))
@@ -51,3 +52,22 @@ def silent_devices(resource: Resource, *, at: datetime) -> list[SilentDevice]:
 def silence_text(silent: list[SilentDevice]) -> str:
     """Which devices are silent, for a reason; empty if none is."""
     return f"no samples of {', '.join(map(str, silent))}" if silent else ""
+
+
+def why_unrated(resource: Resource, *, at: datetime) -> str:
+    """Why the samples that its devices do send tell no rates; empty if none sends any."""
+    for one in resource.attachments.select_related("host"):
+        why = queries.why_no_rate(
+            host=one.host,
+            measurement=_measurement(resource),
+            subject=one.device,
+            since=at - SILENCE,
+            until=at,
+        )
+        if why is not None:
+            return f"samples of {one} arrive but make no rate: {why}"
+    return ""
+
+
+def _measurement(resource: Resource) -> Measurement:
+    return NET if resource.is_uplink else DISKIO

@@ -19,6 +19,7 @@ from advisor.core.detection.reading import Reading, read
 from advisor.core.detection.threshold import Threshold, ThresholdReading
 from advisor.core.number_checks import check_amount, check_positive
 from advisor.core.observation import Observation
+from advisor.core.quantity import format_rate
 
 
 class CongestionState(StrEnum):
@@ -135,7 +136,7 @@ def _step(
     signs: tuple[NicEvidence, ...] = ()
     if _is_quiet(reading, settings):
         state = _measured(state, reading, above=False, below=True, settings=settings)
-        reason = reading.reason or f"idle: less than {settings.activity_floor:g} a second"
+        reason = reading.reason or f"idle: less than {_floor_text(reading, settings)}"
     elif reading.value is None or limit.value is None:
         state = replace(
             state,
@@ -152,6 +153,10 @@ def _step(
         reason = weighed.why or _counted(state, settings)
         reason = reason if reading.unmet else f"{reason}; {limit.reason}"
     return _point(reading, limit, state, reason, signs), state
+
+
+def _floor_text(reading: Reading, settings: DetectorSettings) -> str:
+    return format_rate(settings.activity_floor, "iops" if reading.nic is None else "bits_per_s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

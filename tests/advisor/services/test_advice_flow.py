@@ -30,6 +30,11 @@ EQUAL = 94 * MBIT / 3
 CONTENDED = {"p1": EQUAL, "p2": EQUAL, "p3": EQUAL}
 CALM = {"p1": 10 * MBIT, "p2": 1 * MBIT, "p3": 1 * MBIT}
 
+ALL_FIELDS = (
+    "bytes_sent=1i,bytes_recv=1i,packets_sent=1i,packets_recv=1i,"
+    "drop_in=0i,drop_out=0i,err_in=0i,err_out=0i"
+)
+
 
 def phase(intervals: int, rates: dict[str, float]) -> Phase:
     """What the vNICs take in goes out by the uplink."""
@@ -104,6 +109,28 @@ def test_silent_host_makes_the_state_unknown_with_advice(cluster: Cluster) -> No
 
     assert status.state == State.UNKNOWN
     assert status.reason == "no samples since 12:00:00 UTC; is Telegraf running on h1?"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "fields", "why"),
+    [
+        ((5,), ALL_FIELDS.removesuffix(",err_out=0i"), "they lack err_out"),
+        ((5,), ALL_FIELDS, "none came in the 15 min before, and a rate needs two"),
+        ((1905, 5), ALL_FIELDS, "none came in the 15 min before, and a rate needs two"),
+    ],
+    ids=["counters are missing", "the first sample", "one each half an hour"],
+)
+def test_samples_without_a_rate_have_their_reason(
+    cluster: Cluster, seconds: tuple[int, ...], fields: str, why: str
+) -> None:
+    times = [int((NOW - timedelta(seconds=ago)).timestamp()) for ago in seconds]
+    lines = [f"net,host=h1,interface=up0 {fields} {time}000000000" for time in times]
+    send(cluster.organisation, "\n".join(lines), now=NOW)
+
+    status = detect(resource=cluster.uplink, now=NOW)
+
+    assert status.state == State.UNKNOWN
+    assert status.reason == f"samples of h1:up0 arrive but make no rate: {why}"
 
 
 def test_unmet_reservation_is_recommended_with_the_solvers_split(cluster: Cluster) -> None:

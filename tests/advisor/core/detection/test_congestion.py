@@ -105,6 +105,22 @@ def test_a_device_below_the_activity_floor_is_never_congested(values):
     assert CONGESTED not in states(series(*values, ios=10))
 
 
+@pytest.mark.parametrize(
+    ("observation", "floor", "reason"),
+    [
+        (window(0, 20.0, ios=10), 10.0, "idle: less than 10.0 IOPS"),
+        (uplink(0, 1e3, capacity=940e6), 9.4e6, "idle: less than 9.40 Mbit/s"),
+    ],
+    ids=["datastore", "uplink"],
+)
+def test_activity_floor_is_told_with_its_unit(observation, floor, reason):
+    found = detect(
+        [observation], settings=DetectorSettings(activity_floor=floor), threshold=THRESHOLD
+    )
+
+    assert [point.reason for point in found.points] == [reason]
+
+
 @given(st.lists(st.floats(8.001, 30), max_size=40))
 def test_congestion_lasts_while_latency_stays_above_the_exit_level(values):
     found = states(series(30, 30, 30, *values))
