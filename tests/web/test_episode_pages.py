@@ -142,6 +142,26 @@ def test_load_from_outside_is_told_with_its_grounds(
         assert page.elements("#outside") == []
 
 
+def test_load_from_outside_of_an_ended_episode_is_told_in_the_past(
+    viewer: Client, episode: Episode
+) -> None:
+    episode.external = {
+        "state": "external", "began_at": None, "normal_ms": 5.0, "recent_ms": 50.0,
+        "own_load": 1000.0, "comparable_windows": 180, "reason": "50 ms where 5 ms are usual",
+        "confidence": {"value": 0.9, "parts": [{"name": "windows", "value": 0.9, "how": "x"}]},
+    }  # fmt: skip
+    episode.aggressors = []
+    episode.ended_at = episode.started_at + timedelta(minutes=30)
+    episode.save()
+
+    page = shown(viewer, episode)
+
+    assert "Advice on shares, limits and reservations was suspended." in page.text("#outside")
+    # Load of others is no sign that the resource is too small for this organisation's own.
+    assert "the load came from outside" in page.all_text()
+    assert "too small" not in page.all_text()
+
+
 def test_charts_show_the_episode_with_a_margin(viewer: Client, episode: Episode) -> None:
     charts = shown(viewer, episode).elements(".charts")[0]
 

@@ -49,6 +49,21 @@ def test_workload_without_a_claim_says_how_to_state_one(viewer: Client, fleet: F
     assert "sluice claim set RESOURCE new-1" in page.all_text()
 
 
+def test_page_is_renewed_in_place_with_what_is_measured_since(
+    viewer: Client, fleet: Fleet
+) -> None:
+    row = Workload.objects.get(name="db-orders")
+    address = reverse("workload", args=[row.pk])
+    live = page_of(viewer.get(address)).find("div", id="workload")
+    row.claims.update(reservation=0.0)
+
+    part = page_of(viewer.get(live["hx-get"], headers={"HX-Request": "true"}))
+
+    assert live["hx-trigger"] == "every 30s"
+    assert part.elements("html") == []
+    assert part.text("h1") == "Nothing is reserved for db-orders"
+
+
 def test_outsider_sees_no_workload(outsider: Client, fleet: Fleet) -> None:
     pk = Workload.objects.get(name="db-orders").pk
 

@@ -11,7 +11,7 @@ from advisor.core.duration import duration_text
 from advisor.models import Workload
 from advisor.queries.workload_day import LENGTH, ClaimDay, claim_days, episodes_with
 from web.access import Workspace, open_row, workspace_view
-from web.page import render_page
+from web.page import render_page, render_part
 from web.picture_drawing import drawing_of
 
 NEARLY = 0.95
@@ -23,19 +23,19 @@ def workload(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
     workspace, row = open_row(workspace, Workload, pk)
     days = claim_days(row, now=now)
     worst = _worst(days)
+    context = {
+        "workload": row,
+        "days": [(day, drawing_of(day.picture) if day.picture else None) for day in days],
+        "worst": worst,
+        "measured": "the last day" if worst is None else _measured(worst),
+        "is_promised": any(day.promise.reservation for day in days),
+        "throttled_min": _sum([day.throttled_min for day in days]),
+        "episodes": episodes_with(workspace.scope, row, now=now),
+    }
+    if "HX-Request" in request.headers:
+        return render_part(request, workspace, "web/parts/workload.html", now=now, **context)
     return render_page(
-        request,
-        workspace,
-        "web/workload.html",
-        now=now,
-        section="workloads",
-        workload=row,
-        days=[(day, drawing_of(day.picture) if day.picture else None) for day in days],
-        worst=worst,
-        measured="the last day" if worst is None else _measured(worst),
-        is_promised=any(day.promise.reservation for day in days),
-        throttled_min=_sum([day.throttled_min for day in days]),
-        episodes=episodes_with(workspace.scope, row, now=now),
+        request, workspace, "web/workload.html", now=now, section="workloads", **context
     )
 
 
