@@ -46,7 +46,7 @@ from advisor.core.forecast.prediction_interval import interval_or_gap
 from advisor.core.quantity import format_rate
 from advisor.core.resource import ResourceKind
 
-MODEL_VERSION = "policy-3"
+MODEL_VERSION = "policy-4"
 """Changes whenever the same inputs may give another answer."""
 
 

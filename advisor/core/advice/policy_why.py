@@ -83,8 +83,7 @@ def alternatives(
     setting: Setting, kind: RecommendationKind, policy: Policy, shares: Policy
 ) -> tuple[Alternative, ...]:
     """What else could be done, each with the number that speaks against it."""
-    unchanged = _effect(setting, in_force(setting.inputs), "stays at")
-    found = [Alternative(name="do nothing", reason=unchanged)]
+    found = [Alternative(name="do nothing", reason=_unchanged(setting))]
     if kind is RecommendationKind.RESERVATION:
         found.append(Alternative(name="shares only", reason=_effect(setting, shares, "would get")))
     if kind is not RecommendationKind.LIMIT and setting.aggressors:
@@ -105,6 +104,18 @@ def alternatives(
             )
         )
     return tuple(found)
+
+
+def _unchanged(setting: Setting) -> str:
+    """What the victims get now, as measured; where nothing was, what the solver says of it."""
+    unit = setting.inputs.unit
+    solved = setting.rates(in_force(setting.inputs))
+    return "; ".join(
+        f"{claim.workload} stays at "
+        f"{format_rate(rate if claim.congested is None else claim.congested.mean, unit)}"
+        for claim, rate in zip(setting.inputs.claims, solved, strict=True)
+        if claim.workload in setting.victims
+    )
 
 
 def _effect(setting: Setting, policy: Policy, verb: str) -> str:
