@@ -97,11 +97,28 @@ def test_every_link_and_button_has_a_name(page: Page) -> None:
     assert nameless == []
 
 
+def test_links_of_one_name_lead_to_one_place(page: Page) -> None:
+    """Read as a list, without what stands around them."""
+    places: dict[str, set[str]] = {}
+    for link in page.elements("main a"):
+        if not is_hidden(link):
+            places.setdefault(name_of(link), set()).add(link["href"])
+
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
 def test_every_table_has_heads_with_a_scope(page: Page) -> None:
     for table in page.elements("table"):
         heads = [one for one in table.walk() if one.tag == "th"]
         assert heads
         assert {head.get("scope") for head in heads} <= {"col", "row", "colgroup"}
+
+
+def test_every_table_has_a_caption(page: Page) -> None:
+    for table in page.elements("table"):
+        first = next(one for one in table.children if isinstance(one, Element))
+        assert first.tag == "caption"
+        assert first.all_text().strip()
 
 
 def rows_of(table: Element) -> list[list[Element]]:

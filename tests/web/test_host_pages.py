@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
+from io import StringIO
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 
 from advisor.models import Enforcer, PublishedDocument
@@ -146,6 +149,35 @@ def test_ledger_is_shown_in_pages(viewer: Client, fleet: Fleet) -> None:
     # 18 reports of three allocations are 54 rows, 50 to a page.
     ledger = second.elements("table")[-1]
     assert sum(1 for row in ledger.walk() if row.tag == "tr") == 1 + 4
+
+
+@pytest.mark.parametrize(
+    ("newest_s", "reason"),
+    [
+        (590, "Its clock is 9 min ahead; set it right"),
+        (-600, "No samples arrive; check that Telegraf runs there"),
+        (20, ""),
+    ],
+    ids=["a clock that is ahead", "silent, or a clock that is behind", "some seconds off"],
+)
+def test_samples_of_a_wrong_time_are_told_on_every_page(
+    viewer: Client, fleet: Fleet, newest_s: int, reason: str
+) -> None:
+    host = fleet.hosts["kvm-04"]
+    host.last_sample_at = fleet.now + timedelta(seconds=newest_s)
+    host.save()
+
+    overview = page_of(viewer.get("/"))
+    care = overview.all_text().split("Hosts that need care")[1]
+    said = StringIO()
+    call_command("hosts", "--json", f"--organisation={fleet.organisation.slug}", stdout=said)
+
+    (row,) = [one for one in json.loads(said.getvalue()) if one["name"] == "kvm-04"]
+    assert (f"kvm-04 {reason}" in care) is bool(reason)
+    assert reason in host_page(viewer, fleet, "kvm-04").text(".lead")
+    assert row["samples"].startswith(reason or "arrive")
+    # No sample is younger than the moment.
+    assert "newest sample in" not in overview.all_text()
 
 
 def test_host_without_an_agent_says_how_to_enrol_one(viewer: Client, fleet: Fleet) -> None:

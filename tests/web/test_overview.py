@@ -57,7 +57,7 @@ def test_sentence_leads_to_the_open_recommendation(viewer: Client, fleet: Fleet)
 
     links = overview(viewer).links()
 
-    assert links["See the recommendation"] == f"/recommendations/{advice.pk}/"
+    assert links["See the recommendation for nfs-07"] == f"/recommendations/{advice.pk}/"
 
 
 def test_missing_recommendation_says_what_is_missing(viewer: Client, fleet: Fleet) -> None:

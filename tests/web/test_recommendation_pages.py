@@ -200,6 +200,20 @@ def test_list_shows_the_open_ones_first_and_counts_them(
     assert states == ["proposed", "rejected"]
 
 
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [("expired", "nobody decided in time"), ("superseded", "newer advice took its place")],
+)
+def test_list_says_why_nobody_decided(
+    operator: Client, advice: Recommendation, state: str, reason: str
+) -> None:
+    Recommendation.objects.filter(pk=advice.pk).update(state=state)
+
+    row = page_of(operator.get("/recommendations/")).elements("tbody tr")[0]
+
+    assert row.all_text().strip().endswith(f"no value: {reason}")
+
+
 def test_list_of_one_state_has_only_that(operator: Client, advice: Recommendation) -> None:
     page = page_of(operator.get("/recommendations/", {"state": "rejected"}))
 

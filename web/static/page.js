@@ -14,7 +14,7 @@ function isTyping(target) {
 
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-  if (event.key === "Escape") return closeSearch(event);
+  if (event.key === "Escape") return closeMenu() || closeSearch(event);
   if (isTyping(event.target) || document.querySelector("dialog[open]")) return;
   if (Date.now() < chordUntil && SECOND_KEYS[event.key]) {
     location.assign(SECOND_KEYS[event.key]);
@@ -25,6 +25,15 @@ function onKey(event) {
     document.getElementById("keys-dialog")?.showModal();
   }
   chordUntil = event.key === "g" ? Date.now() + CHORD_MS : 0;
+}
+
+// A menu that is left by Escape gives the focus back to what opened it.
+function closeMenu() {
+  const menu = document.querySelector("details.menu[open]");
+  if (!menu) return false;
+  menu.removeAttribute("open");
+  if (menu.contains(document.activeElement)) menu.querySelector("summary").focus();
+  return true;
 }
 
 document.addEventListener("keydown", onKey);

@@ -6,12 +6,20 @@ const answer = document.getElementById("what-if-answer");
 for (const slider of form.querySelectorAll("[data-slides]")) {
   const number = document.getElementById(slider.dataset.slides);
   slider.hidden = false;
+  sayValue(slider, number);
   slider.addEventListener("input", () => {
     number.value = rounded(slider);
+    sayValue(slider, number);
   });
   number.addEventListener("input", () => {
     slider.value = number.value || (isLimit(slider) ? slider.max : 0);
+    sayValue(slider, number);
   });
+}
+
+// The right end of a limit is no limit, which its position does not tell a screen reader.
+function sayValue(slider, number) {
+  slider.setAttribute("aria-valuetext", number.value ? `${number.value} ${slider.dataset.unit}`.trim() : number.placeholder);
 }
 
 function isLimit(slider) {

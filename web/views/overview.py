@@ -44,7 +44,8 @@ def overview_context(workspace: Workspace, now: datetime) -> dict[str, Any]:
     proposed = scope.rows(Recommendation).filter(
         state=RecommendationState.PROPOSED, expires_at__gt=now
     )
-    sampled = [host.last_sample_at for host in hosts if host.last_sample_at]
+    # A host whose clock is ahead sent its samples by now all the same.
+    sampled = [min(host.last_sample_at, now) for host in hosts if host.last_sample_at]
     episodes = open_episode_lines(scope, now=now)
     return {
         "episodes": [one for one in episodes if not one.muting.muted and not one.is_silent],

@@ -32,6 +32,18 @@ def test_operator_approves_after_being_asked_once(tab: Visit, fleet: Fleet) -> N
     assert Policy.objects.filter(resource=fleet.resources["nfs-07"]).count() == 1
 
 
+def test_escape_closes_a_menu_and_returns_the_focus(tab: Visit) -> None:
+    summary = tab.page.locator(".site-tools .menu > summary")
+    summary.press("Enter")
+    tab.page.keyboard.press("Tab")
+    expect(tab.page.get_by_role("button", name="Keys and help")).to_be_focused()
+
+    tab.page.keyboard.press("Escape")
+
+    expect(tab.page.get_by_role("button", name="Keys and help")).to_be_hidden()
+    expect(summary).to_be_focused()
+
+
 def test_rejection_without_a_reason_is_held_back_by_the_form(tab: Visit) -> None:
     advice = Recommendation.objects.get(state=RecommendationState.PROPOSED)
     tab.go(f"/recommendations/{advice.pk}/")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -44,6 +46,18 @@ def test_slider_is_moved_by_keys_and_writes_the_number(tab: Visit, fleet: Fleet)
 
     expect(tab.page.locator(shares)).to_have_value("2050")
     expect(tab.page.locator("#what-if-answer")).to_contain_text("Shares of db-orders 1000 → 2050")
+
+
+def test_slider_says_what_its_ends_mean(tab: Visit, fleet: Fleet) -> None:
+    what_if(tab, fleet)
+    slider = tab.page.locator(f"{control(tab.page, fleet, 'limit', 'batch-3')}-slider")
+    expect(slider).to_have_attribute("aria-valuetext", "no limit")
+
+    slider.press("PageDown")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^4\d\d0 IOPS$"))
+
+    slider.press("End")
+    expect(slider).to_have_attribute("aria-valuetext", "no limit")
 
 
 def test_draft_is_saved_after_being_asked_once(tab: Visit, fleet: Fleet) -> None:
