@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from django.db.models import F, Max, OuterRef, Subquery
 
+from advisor.core.duration import duration_text
 from advisor.models import ComplianceRecord, Enforcer, PublishedDocument
 from advisor.queries.scope import Scope
 from enforcers.contract import Mechanism, Outcome
@@ -20,6 +21,9 @@ REPORT_GRACE = timedelta(minutes=3)
 
 SAMPLE_GRACE = timedelta(minutes=2)
 """A host that has not sent a sample for so long is not measured any more."""
+
+CLOCK_TOLERANCE = timedelta(seconds=30)
+"""Times of samples are by the host's clock; a few windows off, hosts cannot be compared."""
 
 
 class AgentState(StrEnum):
@@ -59,6 +63,7 @@ class HostHealth:
     name: str
     last_sample_at: datetime | None
     is_measured: bool
+    sample_reason: str
     agent_state: AgentState
     agent_reason: str
     agent_version: str
@@ -76,16 +81,27 @@ class HostHealth:
 
     @property
     def needs_care(self) -> bool:
-        return self.agent_needs_care or not self.is_measured
+        return self.agent_needs_care or bool(self.sample_reason)
 
     @property
     def care_reason(self) -> str:
         """What is wrong, in a sentence; empty if nothing is."""
-        if self.agent_needs_care:
-            return self.agent_reason
-        if not self.is_measured:
-            return "No samples arrive; check that Telegraf runs there and reaches this service."
-        return ""
+        return self.agent_reason if self.agent_needs_care else self.sample_reason
+
+
+def sample_trouble(last_sample_at: datetime | None, *, now: datetime) -> str:
+    """What is wrong with the samples of a host whose newest is of this time; empty if nothing."""
+    if last_sample_at is None or now - last_sample_at > SAMPLE_GRACE:
+        return (
+            "No samples arrive; check that Telegraf runs there and reaches this service, "
+            "and that the host's clock is not behind."
+        )
+    if last_sample_at - now > CLOCK_TOLERANCE:
+        return (
+            f"Its clock is {duration_text(last_sample_at - now)} ahead; set it right: until then "
+            "its samples are held against those of other hosts at wrong times."
+        )
+    return ""
 
 
 def host_healths(scope: Scope, *, now: datetime, host_pk: int | None = None) -> list[HostHealth]:
@@ -132,6 +148,7 @@ def _health(
         name=host.name,
         last_sample_at=host.last_sample_at,
         is_measured=measured,
+        sample_reason=sample_trouble(host.last_sample_at, now=now),
         agent_state=state,
         agent_reason=reason,
         agent_version=enforcer.agent_version if enforcer else "",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
+
+from django.utils import timezone
 
 from advisor.management.product_command import ProductCommand
 from advisor.models import Enforcer
+from advisor.queries.hosts import sample_trouble
 from ingest.models import Host, Organisation
 
 
@@ -18,20 +22,29 @@ class Command(ProductCommand):
             for enforcer in Enforcer.objects.filter(host__organisation=organisation)
         }
         hosts = Host.objects.filter(organisation=organisation)
+        now = timezone.now()
         self.show(
-            [_row(host, enforcers.get(host.pk)) for host in hosts],
+            [_row(host, enforcers.get(host.pk), now=now) for host in hosts],
             as_json=options["as_json"],
-            columns=["name", "last_sample_at", "agent", "last_report_at", "applied_revision"],
+            columns=[
+                "name",
+                "last_sample_at",
+                "agent",
+                "last_report_at",
+                "applied_revision",
+                "samples",
+            ],
             empty="no hosts yet; start Telegraf on one (see ingest/telegraf/README.md)",
         )
 
 
-def _row(host: Host, enforcer: Enforcer | None) -> dict[str, Any]:
+def _row(host: Host, enforcer: Enforcer | None, *, now: datetime) -> dict[str, Any]:
     return {
         "name": host.name,
         "last_sample_at": host.last_sample_at,
         "agent": (enforcer.agent_version or "enrolled, not seen yet") if enforcer else None,
         "last_report_at": enforcer.last_report_at if enforcer else None,
         "applied_revision": enforcer.applied_revision if enforcer else None,
+        "samples": sample_trouble(host.last_sample_at, now=now) or "arrive",
         "support": enforcer.support if enforcer else [],
     }
