@@ -53,7 +53,7 @@ class PastTable:
     @property
     def length(self) -> str:
         """How much was played, and how much of it was congested."""
-        congested = "none"
+        congested = "no window"
         if self.congested_hours > 0:
             congested = duration_text(timedelta(hours=self.congested_hours))
         return f"{duration_text(timedelta(hours=self.hours))} played, {congested} of it congested"

@@ -113,7 +113,7 @@ def what_if_inputs(
     history = claim_history(
         resource=resource, claims=ground.claims, policy=ground.policy, length=length, now=now
     )
-    known, source = _capacity(resource, history.largest)
+    known, source = _capacity(ground, history.largest)
     after = capacity or known
     try:
         return WhatIfInputs(
@@ -154,11 +154,17 @@ def what_if_inputs(
         raise InventoryError(str(error)) from error
 
 
-def _capacity(resource: Resource, largest: float) -> tuple[float, str]:
+def _capacity(ground: Ground, largest: float) -> tuple[float, str]:
+    resource = ground.resource
     if resource.capacity is not None:
         return resource.capacity, "stated"
     if largest > 0:
         return largest, "the most that its claims got together"
+    if not ground.claims:
+        raise InventoryError(
+            f"the capacity of {resource.name} is not stated, and no workload has a claim on it; "
+            f"state who uses it with: sluice claim set {resource.name} WORKLOAD"
+        )
     raise InventoryError(
         f"the capacity of {resource.name} is not stated and nothing was measured; state it with: "
         f"sluice resource set {resource.name} --capacity RATE"

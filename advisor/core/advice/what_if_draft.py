@@ -20,7 +20,7 @@ PLENTY_CONGESTED = 30
 UNKNOWN_COSTS = 0.5
 """Where nobody knows what was wanted the solver takes everything; that is half believed."""
 NAMED = 3
-MODEL_VERSION = "what-if-2"
+MODEL_VERSION = "what-if-3"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

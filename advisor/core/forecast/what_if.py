@@ -6,10 +6,11 @@ window by window through the same solver, once with what holds now and once with
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from advisor.core.admission import ReservationClaim, admit
 from advisor.core.allocation import Claim, ReservationMode, allocate
+from advisor.core.duration import duration_text
 from advisor.core.explanation.rounding import round_all
 from advisor.core.forecast.backtest import CHANGE_TOLERANCE, Change, WorkloadBacktest
 from advisor.core.forecast.comparison import Comparison
@@ -270,8 +271,9 @@ def _gap(inputs: WhatIfInputs) -> str:
     if not inputs.windows:
         return "no samples were stored in that time"
     if not any(inputs.congested):
+        length = duration_text(timedelta(seconds=inputs.windows[0].window_s))
         return (
-            "it was not congested in that time, so only limits and reservations would have been "
-            "felt; winners and losers are told by entitlement"
+            f"in no window of {length} was it congested for half of the time, so only limits and "
+            "reservations would have been felt; winners and losers are told by entitlement"
         )
     return ""

@@ -128,6 +128,16 @@ def test_silence_is_told_with_the_host_to_look_at(cluster: Cluster) -> None:
     assert found.rows[0].entitlement_after > 75 * MBIT
 
 
+def test_resource_that_nobody_claims_is_refused_with_what_helps(cluster: Cluster) -> None:
+    contended(cluster)
+    Resource.objects.filter(pk=cluster.uplink.pk).update(capacity=None)
+    cluster.uplink.claims.all().delete()
+
+    # Its samples are there; what is missing is whose they are.
+    with pytest.raises(InventoryError, match="no workload has a claim on it"):
+        asked(cluster)
+
+
 def test_unknown_capacity_without_samples_is_refused_with_what_helps(cluster: Cluster) -> None:
     Resource.objects.filter(pk=cluster.uplink.pk).update(capacity=None)
 
