@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -81,7 +82,8 @@ class DeviceWindow:
 def load_points(resource: Resource, *, until: datetime) -> list[LoadPoint]:
     """Windows of the last day in which some host did I/O.
 
-    Windows with load from outside are left out: their latency is not that of our own depth.
+    Windows with load from outside are left out, and those in which the samples of a host have a
+    hole: their latency is not that of the depth that is seen.
     """
     return [window.load_point for window in device_windows(resource, until=until)]
 
@@ -96,6 +98,7 @@ def device_windows(resource: Resource, *, until: datetime) -> list[DeviceWindow]
     window_s = max(resource.window_s, SHORTEST_WINDOW_S)
     span = Span(since=until - SPAN, until=until, window_s=window_s)
     found: dict[datetime, list[DeviceWindow]] = defaultdict(list)
+    measured: list[set[datetime]] = []
     for attachment in resource.attachments.select_related("host"):
         rates = queries.disk_rates(
             host=attachment.host,
@@ -104,16 +107,32 @@ def device_windows(resource: Resource, *, until: datetime) -> list[DeviceWindow]
             until=span.read_until,
             max_points=MOST_POINTS,
         )
-        for at, items in span.group(rates).items():
+        windows = span.group(rates)
+        measured.append(set(windows))
+        for at, items in windows.items():
             window = _host_window(items)
             if window is not None:
                 found[at].append(window)
     disturbed = disturbed_times(resource, since=span.since, until=until)
+    holes = set().union(*(_holes(own, found) for own in measured))
     return [
         _together(found[at])
         for at in sorted(found)
         if not any(began_at < at <= ended_at for began_at, ended_at in disturbed)
+        and at not in holes
     ]
+
+
+def _holes(measured: Set[datetime], ends: Iterable[datetime]) -> set[datetime]:
+    """The windows before and after which a host was measured, but not in them.
+
+    After a gap or a reset of its counters nobody knows what it did, and the others' latency is
+    that of all. Before its first sample and after its last a host may well be away.
+    """
+    if not measured:
+        return set()
+    first, last = min(measured), max(measured)
+    return {end for end in ends if first < end < last and end not in measured}
 
 
 def _host_window(rates: list[DiskRates]) -> DeviceWindow | None:
