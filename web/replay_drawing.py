@@ -19,12 +19,13 @@ def seed_name(experiment: str) -> str:
 
 
 def number_text(value: float | None) -> str | None:
-    """Four digits, as the generated document writes them; None stays None."""
+    """Four digits, whole numbers from 10,000 on in groups of three; None stays None."""
     if value is None:
         return None
-    if value and abs(value) >= 1e4:
-        return f"{value:.0f}" if abs(value) < 1e7 else f"{value:.4g}"
-    return f"{value:.4g}"
+    if abs(value) < 1e4:
+        return f"{value:.4g}"
+    whole = value if abs(value) < 1e7 else float(f"{value:.4g}")
+    return f"{whole:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -205,4 +205,4 @@ def test_overview_leads_an_episode_to_its_policy_only(fleet: Fleet) -> None:
 
     page = page_of(client_of(fleet.people.viewer).get("/"))
 
-    assert page.links()["See the recommendation"] == f"/recommendations/{policy.pk}/"
+    assert page.links()["See the recommendation for nfs-07"] == f"/recommendations/{policy.pk}/"

@@ -10,6 +10,7 @@ from django.test import Client
 from advisor.services.replay import NAMES, timeline_document
 from tests.web.fleet import Fleet
 from tests.web.html import Element, Page, page_of
+from web.replay_drawing import number_text
 
 PLAYED = "000-test-1"
 LINES = "003-hosts-per-lun"
@@ -142,3 +143,21 @@ def test_page_keeps_the_rules_of_access(viewer: Client, name: str) -> None:
 
 def _is_head(element: Element) -> bool:
     return element.tag == "th"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, None),
+        (0.63829, "0.6383"),
+        (9999.0, "9999"),
+        (51_000.0, "51 000"),
+        # Four digits, without the notation of programmers.
+        (1_028_352_000.0, "1 028 000 000"),
+        (-12_345.0, "-12 345"),
+    ],
+)
+def test_numbers_have_four_digits_in_groups_of_three(
+    value: float | None, text: str | None
+) -> None:
+    assert number_text(value) == (text and text.replace(" ", "\N{NARROW NO-BREAK SPACE}"))

@@ -40,10 +40,16 @@ document.addEventListener("keydown", onKey);
 
 // --- Dialogs: a button opens the one it names; a click beside it closes it
 
+// The focus goes to a button at the end; a long dialog begins with what it says all the same.
+function openDialog(dialog) {
+  dialog?.showModal();
+  dialog?.scrollTo(0, 0);
+}
+
 document.addEventListener("click", (event) => {
   const opener = event.target.closest("[data-opens]");
   if (opener) {
-    document.getElementById(opener.dataset.opens)?.showModal();
+    openDialog(document.getElementById(opener.dataset.opens));
     opener.closest("details.menu")?.removeAttribute("open");
     return;
   }
@@ -56,7 +62,7 @@ document.addEventListener("click", (event) => {
   if (!event.target.closest(".search")) clearSearch();
 });
 
-document.querySelectorAll("dialog[data-open-now]").forEach((dialog) => dialog.showModal());
+document.querySelectorAll("dialog[data-open-now]").forEach(openDialog);
 
 // --- Search results: arrows walk through them
 

@@ -100,3 +100,15 @@ def test_rows_of_a_phone_are_a_table_to_a_screen_reader(tab: Visit, fleet: Fleet
 
     assert {("columnheader", "Reservation IOPS"), ("rowheader", "db-orders")} <= said
     assert ("cell", "1500") in said
+
+
+def test_long_dialog_begins_with_what_it_says(tab: Visit, fleet: Fleet) -> None:
+    advice = Recommendation.objects.get(state="proposed")
+    tab.page.set_viewport_size(PHONE)
+    tab.go(f"/recommendations/{advice.pk}/")
+
+    tab.page.get_by_role("button", name="Approve…").click()
+
+    dialog = tab.page.get_by_role("dialog")
+    assert dialog.evaluate("one => one.scrollHeight > one.clientHeight")
+    assert dialog.evaluate("one => one.scrollTop") == 0
