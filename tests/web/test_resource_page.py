@@ -7,7 +7,17 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from advisor.models import Claim, Episode, Policy, ResourceStatus
+from advisor.models import (
+    Claim,
+    Episode,
+    Policy,
+    Resource,
+    ResourceStatus,
+    State,
+    StatePoint,
+    Unit,
+)
+from ingest.models import Series
 from tests.web import agents
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
@@ -115,6 +125,35 @@ def test_uplink_without_a_capacity_says_how_to_state_it(viewer: Client, fleet: F
     text = shown(viewer, fleet, "kvm-04/eno1").text(".notice")
 
     assert "sluice resource set kvm-04/eno1 --capacity" in text
+
+
+@pytest.mark.parametrize("unit", [Unit.IOPS, Unit.BYTES_PER_S])
+def test_load_of_a_datastore_is_told_in_ios_whatever_its_claims_are_counted_in(
+    viewer: Client, fleet: Fleet, unit: Unit
+) -> None:
+    datastore = fleet.resources["san-02"]
+    Resource.objects.filter(pk=datastore.pk).update(unit=unit)
+    StatePoint.objects.create(
+        resource=datastore, at=fleet.now, since=fleet.now, state=State.CLEAR, load=122.0
+    )
+
+    facts = shown(viewer, fleet, "san-02").text(".facts")
+
+    assert "122 IOPS" in facts
+
+
+def test_device_that_fell_silent_is_named_where_others_go_on(viewer: Client, fleet: Fleet) -> None:
+    datastore = fleet.resources["nfs-07"]
+    quiet = datastore.attachments.select_related("host").first()
+    assert quiet is not None
+    Series.objects.filter(host=quiet.host, subject=quiet.device).update(
+        last_sample_at=fleet.now - timedelta(hours=1)
+    )
+
+    notices = shown(viewer, fleet, "nfs-07").all_text()
+
+    assert f"No samples of {quiet} since 11:00:00 UTC: what is done there is not seen" in notices
+    assert "is not seen" not in shown(viewer, fleet, "san-02").all_text()
 
 
 def test_idle_resource_says_so_instead_of_a_value(viewer: Client, fleet: Fleet) -> None:

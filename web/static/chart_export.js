@@ -13,7 +13,7 @@ function cell(name, text, scope) {
 }
 
 // Newest first; a long range is thinned out evenly, and the caption says so.
-export function writeTable(place, { chart, frame, scale }) {
+export function writeTable(place, { whole: chart, frame, scale }) {
   const every = Math.ceil(frame.t.length / MOST_ROWS);
   const table = document.createElement("table");
   const thinned = every > 1 ? `, every ${every * frame.step_s} s` : "";

@@ -1,5 +1,6 @@
 // One chart: lines or a stack, labelled levels, shaded episodes. Needs uPlot as a global.
 
+import { withFewParts } from "./busiest.js";
 import { axisText, clock, inScale, scaleFor, withUnit } from "./units.js";
 
 const HEIGHT = 240;
@@ -39,7 +40,9 @@ export class Plot {
   }
 
   // Show the chart's data; `frame` has t, since, until and episodes, common to all charts.
-  show(chart, frame) {
+  show(whole, frame) {
+    const chart = this.figure.dataset.kind === "stack" ? withFewParts(whole) : whole;
+    this.whole = whole;
     this.chart = chart;
     this.frame = frame;
     this.place.querySelector(".note")?.remove();
@@ -76,7 +79,7 @@ export class Plot {
 
   recolour() {
     this.shape = null;
-    if (this.chart) this.show(this.chart, this.frame);
+    if (this.whole) this.show(this.whole, this.frame);
   }
 
   setStacked(isStacked) {

@@ -13,10 +13,11 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from advisor.errors import DecisionRefused
-from advisor.models import Enforcer, RecommendationState, Resource, Topic
+from advisor.models import Enforcer, RecommendationState, Resource, Topic, Unit
 from advisor.queries.claims import claim_lines, policy_in_force
 from advisor.queries.resources import resource_line
 from advisor.services.decide import rollback
+from advisor.services.silence import silence_text, silent_devices
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.chart_list import chart_list
 from web.formatting import rate_scale
@@ -72,6 +73,9 @@ def _head(row: Resource, now: datetime) -> dict[str, Any]:
         # What ends an episode comes first.
         "advice": sorted(open_advice, key=lambda one: (one.topic != Topic.POLICY, one.topic)),
         "advice_gaps": sorted(status.other_advice_gaps.items()) if status else [],
+        # A datastore counted in bytes is watched by its I/Os all the same.
+        "load_unit": Unit.BITS_PER_S if row.is_uplink else Unit.IOPS,
+        "silence": silence_text(silent_devices(row, at=now)),
         "load": row.state_points.order_by("-at").values_list("load", flat=True).first(),
         "reserved": row.claims.aggregate(total=Sum("reservation"))["total"],
         "attachments": list(row.attachments.select_related("host").order_by("host__name")),

@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from tests.web.fleet import Fleet
 from tests.web.in_browser.charts_on import colours_in, plot, resource_path, wait_for_charts
 from tests.web.in_browser.visit import Visit
+from tests.web.many_claims import shared_datastore
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -76,6 +77,21 @@ def test_chart_is_had_as_table_csv_and_picture(tab: Visit, fleet: Fleet, tmp_pat
     assert rows[0] == ["time", "read (iops)", "written (iops)"]
     assert picture.value.suggested_filename == "nfs-07-iops.png"
     assert Path(picture.value.path()).read_bytes().startswith(b"\x89PNG")
+
+
+def test_stack_of_many_workloads_shows_the_busiest(tab: Visit, fleet: Fleet) -> None:
+    shared_datastore(fleet, "pool", claims=20)
+    tab.go(resource_path(fleet, "pool"))
+    wait_for_charts(tab.page)
+    chart = tab.page.locator("[data-chart=workloads]")
+
+    legend = chart.locator(".chart-legend li").all_text_contents()
+    chart.get_by_role("button", name="Table").click()
+
+    # The time, the seven busiest, the others in sum, and what no claim explains.
+    assert len(legend) == 10
+    assert legend[8].startswith("13 others, in the table")
+    expect(chart.locator(".chart-table thead th")).to_have_count(1 + 20 + 1)
 
 
 def test_charts_do_not_move_the_page_when_their_data_comes(tab: Visit, fleet: Fleet) -> None:
