@@ -119,7 +119,22 @@ def _choose(setting: Setting) -> Advice:
         refused += choice.refused
         found = _recommend(setting, RecommendationKind.LIMIT, choice.policy, refused)
         return replace(found, justification=choice.justification)
+    gone = _gone_aggressors(setting)
+    if gone and kind is RecommendationKind.SHARES:
+        return _no_change(
+            f"{', '.join(gone)} took more than was due on {inputs.kind} {inputs.resource} and "
+            f"{'sends' if len(gone) == 1 else 'send'} no samples any more: "
+            "nobody whose load is seen is left to divide with"
+        )
     return _recommend(setting, kind, held, refused)
+
+
+def _gone_aggressors(setting: Setting) -> list[str]:
+    """Who took too much, if all of them have ended or are not measured any more."""
+    took = [one for one in setting.inputs.claims if one.workload in setting.aggressors]
+    if any(one.active for one in took):
+        return []
+    return sorted({one.workload for one in took})
 
 
 def _in_force_is_best(inputs: AdviceInputs, tried: Sequence[Alternative]) -> NoChange:

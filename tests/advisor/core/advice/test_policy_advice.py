@@ -40,6 +40,19 @@ def test_shares_are_recommended_where_nothing_was_promised():
     )
 
 
+def test_shares_with_an_aggressor_that_is_gone_are_not_recommended():
+    inputs = datastore()
+    batch = replace(inputs.claims[2], active=False)
+
+    advice = advise(replace(inputs, claims=(*inputs.claims[:2], batch)))
+
+    # db and app would divide what the two of them get anyway.
+    assert advice.summary == (
+        "batch took more than was due on datastore nfs-07 and sends no samples any more: "
+        "nobody whose load is seen is left to divide with"
+    )
+
+
 def test_a_high_tier_victim_that_shares_leave_short_gets_its_usual_rate_reserved():
     inputs = datastore()
     db = replace(inputs.claims[0], usual=steady(700.0))
