@@ -15,6 +15,8 @@ ENOUGH_DEPTHS = 3
 ENOUGH_SPAN = 4.0
 """The deepest bucket must be so many times as deep as the shallowest."""
 ENOUGH_R_SQUARED = 0.8
+ENOUGH_WINDOWS = 3
+"""Fewer windows at a depth than this, and than is usual, are odd ones and no depth."""
 LITTLE_TOLERANCE = 0.1
 """A window in which N = X·R fails by more than this part was measured wrongly."""
 BUCKETS_PER_OCTAVE = 4
@@ -73,7 +75,8 @@ def fit_device(points: Sequence[LoadPoint]) -> DeviceFit | FitRefused:
     depths, latencies = _bucket_medians(valid)
     if len(depths) < ENOUGH_DEPTHS or depths[-1] < ENOUGH_SPAN * depths[0]:
         return FitRefused(
-            reason=f"{len(depths)} depths from {depths[0]:.3g} to {depths[-1]:.3g} outstanding "
+            reason=f"{len(depths)} depth{'s' if len(depths) > 1 else ''} "
+            f"from {depths[0]:.3g} to {depths[-1]:.3g} outstanding "
             f"I/Os; {ENOUGH_DEPTHS} over a span of {ENOUGH_SPAN:g} times are needed"
         )
     slope, intercept = _theil_sen(depths, latencies)
@@ -108,7 +111,8 @@ def _bucket_medians(points: Sequence[LoadPoint]) -> tuple[_Floats, _Floats]:
     depth = np.array([point.outstanding_io for point in points])
     latency = np.array([point.latency_ms for point in points])
     bucket = np.round(BUCKETS_PER_OCTAVE * np.log2(depth))
-    names = np.unique(bucket)
+    every, counts = np.unique(bucket, return_counts=True)
+    names = every[counts >= min(ENOUGH_WINDOWS, np.median(counts))]
     return (
         np.array([np.median(depth[bucket == name]) for name in names]),
         np.array([np.median(latency[bucket == name]) for name in names]),

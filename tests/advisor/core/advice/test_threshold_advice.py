@@ -76,7 +76,7 @@ def test_recomputing_gives_the_same_bytes():
     ("points", "reason"),
     [
         (line(0.5, 0.1, windows=20), "20 windows of 30"),
-        (line(0.5, 0.1, depths=(8,)), "1 depths from"),
+        (line(0.5, 0.1, depths=(8,)), "1 depth from"),
     ],
     ids=["few windows", "one depth"],
 )

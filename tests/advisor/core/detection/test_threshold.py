@@ -258,6 +258,14 @@ def test_peak_throughput_mode_takes_the_latency_at_ninety_percent_of_the_peak():
     assert threshold.at(MONDAY).value == pytest.approx(30.0)
 
 
+@pytest.mark.parametrize(("odd", "is_fitted"), [(1, False), (3, True)])
+def test_an_odd_window_is_no_third_depth(odd, is_fitted):
+    # Two depths, which any line would go through, and few windows at one between them.
+    points = line([1] * 600 + [4] * odd + [64] * 200)
+
+    assert isinstance(fit_device(points), DeviceFit) is is_fitted
+
+
 def test_a_few_odd_windows_do_not_bend_the_fit():
     points = line([1, 2, 4, 8, 16, 32]) * 5 + line([8, 16], bend=lambda latency: 10 * latency)
 
