@@ -64,6 +64,12 @@ class WhatIfForm:
         return {row.claim.pk: row.grant for row in self.rows}
 
     @property
+    def wrong(self) -> list[str]:
+        """The names of the fields that hold no usable number."""
+        fields = [one for row in self.rows for one in row.controls]
+        return [one.name for one in (self.capacity_field, *fields) if one.error]
+
+    @property
     def hidden(self) -> list[tuple[str, str]]:
         """All fields again, for the form that saves a draft."""
         fields = [(one.name, one.text) for row in self.rows for one in row.controls]

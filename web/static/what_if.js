@@ -35,6 +35,21 @@ function rounded(slider) {
   return isNone ? "" : String(Number(Math.max(value, Number(slider.max) / 1000).toPrecision(3)));
 }
 
+// The form is not written anew, so what the answer refuses is marked here.
+function markWrong() {
+  const wrong = (document.getElementById("what-if-errors")?.dataset.wrong ?? "").split(" ");
+  for (const field of form.querySelectorAll("input[name]")) {
+    if (wrong.includes(field.name)) {
+      field.setAttribute("aria-invalid", "true");
+      field.setAttribute("aria-describedby", "what-if-errors");
+    } else {
+      field.removeAttribute("aria-invalid");
+      field.removeAttribute("aria-describedby");
+    }
+  }
+}
+
+document.addEventListener("htmx:after:swap", markWrong);
 form.addEventListener("input", () => answer.setAttribute("aria-busy", "true"));
 document.addEventListener("htmx:after:request", () => {
   answer.setAttribute("aria-busy", "false");

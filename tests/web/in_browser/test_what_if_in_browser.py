@@ -60,6 +60,20 @@ def test_slider_says_what_its_ends_mean(tab: Visit, fleet: Fleet) -> None:
     expect(slider).to_have_attribute("aria-valuetext", "no limit")
 
 
+def test_refused_number_is_marked_until_it_is_mended(tab: Visit, fleet: Fleet) -> None:
+    what_if(tab, fleet)
+    limit = tab.page.locator(control(tab.page, fleet, "limit", "db-orders"))
+
+    limit.fill("100")
+    expect(tab.page.get_by_role("alert")).to_contain_text("Limit of db-orders is below")
+    expect(limit).to_have_attribute("aria-invalid", "true")
+    expect(limit).to_have_attribute("aria-describedby", "what-if-errors")
+
+    limit.fill("2000")
+    expect(tab.page.get_by_role("alert")).to_have_count(0)
+    expect(limit).not_to_have_attribute("aria-invalid", "true")
+
+
 def test_draft_is_saved_after_being_asked_once(tab: Visit, fleet: Fleet) -> None:
     what_if(tab, fleet)
     tab.page.locator(control(tab.page, fleet, "limit", "batch-3")).fill("1500")
