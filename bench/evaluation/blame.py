@@ -8,6 +8,7 @@ from collections import Counter
 from random import Random
 
 from advisor.core.attribution.attribution import Attribution, AttributionInputs, attribute
+from advisor.core.attribution.measure import Measure
 from advisor.core.attribution.workload_series import StorageWindow, storage_series
 from advisor.core.simulation.cluster import Cluster, Run, simulate
 from advisor.core.simulation.datastore import SimulatedDatastore
@@ -100,5 +101,8 @@ def _inputs(run: Run) -> AttributionInputs:
     ]
     middle = sorted(whole)[WINDOWS // 2]
     return AttributionInputs(
-        series=series, in_episode=tuple(one > middle for one in whole), window_s=BUCKET_S
+        series=series,
+        in_episode=tuple(one > middle for one in whole),
+        window_s=BUCKET_S,
+        measure=Measure.DEVICE_TIME,
     )

@@ -16,6 +16,7 @@ import numpy as np
 
 from advisor.core.attribution.agreement import agreement
 from advisor.core.attribution.harm import VictimHarm, harm_of_others, harms
+from advisor.core.attribution.measure import Measure
 from advisor.core.attribution.natural_experiment import (
     NaturalExperiment,
     NoExperiment,
@@ -55,6 +56,7 @@ class AttributionInputs:
     series: tuple[WorkloadSeries, ...]
     in_episode: tuple[bool, ...]
     window_s: float
+    measure: Measure
     shared_harm: tuple[float | None, ...] | None = None
     seed: int = 0
 
@@ -151,7 +153,7 @@ def attribute(inputs: AttributionInputs) -> Attribution:
             aggressors=aggressors,
             suspects=suspects,
             victims=harms(series, during, inputs.window_s, without=aggressors),
-            confidence=_confidence(suspects, agrees),
+            confidence=_confidence(suspects, agrees, inputs.measure),
             reason=_reason(suspects, aggressors, inputs),
         )
     )
@@ -177,7 +179,8 @@ def _trail(
     found = natural_experiment(cause[: len(cause) - lag], effect[lag:])
     experiment = None if isinstance(found, NoExperiment) else found
     is_excessive = part >= EXCESS * fair and part - fair >= EXCESS_RATIO and len(active) > 1
-    harms_others, how = _evidence(dependence, experiment)
+    harms_others, how = _evidence(dependence, experiment, inputs.measure.harm)
+    is_innocent = harms_others and not is_excessive
     suspect = Suspect(
         workload=series[index].workload,
         part_ratio=part,
@@ -187,7 +190,8 @@ def _trail(
         experiment=experiment,
         experiment_gap=found.reason if isinstance(found, NoExperiment) else "",
         is_aggressor=is_excessive and harms_others,
-        reason=_verdict(part, fair, how, is_innocent=harms_others and not is_excessive),
+        reason=f"took {part:.0%} of {inputs.measure.load}, its fair part is {fair:.0%}"
+        + (f", so it is no aggressor, though {how}" if is_innocent else f"; {how}"),
     )
     ranks = _ranks(cause, effect, control, lag)
     return _Trail(suspect=suspect, is_excessive=is_excessive, **ranks)
@@ -206,20 +210,20 @@ def _closeness(dependence: Dependence | None, experiment: NaturalExperiment | No
 
 
 def _evidence(
-    dependence: Dependence | None, experiment: NaturalExperiment | None
+    dependence: Dependence | None, experiment: NaturalExperiment | None, harm: str
 ) -> tuple[bool, str]:
     """Whether the workload harms others, and what shows it."""
     if dependence is None:
-        return False, "nothing shows whether the others' latency follows its load"
+        return False, f"nothing shows whether the others' {harm} follows its load"
     span = (
         f"correlation {dependence.correlation:.2f} ({dependence.low:.2f} to {dependence.high:.2f})"
     )
     if dependence.low > 0:
-        return True, f"the others' latency follows its load: {span}"
+        return True, f"the others' {harm} follows its load: {span}"
     if experiment and _is_clear(experiment):
         worse = f"{experiment.superiority:.0%} of comparisons of on with off"
         return True, f"the others are worse off while it is on, in {worse}; by load {span}"
-    return False, f"the others' latency does not follow its load: {span}"
+    return False, f"the others' {harm} does not follow its load: {span}"
 
 
 def _ranks(cause: Floats, effect: Floats, control: Floats, lag: int) -> dict[str, Floats]:
@@ -234,12 +238,9 @@ def _ranks(cause: Floats, effect: Floats, control: Floats, lag: int) -> dict[str
     return rows
 
 
-def _verdict(part: float, fair: float, how: str, *, is_innocent: bool) -> str:
-    took = f"took {part:.0%} of device time, its fair part is {fair:.0%}"
-    return f"{took}, so it is no aggressor, though {how}" if is_innocent else f"{took}; {how}"
-
-
-def _confidence(suspects: tuple[Suspect, ...], agrees: float | None) -> Confidence:
+def _confidence(
+    suspects: tuple[Suspect, ...], agrees: float | None, measure: Measure
+) -> Confidence:
     if agrees is None:
         active = [one.dependence for one in suspects if one.part_ratio > 0]
         pairs = min((one.effective_pairs if one else 0.0 for one in active), default=0.0)
@@ -249,7 +250,7 @@ def _confidence(suspects: tuple[Suspect, ...], agrees: float | None) -> Confiden
     return weakest(
         _windows(first.dependence.effective_pairs),
         ground("agreement", agrees, f"{agrees:.0%} of redrawn windows agree"),
-        _experiment(first),
+        _experiment(first, measure),
     )
 
 
@@ -258,7 +259,7 @@ def _windows(pairs: float) -> ConfidencePart:
     return ground("windows", pairs / ENOUGH_PAIRS, how)
 
 
-def _experiment(first: Suspect) -> ConfidencePart:
+def _experiment(first: Suspect, measure: Measure) -> ConfidencePart:
     found = first.experiment
     if found is None:
         how = f"no comparison of on and off: {first.experiment_gap}"
@@ -267,8 +268,9 @@ def _experiment(first: Suspect) -> ConfidencePart:
         how = f"the others fare no worse while {first.workload} is on"
         return ground("on and off", UNCONFIRMED, how)
     how = (
-        f"the others are worse off by {found.shift:.3g} ({found.shift_low:.3g} to "
-        f"{found.shift_high:.3g}) while {first.workload} is on; chance that an on window is worse"
+        "the others are worse off by "
+        f"{measure.told(found.shift, found.shift_low, found.shift_high)} "
+        f"while {first.workload} is on; chance that an on window is worse"
     )
     return ground("on and off", found.superiority, how)
 

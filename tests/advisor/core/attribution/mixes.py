@@ -3,6 +3,7 @@
 import numpy as np
 
 from advisor.core.attribution.attribution import AttributionInputs
+from advisor.core.attribution.measure import Measure
 from advisor.core.attribution.workload_series import StorageWindow, storage_series
 
 WINDOW_S = 10.0
@@ -83,5 +84,8 @@ def _inputs(iops, sizes, seen_ms, in_episode):
         for row, size in enumerate(sizes)
     )
     return AttributionInputs(
-        series=series, in_episode=tuple(bool(one) for one in in_episode), window_s=WINDOW_S
+        series=series,
+        in_episode=tuple(bool(one) for one in in_episode),
+        window_s=WINDOW_S,
+        measure=Measure.DEVICE_TIME,
     )

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from advisor.core import canonical
 from advisor.core.attribution.attribution import Attribution, AttributionInputs, attribute
+from advisor.core.attribution.measure import Measure
 from advisor.core.attribution.workload_series import StorageWindow, WorkloadSeries, storage_series
 from tests.advisor.core.attribution.mixes import LARGE, closed_loop_mix, open_loop_mix
 
@@ -196,7 +197,12 @@ def test_victims_lost_the_time_above_their_own_normal():
     )
 
     result = attribute(
-        AttributionInputs(series=series, in_episode=(False,) * 20 + (True,) * 15, window_s=10.0)
+        AttributionInputs(
+            series=series,
+            in_episode=(False,) * 20 + (True,) * 15,
+            window_s=10.0,
+            measure=Measure.DEVICE_TIME,
+        )
     )
 
     (victim,) = result.victims
@@ -256,7 +262,11 @@ def test_nobody_is_blamed_without_evidence(series, in_episode, reason):
         WorkloadSeries(workload=name, load=(1.0,) * 20, harm=(5.0,) * 20) for name in series
     )
 
-    result = attribute(AttributionInputs(series=rows, in_episode=in_episode, window_s=10.0))
+    result = attribute(
+        AttributionInputs(
+            series=rows, in_episode=in_episode, window_s=10.0, measure=Measure.DEVICE_TIME
+        )
+    )
 
     assert result.aggressors == ()
     assert result.reason.startswith(reason)
@@ -284,4 +294,6 @@ def test_series_that_do_not_fit_together_are_refused(series, complaint):
     rows = tuple(WorkloadSeries(workload=name, load=(1.0,) * n) for name, n in series)
 
     with pytest.raises(ValueError, match=f"^{complaint}"):
-        AttributionInputs(series=rows, in_episode=(True,) * 3, window_s=10.0)
+        AttributionInputs(
+            series=rows, in_episode=(True,) * 3, window_s=10.0, measure=Measure.DEVICE_TIME
+        )
