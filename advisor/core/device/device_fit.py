@@ -72,11 +72,12 @@ def fit_device(points: Sequence[LoadPoint]) -> DeviceFit | FitRefused:
             if points
             else "no windows with outstanding I/O"
         )
-    depths, latencies = _bucket_medians(valid)
-    if len(depths) < ENOUGH_DEPTHS or depths[-1] < ENOUGH_SPAN * depths[0]:
+    depths, latencies, is_solid = _bucket_medians(valid)
+    solid = depths[is_solid]
+    if len(solid) < ENOUGH_DEPTHS or solid[-1] < ENOUGH_SPAN * solid[0]:
         return FitRefused(
-            reason=f"{len(depths)} depth{'s' if len(depths) > 1 else ''} "
-            f"from {depths[0]:.3g} to {depths[-1]:.3g} outstanding "
+            reason=f"{len(solid)} depth{'s' if len(solid) > 1 else ''} "
+            f"from {solid[0]:.3g} to {solid[-1]:.3g} outstanding "
             f"I/Os; {ENOUGH_DEPTHS} over a span of {ENOUGH_SPAN:g} times are needed"
         )
     slope, intercept = _theil_sen(depths, latencies)
@@ -106,16 +107,21 @@ def _obeys_littles_law(point: LoadPoint) -> bool:
     return abs(point.outstanding_io - expected) <= LITTLE_TOLERANCE * point.outstanding_io
 
 
-def _bucket_medians(points: Sequence[LoadPoint]) -> tuple[_Floats, _Floats]:
-    """Median depth and latency of each quarter octave of depth, in rising order."""
+def _bucket_medians(
+    points: Sequence[LoadPoint],
+) -> tuple[_Floats, _Floats, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    """Median depth and latency of each quarter octave of depth, in rising order.
+
+    The third says which of them were seen in enough windows to be a depth of the device.
+    """
     depth = np.array([point.outstanding_io for point in points])
     latency = np.array([point.latency_ms for point in points])
     bucket = np.round(BUCKETS_PER_OCTAVE * np.log2(depth))
-    every, counts = np.unique(bucket, return_counts=True)
-    names = every[counts >= min(ENOUGH_WINDOWS, np.median(counts))]
+    names, counts = np.unique(bucket, return_counts=True)
     return (
         np.array([np.median(depth[bucket == name]) for name in names]),
         np.array([np.median(latency[bucket == name]) for name in names]),
+        counts >= min(ENOUGH_WINDOWS, np.median(counts)),
     )
 
 
