@@ -16,13 +16,13 @@ from advisor.services.replay import counts_of, quantity_of
 
 PREFACE = """# Replayed experiments
 
-The experiments of five published studies of storage and network I/O control (the seeds 000 to
+The experiments of five published studies of storage and network I/O control (studies 000 to
 004), replayed in a simulator that runs the product's own window law, tag scheduler, detector,
 admission and placement.
 This page is generated: `sluice replay --all --markdown > docs/replay.md`; a test keeps it fresh.
 The figures: `sluice replay --all --plot DIR`.
 
-Each number that a seed prints of its results has a verdict.
+Each number that a study prints of its results has a verdict.
 
 - **holds**: ours is within the tolerance, or on the side that "at least" and "at most" leave open.
 - **differs**: it is not, and the text says why.
@@ -81,7 +81,7 @@ def _section(replay: Replay) -> str:
         ]
     parts.append(
         _table(
-            ("quantity", "unit", "seed", "ours", "tolerance", "verdict", "why"),
+            ("quantity", "unit", "study", "ours", "tolerance", "verdict", "why"),
             [_finding(finding) for finding in replay.findings],
         )
     )

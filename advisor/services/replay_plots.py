@@ -91,9 +91,9 @@ def _canvas(figure: Figure, replay: Replay) -> Any:
     _scale(axes, figure)
     _marks(axes, figure)
     _phases(axes, figure)
-    seed = replay.experiment.partition("-")[0]
+    study = replay.experiment.partition("-")[0]
     axes.set_title(
-        f"{figure.title}\n{replay.experiment}, {replay.title}; seed {seed}, {figure.name}",
+        f"{figure.title}\n{replay.experiment}, {replay.title}; study {study}, {figure.name}",
         fontsize="medium",
         loc="left",
     )
@@ -115,7 +115,7 @@ def _styled(figure: Figure) -> Iterator[tuple[Series, str, Any]]:
 
 
 def _bars(axes: Any, figure: Figure) -> None:
-    """Ours are filled, the seed's hatched."""
+    """Ours are filled, the study's hatched."""
     width = BAR_GROUP_WIDTH / len(figure.series)
     count = len(figure.series) * len(figure.x)
     is_crowded = count > LEVEL_LABELS
@@ -147,7 +147,7 @@ def _label(value: float | None) -> str:
 
 
 def _lines(axes: Any, figure: Figure) -> None:
-    """Ours are drawn in full, the seed's as dots of the same colour."""
+    """Ours are drawn in full, the study's as dots of the same colour."""
     marker = "o" if figure.kind is FigureKind.LINES else None
     for series, colour, dashes in _styled(figure):
         axes.plot(

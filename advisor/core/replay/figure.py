@@ -151,7 +151,7 @@ def _beside_printed(
     for ours in _series(series):
         yield ours
         if ours.label in printed:
-            label = f"{ours.label}, seed" if len(series) > 1 else "seed"
+            label = f"{ours.label}, study" if len(series) > 1 else "study"
             yield Series(label=label, values=tuple(printed[ours.label]), is_printed=True)
 
 

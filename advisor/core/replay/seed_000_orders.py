@@ -140,14 +140,14 @@ PREMISES = (
         value=0.0,
         unit="s",
         basis=Basis.ASSUMED,
-        source="the seed states no CPU time; the I/Os of an order follow one another",
+        source="the study states no CPU time; the I/Os of an order follow one another",
     ),
     Premise(
         quantity="gain of the window law",
         value=GAIN,
         unit="ratio",
         basis=Basis.DEFAULT,
-        source="the product's default; the seed prints no gain",
+        source="the product's default; the study prints no gain",
     ),
     Premise(
         quantity="Σβ as a part of threshold times throughput",

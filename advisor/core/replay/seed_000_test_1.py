@@ -122,7 +122,7 @@ def _changes(default: Run, managed: Run) -> list[Finding]:
         "is less than it had without control"
     )
     latency = (
-        "the seed prints 88 %, 21.7 ms by Little's law, far above its threshold of 12 ms; the "
+        "the study prints 88 %, 21.7 ms by Little's law, far above its threshold of 12 ms; the "
         f"product's windows come to rest at {after.device_latency_ms:.0f} ms"
     )
     printed = {
@@ -190,8 +190,8 @@ def _directions(default: Run, managed: Run) -> list[Finding]:
             value=change_pct(before, after),
             tolerance=NONE,
             relation=relation,
-            why="the seed says only that it fell or rose",
-            differs="fewer outstanding I/Os cost this datastore throughput; the seed's own 40 % "
+            why="the study says only that it fell or rose",
+            differs="fewer outstanding I/Os cost this datastore throughput; the study's own 40 % "
             "and +5 % for VM 4 leave 1,420 IOPS in all, and 850 of host 2's former 890",
         )
         for quantity, (before, after, relation) in changes.items()
@@ -243,7 +243,7 @@ def _figures(default: Run, managed: Run) -> tuple[Figure, ...]:
                 "IOPS",
                 times_s=run.times_s,
                 series=_throughputs(run),
-                marks={"datastore, seed": BASELINE_IOPS} if run is default else {},
+                marks={"datastore, study": BASELINE_IOPS} if run is default else {},
             )
             for number, (label, run) in zip((3, 4), runs.items(), strict=True)
         ),
@@ -253,7 +253,7 @@ def _figures(default: Run, managed: Run) -> tuple[Figure, ...]:
             "outstanding I/Os",
             times_s=default.times_s,
             series={label: _outstanding(run) for label, run in runs.items()},
-            marks={"default, seed": BASELINE_OUTSTANDING_IO},
+            marks={"default, study": BASELINE_OUTSTANDING_IO},
         ),
         _against_default(
             "figure 5",

@@ -31,7 +31,7 @@ SETTLED_S = 60.0
 
 SIZE_WHY = (
     f"a read of 64 KiB costs this model's disks {size_cost(LARGE_BYTES) / size_cost(8192):.1f} "
-    "times a small one; the seed's loss needs about 5 times, and it prints nothing to calibrate "
+    "times a small one; the study's loss needs about 5 times, and it prints nothing to calibrate "
     "that on"
 )
 
@@ -41,14 +41,14 @@ PREMISES_OF_TEST_2 = (
         value=DURATION_S,
         unit="s",
         basis=Basis.ASSUMED,
-        source="600 s in the seed; the rates do not depend on it",
+        source="600 s in the study; the rates do not depend on it",
     ),
     Premise(
         quantity="time to think",
         value=0.5,
         unit="s",
         basis=Basis.ASSUMED,
-        source="as in test 1; the seed does not repeat it",
+        source="as in test 1; the study does not repeat it",
     ),
     Premise(
         quantity="device time of a 64 KiB read, against an 8 KiB one",

@@ -70,7 +70,7 @@ def _first_phase(run: Run) -> list[Finding]:
             value=depth(run, host, 0),
             tolerance=MEASURED,
             why="mean window after the first minute",
-            differs="the seed prints no gain of its window law",
+            differs="the study prints no gain of its window law",
         )
         for host, printed in DEPTHS.items()
     ]
@@ -91,7 +91,7 @@ def _first_phase(run: Run) -> list[Finding]:
             value=orders_per_s(run, "VM 4", 0),
             tolerance=MEASURED,
             why="clients who think 500 ms and wait for nothing but their I/Os",
-            differs="the seed states no CPU time of an order, so the model's take none",
+            differs="the study states no CPU time of an order, so the model's take none",
         ),
         compare(
             "IOPS of VM 4 against those of VM 1 to 3, phase 1",
@@ -140,7 +140,7 @@ def _second_phase(run: Run) -> list[Finding]:
             seed_value=1.0,
             value=min(orders) / max(orders),
             tolerance=POLICY,
-            why="equal shares, and the seed says that they improve by an equal amount",
+            why="equal shares, and the study says that they improve by an equal amount",
         ),
         compare(
             "queue depth of host 1 when VM 4 goes idle, change",
@@ -149,7 +149,7 @@ def _second_phase(run: Run) -> list[Finding]:
             value=depth(run, "host 1", 1) - depth(run, "host 1", 0),
             tolerance=NONE,
             relation=Relation.AT_LEAST,
-            why="the seed says only that it rises",
+            why="the study says only that it rises",
         ),
         compare(
             "queue depth of host 2 when VM 4 goes idle, change",
@@ -158,7 +158,7 @@ def _second_phase(run: Run) -> list[Finding]:
             value=depth(run, "host 2", 1) - depth(run, "host 2", 0),
             tolerance=NONE,
             relation=Relation.AT_MOST,
-            why="the seed says only that it falls",
+            why="the study says only that it falls",
             differs=idle,
         ),
         compare(
@@ -193,7 +193,7 @@ def _third_phase(run: Run) -> list[Finding]:
                 seed_value=1.0,
                 value=orders_per_s(run, vm, 2) / orders_per_s(run, vm, 0),
                 tolerance=POLICY,
-                why="the seed says that it returns to its phase 1 value",
+                why="the study says that it returns to its phase 1 value",
             )
             for vm in VMS
         ),
@@ -204,7 +204,7 @@ def _third_phase(run: Run) -> list[Finding]:
                 seed_value=1.0,
                 value=depth(run, host, 2) / depth(run, host, 0),
                 tolerance=POLICY,
-                why='throttled back to its "phase 1 value"; the seed saw a minor difference',
+                why='throttled back to its "phase 1 value"; the study saw a minor difference',
             )
             for host in DEPTHS
         ),
@@ -222,7 +222,7 @@ def _bounds(run: Run) -> list[Finding]:
             value=min(windows),
             tolerance=NONE,
             relation=Relation.AT_LEAST,
-            why=f"the law's lower bound is {law.lowest:g}, taken from the seed; what is checked "
+            why=f"the law's lower bound is {law.lowest:g}, taken from the study; what is checked "
             "is that a noisy load keeps within it",
         ),
         compare(
@@ -232,7 +232,7 @@ def _bounds(run: Run) -> list[Finding]:
             value=max(windows),
             tolerance=NONE,
             relation=Relation.AT_MOST,
-            why=f"the law's upper bound is {law.highest:g}, taken from the seed; as for the "
+            why=f"the law's upper bound is {law.highest:g}, taken from the study; as for the "
             "lower bound",
         ),
         calibrated(
@@ -259,7 +259,7 @@ def _figures(run: Run) -> tuple[Figure, ...]:
                 vm: [run.of(vm, end - ORDERS_S, end).transactions_per_s for end in ends]
                 for vm in VMS
             },
-            marks={"VM 4, seed": 100.0},
+            marks={"VM 4, study": 100.0},
             phases=PHASES,
         ),
         *(
@@ -283,7 +283,7 @@ def _figures(run: Run) -> tuple[Figure, ...]:
             "slots",
             times_s=run.times_s[period - 1 :: period],
             series={host: run.windows[host][period - 1 :: period] for host in DEPTHS},
-            marks={f"{host}, seed": depth for host, depth in DEPTHS.items()},
+            marks={f"{host}, study": depth for host, depth in DEPTHS.items()},
             phases=PHASES,
             is_logarithmic=True,
         ),

@@ -152,7 +152,7 @@ def _congested(default: Run, managed: Run) -> list[Finding]:
                 tolerance=of_change(KEPT_PCT - 100.0),
                 why="against VM 4 alone; nothing of this test was calibrated on",
                 differs="at the latency at which its windows come to rest the model's VM 4 still "
-                "makes more orders than the seed's",
+                "makes more orders than the study's",
             )
             for count, kept_pct in level.items()
         ),
@@ -189,7 +189,7 @@ def _recovered(default: Run, managed: Run) -> list[Finding]:
                 "largest",
                 11.0,
                 max(gains),
-                "83 of 71 % of the peak, which the seed prints, is itself 17 %",
+                "83 of 71 % of the peak, which the study prints, is itself 17 %",
             ),
         )
     ]

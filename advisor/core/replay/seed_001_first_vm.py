@@ -17,7 +17,7 @@ COMPRESSED = Premise(
     value=DURATION_S,
     unit="s",
     basis=Basis.ASSUMED,
-    source="a minute in the seed; it has 20 periods of the window loop instead of 15",
+    source="a minute in the study; it has 20 periods of the window loop instead of 15",
 )
 
 

@@ -168,7 +168,7 @@ def _share_rows(pattern: Access, run: Run) -> list[Finding]:
             value=of_first(run),
             tolerance=MEASURED,
             why="the reservation of 6843 is said to be 100 more",
-            differs="6743 are 30 % of 22,477, so the seed's host did more after the change than "
+            differs="6743 are 30 % of 22,477, so the study's host did more after the change than "
             "the 20,000 printed before it, which went in here",
         ),
     ]
@@ -277,7 +277,7 @@ def _figures(
                 vm: [each.iops for run in written for each in run.workloads[f"host 1 {vm}"]]
                 for vm in shown
             },
-            marks={"VM 1, seed": printed[Access.SEQUENTIAL_WRITE]},
+            marks={"VM 1, study": printed[Access.SEQUENTIAL_WRITE]},
             phases={0.0: first, end: second},
         ),
     )

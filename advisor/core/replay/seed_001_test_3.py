@@ -125,7 +125,7 @@ def _all_tiers(pattern: Access, run: Run) -> list[Finding]:
             value=against_peak["0 to 10"],
             tolerance=NONE,
             relation=Relation.AT_MOST,
-            why='"the system workload remains at a low level"; the seed prints no number',
+            why='"the system workload remains at a low level"; the study prints no number',
         ),
         *(
             compare(
@@ -152,7 +152,7 @@ def _high_tier(pattern: Access, run: Run) -> list[Finding]:
             value=100 * (beside / before - 1),
             tolerance=NONE,
             relation=Relation.AT_MOST,
-            why='they "must give up part of their IOPS"; the seed prints no number',
+            why='they "must give up part of their IOPS"; the study prints no number',
         ),
         compare(
             f"IOPS of a high VM against a medium one, {pattern}",

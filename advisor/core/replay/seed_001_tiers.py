@@ -27,15 +27,15 @@ SIZE = Premise(
     value=1.0,
     unit="ratio",
     basis=Basis.ASSUMED,
-    source=f"the seed prints no number at 256 KiB; the link then carries {PEAK_IOPS:,.0f} IOPS in "
-    "every pattern, so that all patterns come out alike",
+    source=f"the study prints no number at 256 KiB; the link then carries {PEAK_IOPS:,.0f} IOPS "
+    "in every pattern, so that all patterns come out alike",
 )
 SAME_LOAD = Premise(
     quantity="outstanding I/Os of a VM, 256 KiB each",
     value=float(LARGE_OUTSTANDING_IO),
     unit="I/Os",
     basis=Basis.ASSUMED,
-    source="as in test 2; the seed states no load for this test",
+    source="as in test 2; the study states no load for this test",
 )
 
 

@@ -145,7 +145,7 @@ def _premises() -> tuple[Premise, ...]:
             value=float(PAGE_BYTES),
             unit="bytes",
             basis=Basis.ASSUMED,
-            source="the seed states none; a page larger than a sender's buffer would wait less "
+            source="the study states none; a page larger than a sender's buffer would wait less "
             "in one queue for all",
         ),
     )

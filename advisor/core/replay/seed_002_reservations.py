@@ -87,7 +87,7 @@ def _rates(means: list[dict[str, float]]) -> list[Finding]:
         ("step c", third, PRINTED["c"]),
     ]
     notes = {
-        ("step b", "VM 3"): "; the seed prints VM 2 for the VM that stayed, which is VM 3",
+        ("step b", "VM 3"): "; the study prints VM 2 for the VM that stayed, which is VM 3",
     }
     rows = [
         compare(
@@ -96,7 +96,7 @@ def _rates(means: list[dict[str, float]]) -> list[Finding]:
             seed_value=numbers[vm],
             value=mean[vm],
             tolerance=TENTH,
-            why="reservation and an equal part of what is left; the seed cuts after one decimal"
+            why="reservation and an equal part of what is left; the study cuts after one decimal"
             + notes.get((when, vm), ""),
         )
         for when, mean, numbers in printed

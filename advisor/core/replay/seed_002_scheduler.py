@@ -77,7 +77,7 @@ def play_traffic() -> Replay:
                 value=50.0,
                 unit="shares",
                 basis=Basis.ASSUMED,
-                source="the seed states none; more for VM traffic would give the VMs more",
+                source="the study states none; more for VM traffic would give the VMs more",
             ),
         ),
         findings=tuple(_traffic_findings(rates)),
@@ -195,7 +195,7 @@ def _traffic_figures(rates: dict[str, tuple[float, ...]]) -> tuple[Figure, ...]:
             "Mbit/s",
             times_s=times_s,
             series={vm: rates[vm] for vm in VMS},
-            marks={"reserved per VM": 400.0, "seed: never below": 500.0},
+            marks={"reserved per VM": 400.0, "study: never below": 500.0},
             phases=phases,
         ),
         over_time(

@@ -49,7 +49,7 @@ PREMISES = (
         value=CARRIES_BITS_PER_S / GIGA,
         unit="Gbit/s",
         basis=Basis.DEFAULT,
-        source="1448 of 1538 bytes of a full packet on the wire; the seed prints 9.4",
+        source="1448 of 1538 bytes of a full packet on the wire; the study prints 9.4",
     ),
     Premise(
         quantity="what may be reserved of an uplink",

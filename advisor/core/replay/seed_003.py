@@ -78,7 +78,7 @@ def play() -> Replay:
                     str(pattern): [total.latency_ms for total in by_count.values()]
                     for pattern, by_count in totals.items()
                 },
-                marks={"seed: climb upwards of": SLOW_MS},
+                marks={"study: climb upwards of": SLOW_MS},
             ),
         ),
     )
@@ -147,7 +147,7 @@ def _throughput(totals: dict[Access, dict[int, Totals]]) -> list[Finding]:
             value=_drop_pct(totals[Access.SEQUENTIAL_READ]),
             tolerance=NONE,
             relation=Relation.AT_MOST,
-            why="streams of more hosts than the array follows become random; the seed says only "
+            why="streams of more hosts than the array follows become random; the study says only "
             "that it drops",
         ),
         *(
@@ -213,7 +213,7 @@ def _latency(totals: dict[Access, dict[int, Totals]]) -> list[Finding]:
 
 
 def _premises() -> tuple[Premise, ...]:
-    why = "the seed names no array; only directions and ratios are compared"
+    why = "the study names no array; only directions and ratios are compared"
     numbers = {
         "disks of the LUN": (float(ARRAY.servers), "disks"),
         "time of one disk for a random access": (1000 * ARRAY.access_s, "ms"),

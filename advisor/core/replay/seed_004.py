@@ -86,7 +86,7 @@ def play_new() -> Replay:
         )
         for workers, run in limited.items()
     ]
-    defect = "a defect of one release, whose cause the seed does not know"
+    defect = "a defect of one release, whose cause the study does not know"
     return Replay(
         experiment=NEW.name,
         title=NEW.title,
@@ -213,7 +213,7 @@ def _premises(lab: Lab) -> tuple[Premise, ...]:
             value=1.0,
             unit="I/Os",
             basis=Basis.ASSUMED,
-            source="IOmeter's default; the seed states none",
+            source="IOmeter's default; the study states none",
         ),
     )
 
@@ -252,6 +252,6 @@ def _figures(
                 for workers, run in limited.items()
             },
             marks={"limits together": POOLED_LIMIT}
-            | ({"seed: from": 330.0} if lab is OLD else {}),
+            | ({"study: from": 330.0} if lab is OLD else {}),
         ),
     )

@@ -135,13 +135,13 @@ class Command(PlainCommand):
         rows = [
             {
                 **row,
-                "seed": number(row["seed_value"]),
+                "study": number(row["seed_value"]),
                 "ours": number(row["value"]),
                 "tolerance": number(row["tolerance"]),
             }
             for row in rows_of([replay])
         ]
-        columns = ["quantity", "unit", "seed", "ours", "tolerance", "verdict"]
+        columns = ["quantity", "unit", "study", "ours", "tolerance", "verdict"]
         self.stdout.write(table(rows, columns))
         for row in rows:
             if row["verdict"] != "holds":

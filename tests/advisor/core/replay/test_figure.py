@@ -28,9 +28,9 @@ def test_printed_values_follow_ours_and_say_so():
     assert [(one.label, one.values, one.is_printed) for one in pair.series] == [
         ("before", (1.0,), False),
         ("after", (2.0,), False),
-        ("after, seed", (None,), True),
+        ("after, study", (None,), True),
     ]
-    assert [one.label for one in alone.series] == ["ours", "seed"]
+    assert [one.label for one in alone.series] == ["ours", "study"]
 
 
 def test_timeline_has_the_figures_over_time_and_their_longest_duration():
