@@ -28,7 +28,13 @@ from advisor.services.inputs.datastore_inputs import (
     threshold_inputs,
 )
 from advisor.services.inputs.placement_inputs import host_placement_inputs, placement_inputs
-from advisor.services.keep_advice import approved_before, keep, rejected_before
+from advisor.services.keep_advice import (
+    approved_before,
+    keep,
+    open_advice,
+    rejected_before,
+    subject_of,
+)
 
 Gather = Callable[[Resource, datetime], Sequence[object]]
 
@@ -94,8 +100,12 @@ def _advise(resource: Resource, topic: Topic, inputs: str, now: datetime) -> Rec
     """The open recommendation that these inputs call for, or why there is none."""
     found = answer(AdviceKind(topic), inputs)
     plain = json.loads(found)
+    summary: str = plain["summary"]
+    if plain["outcome"] == AdviceOutcome.INSUFFICIENT_DATA:
+        # Samples that are missing now speak against nothing that was found in earlier ones.
+        subject = subject_of(topic, inputs)
+        return open_advice(resource=resource, topic=topic, subject=subject, now=now) or summary
     if plain["outcome"] != AdviceOutcome.RECOMMENDATION:
-        summary: str = plain["summary"]
         return summary
     rejected = rejected_before(resource=resource, topic=topic, episode=None, found=found, now=now)
     if rejected is not None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from math import isclose
 from typing import Any
 
+from advisor.core.advice.threshold_advice import WORTH_RATIO
 from advisor.models import Episode, Recommendation, RecommendationState, Resource, Topic
 
 VALID_FOR = timedelta(hours=24)
@@ -22,8 +24,7 @@ ESSENCE: dict[Topic, Essence] = {
         [row[key] for key in ("claim", "reservation", "limit", "shares")]
         for row in found["allocations"]
     ],
-    # Two significant digits: the fit moves a little with every window.
-    Topic.THRESHOLD: lambda found: f"{found['threshold_ms']:.2g}",
+    Topic.THRESHOLD: lambda found: found["threshold_ms"],
     Topic.QUEUE_DEPTH: lambda found: [
         [row["host"], row["advised_queue_depth"]] for row in found["depths"]
     ],
@@ -38,7 +39,7 @@ ESSENCE: dict[Topic, Essence] = {
     ],
     Topic.LIMIT_CHECK: lambda found: [[row["name"], row["finding"]] for row in found["limits"]],
 }
-"""What advice says to do, without its evidence: equal essence is the same advice."""
+"""What advice says to do, without its evidence: the same essence is the same advice."""
 
 
 def subject_of(topic: Topic, inputs: str) -> str:
@@ -51,8 +52,11 @@ def subject_of(topic: Topic, inputs: str) -> str:
 
 def same(topic: Topic, one: str, other: str) -> bool:
     """Whether two answers advise the same."""
-    essence = ESSENCE[topic]
-    return essence(json.loads(one)) == essence(json.loads(other))
+    first, second = (ESSENCE[topic](json.loads(answer)) for answer in (one, other))
+    if isinstance(first, float) and isinstance(second, float):
+        # The fit moves a little with every window.
+        return isclose(first, second, rel_tol=WORTH_RATIO)
+    return first == second
 
 
 def rejected_before(
@@ -83,6 +87,19 @@ def approved_before(
     return next((row for row in approved if same(topic, row.answer, found)), None)
 
 
+def open_advice(
+    *, resource: Resource, topic: Topic, subject: str, now: datetime
+) -> Recommendation | None:
+    """The recommendation of this topic and subject that waits for a decision."""
+    return Recommendation.objects.filter(
+        resource=resource,
+        topic=topic,
+        subject=subject,
+        state=RecommendationState.PROPOSED,
+        expires_at__gt=now,
+    ).first()
+
+
 def keep(
     *,
     resource: Resource,
@@ -94,14 +111,13 @@ def keep(
 ) -> Recommendation:
     """The open recommendation of this topic and subject; a new one if it says something else."""
     subject = subject_of(topic, inputs)
-    undecided = Recommendation.objects.filter(
-        resource=resource, topic=topic, subject=subject, state=RecommendationState.PROPOSED
-    )
-    current = undecided.filter(expires_at__gt=now).first()
-    plain = json.loads(found)
+    current = open_advice(resource=resource, topic=topic, subject=subject, now=now)
     if current is not None and _still_holds(topic, current, found):
         return current
-    undecided.update(state=RecommendationState.SUPERSEDED)
+    plain = json.loads(found)
+    Recommendation.objects.filter(
+        resource=resource, topic=topic, subject=subject, state=RecommendationState.PROPOSED
+    ).update(state=RecommendationState.SUPERSEDED)
     return Recommendation.objects.create(
         organisation=resource.organisation,
         resource=resource,

@@ -7,20 +7,11 @@ from datetime import timedelta
 import pytest
 
 from advisor.core.advice.kinds import AdviceKind, answer
-from advisor.models import (
-    Recommendation,
-    RecommendationState,
-    Topic,
-)
+from advisor.models import Recommendation, RecommendationState, Topic
 from advisor.services import inventory
 from advisor.services.advise import advise
 from advisor.services.decide import approve, reject
-from tests.advisor.advised_datastores import (
-    advice,
-    advised_at,
-    datastore,
-    limited,
-)
+from tests.advisor.advised_datastores import advice, advised_at, datastore, limited
 from tests.advisor.scenario import NOW, Cluster, make_cluster
 
 pytestmark = pytest.mark.django_db

@@ -7,17 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.models import (
-    Recommendation,
-    Topic,
-)
+from advisor.models import Recommendation, RecommendationState, Resource, Topic
 from advisor.services import inventory
 from advisor.services.decide import approve
-from tests.advisor.advised_datastores import (
-    advice,
-    datastore,
-    disk_lines,
-)
+from tests.advisor.advised_datastores import advice, advised_at, datastore, disk_lines
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster, make_cluster
 
@@ -92,6 +85,48 @@ def test_approving_a_threshold_sets_it(cluster: Cluster) -> None:
     lun.refresh_from_db()
     assert policy is None
     assert lun.threshold == json.loads(found.answer)["threshold_ms"]
+
+
+def swept(cluster: Cluster) -> Resource:
+    """A datastore whose threshold is advised at about 10 ms."""
+    lun = datastore(cluster, "lun", "h1")
+    lines = disk_lines("h1", "lun", base_ms=1.0, slope_ms=0.5, steps=120)
+    send(cluster.organisation, lines, now=NOW)
+    return lun
+
+
+@pytest.mark.parametrize(
+    ("before_ms", "state"),
+    [
+        # In two digits these two would be 11 and 10.
+        (10.6, RecommendationState.PROPOSED),
+        (12.0, RecommendationState.SUPERSEDED),
+    ],
+)
+def test_threshold_that_moves_by_less_than_is_worth_it_is_the_same_advice(
+    cluster: Cluster, before_ms: float, state: RecommendationState
+) -> None:
+    lun = swept(cluster)
+    found = advice(lun, Topic.THRESHOLD)
+    assert isinstance(found, Recommendation)
+    found.answer = json.dumps(json.loads(found.answer) | {"threshold_ms": before_ms})
+    Recommendation.objects.filter(pk=found.pk).update(answer=found.answer)
+
+    advised_at(NOW + timedelta(minutes=5), lun, Topic.THRESHOLD)
+
+    found.refresh_from_db()
+    assert found.state == state
+
+
+def test_advice_outlives_samples_that_do_not_come_until_it_expires(cluster: Cluster) -> None:
+    lun = swept(cluster)
+    found = advice(lun, Topic.THRESHOLD)
+
+    while_silent = advised_at(NOW + timedelta(hours=23), lun, Topic.THRESHOLD)
+    expired = advised_at(NOW + timedelta(hours=25), lun, Topic.THRESHOLD)
+
+    assert while_silent == found
+    assert isinstance(expired, str)
 
 
 def test_rising_reservation_conflicts_call_for_quiet_hours(cluster: Cluster) -> None:
