@@ -119,15 +119,17 @@ class _Story:
             "kvm-02/eno1", ResourceKind.UPLINK, capacity=10 * GBIT, threshold=0.9,
             attachments=(("kvm-02", "eno1"),),
         )  # fmt: skip
+        # Noise is at most 1.6 times its size: at any hour all is between 7.2 and 8.9 Gbit/s,
+        # near the threshold of 9.0 and not above it.
         backup = during(
-            steady(3.3 * GBIT, seed=23, size=0.1),
+            steady(3.2 * GBIT, seed=23, size=0.04),
             start=self.now - timedelta(hours=5),
             end=self.now + timedelta(hours=3),
             outside=0.02,
         )
         web, mail = (
-            steady(3.6 * GBIT, seed=21, size=0.14),
-            steady(1.1 * GBIT, seed=22, size=0.3),
+            steady(3.6 * GBIT, seed=21, size=0.07),
+            steady(1.1 * GBIT, seed=22, size=0.1),
         )
         self.fleet.add_claim(
             up, "web-shop", "kvm-02", Tier.HIGH, reservation=3 * GBIT, vnic="vnet3"
