@@ -62,8 +62,9 @@ class _Story:
             attachments=(("kvm-01", "sdb"), ("kvm-02", "sdb"), ("kvm-03", "sdc")),
         )  # fmt: skip
         later = self.now + timedelta(hours=9)
+        # So much that at any hour no window of it is below the threshold.
         batch = total(
-            during(steady(3150, seed=3, size=0.08), start=self.now - CONGESTED_FOR, end=later),
+            during(steady(3300, seed=3, size=0.03), start=self.now - CONGESTED_FOR, end=later),
             during(
                 steady(3050, seed=4, size=0.06),
                 start=self.backup,
