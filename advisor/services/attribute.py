@@ -13,7 +13,7 @@ from django.core.cache import cache
 from advisor.core.allocation import Claim as SolverClaim
 from advisor.core.allocation import ReservationMode, allocate
 from advisor.core.attribution.attribution import Attribution, AttributionInputs, attribute
-from advisor.core.attribution.measure import Measure
+from advisor.core.attribution.measure import DEVICE_TIME, SENT
 from advisor.core.attribution.workload_series import WorkloadSeries
 from advisor.core.detection.external_workload import ExternalLoad
 from advisor.core.detection.latency import normalized_latency
@@ -140,7 +140,7 @@ def _inputs(
         series=tuple(series),
         in_episode=during,
         window_s=resource.window_s,
-        measure=Measure.SENT if resource.is_uplink else Measure.DEVICE_TIME,
+        measure=SENT if resource.is_uplink else DEVICE_TIME,
         shared_harm=None if resource.is_uplink else tuple(_latency_ms(one) for one in seen),
     )
 

@@ -8,7 +8,7 @@ from collections import Counter
 from random import Random
 
 from advisor.core.attribution.attribution import Attribution, AttributionInputs, attribute
-from advisor.core.attribution.measure import Measure
+from advisor.core.attribution.measure import DEVICE_TIME
 from advisor.core.attribution.workload_series import StorageWindow, storage_series
 from advisor.core.simulation.cluster import Cluster, Run, simulate
 from advisor.core.simulation.datastore import SimulatedDatastore
@@ -104,5 +104,5 @@ def _inputs(run: Run) -> AttributionInputs:
         series=series,
         in_episode=tuple(one > middle for one in whole),
         window_s=BUCKET_S,
-        measure=Measure.DEVICE_TIME,
+        measure=DEVICE_TIME,
     )

@@ -1,48 +1,28 @@
 """What load and harm are on a datastore and on an uplink, in the words of the answer."""
 
-from enum import StrEnum
-from typing import assert_never
+from dataclasses import dataclass
 
 
-class Measure(StrEnum):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
     """How the load of workloads and the harm they suffer were measured.
 
-    On a datastore load is device time, and harm is size-normalised latency in ms. On an uplink
-    load is what was sent, and harm is the part of a workload's due that it did not get.
+    `load` follows "66% of" and `harm` follows "the others'". So much harm is `unit` after
+    multiplication by `per_unit`.
     """
 
-    DEVICE_TIME = "device_time"
-    SENT = "sent"
-
-    @property
-    def load(self) -> str:
-        """Follows "66% of"."""
-        match self:
-            case Measure.DEVICE_TIME:
-                return "device time"
-            case Measure.SENT:
-                return "what was sent"
-            case _:
-                assert_never(self)
-
-    @property
-    def harm(self) -> str:
-        """Follows "the others'"."""
-        match self:
-            case Measure.DEVICE_TIME:
-                return "latency"
-            case Measure.SENT:
-                return "shortfall"
-            case _:
-                assert_never(self)
+    load: str
+    harm: str
+    unit: str
+    per_unit: float
 
     def told(self, harm: float, low: float, high: float) -> str:
         """So much harm, in the interval in which it lies, with its unit."""
-        match self:
-            case Measure.DEVICE_TIME:
-                factor, unit = 1, "ms"
-            case Measure.SENT:
-                factor, unit = 100, "% of their due"
-            case _:
-                assert_never(self)
-        return f"{factor * harm:.3g} ({factor * low:.3g} to {factor * high:.3g}) {unit}"
+        value, least, most = (f"{self.per_unit * one:.3g}" for one in (harm, low, high))
+        return f"{value} ({least} to {most}) {self.unit}"
+
+
+DEVICE_TIME = Measure(load="device time", harm="latency", unit="ms", per_unit=1.0)
+"""On a datastore, where harm is size-normalised latency."""
+SENT = Measure(load="what was sent", harm="shortfall", unit="% of their due", per_unit=100.0)
+"""On an uplink, where harm is the part of a workload's due that it did not get."""

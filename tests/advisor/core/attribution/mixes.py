@@ -3,7 +3,7 @@
 import numpy as np
 
 from advisor.core.attribution.attribution import AttributionInputs
-from advisor.core.attribution.measure import Measure
+from advisor.core.attribution.measure import DEVICE_TIME
 from advisor.core.attribution.workload_series import StorageWindow, storage_series
 
 WINDOW_S = 10.0
@@ -87,5 +87,5 @@ def _inputs(iops, sizes, seen_ms, in_episode):
         series=series,
         in_episode=tuple(bool(one) for one in in_episode),
         window_s=WINDOW_S,
-        measure=Measure.DEVICE_TIME,
+        measure=DEVICE_TIME,
     )

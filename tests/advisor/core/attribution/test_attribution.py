@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from advisor.core import canonical
 from advisor.core.attribution.attribution import Attribution, AttributionInputs, attribute
-from advisor.core.attribution.measure import Measure
+from advisor.core.attribution.measure import DEVICE_TIME
 from advisor.core.attribution.workload_series import StorageWindow, WorkloadSeries, storage_series
 from tests.advisor.core.attribution.mixes import LARGE, closed_loop_mix, open_loop_mix
 
@@ -201,7 +201,7 @@ def test_victims_lost_the_time_above_their_own_normal():
             series=series,
             in_episode=(False,) * 20 + (True,) * 15,
             window_s=10.0,
-            measure=Measure.DEVICE_TIME,
+            measure=DEVICE_TIME,
         )
     )
 
@@ -263,9 +263,7 @@ def test_nobody_is_blamed_without_evidence(series, in_episode, reason):
     )
 
     result = attribute(
-        AttributionInputs(
-            series=rows, in_episode=in_episode, window_s=10.0, measure=Measure.DEVICE_TIME
-        )
+        AttributionInputs(series=rows, in_episode=in_episode, window_s=10.0, measure=DEVICE_TIME)
     )
 
     assert result.aggressors == ()
@@ -294,6 +292,4 @@ def test_series_that_do_not_fit_together_are_refused(series, complaint):
     rows = tuple(WorkloadSeries(workload=name, load=(1.0,) * n) for name, n in series)
 
     with pytest.raises(ValueError, match=f"^{complaint}"):
-        AttributionInputs(
-            series=rows, in_episode=(True,) * 3, window_s=10.0, measure=Measure.DEVICE_TIME
-        )
+        AttributionInputs(series=rows, in_episode=(True,) * 3, window_s=10.0, measure=DEVICE_TIME)
