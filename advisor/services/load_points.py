@@ -11,9 +11,9 @@ from advisor.core.device.device_fit import LoadPoint
 from advisor.core.device.device_model import MixPoint
 from advisor.core.iosize import size_cost
 from advisor.models import Resource
+from advisor.services.device_rates import device_rates
 from advisor.services.external_load import disturbed_times
 from advisor.services.windows import Span, mean_rate
-from ingest import queries
 from ingest.core.rates import DiskRates
 
 SPAN = timedelta(days=1)
@@ -99,15 +99,8 @@ def device_windows(resource: Resource, *, until: datetime) -> list[DeviceWindow]
     span = Span(since=until - SPAN, until=until, window_s=window_s)
     found: dict[datetime, list[DeviceWindow]] = defaultdict(list)
     measured: list[set[datetime]] = []
-    for attachment in resource.attachments.select_related("host"):
-        rates = queries.disk_rates(
-            host=attachment.host,
-            device=attachment.device,
-            since=span.read_since,
-            until=span.read_until,
-            max_points=MOST_POINTS,
-        )
-        windows = span.group(rates)
+    attachments = resource.attachments.select_related("host")
+    for _, windows in device_rates(attachments, span, max_points=MOST_POINTS):
         measured.append(set(windows))
         for at, items in windows.items():
             window = _host_window(items)

@@ -13,9 +13,9 @@ from advisor.core.iosize import size_cost
 from advisor.core.resource import Unit
 from advisor.core.standing import UNCLAIMED, unit_cost
 from advisor.models import Resource
+from advisor.services.device_rates import device_rates
 from advisor.services.observe import windows_of
 from advisor.services.windows import Span, last_window_end, window_end
-from ingest import queries
 from ingest.core.rates import DiskRates
 from ingest.readings import coarse_step_s
 
@@ -66,15 +66,9 @@ def own_mixes(resource: Resource, *, since: datetime, until: datetime) -> Mixes:
 def _disk_rates(resource: Resource, span: Span) -> dict[datetime, list[DiskRates]]:
     """The rates of all hosts."""
     found: dict[datetime, list[DiskRates]] = defaultdict(list)
-    for attachment in resource.attachments.select_related("host"):
-        rates = queries.disk_rates(
-            host=attachment.host,
-            device=attachment.device,
-            since=span.read_since,
-            until=span.read_until,
-            max_points=MOST_WINDOWS,
-        )
-        for at, some in span.group(rates).items():
+    attachments = resource.attachments.select_related("host")
+    for _, windows in device_rates(attachments, span, max_points=MOST_WINDOWS):
+        for at, some in windows.items():
             found[at] += some
     return found
 

@@ -15,6 +15,7 @@ from advisor.core.observation import (
     UplinkObservation,
 )
 from advisor.models import Attachment, Claim, Resource, Unit
+from advisor.services.device_rates import device_rates
 from advisor.services.own_limits import HostShare, latency_is_of_limits
 from advisor.services.windows import Span, mean_rate
 from ingest import queries
@@ -79,14 +80,8 @@ def datastore_windows(
 ) -> list[Observation]:
     """The windows in which some host measured the datastore's device, in order of time."""
     hosts: dict[datetime, list[HostLatency]] = defaultdict(list)
-    for attachment in attachments:
-        rates = queries.disk_rates(
-            host=attachment.host,
-            device=attachment.device,
-            since=span.read_since,
-            until=span.read_until,
-        )
-        for at, found in span.group(rates).items():
+    for attachment, windows in device_rates(attachments, span):
+        for at, found in windows.items():
             own = [one for one in claims.get(at, ()) if one.claim.host_id == attachment.host_id]
             hosts[at].append(_host_latency(attachment.host.name, found, own))
     return [
