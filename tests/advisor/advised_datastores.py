@@ -5,17 +5,16 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from advisor.models import (
-    AdapterKind,
     Claim,
     Recommendation,
     Resource,
-    ResourceKind,
     Topic,
 )
 from advisor.services import inventory
 from advisor.services.advise import advise
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster
+from tests.advisor.stated_datastores import cgroup_claim, stated_datastore
 
 START = NOW - timedelta(hours=2)
 
@@ -25,12 +24,7 @@ def nanoseconds(step: int, *, step_s: int) -> int:
 
 
 def datastore(cluster: Cluster, name: str, *hosts: str, **facts: object) -> Resource:
-    made = inventory.add_resource(
-        organisation=cluster.organisation,
-        name=name,
-        kind=ResourceKind.DATASTORE,
-        attachments=[(host, name) for host in hosts],
-    )
+    made = stated_datastore(cluster.organisation, name, *hosts)
     return inventory.change_resource(resource=made, facts=facts)
 
 
@@ -86,11 +80,4 @@ def limited(cluster: Cluster, lun: Resource, *, iops: float, limit: float) -> Cl
         + disk_lines("h1", "lun", base_ms=0.1, slope_ms=0.01, steps=700),
         now=NOW,
     )
-    return inventory.set_claim(
-        resource=lun,
-        workload_name="db",
-        host_name="h1",
-        adapter_kind=AdapterKind.CGROUP,
-        adapter="/db.slice",
-        limit=limit,
-    )
+    return cgroup_claim(lun, "db", path="/db.slice", limit=limit)

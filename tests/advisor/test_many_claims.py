@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from advisor.models import AdapterKind, Claim, Resource, ResourceKind
+from advisor.models import Claim, Resource, ResourceKind
 from advisor.queries.chart_set import chart_set
 from advisor.queries.claim_rates import workload_tracks
 from advisor.queries.grid import make_grid, mean_on
@@ -20,6 +20,7 @@ from advisor.services.observe import observations
 from advisor.services.windows import Span
 from ingest.models import Host, Organisation
 from tests.advisor.scenario import NOW
+from tests.advisor.stated_datastores import cgroup_claim
 from tests.ingest import one_by_one
 from tests.ingest.random_samples import DEVICES, RandomSamples
 from tests.web.fleet import Fleet, empty_fleet
@@ -127,13 +128,7 @@ def random_datastore(slug: str, *, seed: int) -> Resource:
 
 
 def add_claim(resource: Resource, number: int) -> Claim:
-    return inventory.set_claim(
-        resource=resource,
-        workload_name=f"vm{number}",
-        host_name="h1",
-        adapter_kind=AdapterKind.CGROUP,
-        adapter=f"/vm{number}.scope",
-    )
+    return cgroup_claim(resource, f"vm{number}", path=f"/vm{number}.scope")
 
 
 @pytest.mark.parametrize("step_s", [10, 60])

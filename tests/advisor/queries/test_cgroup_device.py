@@ -6,13 +6,14 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.models import AdapterKind, Claim, ResourceKind
+from advisor.models import Claim, ResourceKind
 from advisor.queries.cgroup_device import cgroup_device_numbers
 from advisor.queries.current_rates import current_rates
 from advisor.services import inventory
 from ingest.models import Organisation
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW
+from tests.advisor.stated_datastores import cgroup_claim
 
 VM = "/machine.slice/vm1.scope"
 SDA, SDB = "8:0", "8:16"
@@ -30,13 +31,7 @@ def claim(db: None) -> Claim:
         attachments=[("h1", "sdb")],
         capacity=1000.0,
     )
-    return inventory.set_claim(
-        resource=resource,
-        workload_name="vm1",
-        host_name="h1",
-        adapter_kind=AdapterKind.CGROUP,
-        adapter=VM,
-    )
+    return cgroup_claim(resource, "vm1", path=VM)
 
 
 def send_counts(claim: Claim, *devices: str) -> None:

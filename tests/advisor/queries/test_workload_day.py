@@ -6,12 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.models import AdapterKind, Claim, ResourceKind
+from advisor.models import Claim, ResourceKind
 from advisor.queries.workload_day import ClaimDay, claim_days
 from advisor.services import inventory
 from tests.advisor.disk_samples import CgroupPhase, cgroup_lines
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster, make_cluster
+from tests.advisor.stated_datastores import cgroup_claim
 
 pytestmark = pytest.mark.django_db
 
@@ -33,15 +34,7 @@ def claimed(cluster: Cluster, *, reservation: float, limit: float | None) -> Cla
         attachments=[("h1", "sda")],
         capacity=1000.0,
     )
-    return inventory.set_claim(
-        resource=store,
-        workload_name="db",
-        host_name="h1",
-        adapter_kind=AdapterKind.CGROUP,
-        adapter="/db",
-        reservation=reservation,
-        limit=limit,
-    )
+    return cgroup_claim(store, "db", reservation=reservation, limit=limit)
 
 
 def day_of(claim: Claim) -> ClaimDay:

@@ -8,13 +8,13 @@ from datetime import timedelta
 import pytest
 
 from advisor.core.detection.external_workload import ExternalState
-from advisor.models import AdapterKind, Episode, ResourceKind, State, StatePoint, Unit
-from advisor.services import inventory
+from advisor.models import Episode, State, StatePoint, Unit
 from advisor.services.attribute import Study, study_episode
 from advisor.services.external_load import look_outside
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
+from tests.advisor.stated_datastores import cgroup_claim, stated_datastore
 
 pytestmark = pytest.mark.django_db
 
@@ -102,12 +102,7 @@ def test_uplink_has_no_load_from_outside(cluster: Cluster) -> None:
 def test_latency_without_own_load_hints_at_load_from_outside(
     cluster: Cluster, load: float, state: ExternalState
 ) -> None:
-    lun = inventory.add_resource(
-        organisation=cluster.organisation,
-        name="lun",
-        kind=ResourceKind.DATASTORE,
-        attachments=[("h1", "lun")],
-    )
+    lun = stated_datastore(cluster.organisation, "lun", "h1")
     started = NOW - timedelta(minutes=30)
     StatePoint.objects.bulk_create(
         StatePoint(
@@ -140,14 +135,7 @@ def test_latency_without_own_load_hints_at_load_from_outside(
 def test_what_a_reservation_of_large_ios_is_due_is_told_in_device_time(
     cluster: Cluster, unit: Unit, reservation: float
 ) -> None:
-    lun = inventory.add_resource(
-        organisation=cluster.organisation,
-        name="lun",
-        kind=ResourceKind.DATASTORE,
-        attachments=[("h1", "lun")],
-        capacity=5 * reservation,
-        unit=unit,
-    )
+    lun = stated_datastore(cluster.organisation, "lun", "h1", capacity=5 * reservation, unit=unit)
     start = NOW - timedelta(minutes=20)
     # An I/O of 64 kB takes (51 + 64) / (51 + 8) = 1.949 times as long as one of 8 kB, so the 400
     # that are reserved take as long as 780 small ones: of 1000 in all.
@@ -155,14 +143,7 @@ def test_what_a_reservation_of_large_ios_is_due_is_told_in_device_time(
         ("video", 400, 64_000, reservation),
         ("small", 220, 8_000, 0.0),
     ):
-        inventory.set_claim(
-            resource=lun,
-            workload_name=name,
-            host_name="h1",
-            adapter_kind=AdapterKind.CGROUP,
-            adapter=f"/{name}",
-            reservation=promised,
-        )
+        cgroup_claim(lun, name, reservation=promised)
         phase = CgroupPhase(intervals=120, iops=iops, waits=0.5, io_bytes=io_bytes)
         lines = cgroup_lines("h1", f"/{name}", [phase], start=start)
         send(cluster.organisation, lines, now=NOW)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.core.cache.backends.base import CacheKeyWarning, memcache_key_warnings
 
-from advisor.models import AdapterKind, ResourceKind
+from advisor.models import AdapterKind
 from advisor.services import inventory
 from advisor.services.claim_history import claim_history, history_key
 from advisor.services.detect import detect
@@ -16,6 +16,7 @@ from advisor.services.windows import Span
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, make_cluster
+from tests.advisor.stated_datastores import cgroup_claim, stated_datastore
 
 UNTIL = datetime(2026, 3, 2, 12, tzinfo=UTC)
 SPAN = Span(since=UNTIL - timedelta(days=1), until=UNTIL, window_s=120.0)
@@ -81,19 +82,8 @@ def test_history_of_many_claims_is_kept_without_a_warning() -> None:
 @pytest.mark.parametrize("io_bytes", [8_000, 256_000])
 def test_latency_of_the_past_is_that_of_the_ios_as_they_were(io_bytes: int) -> None:
     organisation = make_cluster().organisation
-    lun = inventory.add_resource(
-        organisation=organisation,
-        name="lun",
-        kind=ResourceKind.DATASTORE,
-        attachments=[("h1", "lun")],
-    )
-    claim = inventory.set_claim(
-        resource=lun,
-        workload_name="video",
-        host_name="h1",
-        adapter_kind=AdapterKind.CGROUP,
-        adapter="/video",
-    )
+    lun = stated_datastore(organisation, "lun", "h1")
+    claim = cgroup_claim(lun, "video")
     start = NOW - timedelta(minutes=30)
     disk = DiskPhase(intervals=180, iops=100, latency_ms=40.0, io_bytes=io_bytes)
     cgroup = CgroupPhase(intervals=180, iops=100, waits=0.5, io_bytes=io_bytes)

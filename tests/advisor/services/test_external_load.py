@@ -12,7 +12,6 @@ from django.core.management import call_command
 
 from advisor.core.detection.external_workload import ExternalState
 from advisor.models import (
-    AdapterKind,
     Episode,
     Recommendation,
     RecommendationState,
@@ -29,6 +28,7 @@ from advisor.services.recommend import recommend
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster, make_cluster
+from tests.advisor.stated_datastores import cgroup_claim, stated_datastore
 
 pytestmark = pytest.mark.django_db
 
@@ -53,20 +53,9 @@ def play(cluster: Cluster, *phases: DiskPhase, claims: Collection[str] = ()) -> 
 
     Each claim is one of a cgroup of that name.
     """
-    lun = inventory.add_resource(
-        organisation=cluster.organisation,
-        name="lun",
-        kind=ResourceKind.DATASTORE,
-        attachments=[("h1", "lun")],
-    )
+    lun = stated_datastore(cluster.organisation, "lun", "h1")
     for name in claims:
-        inventory.set_claim(
-            resource=lun,
-            workload_name=name,
-            host_name="h1",
-            adapter_kind=AdapterKind.CGROUP,
-            adapter=f"/{name}",
-        )
+        cgroup_claim(lun, name)
     length = timedelta(seconds=10 * sum(phase.intervals for phase in phases))
     start = NOW - length
     send(cluster.organisation, disk_lines("h1", "lun", phases, start=start), now=NOW)

@@ -7,13 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.models import AdapterKind, Recommendation, ResourceKind
-from advisor.services import inventory
+from advisor.models import Recommendation
 from advisor.services.detect import detect
 from advisor.services.recommend import recommend
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, make_cluster
+from tests.advisor.stated_datastores import cgroup_claim, stated_datastore
 
 pytestmark = pytest.mark.django_db
 
@@ -24,12 +24,7 @@ CALM, CROWDED = 60, 120
 @pytest.mark.parametrize("intervals_there", [12, 60])
 def test_a_workload_that_is_gone_needs_no_samples(intervals_there: int) -> None:
     organisation = make_cluster().organisation
-    lun = inventory.add_resource(
-        organisation=organisation,
-        name="lun",
-        kind=ResourceKind.DATASTORE,
-        attachments=[("h1", "lun")],
-    )
+    lun = stated_datastore(organisation, "lun", "h1")
     start = NOW - timedelta(seconds=10 * (CALM + CROWDED))
     disk = [
         DiskPhase(intervals=CALM, iops=500, latency_ms=5.0),
@@ -41,13 +36,7 @@ def test_a_workload_that_is_gone_needs_no_samples(intervals_there: int) -> None:
         ("noisy", 100, 700, CROWDED),
         ("import", 100, 100, intervals_there),
     ):
-        inventory.set_claim(
-            resource=lun,
-            workload_name=name,
-            host_name="h1",
-            adapter_kind=AdapterKind.CGROUP,
-            adapter=f"/{name}",
-        )
+        cgroup_claim(lun, name)
         phases = [
             CgroupPhase(intervals=CALM, iops=calm, waits=0.0),
             CgroupPhase(intervals=there, iops=crowded, waits=0.9),

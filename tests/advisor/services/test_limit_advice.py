@@ -7,13 +7,11 @@ import json
 import pytest
 
 from advisor.models import (
-    AdapterKind,
     Recommendation,
     Resource,
     ResourceStatus,
     Topic,
 )
-from advisor.services import inventory
 from advisor.services.advise import advise
 from advisor.services.decide import reject
 from tests.advisor.advised_datastores import (
@@ -25,6 +23,7 @@ from tests.advisor.advised_datastores import (
 )
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster, make_cluster
+from tests.advisor.stated_datastores import cgroup_claim
 
 pytestmark = pytest.mark.django_db
 
@@ -65,15 +64,7 @@ def test_limit_that_counts_by_size_is_judged_by_size(
     lines = cgroup_lines("h1", "/db.slice", iops=100, waits=0.9, steps=700, io_bytes=65536)
     disk = disk_lines("h1", "lun", base_ms=0.1, slope_ms=0.01, steps=700)
     send(cluster.organisation, f"{lines}\n{disk}", now=NOW)
-    inventory.set_claim(
-        resource=lun,
-        workload_name="db",
-        host_name="h1",
-        adapter_kind=AdapterKind.CGROUP,
-        adapter="/db.slice",
-        limit=200.0,
-        facts={"io_count": io_count},
-    )
+    cgroup_claim(lun, "db", path="/db.slice", limit=200.0, facts={"io_count": io_count})
 
     found = advice(lun, Topic.LIMIT_CHECK)
 
@@ -89,14 +80,7 @@ def two_limits_that_misbehave(cluster: Cluster) -> Resource:
     disk = disk_lines("h1", "lun", base_ms=0.1, slope_ms=0.01, steps=400)
     send(cluster.organisation, "\n".join([*lines, disk]), now=NOW)
     for name in rates:
-        inventory.set_claim(
-            resource=lun,
-            workload_name=name,
-            host_name="h1",
-            adapter_kind=AdapterKind.CGROUP,
-            adapter=f"/{name}",
-            limit=200.0,
-        )
+        cgroup_claim(lun, name, limit=200.0)
     return lun
 
 

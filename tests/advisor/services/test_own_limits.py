@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.models import AdapterKind, Claim, Episode, Policy, Resource, ResourceKind, State
-from advisor.services import inventory
+from advisor.models import Claim, Episode, Policy, Resource, State
 from advisor.services.detect import detect
 from advisor.services.own_limits import HostShare, latency_is_of_limits
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster, make_cluster
+from tests.advisor.stated_datastores import cgroup_claim, stated_datastore
 
 pytestmark = pytest.mark.django_db
 
@@ -27,22 +27,11 @@ def cluster() -> Cluster:
 
 
 def datastore(cluster: Cluster, *hosts: str) -> Resource:
-    return inventory.add_resource(
-        organisation=cluster.organisation,
-        name="lun",
-        kind=ResourceKind.DATASTORE,
-        attachments=[(host, "lun") for host in hosts],
-    )
+    return stated_datastore(cluster.organisation, "lun", *hosts)
 
 
 def claim(lun: Resource, workload: str, host: str) -> Claim:
-    return inventory.set_claim(
-        resource=lun,
-        workload_name=workload,
-        host_name=host,
-        adapter_kind=AdapterKind.CGROUP,
-        adapter=f"/{workload}.slice",
-    )
+    return cgroup_claim(lun, workload, host=host, path=f"/{workload}.slice")
 
 
 def limit(cluster: Cluster, lun: Resource, one: Claim) -> None:

@@ -28,6 +28,7 @@ from tests.advisor.advised_datastores import (
 )
 from tests.advisor.samples import send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
+from tests.advisor.stated_datastores import cgroup_claim
 
 pytestmark = pytest.mark.django_db
 
@@ -37,8 +38,9 @@ def cluster() -> Cluster:
     return make_cluster()
 
 
-def test_reservations_beyond_a_host_call_for_a_move(cluster: Cluster) -> None:
-    inventory.add_resource(
+def promised_beyond_host_1(cluster: Cluster) -> Resource:
+    """Study 002's step b at a hundredth: 45 beside 75 exceeds 75 on host 1; host 2 is free."""
+    free = inventory.add_resource(
         organisation=cluster.organisation,
         name="h2/up0",
         kind=ResourceKind.UPLINK,
@@ -46,7 +48,6 @@ def test_reservations_beyond_a_host_call_for_a_move(cluster: Cluster) -> None:
         capacity=94 * MBIT,
         line_rate=100 * MBIT,
     )
-    # seed 002 step b at a hundredth: 45 beside 75 exceeds 75 on host 1, host 2 is free
     inventory.set_claim(
         resource=cluster.uplink,
         workload_name="web-2",
@@ -56,6 +57,11 @@ def test_reservations_beyond_a_host_call_for_a_move(cluster: Cluster) -> None:
         reservation=45 * MBIT,
         may_exceed=True,
     )
+    return free
+
+
+def test_reservations_beyond_a_host_call_for_a_move(cluster: Cluster) -> None:
+    promised_beyond_host_1(cluster)
 
     found = advice(cluster.uplink, Topic.HOST_PLACEMENT)
 
@@ -65,25 +71,9 @@ def test_reservations_beyond_a_host_call_for_a_move(cluster: Cluster) -> None:
 
 
 def test_advice_on_hosts_says_whose_rates_were_stated_and_whose_assumed(cluster: Cluster) -> None:
-    other = inventory.add_resource(
-        organisation=cluster.organisation,
-        name="h2/up0",
-        kind=ResourceKind.UPLINK,
-        attachments=[("h2", "up0")],
-        # 94 % of the link speed is what discovery assumes.
-        capacity=94 * MBIT,
-        line_rate=100 * MBIT,
-    )
+    other = promised_beyond_host_1(cluster)
+    # 94 % of the link speed is what discovery assumes.
     Resource.objects.filter(pk=other.pk).update(discovered=True)
-    inventory.set_claim(
-        resource=cluster.uplink,
-        workload_name="web-2",
-        host_name="h1",
-        adapter_kind=AdapterKind.VNIC,
-        adapter="p2",
-        reservation=45 * MBIT,
-        may_exceed=True,
-    )
 
     found = advice(cluster.uplink, Topic.HOST_PLACEMENT)
 
@@ -133,14 +123,7 @@ def test_virtual_disk_is_moved_off_a_slow_datastore(cluster: Cluster) -> None:
     ]
     send(cluster.organisation, "\n".join(lines), now=NOW)
     for name in ("a", "b"):
-        inventory.set_claim(
-            resource=slow,
-            workload_name=name,
-            host_name="h1",
-            adapter_kind=AdapterKind.CGROUP,
-            adapter=f"/{name}.slice",
-            facts={"size_bytes": 50e9},
-        )
+        cgroup_claim(slow, name, path=f"/{name}.slice", facts={"size_bytes": 50e9})
     for step in range(1, 720):
         at = START + timedelta(seconds=10 * step)
         StatePoint.objects.create(
@@ -166,15 +149,7 @@ def test_disks_of_one_name_are_told_apart(cluster: Cluster) -> None:
     for name in ("a", "b"):
         lines = cgroup_lines("h1", f"/{name}", iops=100, waits=0.5, steps=100)
         send(cluster.organisation, lines, now=NOW)
-        inventory.set_claim(
-            resource=slow,
-            workload_name=name,
-            host_name="h1",
-            adapter_kind=AdapterKind.CGROUP,
-            adapter=f"/{name}",
-            vdisk="disk0",
-            facts={"size_bytes": 50e9},
-        )
+        cgroup_claim(slow, name, vdisk="disk0", facts={"size_bytes": 50e9})
     Episode.objects.create(
         organisation=cluster.organisation,
         resource=slow,

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.models import AdapterKind, Episode, ResourceKind
-from advisor.services import inventory
+from advisor.models import Episode
 from advisor.services.detect import detect
 from advisor.services.inputs.placement_inputs import placement_inputs
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, make_cluster
+from tests.advisor.stated_datastores import cgroup_claim, stated_datastore
 
 pytestmark = pytest.mark.django_db
 
@@ -23,23 +23,11 @@ def test_loads_and_threshold_are_told_at_the_size_of_the_ios(
 ) -> None:
     organisation = make_cluster().organisation
     for name in ("lun", "other"):
-        store = inventory.add_resource(
-            organisation=organisation,
-            name=name,
-            kind=ResourceKind.DATASTORE,
-            attachments=[("h1", name)],
-        )
+        store = stated_datastore(organisation, name, "h1")
         store.size_bytes = 1e12
         store.save()
     lun = organisation.resources.get(name="lun")
-    inventory.set_claim(
-        resource=lun,
-        workload_name="video",
-        host_name="h1",
-        adapter_kind=AdapterKind.CGROUP,
-        adapter="/video",
-        facts={"size_bytes": 1e9},
-    )
+    cgroup_claim(lun, "video", facts={"size_bytes": 1e9})
     # 100 I/Os a second that take 40 ms each: 4 are outstanding, all of them the video's.
     start = NOW - timedelta(minutes=20)
     disk = DiskPhase(intervals=120, iops=100, latency_ms=40.0, io_bytes=io_bytes)

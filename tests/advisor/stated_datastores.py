@@ -1,0 +1,36 @@
+"""Datastores and claims of cgroups on them, as an operator states them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from advisor.models import AdapterKind, Claim, Resource, ResourceKind
+from advisor.services import inventory
+from ingest.models import Organisation
+
+
+def stated_datastore(
+    organisation: Organisation, name: str, *hosts: str, **fields: Any
+) -> Resource:
+    """A datastore whose device is called as it is on every host."""
+    return inventory.add_resource(
+        organisation=organisation,
+        name=name,
+        kind=ResourceKind.DATASTORE,
+        attachments=[(host, name) for host in hosts],
+        **fields,
+    )
+
+
+def cgroup_claim(
+    resource: Resource, workload: str, *, host: str = "h1", path: str = "", **fields: Any
+) -> Claim:
+    """A claim of a cgroup, which has the workload's name unless `path` says another."""
+    return inventory.set_claim(
+        resource=resource,
+        workload_name=workload,
+        host_name=host,
+        adapter_kind=AdapterKind.CGROUP,
+        adapter=path or f"/{workload}",
+        **fields,
+    )
