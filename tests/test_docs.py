@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from config.cli import COMMANDS
+from appliance.cli import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(
