@@ -110,7 +110,7 @@ def look(fleet, resource, *, after: timedelta | None) -> Measured:
     from django.db import transaction
 
     from advisor.models import ResourceStatus
-    from advisor.services.detect import detect
+    from advisor.pipeline.detect import detect
     from ingest.models import Host
 
     hosts = Host.objects.filter(pk__in=resource.attachments.values("host"))

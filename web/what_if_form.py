@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from advisor.advice.what_if import Ground
 from advisor.core.grant import Grant
 from advisor.models import Claim
-from advisor.services.what_if import Ground
 from web.formatting import Scale, rate_scale
 
 LENGTHS = {"1": "1 hour", "6": "6 hours", "24": "1 day", "168": "7 days"}

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from advisor.models import Episode
+from advisor.pipeline.attribute import Study
 from advisor.queries.episodes import sign_lines
-from advisor.services.attribute import Study
 from ingest.management.product_command import table
 
 

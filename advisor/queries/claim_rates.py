@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from advisor.history.cgroup_rate import growth_in_unit, growth_of_received
+from advisor.history.claim_adapters import claim_adapters
 from advisor.models import Claim, Resource
-from advisor.queries.cgroup_rate import growth_in_unit, growth_of_received
-from advisor.queries.claim_adapters import claim_adapters
 from advisor.queries.grid import Floats, Grid, mean_of_columns, total_of
 from ingest.core.growth_columns import GrowthColumns
 from ingest.many_rates import cgroup_growth_of, net_growth_of

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from advisor.history.tiers import shares_of
 from advisor.models import ComplianceRecord, Episode, Policy, Resource
 from advisor.queries.claim_rates import claims_in_order
 from advisor.queries.current_rates import current_rates
-from advisor.services.tiers import shares_of
 
 VERDICT_GRACE = timedelta(minutes=10)
 """A verdict older than this says nothing about now."""

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from advisor.history.cgroup_device import cgroup_device_numbers
+from advisor.history.cgroup_rate import rate_in_unit
 from advisor.models import AdapterKind, Claim, Resource
-from advisor.queries.cgroup_device import cgroup_device_numbers
-from advisor.queries.cgroup_rate import rate_in_unit
 from ingest.core.counters import Reading, longest_interval_s
 from ingest.core.rates import (
     CGROUP_COUNTERS,

@@ -11,11 +11,11 @@ from django.db.models import Q, QuerySet
 
 from advisor.core.detection.nic_signs import sign_text
 from advisor.core.detection.planned_jobs import Muting, PlannedJob
+from advisor.decisions.planned_jobs import jobs_of, muting_of
+from advisor.history.external_load import comes_from_outside
 from advisor.models import Episode, Recommendation, RecommendationState, Resource, Topic
 from advisor.queries.resources import ResourceLine, resource_line
 from advisor.queries.scope import Scope
-from advisor.services.external_load import comes_from_outside
-from advisor.services.planned_jobs import jobs_of, muting_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

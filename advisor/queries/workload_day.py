@@ -13,13 +13,13 @@ from django.db.models import Q
 
 from advisor.core.own_limit import is_held_back
 from advisor.core.quantity import format_rate
+from advisor.history.observe import ClaimWindow, claim_windows
+from advisor.history.tiers import shares_of
+from advisor.history.windows import Span
 from advisor.models import Claim, Policy, Resource, State, StatePoint, Workload
 from advisor.queries.episodes import EpisodeLine, episode_lines, episode_rows
 from advisor.queries.picture import Axis, Level, Line, Picture, Point
 from advisor.queries.scope import Scope
-from advisor.services.observe import ClaimWindow, claim_windows
-from advisor.services.tiers import shares_of
-from advisor.services.windows import Span
 
 LENGTH = timedelta(days=1)
 SHORTEST_WINDOW_S = 60.0

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from advisor.advice.advise import advise
+from advisor.decisions import inventory
 from advisor.models import (
     Claim,
     Recommendation,
     Resource,
     Topic,
 )
-from advisor.services import inventory
-from advisor.services.advise import advise
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster
 from tests.advisor.stated_datastores import cgroup_claim, stated_datastore

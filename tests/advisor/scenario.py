@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 
+from advisor.decisions import inventory
+from advisor.decisions.enrolment import Enrolment, enroll
 from advisor.models import (
     AdapterKind,
     Claim,
@@ -16,8 +18,6 @@ from advisor.models import (
     Resource,
     ResourceKind,
 )
-from advisor.services import inventory
-from advisor.services.enrolment import Enrolment, enroll
 from ingest.models import Membership, Organisation, Role
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from advisor.decisions import inventory
 from advisor.models import AdapterKind, Claim, Resource, ResourceKind
-from advisor.services import inventory
 from ingest.models import Organisation
 
 

@@ -9,15 +9,15 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from advisor.decisions import inventory
+from advisor.history.claim_history import history_over
+from advisor.history.observe import observations
+from advisor.history.windows import Span
 from advisor.models import Claim, Resource, ResourceKind
+from advisor.pipeline.detect import detect
 from advisor.queries.chart_set import chart_set
 from advisor.queries.claim_rates import workload_tracks
 from advisor.queries.grid import make_grid, mean_on
-from advisor.services import inventory
-from advisor.services.claim_history import history_over
-from advisor.services.detect import detect
-from advisor.services.observe import observations
-from advisor.services.windows import Span
 from ingest.models import Host, Organisation
 from tests.advisor.scenario import NOW
 from tests.advisor.stated_datastores import cgroup_claim

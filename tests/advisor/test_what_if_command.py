@@ -12,7 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from advisor.models import Recommendation, RecommendationState
-from advisor.services.detect import detect
+from advisor.pipeline.detect import detect
 from ingest.models import Organisation
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 
 from django.contrib.auth.models import AbstractBaseUser
 
+from advisor.decisions.documents import current_document, publish_documents
+from advisor.decisions.reports import accept_report
+from advisor.history.tiers import shares_of
 from advisor.models import Claim, Policy, Resource
-from advisor.services.documents import current_document, publish_documents
-from advisor.services.reports import accept_report
-from advisor.services.tiers import shares_of
 from enforcers.contract import (
     Allocation,
     AllocationReport,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from advisor.advice.recommend import recommend, recommend_all
+from advisor.decisions.decide import reject
+from advisor.decisions.enrolment import enroll
 from advisor.models import Claim, Resource, ResourceKind, State, StatePoint, Tier
-from advisor.services.decide import reject
-from advisor.services.detect import LOOKBACK, detect, detect_all
-from advisor.services.enrolment import enroll
-from advisor.services.recommend import recommend, recommend_all
+from advisor.pipeline.detect import LOOKBACK, detect, detect_all
 from ingest.models import Host
 from ingest.partitions import ensure_partitions
 from tests.web import agents

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
+from advisor.advice.recommendation_store import keep
 from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.canonical import dumps
 from advisor.models import Episode, Topic
-from advisor.services.keep_advice import keep
 from tests.advisor.core.advice.test_kinds import STORED
 from tests.web import test_accessibility as rules
 from tests.web.fleet import Fleet

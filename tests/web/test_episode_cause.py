@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
+from advisor.decisions.planned_jobs import add_job
 from advisor.models import Episode, PlannedJob, Resource
-from advisor.services.planned_jobs import add_job
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.html import page_of

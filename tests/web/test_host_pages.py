@@ -10,8 +10,8 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from advisor.decisions.enrolment import enroll
 from advisor.models import Enforcer, PublishedDocument
-from advisor.services.enrolment import enroll
 from enforcers.contract import EnforcementState
 from tests.web import agents
 from tests.web.conftest import client_of

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
+from advisor.decisions.decide import approve
 from advisor.models import PredictionScore, Recommendation, RecommendationState
-from advisor.services.decide import approve
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.html import page_of

@@ -10,8 +10,8 @@ from django.test import Client
 
 from advisor.core.advice.policy_answer import Recommendation as Answer
 from advisor.core.canonical import loads
+from advisor.decisions.decide import approve, reject
 from advisor.models import Enforcer, Policy, Recommendation, RecommendationState
-from advisor.services.decide import approve, reject
 from tests.web import agents
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 
 from advisor.core.advice.what_if_draft import PolicyDraft
 from advisor.core.duration import duration_text
+from advisor.decisions.decide import approve, reject
 from advisor.errors import DecisionRefused
 from advisor.models import (
     Policy,
@@ -36,7 +37,6 @@ from advisor.queries.recommendations import (
     recommendation_rows,
     shown_state,
 )
-from advisor.services.decide import approve, reject
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.bars import effect_bars
 from web.effect_rows import effect_rows

@@ -12,12 +12,12 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from advisor.decisions.decide import rollback
 from advisor.errors import DecisionRefused
+from advisor.history.silence import silence_text, silent_devices
 from advisor.models import Enforcer, RecommendationState, Resource, Topic, Unit
 from advisor.queries.claims import claim_lines, policy_in_force
 from advisor.queries.resources import resource_line
-from advisor.services.decide import rollback
-from advisor.services.silence import silence_text, silent_devices
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.chart_list import chart_list
 from web.formatting import rate_scale

@@ -11,13 +11,13 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from advisor.advice.what_if import ground_of, save_draft, what_if_inputs
 from advisor.core.advice.what_if_draft import changed_controls
 from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, what_if
 from advisor.errors import DecisionRefused, InventoryError
 from advisor.models import RecommendationState, Resource, Topic
 from advisor.queries.past_table import what_if_table
-from advisor.services.what_if import ground_of, save_draft, what_if_inputs
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.page import render_page, render_part
 from web.what_if_bars import what_if_bars

@@ -6,10 +6,10 @@ from argparse import ArgumentParser
 from typing import Any
 
 from advisor.core.quantity import format_rate, parse_rate
+from advisor.decisions import inventory
+from advisor.history.tiers import shares_of
 from advisor.management.product_command import ProductCommand, find_resource
 from advisor.models import AdapterKind, Claim, IoCount, LimitScope, Tier, Unit
-from advisor.services import inventory
-from advisor.services.tiers import shares_of
 from ingest.management.product_command import add_verb
 from ingest.models import Organisation
 

@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.core.management.base import CommandError
 
+from advisor.decisions.planned_jobs import add_job, remove_job
 from advisor.management.product_command import ProductCommand
 from advisor.models import PlannedJob, Recurrence
-from advisor.services.planned_jobs import add_job, remove_job
 from ingest.management.product_command import add_verb
 from ingest.models import Organisation
 

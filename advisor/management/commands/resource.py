@@ -8,9 +8,9 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from advisor.core.quantity import format_rate, parse_rate
+from advisor.decisions import inventory
 from advisor.management.product_command import ProductCommand, find_resource, level_text, some
 from advisor.models import Mode, Resource, ResourceKind, ThresholdMode, Unit
-from advisor.services import inventory
 from ingest.management.product_command import add_verb
 from ingest.models import Organisation
 

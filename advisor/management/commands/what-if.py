@@ -11,6 +11,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from advisor.advice.what_if import Ground, ground_of, save_draft, what_if_inputs
 from advisor.core.forecast.prediction_interval import Interval
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, WhatIfRow, what_if
 from advisor.core.grant import Grant
@@ -20,7 +21,6 @@ from advisor.management.past_text import past_text
 from advisor.management.product_command import ProductCommand, find_resource, find_user
 from advisor.models import Claim
 from advisor.queries.past_table import what_if_table
-from advisor.services.what_if import Ground, ground_of, save_draft, what_if_inputs
 from ingest.management.product_command import table
 from ingest.models import Organisation
 

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
+from advisor.decisions import inventory
 from advisor.models import Claim, ResourceKind
 from advisor.queries.workload_day import ClaimDay, claim_days
-from advisor.services import inventory
 from tests.advisor.disk_samples import CgroupPhase, cgroup_lines
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster, make_cluster

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import Browser, ViewportSize
 
+from advisor.advice.recommend import recommend
 from advisor.models import Episode, Recommendation, Resource, ResourceKind, Tier, Workload
-from advisor.services.detect import detect
-from advisor.services.recommend import recommend
+from advisor.pipeline.detect import detect
 from ingest.models import Host
 from tests.web.fleet import Fleet
 from tests.web.in_browser.visit import DESKTOP, Visit, visit
