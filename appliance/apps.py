@@ -1,10 +1,10 @@
-"""The wiring as a Django app: it holds the commands that start and describe the product."""
+"""The product on one machine, as a Django app: the commands that start and describe it."""
 
 from django.apps import AppConfig
 
 
-class ConfigConfig(AppConfig):
+class ApplianceConfig(AppConfig):
     """Registers `sluice run` and its kind."""
 
-    name = "config"
-    verbose_name = "Wiring"
+    name = "appliance"
+    verbose_name = "Appliance"

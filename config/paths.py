@@ -5,12 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.embedded.errors import DataDirError
-
 # A unix socket's path must fit `sun_path`, 108 bytes with its closing zero (unix(7)).
 MAX_SOCKET_PATH_BYTES = 107
 POSTGRES_PORT = 5432
 SYSTEM_DATA_DIR = Path("/var/lib/sluice")
+
+
+class DataDirError(Exception):
+    """The data directory cannot be used as it is; the text says what, which and what to do."""
 
 
 @dataclass(frozen=True, slots=True)

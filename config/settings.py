@@ -13,7 +13,7 @@ DATA_DIR = data_dir()
 # --- What is installed
 
 INSTALLED_APPS = [
-    "config",
+    "appliance",
     "web",
     "advisor",
     "ingest",

@@ -18,7 +18,6 @@ from advisor.core.detection import episode as core_episode
 from advisor.core.explanation.answer import AdviceOutcome
 from advisor.core.grant import Grant
 from advisor.core.resource import ResourceKind, Tier, Unit
-from advisor.decisions.planned_jobs import jobs_of, muting_of
 from advisor.history.external_load import comes_from_outside
 from advisor.history.observe import ClaimWindow, claim_windows
 from advisor.history.past_week import past_week
@@ -35,6 +34,7 @@ from advisor.models import (
     StatePoint,
     Topic,
 )
+from advisor.pipeline.muting import jobs_of, muting_of
 from ingest.models import Organisation
 
 USUAL_SPAN = timedelta(hours=24)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
+from advisor.access import require_operator
 from advisor.advice.recommendation_store import VALID_FOR
 from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.advice.what_if_draft import KIND, PolicyDraft, changed_controls
@@ -18,7 +19,6 @@ from advisor.core.forecast.what_if import CandidateClaim, WhatIfInputs, what_if
 from advisor.core.grant import Grant
 from advisor.core.quantity import format_rate
 from advisor.core.resource import ResourceKind, Unit
-from advisor.decisions.access import require_operator
 from advisor.errors import DecisionRefused, InventoryError
 from advisor.history.claim_history import claim_history
 from advisor.history.past_outcomes import past_outcomes

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 
+from advisor.core.resource import PAYLOAD_RATIO
 from advisor.decisions.inventory import add_resource, change_resource
 from advisor.models import Attachment, Resource, ResourceKind
 from ingest import queries
 from ingest.models import Host, Organisation
-
-PAYLOAD_RATIO = 0.94
-"""What is left of a line rate for user data with full frames (seed 002: 9.4 of 10 Gbit/s)."""
 
 _WHOLE_DISK = re.compile(r"(sd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+|dm-\d+|md\d+)")
 _PHYSICAL_NIC = re.compile(r"(eth|en|bond|team|wl|ib)\w*")

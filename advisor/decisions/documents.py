@@ -16,6 +16,7 @@ from advisor.models import (
     PublishedDocument,
     Resource,
 )
+from advisor.models.workload import allocation_id
 from enforcers.contract import (
     Allocation,
     Mechanism,
@@ -114,17 +115,6 @@ def _allocations_on(host: Host, policy: Policy) -> list[dict[str, Any]]:
         for item in policy.allocations
         if item["claim"] in claims
     ]
-
-
-def allocation_id(claim: Claim) -> str:
-    """The name of a claim on the wire."""
-    return f"claim-{claim.pk}"
-
-
-def claim_pk(allocation_id: str) -> int | None:
-    """The claim that `allocation_id` names, None if it is none of ours."""
-    prefix, _, number = allocation_id.partition("-")
-    return int(number) if prefix == "claim" and number.isdecimal() else None
 
 
 def _write_resource(resource: Resource, device: str) -> dict[str, Any]:

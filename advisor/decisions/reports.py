@@ -9,11 +9,11 @@ from django.db import transaction
 
 from advisor.core.compliance import Compliance, Measured, Promise, Verdict, judge
 from advisor.core.resource import Unit
-from advisor.decisions.documents import claim_pk
 from advisor.errors import ReportRefused
 from advisor.history.observe import claim_windows
 from advisor.history.windows import Span
 from advisor.models import Claim, ComplianceRecord, Enforcer, Policy, PublishedDocument
+from advisor.models.workload import claim_pk
 from enforcers.contract import (
     AllocationReport,
     ComplianceReport,

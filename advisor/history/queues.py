@@ -11,9 +11,9 @@ from typing import Any
 from django.db.models import DateTimeField, DurationField, F, Func, Max, Sum, Value
 
 from advisor.core.compliance import Measured, wants_more
-from advisor.decisions.documents import allocation_id
 from advisor.history.windows import Span
 from advisor.models import Claim, ComplianceRecord
+from advisor.models.workload import allocation_id
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LONGEST_REPORT = timedelta(minutes=5)

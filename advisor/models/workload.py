@@ -109,3 +109,14 @@ class Claim(models.Model):
 
     def __str__(self) -> str:
         return f"{self.workload} on {self.resource}"
+
+
+def allocation_id(claim: Claim) -> str:
+    """The name of a claim on the wire."""
+    return f"claim-{claim.pk}"
+
+
+def claim_pk(allocation_id: str) -> int | None:
+    """The claim that `allocation_id` names, None if it is none of ours."""
+    prefix, _, number = allocation_id.partition("-")
+    return int(number) if prefix == "claim" and number.isdecimal() else None

@@ -11,9 +11,9 @@ from django.db.models import Q, QuerySet
 
 from advisor.core.detection.nic_signs import sign_text
 from advisor.core.detection.planned_jobs import Muting, PlannedJob
-from advisor.decisions.planned_jobs import jobs_of, muting_of
 from advisor.history.external_load import comes_from_outside
 from advisor.models import Episode, Recommendation, RecommendationState, Resource, Topic
+from advisor.pipeline.muting import jobs_of, muting_of
 from advisor.queries.resources import ResourceLine, resource_line
 from advisor.queries.scope import Scope
 

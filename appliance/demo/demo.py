@@ -20,7 +20,7 @@ from appliance.demo.service import Service, running_service
 from appliance.demo.simulated_host import simulated_host
 from appliance.embedded.errors import EmbeddedError
 from appliance.embedded.first_run import ADMIN_NAME
-from config.paths import DataDir
+from config.paths import DataDir, DataDirError
 
 HOST_NAME = "demo-host"
 SAMPLE_INTERVAL_S = 0.5
@@ -35,7 +35,7 @@ def play(say: Callable[[str], None], *, simulated: bool) -> Outcome:
     with scratch_directory() as scratch:
         try:
             return _play(progress, scratch, simulated=simulated)
-        except EmbeddedError as error:
+        except (EmbeddedError, DataDirError) as error:
             raise DemoError(f"{progress.step}: {error}") from error
 
 

@@ -1,7 +1,6 @@
 """Errors of the embedded mode.
 
 EmbeddedError
-├── DataDirError        the data directory cannot be used as it is
 ├── NoServerProgram     a server program is missing or too old
 └── ChildFailed         a child process did not start or did not stay up
 """
@@ -9,10 +8,6 @@ EmbeddedError
 
 class EmbeddedError(Exception):
     """The embedded mode cannot go on; the text says what, which and what to do."""
-
-
-class DataDirError(EmbeddedError):
-    """The data directory cannot be used as it is."""
 
 
 class NoServerProgram(EmbeddedError):

@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-from appliance.embedded.errors import DataDirError
+from config.paths import DataDirError
 
 STOP_TIMEOUT_S = 60.0
 POLL_INTERVAL_S = 0.1

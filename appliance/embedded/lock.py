@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from appliance.embedded.errors import DataDirError
+from config.paths import DataDirError
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from appliance.embedded.errors import DataDirError
+from config.paths import DataDirError
 
 CANDIDATES = ("postgres", "sluice", "nobody")
 

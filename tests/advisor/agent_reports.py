@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from advisor.decisions.documents import allocation_id
 from advisor.models import ComplianceRecord
+from advisor.models.workload import allocation_id
 from tests.advisor.scenario import Cluster
 
 REPORT_S = 30.0

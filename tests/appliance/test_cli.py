@@ -13,7 +13,7 @@ from appliance.cli import COMMANDS
 DJANGO_COMMANDS = {"migrate", "changepassword"}
 
 SLUICE = Path(sys.executable).with_name("sluice")
-OWN_APPS = {"config", "ingest", "advisor", "web"}
+OWN_APPS = {"appliance", "ingest", "advisor", "web"}
 
 
 def sluice(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from appliance.embedded import service_user as service_user_module
-from appliance.embedded.errors import DataDirError
 from appliance.embedded.service_user import can_run, reachable_copy, service_user
+from config.paths import DataDirError
 
 
 @pytest.fixture

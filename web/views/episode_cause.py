@@ -12,10 +12,11 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from advisor.core.standing import UNCLAIMED
-from advisor.decisions.planned_jobs import add_job, jobs_of, muting_of
+from advisor.decisions.planned_jobs import add_job
 from advisor.errors import InventoryError
 from advisor.models import Episode, Recurrence
 from advisor.pipeline.attribute import study_episode
+from advisor.pipeline.muting import jobs_of, muting_of
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.page import render_page, render_part
 

@@ -25,7 +25,7 @@ from advisor.core.placement.host_inputs import (
     NetworkWorkload,
 )
 from advisor.core.placement.host_placement import FIX_WITHIN_S
-from advisor.decisions.discovery import PAYLOAD_RATIO
+from advisor.core.resource import PAYLOAD_RATIO
 from advisor.history.load_points import DeviceWindow, device_windows
 from advisor.history.observe import ClaimWindow, claim_windows
 from advisor.history.tiers import shares_of

@@ -13,12 +13,12 @@ from django.utils import timezone
 
 from advisor.core.canonical import dumps
 from advisor.core.detection.planned_jobs import PlannedJob
-from advisor.decisions.planned_jobs import jobs_of, muting_of
 from advisor.history.external_load import comes_from_outside
 from advisor.management.episode_text import study_text
 from advisor.management.product_command import ProductCommand, level_text
 from advisor.models import Episode
 from advisor.pipeline.attribute import study_episode
+from advisor.pipeline.muting import jobs_of, muting_of
 from ingest.models import Organisation
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.utils import timezone
 
-from advisor.decisions.planned_jobs import muted_resources
 from advisor.management.product_command import ProductCommand, level_text
 from advisor.models import Resource, State
+from advisor.pipeline.muting import muted_resources
 from ingest.models import Organisation
 
 

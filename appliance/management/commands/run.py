@@ -8,6 +8,7 @@ from django.core.management.base import CommandError
 from appliance.embedded.errors import EmbeddedError
 from appliance.embedded.run import RunOptions, run
 from appliance.embedded.stop_signals import interrupt_on_stop_signals
+from config.paths import DataDirError
 from ingest.management.plain_command import PlainCommand
 
 
@@ -38,7 +39,7 @@ class Command(PlainCommand):
             run(chosen, self._say)
         except KeyboardInterrupt:
             self._say("everything is stopped")
-        except EmbeddedError as error:
+        except (EmbeddedError, DataDirError) as error:
             raise CommandError(str(error)) from error
 
     def _say(self, text: str) -> None:

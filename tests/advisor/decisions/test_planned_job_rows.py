@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from advisor.advice.recommend import recommend
-from advisor.decisions.planned_jobs import add_job, jobs_of, muted_resources, muting_of, remove_job
+from advisor.decisions.planned_jobs import add_job, remove_job
 from advisor.errors import InventoryError
 from advisor.models import Episode, PlannedJob, Recurrence, ResourceStatus
+from advisor.pipeline.muting import jobs_of, muted_resources, muting_of
 from tests.advisor.scenario import NOW, Cluster, make_cluster
 
 pytestmark = pytest.mark.django_db

@@ -8,10 +8,11 @@ from datetime import timedelta
 import pytest
 
 from advisor.decisions.decide import approve
-from advisor.decisions.documents import allocation_id, current_document
+from advisor.decisions.documents import current_document
 from advisor.decisions.reports import accept_report
 from advisor.errors import ReportRefused
 from advisor.models import ComplianceRecord, Enforcer
+from advisor.models.workload import allocation_id
 from enforcers.contract import (
     AllocationReport,
     ComplianceReport,
