@@ -17,8 +17,8 @@ from advisor.models import (
     Resource,
 )
 from advisor.models.workload import allocation_id
+from enforcers.contract import Allocation as WireAllocation
 from enforcers.contract import (
-    Allocation,
     Mechanism,
     PolicyDocument,
     ReservationMode,
@@ -141,9 +141,9 @@ def _read_resource(item: dict[str, Any]) -> ResourceSpec:
     )
 
 
-def _read_allocation(item: dict[str, Any]) -> Allocation:
+def _read_allocation(item: dict[str, Any]) -> WireAllocation:
     kind, value = item["selector"]
-    return Allocation(
+    return WireAllocation(
         id=item["id"],
         workload=item["workload"],
         resource=item["resource"],

@@ -13,7 +13,7 @@ from advisor.errors import ReportRefused
 from advisor.history.observe import claim_windows
 from advisor.history.windows import Span
 from advisor.models import Claim, ComplianceRecord, Enforcer, Policy, PublishedDocument
-from advisor.models.workload import claim_pk
+from advisor.models.workload import allocation_id, claim_pk
 from enforcers.contract import (
     AllocationReport,
     ComplianceReport,
@@ -84,7 +84,7 @@ def _record(
         resource=claim.resource,
         workload=claim.workload,
         policy=policy,
-        allocation=item.id,
+        allocation=allocation_id(claim),
         revision=report.revision,
         reported_at=report.reported_at,
         desired=plain["desired"],
@@ -118,14 +118,14 @@ def _policy(host: Host, revision: int | None, allocation_id: str) -> Policy | No
 def _judge(claim: Claim, policy: Policy | None, item: AllocationReport) -> Compliance:
     if item.outcome not in ENFORCED:
         return Compliance(verdict=Verdict.UNKNOWN, reason=f"{item.outcome}: {item.reason}")
-    allocation = _allocation(claim, policy)
-    if allocation is None or claim.resource.capacity is None:
+    promise = _promise(claim, policy)
+    if promise is None or claim.resource.capacity is None:
         return Compliance(
             verdict=Verdict.UNKNOWN, reason="the policy that the agent enforces is not known here"
         )
     measured = item.measured
     return judge(
-        allocation,
+        promise,
         Measured(
             rate=measured.rate if measured else None,
             sample_count=measured.sample_count if measured else 0,
@@ -136,7 +136,7 @@ def _judge(claim: Claim, policy: Policy | None, item: AllocationReport) -> Compl
     )
 
 
-def _allocation(claim: Claim, policy: Policy | None) -> Promise | None:
+def _promise(claim: Claim, policy: Policy | None) -> Promise | None:
     for item in policy.allocations if policy else ():
         if item["claim"] == claim.pk:
             return Promise(

@@ -49,7 +49,7 @@ def queue_reports(claims: Collection[Claim], *, span: Span) -> dict[int, list[Qu
     rows = (
         ComplianceRecord.objects.filter(
             host__in={host for host, _ in names},
-            allocation__in=[allocation for _, allocation in names],
+            allocation__in=[name for _, name in names],
             reported_at__gt=span.since - LONGEST_REPORT,
             reported_at__lte=span.until + LONGEST_REPORT,
             sample_count__gt=0,

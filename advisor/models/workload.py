@@ -113,10 +113,14 @@ class Claim(models.Model):
 
 def allocation_id(claim: Claim) -> str:
     """The name of a claim on the wire."""
-    return f"claim-{claim.pk}"
+    return f"allocation-{claim.pk}"
+
+
+_PREFIXES = ("allocation", "claim")
+"""`claim` stands in documents that agents may still hold."""
 
 
 def claim_pk(allocation_id: str) -> int | None:
     """The claim that `allocation_id` names, None if it is none of ours."""
     prefix, _, number = allocation_id.partition("-")
-    return int(number) if prefix == "claim" and number.isdecimal() else None
+    return int(number) if prefix in _PREFIXES and number.isdecimal() else None

@@ -46,14 +46,14 @@ def claim_lines(
     """The claims with the largest promise first; `policy` is the one in force."""
     claims = claims_in_order(resource)
     rates = current_rates(resource, claims, now=now)
-    allocations = {item["claim"]: item for item in policy.allocations} if policy else {}
+    granted = {item["claim"]: item for item in policy.allocations} if policy else {}
     records = _newest_records(resource, now)
     colours = colours_of([claim.workload.name for claim in claims])
     roles = _roles(episode)
     lines = []
     for claim in claims:
-        allocation = allocations.get(claim.pk)
-        record = records.get((claim.workload_id, claim.host_id)) if allocation else None
+        grant = granted.get(claim.pk)
+        record = records.get((claim.workload_id, claim.host_id)) if grant else None
         lines.append(
             ClaimLine(
                 workload=claim.workload.name,
@@ -65,10 +65,10 @@ def claim_lines(
                 shares=shares_of(claim),
                 reservation=claim.reservation,
                 limit=claim.limit,
-                entitlement=allocation["entitlement"] if allocation else None,
+                entitlement=grant["entitlement"] if grant else None,
                 got=rates[claim.pk],
                 verdict=record.verdict if record else None,
-                verdict_reason=_verdict_reason(record, policy, has_allocation=bool(allocation)),
+                verdict_reason=_verdict_reason(record, policy, has_allocation=bool(grant)),
                 role=roles.get(claim.workload.name, ""),
             )
         )

@@ -11,8 +11,8 @@ from advisor.decisions.documents import current_document, publish_documents
 from advisor.decisions.reports import accept_report
 from advisor.history.tiers import shares_of
 from advisor.models import Claim, Policy, Resource
+from enforcers.contract import Allocation as WireAllocation
 from enforcers.contract import (
-    Allocation,
     AllocationReport,
     ComplianceReport,
     EnforcementState,
@@ -115,7 +115,7 @@ def report_of(
 
 
 def _allocation(
-    item: Allocation, rates: Mapping[str, float], drifted: Mapping[str, str]
+    item: WireAllocation, rates: Mapping[str, float], drifted: Mapping[str, str]
 ) -> AllocationReport:
     wanted = Setting(reservation=item.reservation, limit=item.limit, shares=item.shares)
     reason = drifted.get(item.workload, "as wanted")

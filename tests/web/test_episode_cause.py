@@ -137,7 +137,7 @@ def test_muting_takes_the_operator_role(
     assert not PlannedJob.objects.exists()
 
 
-def test_datastores_on_the_same_disks_are_one_incident(
+def test_datastores_on_the_same_disks_are_correlated(
     fleet: Fleet, viewer: Client, episode: Episode
 ) -> None:
     pks = [fleet.resources[name].pk for name in ("nfs-07", "san-02")]
@@ -152,6 +152,6 @@ def test_datastores_on_the_same_disks_are_one_incident(
 
     page = page_of(viewer.get("/"))
 
-    assert "One incident: nfs-07 was congested, and san-02 on the same disks shelf 4" in (
+    assert "Correlated incidents: nfs-07 was congested, and san-02 on the same disks shelf 4" in (
         page.all_text()
     )

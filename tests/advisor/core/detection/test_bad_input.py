@@ -16,9 +16,9 @@ from advisor.core.detection.congestion import (
     DetectorState,
     detect,
 )
+from advisor.core.detection.correlation import CongestedResource, SlowWorkload, correlate
 from advisor.core.detection.episode import fold_episodes
 from advisor.core.detection.external_workload import LoadWindow, detect_external_load
-from advisor.core.detection.grouping import CongestedResource, SlowWorkload, group_incidents
 from advisor.core.detection.latency import normalized_latency
 from advisor.core.detection.normal_history import HistoryPoint
 from advisor.core.detection.threshold import (
@@ -203,11 +203,11 @@ def test_a_threshold_near_the_peak_of_any_points_is_a_number_above_zero(points, 
     ),
 )
 def test_every_congested_resource_is_in_an_incident(congested, slow):
-    incidents = group_incidents(congested, slow)
+    correlated = correlate(congested, slow)
 
-    named = {name for one in incidents for name in one.resources}
+    named = {name for one in correlated for name in one.resources}
     assert {one.resource for one in congested} <= named
-    assert all(one.reason for one in incidents)
+    assert all(one.reason for one in correlated)
 
 
 def test_nothing_has_a_defined_result_everywhere():
@@ -217,7 +217,7 @@ def test_nothing_has_a_defined_result_everywhere():
     assert normalized_latency([]).latency_ms is None
     assert baseline_threshold([]).at(START).value is None
     assert peak_throughput_threshold([]).at(START).value is None
-    assert group_incidents([], []) == []
+    assert correlate([], []) == []
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -1.0])

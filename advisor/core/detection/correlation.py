@@ -18,7 +18,7 @@ HEAD_START_S = 60.0
 """What a resource causes may be noticed this much earlier than the resource itself."""
 
 
-class IncidentKind(StrEnum):
+class CorrelationKind(StrEnum):
     """Where the cause lies."""
 
     UPLINK = "uplink"
@@ -55,14 +55,14 @@ class SlowWorkload:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Incident:
+class CorrelatedIncidents:
     """One cause with everything it explains.
 
     `resources` are the congested resources that belong to it, the cause first. `inferred` says
     that the cause itself was not seen congested, only its workloads were.
     """
 
-    kind: IncidentKind
+    kind: CorrelationKind
     name: str
     began_at: datetime
     ended_at: datetime | None
@@ -72,9 +72,9 @@ class Incident:
     reason: str
 
 
-def group_incidents(
+def correlate(
     congested: Sequence[CongestedResource], slow: Sequence[SlowWorkload]
-) -> list[Incident]:
+) -> list[CorrelatedIncidents]:
     """All incidents, in the order in which they began; every input belongs to exactly one."""
     groups = _resource_groups(sorted(congested, key=_congested_order))
     left: list[SlowWorkload] = []
@@ -84,8 +84,8 @@ def group_incidents(
             left.append(workload)
         else:
             home.workloads.append(workload)
-    incidents = [group.incident() for group in groups] + _leftovers(left)
-    return sorted(incidents, key=lambda one: (one.began_at, one.kind, one.name))
+    correlated = [group.correlated() for group in groups] + _leftovers(left)
+    return sorted(correlated, key=lambda one: (one.began_at, one.kind, one.name))
 
 
 def _congested_order(one: CongestedResource) -> tuple[object, ...]:
@@ -121,7 +121,7 @@ class _Group:
             one.resource == workload.resource and _overlap(one, workload) for one in self.members
         )
 
-    def incident(self) -> Incident:
+    def correlated(self) -> CorrelatedIncidents:
         disks = self.cause.disks
         shared = disks and len({one.resource for one in self.members if one.disks == disks}) > 1
         names = list(dict.fromkeys(one.resource for one in self.members))
@@ -130,8 +130,8 @@ class _Group:
         if len(names) > 1:
             tie = f"on the same disks {disks}" if shared else "reached through it"
             why += f", and {', '.join(names[1:])} {tie}"
-        return Incident(
-            kind=IncidentKind(self.cause.kind.value),
+        return CorrelatedIncidents(
+            kind=CorrelationKind(self.cause.kind.value),
             name=self.cause.resource,
             began_at=min(one.began_at for one in self.members),
             ended_at=_last_end([*self.members, *self.workloads]),
@@ -186,9 +186,9 @@ def _last_end(members: Sequence[CongestedResource | SlowWorkload]) -> datetime |
     return None if None in ends else max(end for end in ends if end is not None)
 
 
-def _leftovers(left: Sequence[SlowWorkload]) -> list[Incident]:
+def _leftovers(left: Sequence[SlowWorkload]) -> list[CorrelatedIncidents]:
     """Crowds on one resource, and workloads that are slow alone."""
-    incidents = []
+    correlated = []
     for crowd in _crowds(left):
         names = tuple(sorted({one.workload for one in crowd}))
         resource = crowd[0].resource
@@ -198,9 +198,9 @@ def _leftovers(left: Sequence[SlowWorkload]) -> list[Incident]:
             reason += "seen congested"
         else:
             reason = f"{resource} was not congested: look inside it, or at its own limit"
-        incidents += [
-            Incident(
-                kind=IncidentKind.DATASTORE if is_crowd else IncidentKind.WORKLOAD,
+        correlated += [
+            CorrelatedIncidents(
+                kind=CorrelationKind.DATASTORE if is_crowd else CorrelationKind.WORKLOAD,
                 name=resource if is_crowd else group[0].workload,
                 began_at=min(one.began_at for one in group),
                 ended_at=_last_end(group),
@@ -211,7 +211,7 @@ def _leftovers(left: Sequence[SlowWorkload]) -> list[Incident]:
             )
             for group in ([crowd] if is_crowd else [[one] for one in crowd])
         ]
-    return incidents
+    return correlated
 
 
 def _crowds(left: Sequence[SlowWorkload]) -> list[list[SlowWorkload]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from advisor.core.detection.grouping import CongestedResource, Incident, group_incidents
+from advisor.core.detection.correlation import CongestedResource, CorrelatedIncidents, correlate
 from advisor.core.resource import ResourceKind
 from advisor.queries.episodes import EpisodeLine
 
 
-def shared_incidents(lines: Sequence[EpisodeLine]) -> list[Incident]:
+def correlated_lines(lines: Sequence[EpisodeLine]) -> list[CorrelatedIncidents]:
     """The incidents that more than one of these episodes belongs to, such as shared disks."""
     congested = [
         CongestedResource(
@@ -21,4 +21,4 @@ def shared_incidents(lines: Sequence[EpisodeLine]) -> list[Incident]:
         )
         for line in lines
     ]
-    return [one for one in group_incidents(congested, []) if len(one.resources) > 1]
+    return [one for one in correlate(congested, []) if len(one.resources) > 1]

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.detection.grouping import (
+from advisor.core.detection.correlation import (
     CongestedResource,
-    IncidentKind,
+    CorrelationKind,
     SlowWorkload,
-    group_incidents,
+    correlate,
 )
 from advisor.core.resource import ResourceKind
 
@@ -72,25 +72,25 @@ def test_everything_belongs_to_an_incident_whatever_the_order(congested, slownes
     random.shuffle(shuffled)
     random.shuffle(others)
 
-    incidents = group_incidents(congested, slowness)
+    correlated = correlate(congested, slowness)
 
-    assert {name for one in incidents for name in one.workloads} == {
+    assert {name for one in correlated for name in one.workloads} == {
         one.workload for one in slowness
     }
     assert {one.resource for one in congested} <= {
-        name for one in incidents for name in one.resources
+        name for one in correlated for name in one.resources
     }
-    assert len(incidents) <= len(congested) + len(slowness)
-    assert all(one.ended_at is None or one.began_at <= one.ended_at for one in incidents)
-    assert sorted(map(str, group_incidents(shuffled, others))) == sorted(map(str, incidents))
+    assert len(correlated) <= len(congested) + len(slowness)
+    assert all(one.ended_at is None or one.began_at <= one.ended_at for one in correlated)
+    assert sorted(map(str, correlate(shuffled, others))) == sorted(map(str, correlated))
 
 
 def test_one_slow_datastore_with_thirty_workloads_is_one_incident():
     thirty = [slow(f"vm{index:02}", begin=index % 5, end=9) for index in range(30)]
 
-    (incident,) = group_incidents([datastore("ds1")], thirty)
+    (incident,) = correlate([datastore("ds1")], thirty)
 
-    assert (incident.kind, incident.name) == (IncidentKind.DATASTORE, "ds1")
+    assert (incident.kind, incident.name) == (CorrelationKind.DATASTORE, "ds1")
     assert len(incident.workloads) == 30
     assert not incident.inferred
 
@@ -99,28 +99,28 @@ def test_a_congested_uplink_explains_the_datastores_reached_through_it():
     nfs = datastore("nfs1", begin=1, reached_by=("up0",))
     local = datastore("local", begin=1)
 
-    incidents = group_incidents([nfs, uplink("up0"), local], [slow("db", on="nfs1")])
+    correlated = correlate([nfs, uplink("up0"), local], [slow("db", on="nfs1")])
 
-    assert [(one.kind, one.name) for one in incidents] == [
-        (IncidentKind.UPLINK, "up0"),
-        (IncidentKind.DATASTORE, "local"),
+    assert [(one.kind, one.name) for one in correlated] == [
+        (CorrelationKind.UPLINK, "up0"),
+        (CorrelationKind.DATASTORE, "local"),
     ]
-    assert incidents[0].resources == ("up0", "nfs1")
-    assert incidents[0].workloads == ("db",)
+    assert correlated[0].resources == ("up0", "nfs1")
+    assert correlated[0].workloads == ("db",)
 
 
 def test_an_uplink_that_was_congested_later_explains_nothing():
     nfs = datastore("nfs1", begin=0, end=30, reached_by=("up0",))
 
-    incidents = group_incidents([nfs, uplink("up0", begin=5, end=20)], [])
+    correlated = correlate([nfs, uplink("up0", begin=5, end=20)], [])
 
-    assert {one.name for one in incidents} == {"nfs1", "up0"}
+    assert {one.name for one in correlated} == {"nfs1", "up0"}
 
 
 def test_datastores_on_the_same_disks_are_one_incident():
     pair = [datastore("ds1", disks="array-7"), datastore("ds2", begin=2, disks="array-7")]
 
-    (incident,) = group_incidents(pair, [slow("a"), slow("b", on="ds2", begin=3)])
+    (incident,) = correlate(pair, [slow("a"), slow("b", on="ds2", begin=3)])
 
     assert incident.resources == ("ds1", "ds2")
     assert incident.workloads == ("a", "b")
@@ -128,31 +128,34 @@ def test_datastores_on_the_same_disks_are_one_incident():
 
 
 def test_three_slow_workloads_point_at_a_datastore_that_was_not_seen_congested():
-    (incident,) = group_incidents([], [slow("a"), slow("b", begin=2), slow("c", begin=4)])
+    (incident,) = correlate([], [slow("a"), slow("b", begin=2), slow("c", begin=4)])
 
     assert (incident.kind, incident.name, incident.inferred) == (
-        IncidentKind.DATASTORE,
+        CorrelationKind.DATASTORE,
         "ds1",
         True,
     )
 
 
 def test_a_workload_that_is_slow_alone_is_an_incident_of_its_own():
-    incidents = group_incidents([datastore("ds2")], [slow("a"), slow("b", begin=50, end=60)])
+    correlated = correlate([datastore("ds2")], [slow("a"), slow("b", begin=50, end=60)])
 
-    alone = [one for one in incidents if one.kind is IncidentKind.WORKLOAD]
+    alone = [one for one in correlated if one.kind is CorrelationKind.WORKLOAD]
     assert [one.name for one in alone] == ["a", "b"]
     assert "or at its own limit" in alone[0].reason
 
 
 def test_slowness_after_the_congestion_was_over_is_another_incident():
-    incidents = group_incidents([datastore("ds1", end=10)], [slow("a", begin=20, end=30)])
+    correlated = correlate([datastore("ds1", end=10)], [slow("a", begin=20, end=30)])
 
-    assert [one.kind for one in incidents] == [IncidentKind.DATASTORE, IncidentKind.WORKLOAD]
+    assert [one.kind for one in correlated] == [
+        CorrelationKind.DATASTORE,
+        CorrelationKind.WORKLOAD,
+    ]
 
 
 def test_an_incident_goes_on_while_one_of_its_parts_does():
-    (incident,) = group_incidents([datastore("ds1", end=10)], [slow("a", begin=5, end=None)])
+    (incident,) = correlate([datastore("ds1", end=10)], [slow("a", begin=5, end=None)])
 
     assert incident.ended_at is None
 
