@@ -25,7 +25,7 @@ def detect_everywhere() -> None:
 
 @shared_task
 def detect_resource(resource_id: int) -> None:
-    """Bring one resource's state and episodes up to date."""
+    """Bring one resource's state and incidents up to date."""
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
         detect.detect(resource=resource, now=timezone.now())

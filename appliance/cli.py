@@ -7,7 +7,7 @@ from collections.abc import Sequence
 COMMANDS = {
     "See": {
         "status": "what is congested now; exit status 1 if anything is",
-        "episodes": "congestion episodes, newest first, or who caused one",
+        "incidents": "congestion incidents, newest first, or who caused one",
         "hosts": "hosts, their newest sample and the state of their agent",
         "compliance": "what was asked, applied, read back and measured",
         "rejects": "lines that were sent and not stored, and why",
@@ -23,8 +23,8 @@ COMMANDS = {
     },
     "Describe": {
         "resource": "list, add and change datastores and uplinks",
-        "claim": "list and state what workloads were promised",
-        "job": "list and state planned work, which mutes what it explains",
+        "allocation": "list and state what workloads were promised",
+        "maintenance": "list and state planned work, which mutes what it explains",
         "enroll": "write the files for the agent of a host",
         "token": "make, list and revoke tokens",
         "organisation": "list organisations, or make one with its admin",

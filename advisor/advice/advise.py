@@ -88,7 +88,7 @@ def advise(
 
 def reserved_uplinks() -> QuerySet[Resource]:
     """Uplinks on which something is reserved, or advised because of what was."""
-    reserved = Q(claims__reservation__gt=0)
+    reserved = Q(allocations__reservation__gt=0)
     advised = Q(
         recommendations__topic=Topic.HOST_PLACEMENT,
         recommendations__state=RecommendationState.PROPOSED,
@@ -107,13 +107,13 @@ def _advise(resource: Resource, topic: Topic, inputs: str, now: datetime) -> Rec
         return open_advice(resource=resource, topic=topic, subject=subject, now=now) or summary
     if plain["outcome"] != AdviceOutcome.RECOMMENDATION:
         return summary
-    rejected = rejected_before(resource=resource, topic=topic, episode=None, found=found, now=now)
+    rejected = rejected_before(resource=resource, topic=topic, incident=None, found=found, now=now)
     if rejected is not None:
         return f"rejected as {rejected.pk}: {rejected.decision_reason}"
     approved = approved_before(resource=resource, topic=topic, found=found, now=now)
     if approved is not None:
         return f"approved as {approved.pk}, and not done yet"
-    return keep(resource=resource, topic=topic, episode=None, inputs=inputs, found=found, now=now)
+    return keep(resource=resource, topic=topic, incident=None, inputs=inputs, found=found, now=now)
 
 
 def _withdraw_others(resource: Resource, topic: Topic, looked: Sequence[Advised]) -> None:

@@ -1,4 +1,4 @@
-"""From an episode to a recommendation, or to the reason why there is none."""
+"""From an incident to a recommendation, or to the reason why there is none."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from django.db import transaction
 from advisor.advice.recommendation_store import keep, rejected_before
 from advisor.advice.what_if import open_draft
 from advisor.core.advice.kinds import AdviceKind, answer
-from advisor.core.advice.policy_inputs import AdviceClaim, AdviceInputs, summarize_rates
+from advisor.core.advice.policy_inputs import AdviceAllocation, AdviceInputs, summarize_rates
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps, loads
-from advisor.core.detection import episode as core_episode
+from advisor.core.detection import incident as core_incident
 from advisor.core.explanation.answer import AdviceOutcome
 from advisor.core.grant import Grant
 from advisor.core.resource import ResourceKind, Tier, Unit
 from advisor.history.external_load import comes_from_outside
-from advisor.history.observe import ClaimWindow, claim_windows
+from advisor.history.observe import AllocationWindow, allocation_windows
 from advisor.history.past_week import past_week
 from advisor.history.windows import Span
 from advisor.models import (
-    Claim,
-    Episode,
+    Allocation,
+    Incident,
     Policy,
     Recommendation,
     RecommendationState,
@@ -34,7 +34,7 @@ from advisor.models import (
     StatePoint,
     Topic,
 )
-from advisor.pipeline.muting import jobs_of, muting_of
+from advisor.pipeline.muting import maintenance_windows_of, muting_of
 from ingest.models import Organisation
 
 USUAL_SPAN = timedelta(hours=24)
@@ -44,7 +44,7 @@ GONE = timedelta(minutes=5)
 """Samples may come late, but not so late."""
 
 RECENT = timedelta(hours=24)
-"""An episode that ended longer ago calls for no advice any more."""
+"""An incident that ended longer ago calls for no advice any more."""
 
 
 def recommend_all(
@@ -57,37 +57,37 @@ def recommend_all(
 
 @transaction.atomic
 def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
-    """The open recommendation for the resource's newest episode, or why there is none.
+    """The open recommendation for the resource's newest incident, or why there is none.
 
     Advice that says the same as an open recommendation changes nothing; advice that says
-    something else supersedes it; advice that a person rejected for this episode is not repeated.
+    something else supersedes it; advice that a person rejected for this incident is not repeated.
     """
     ResourceStatus.objects.get_or_create(resource=resource)
     # One adviser a resource at a time.
     status = ResourceStatus.objects.select_for_update().get(resource=resource)
-    episode = _newest_episode(resource, now)
-    if episode is None:
+    incident = _newest_incident(resource, now)
+    if incident is None:
         if status.state == State.UNKNOWN:
             why = status.reason or "nobody has looked at it"
             return _save_gap(status, f"whether it is congested is not known: {why}")
         return _save_gap(status, "it was not congested in the last 24 hours")
-    muting = muting_of(episode, jobs_of(resource.organisation), now=now)
+    muting = muting_of(incident, maintenance_windows_of(resource.organisation), now=now)
     if muting.muted:
-        return _save_gap(status, f"planned job: {muting.reason}")
-    outside = comes_from_outside(episode)
+        return _save_gap(status, f"maintenance window: {muting.reason}")
+    outside = comes_from_outside(incident)
     if outside:
-        _withdraw(episode)
+        _withdraw(incident)
         return _save_gap(status, f"suspended, load from outside: {outside}")
     draft = open_draft(resource, now)
     if draft is not None:
         return _save_gap(status, f"a draft, recommendation {draft.pk}, waits for a decision")
-    inputs = dumps(_inputs(resource, episode, now))
+    inputs = dumps(_inputs(resource, incident, now))
     found = answer(AdviceKind.POLICY, inputs)
     plain = json.loads(found)
     if plain["outcome"] != AdviceOutcome.RECOMMENDATION:
         return _save_gap(status, plain["summary"])
     rejected = rejected_before(
-        resource=resource, topic=Topic.POLICY, episode=episode, found=found, now=now
+        resource=resource, topic=Topic.POLICY, incident=incident, found=found, now=now
     )
     if rejected is not None:
         return _save_gap(status, f"rejected as {rejected.pk}: {rejected.decision_reason}")
@@ -95,31 +95,33 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     return keep(
         resource=resource,
         topic=Topic.POLICY,
-        episode=episode,
+        incident=incident,
         inputs=inputs,
         found=found,
         now=now,
     )
 
 
-def _newest_episode(resource: Resource, now: datetime) -> Episode | None:
-    newest = Episode.objects.filter(resource=resource).order_by("-started_at").first()
+def _newest_incident(resource: Resource, now: datetime) -> Incident | None:
+    newest = Incident.objects.filter(resource=resource).order_by("-started_at").first()
     if newest is None or (newest.ended_at is not None and newest.ended_at < now - RECENT):
         return None
     return newest
 
 
-def _withdraw(episode: Episode) -> None:
+def _withdraw(incident: Incident) -> None:
     """Advice from before it was known that our own workloads are not the cause."""
-    episode.recommendations.filter(
+    incident.recommendations.filter(
         topic=Topic.POLICY, state=RecommendationState.PROPOSED, created_by=None
     ).update(state=RecommendationState.SUPERSEDED)
 
 
-def _inputs(resource: Resource, episode: Episode, now: datetime) -> AdviceInputs:
-    ended_at = episode.ended_at or now
+def _inputs(resource: Resource, incident: Incident, now: datetime) -> AdviceInputs:
+    ended_at = incident.ended_at or now
     calm = _calm_windows(resource, ended_at)
-    claims = list(resource.claims.select_related("workload", "host", "resource").order_by("pk"))
+    allocations = list(
+        resource.allocations.select_related("workload", "host", "resource").order_by("pk")
+    )
     policy = resource.policies.order_by("-version").first()
     return AdviceInputs(
         resource=resource.name,
@@ -128,14 +130,17 @@ def _inputs(resource: Resource, episode: Episode, now: datetime) -> AdviceInputs
         mode=ReservationMode(resource.mode),
         capacity=resource.capacity,
         reservable=resource.reservable,
-        began_at=episode.started_at,
+        began_at=incident.started_at,
         ended_at=ended_at,
-        claims=tuple(
-            _claim(claim, calm, began_at=episode.started_at, ended_at=ended_at) for claim in claims
+        allocations=tuple(
+            _allocation(allocation, calm, began_at=incident.started_at, ended_at=ended_at)
+            for allocation in allocations
         ),
-        episode=_core_episode(episode),
+        incident=_core_incident(incident),
         in_force=_in_force(policy),
-        past=past_week(resource=resource, claims=claims, policy=policy, episode=episode, now=now),
+        past=past_week(
+            resource=resource, allocations=allocations, policy=policy, incident=incident, now=now
+        ),
     )
 
 
@@ -146,21 +151,21 @@ def _calm_windows(resource: Resource, until: datetime) -> set[datetime]:
     return set(points.values_list("at", flat=True))
 
 
-def _claim(
-    claim: Claim, calm: set[datetime], *, began_at: datetime, ended_at: datetime
-) -> AdviceClaim:
-    window_s = claim.resource.window_s
+def _allocation(
+    allocation: Allocation, calm: set[datetime], *, began_at: datetime, ended_at: datetime
+) -> AdviceAllocation:
+    window_s = allocation.resource.window_s
     span = Span(since=ended_at - USUAL_SPAN, until=ended_at, window_s=window_s)
-    rates = claim_windows(claim, span=span)
+    rates = allocation_windows(allocation, span=span)
     congested = [found for found in rates if found.at > began_at]
-    return AdviceClaim(
-        claim=claim.pk,
-        workload=claim.workload.name,
-        host=claim.host.name,
-        tier=Tier(claim.workload.tier),
-        reservation=claim.reservation,
-        limit=claim.limit,
-        shares=claim.shares,
+    return AdviceAllocation(
+        allocation=allocation.pk,
+        workload=allocation.workload.name,
+        host=allocation.host.name,
+        tier=Tier(allocation.workload.tier),
+        reservation=allocation.reservation,
+        limit=allocation.limit,
+        shares=allocation.shares,
         congested=summarize_rates(
             [found.rate for found in congested],
             span_days=(ended_at - began_at) / timedelta(days=1),
@@ -174,7 +179,7 @@ def _claim(
     )
 
 
-def _is_active(congested: Sequence[ClaimWindow], ended_at: datetime, window_s: float) -> bool:
+def _is_active(congested: Sequence[AllocationWindow], ended_at: datetime, window_s: float) -> bool:
     """Whether it did anything, and is not gone: what does not send any more wants nothing."""
     if not any(found.rate > 0 for found in congested):
         return False
@@ -186,7 +191,7 @@ def _mostly(queued: Sequence[bool | None]) -> bool | None:
     return sum(known) * 2 > len(known) if known else None
 
 
-def _core_episode(row: Episode) -> core_episode.Episode:
+def _core_incident(row: Incident) -> core_incident.Incident:
     plain = {
         "started_at": row.started_at.isoformat(),
         "ended_at": row.ended_at.isoformat() if row.ended_at else None,
@@ -196,15 +201,15 @@ def _core_episode(row: Episode) -> core_episode.Episode:
         "victims": row.victims,
         "aggressors": row.aggressors,
         "evidence": row.evidence,
-        "signs": row.signs,
+        "signals": row.signals,
     }
-    return loads(core_episode.Episode, json.dumps(plain))
+    return loads(core_incident.Incident, json.dumps(plain))
 
 
 def _in_force(policy: Policy | None) -> tuple[Grant, ...]:
     return tuple(
         Grant(
-            claim=item["claim"],
+            allocation=item["allocation"],
             reservation=item["reservation"],
             limit=item["limit"],
             shares=item["shares"],

@@ -9,19 +9,19 @@ from math import isclose
 from typing import Any
 
 from advisor.core.advice.threshold_advice import WORTH_RATIO
-from advisor.models import Episode, Recommendation, RecommendationState, Resource, Topic
+from advisor.models import Incident, Recommendation, RecommendationState, Resource, Topic
 
 VALID_FOR = timedelta(hours=24)
 """Undecided advice expires: the load it was computed for may be gone."""
 
 DECIDED_FOR = timedelta(days=7)
-"""So long the same advice without an episode is not given again after a decision."""
+"""So long the same advice without an incident is not given again after a decision."""
 
 Essence = Callable[[dict[str, Any]], object]
 
 ESSENCE: dict[Topic, Essence] = {
     Topic.POLICY: lambda found: [
-        [row[key] for key in ("claim", "reservation", "limit", "shares")]
+        [row[key] for key in ("allocation", "reservation", "limit", "shares")]
         for row in found["allocations"]
     ],
     Topic.THRESHOLD: lambda found: found["threshold_ms"],
@@ -60,15 +60,15 @@ def same(topic: Topic, one: str, other: str) -> bool:
 
 
 def rejected_before(
-    *, resource: Resource, topic: Topic, episode: Episode | None, found: str, now: datetime
+    *, resource: Resource, topic: Topic, incident: Incident | None, found: str, now: datetime
 ) -> Recommendation | None:
-    """A rejection of the same advice, for the same episode or within the last days."""
+    """A rejection of the same advice, for the same incident or within the last days."""
     rejected = Recommendation.objects.filter(
         resource=resource, topic=topic, state=RecommendationState.REJECTED
     )
     rejected = (
-        rejected.filter(episode=episode)
-        if episode
+        rejected.filter(incident=incident)
+        if incident
         else rejected.filter(decided_at__gt=now - DECIDED_FOR)
     )
     return next((row for row in rejected if same(topic, row.answer, found)), None)
@@ -104,7 +104,7 @@ def keep(
     *,
     resource: Resource,
     topic: Topic,
-    episode: Episode | None,
+    incident: Incident | None,
     inputs: str,
     found: str,
     now: datetime,
@@ -121,7 +121,7 @@ def keep(
     return Recommendation.objects.create(
         organisation=resource.organisation,
         resource=resource,
-        episode=episode,
+        incident=incident,
         topic=topic,
         subject=subject,
         kind=plain.get("kind", topic),

@@ -15,16 +15,16 @@ from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.advice.what_if_draft import KIND, PolicyDraft, changed_controls
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps, loads
-from advisor.core.forecast.what_if import CandidateClaim, WhatIfInputs, what_if
+from advisor.core.forecast.what_if import CandidateAllocation, WhatIfInputs, what_if
 from advisor.core.grant import Grant
 from advisor.core.quantity import format_rate
 from advisor.core.resource import ResourceKind, Unit
 from advisor.errors import DecisionRefused, InventoryError
-from advisor.history.claim_history import claim_history
+from advisor.history.allocation_history import allocation_history
 from advisor.history.past_outcomes import past_outcomes
 from advisor.history.tiers import shares_of
 from advisor.models import (
-    Claim,
+    Allocation,
     Policy,
     Recommendation,
     RecommendationState,
@@ -41,37 +41,39 @@ EVEN_SHARES = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
-    """What a what-if starts from: the claims with what holds now and what a form proposes.
+class WhatIfScene:
+    """What a what-if starts from: the allocations with what holds now and what a form proposes.
 
     `now` is what the policy in force grants, or plain sharing without one. `proposed` is the
-    same with a policy in force, else what the claims state.
+    same with a policy in force, else what the allocations state.
     """
 
     resource: Resource
     policy: Policy | None
-    claims: tuple[Claim, ...]
+    allocations: tuple[Allocation, ...]
     now: tuple[Grant, ...]
     proposed: tuple[Grant, ...]
 
 
-def ground_of(resource: Resource) -> Ground:
-    """The claims in a stable order, the largest promise first."""
-    rows = resource.claims.select_related("workload", "host", "resource")
-    claims = tuple(rows.order_by("-reservation", "workload__name", "host__name", "pk"))
+def scene_of(resource: Resource) -> WhatIfScene:
+    """The allocations in a stable order, the largest promise first."""
+    rows = resource.allocations.select_related("workload", "host", "resource")
+    allocations = tuple(rows.order_by("-reservation", "workload__name", "host__name", "pk"))
     policy = resource.policies.order_by("-version").first()
     if policy is not None and not policy.allocations:
         policy = None
-    stated = tuple(_stated(claim) for claim in claims)
+    stated = tuple(_stated(allocation) for allocation in allocations)
     if policy is None:
         even = tuple(
-            Grant(claim=claim.pk, reservation=0.0, limit=None, shares=EVEN_SHARES)
-            for claim in claims
+            Grant(allocation=allocation.pk, reservation=0.0, limit=None, shares=EVEN_SHARES)
+            for allocation in allocations
         )
-        return Ground(resource=resource, policy=None, claims=claims, now=even, proposed=stated)
+        return WhatIfScene(
+            resource=resource, policy=None, allocations=allocations, now=even, proposed=stated
+        )
     known = {
-        item["claim"]: Grant(
-            claim=item["claim"],
+        item["allocation"]: Grant(
+            allocation=item["allocation"],
             reservation=item["reservation"],
             limit=item["limit"],
             shares=item["shares"],
@@ -80,40 +82,48 @@ def ground_of(resource: Resource) -> Ground:
     }
     held = tuple(
         known.get(
-            claim.pk,
-            Grant(claim=claim.pk, reservation=0.0, limit=None, shares=shares_of(claim)),
+            allocation.pk,
+            Grant(
+                allocation=allocation.pk, reservation=0.0, limit=None, shares=shares_of(allocation)
+            ),
         )
-        for claim in claims
+        for allocation in allocations
     )
-    return Ground(resource=resource, policy=policy, claims=claims, now=held, proposed=held)
+    return WhatIfScene(
+        resource=resource, policy=policy, allocations=allocations, now=held, proposed=held
+    )
 
 
-def _stated(claim: Claim) -> Grant:
+def _stated(allocation: Allocation) -> Grant:
     return Grant(
-        claim=claim.pk,
-        reservation=claim.reservation,
-        limit=claim.limit,
-        shares=shares_of(claim),
+        allocation=allocation.pk,
+        reservation=allocation.reservation,
+        limit=allocation.limit,
+        shares=shares_of(allocation),
     )
 
 
 def what_if_inputs(
     *,
-    ground: Ground,
+    scene: WhatIfScene,
     candidate: Mapping[int, Grant],
     capacity: float | None,
     length: timedelta,
     now: datetime,
 ) -> WhatIfInputs:
-    """Everything the answer is computed from; a claim without a candidate keeps what is proposed.
+    """Everything the answer is computed from; an allocation without a candidate keeps what is proposed.
 
     Raises InventoryError if nobody knows the capacity, or a limit is below a reservation.
     """
-    resource = ground.resource
-    history = claim_history(
-        resource=resource, claims=ground.claims, policy=ground.policy, length=length, now=now
+    resource = scene.resource
+    history = allocation_history(
+        resource=resource,
+        allocations=scene.allocations,
+        policy=scene.policy,
+        length=length,
+        now=now,
     )
-    known, source = _capacity(ground, history.largest)
+    known, source = _capacity(scene, history.largest)
     after = capacity or known
     try:
         return WhatIfInputs(
@@ -125,25 +135,25 @@ def what_if_inputs(
             capacity_source=source,
             capacity_after=after,
             reservable=_reservable(resource, known, after),
-            enforced=ground.policy is not None,
+            enforced=scene.policy is not None,
             began_at=history.began_at,
             ended_at=history.ended_at,
-            claims=tuple(
-                CandidateClaim(
-                    claim=claim.pk,
-                    workload=claim.workload.name,
-                    host=claim.host.name,
+            allocations=tuple(
+                CandidateAllocation(
+                    allocation=allocation.pk,
+                    workload=allocation.workload.name,
+                    host=allocation.host.name,
                     before=before,
-                    after=candidate.get(claim.pk, proposed),
+                    after=candidate.get(allocation.pk, proposed),
                     measured=measured,
                 )
-                for claim, before, proposed, measured in zip(
-                    ground.claims, ground.now, ground.proposed, history.measured, strict=True
+                for allocation, before, proposed, measured in zip(
+                    scene.allocations, scene.now, scene.proposed, history.measured, strict=True
                 )
             ),
             windows=history.windows,
             congested=history.congested,
-            gap=_silent(ground.claims, history.measured),
+            gap=_silent(scene.allocations, history.measured),
             # Without latency the rates would only make the stored text longer.
             rates=history.rates if history.latency_ms else (),
             latency_ms=history.latency_ms,
@@ -154,16 +164,16 @@ def what_if_inputs(
         raise InventoryError(str(error)) from error
 
 
-def _capacity(ground: Ground, largest: float) -> tuple[float, str]:
-    resource = ground.resource
+def _capacity(scene: WhatIfScene, largest: float) -> tuple[float, str]:
+    resource = scene.resource
     if resource.capacity is not None:
         return resource.capacity, "stated"
     if largest > 0:
-        return largest, "the most that its claims got together"
-    if not ground.claims:
+        return largest, "the most that its allocations got together"
+    if not scene.allocations:
         raise InventoryError(
-            f"the capacity of {resource.name} is not stated, and no workload has a claim on it; "
-            f"state who uses it with: sluice claim set {resource.name} WORKLOAD"
+            f"the capacity of {resource.name} is not stated, and no workload has an allocation on it; "
+            f"state who uses it with: sluice allocation set {resource.name} WORKLOAD"
         )
     raise InventoryError(
         f"the capacity of {resource.name} is not stated and nothing was measured; state it with: "
@@ -176,13 +186,19 @@ def _reservable(resource: Resource, known: float, after: float) -> float:
     return (resource.reservable or resource.reservable_ratio * known) * after / known
 
 
-def _silent(claims: Sequence[Claim], measured: Sequence[float | None]) -> str:
+def _silent(allocations: Sequence[Allocation], measured: Sequence[float | None]) -> str:
     names = sorted(
-        {claim.workload.name for claim, rate in zip(claims, measured, strict=True) if rate is None}
+        {
+            allocation.workload.name
+            for allocation, rate in zip(allocations, measured, strict=True)
+            if rate is None
+        }
     )
     if not names:
         return ""
-    hosts = sorted({claim.host.name for claim in claims if claim.workload.name in names})
+    hosts = sorted(
+        {allocation.host.name for allocation in allocations if allocation.workload.name in names}
+    )
     return (
         f"no samples of {', '.join(names)} in that time; is Telegraf running on "
         f"{', '.join(hosts)}?"

@@ -30,7 +30,7 @@ def approve(
     Raises DecisionRefused if the user may not decide, or somebody was first, or it expired.
     """
     require_operator(user, recommendation.organisation)
-    _claim(recommendation, RecommendationState.APPROVED, user=user, reason="", now=now)
+    _allocation(recommendation, RecommendationState.APPROVED, user=user, reason="", now=now)
     if recommendation.topic == Topic.POLICY:
         return _publish(recommendation, user=user, now=now)
     if recommendation.topic == Topic.THRESHOLD:
@@ -67,7 +67,7 @@ def reject(
     require_operator(user, recommendation.organisation)
     if not reason.strip():
         raise DecisionRefused("say why the recommendation is rejected, for whoever reads it next")
-    _claim(recommendation, RecommendationState.REJECTED, user=user, reason=reason, now=now)
+    _allocation(recommendation, RecommendationState.REJECTED, user=user, reason=reason, now=now)
     recommendation.refresh_from_db()
     return recommendation
 
@@ -103,7 +103,7 @@ def rollback(
     return policy
 
 
-_ALLOCATION_KEYS = ("claim", "workload", "reservation", "limit", "shares", "entitlement")
+_ALLOCATION_KEYS = ("allocation", "workload", "reservation", "limit", "shares", "entitlement")
 
 
 def _allocations(recommendation: Recommendation) -> list[dict[str, Any]]:
@@ -111,7 +111,7 @@ def _allocations(recommendation: Recommendation) -> list[dict[str, Any]]:
     return [{key: item[key] for key in _ALLOCATION_KEYS} for item in answer["allocations"]]
 
 
-def _claim(
+def _allocation(
     recommendation: Recommendation,
     state: RecommendationState,
     *,

@@ -9,8 +9,8 @@ from django.db import transaction
 
 from advisor.models import (
     AdapterKind,
+    Allocation,
     Attachment,
-    Claim,
     Enforcer,
     Policy,
     PublishedDocument,
@@ -94,18 +94,21 @@ def _content(host: Host) -> dict[str, Any]:
 
 
 def _allocations_on(host: Host, policy: Policy) -> list[dict[str, Any]]:
-    claims = {
-        claim.pk: claim
-        for claim in Claim.objects.filter(host=host, resource=policy.resource).select_related(
-            "workload"
-        )
+    allocations = {
+        allocation.pk: allocation
+        for allocation in Allocation.objects.filter(
+            host=host, resource=policy.resource
+        ).select_related("workload")
     }
     return [
         {
-            "id": allocation_id(claims[item["claim"]]),
-            "workload": claims[item["claim"]].workload.name,
+            "id": allocation_id(allocations[item["allocation"]]),
+            "workload": allocations[item["allocation"]].workload.name,
             "resource": policy.resource.name,
-            "selector": [claims[item["claim"]].adapter_kind, claims[item["claim"]].adapter],
+            "selector": [
+                allocations[item["allocation"]].adapter_kind,
+                allocations[item["allocation"]].adapter,
+            ],
             "reservation": item["reservation"],
             "limit": item["limit"],
             "shares": item["shares"],
@@ -113,7 +116,7 @@ def _allocations_on(host: Host, policy: Policy) -> list[dict[str, Any]]:
             "policy": policy.pk,
         }
         for item in policy.allocations
-        if item["claim"] in claims
+        if item["allocation"] in allocations
     ]
 
 

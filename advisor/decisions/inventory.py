@@ -1,4 +1,4 @@
-"""Resources, workloads and claims, as people state them."""
+"""Resources, workloads and allocations, as people state them."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from advisor.core.admission import ReservationClaim, admit
+from advisor.core.admission import RequestedReservation, admit
 from advisor.core.quantity import format_rate
 from advisor.errors import InventoryError
 from advisor.models import (
     AdapterKind,
+    Allocation,
     Attachment,
-    Claim,
     Mode,
     Resource,
     ResourceKind,
     Unit,
     Workload,
 )
-from advisor.pipeline.episodes import restate_parties
+from advisor.pipeline.incidents import restate_parties
 from ingest.models import Host, Organisation
 
 DATASTORE_THRESHOLD_MS = 30.0
@@ -120,7 +120,7 @@ def _take_over(attachment: Attachment, resource: Resource) -> None:
 
 
 @transaction.atomic
-def set_claim(
+def set_allocation(
     *,
     resource: Resource,
     workload_name: str,
@@ -134,10 +134,10 @@ def set_claim(
     tier: str | None = None,
     facts: Mapping[str, Any] | None = None,
     may_exceed: bool = False,
-) -> Claim:
+) -> Allocation:
     """State what a workload was promised on a resource; creates the workload if it is new.
 
-    `facts` are more columns of the claim: limit_scope, io_count, size_bytes. With `may_exceed` a
+    `facts` are more columns of the allocation: limit_scope, io_count, size_bytes. With `may_exceed` a
     reservation is stated although it does not fit here, so that a move is recommended.
     """
     if limit is not None and limit < reservation:
@@ -155,10 +155,10 @@ def set_claim(
     if tier is not None and workload.tier != tier:
         workload.tier = tier
         workload.save(update_fields=["tier"])
-    claim, _ = Claim.objects.update_or_create(
+    allocation, _ = Allocation.objects.update_or_create(
         resource=resource,
         workload=workload,
-        host=_claim_host(resource, host_name),
+        host=_allocation_host(resource, host_name),
         vdisk=vdisk,
         defaults={
             **(facts or {}),
@@ -170,7 +170,7 @@ def set_claim(
         },
     )
     restate_parties(resource)
-    return claim
+    return allocation
 
 
 def _admit(resource: Resource, workload_name: str, reservation: float) -> None:
@@ -183,12 +183,12 @@ def _admit(resource: Resource, workload_name: str, reservation: float) -> None:
             f"{resource}: its capacity is unknown, so nothing can be reserved; "
             f"state it: sluice resource set {resource} --capacity RATE"
         )
-    others = resource.claims.exclude(workload__name=workload_name).select_related("workload")
+    others = resource.allocations.exclude(workload__name=workload_name).select_related("workload")
     promised = [
-        ReservationClaim(workload=claim.workload.name, reservation=claim.reservation)
-        for claim in others.filter(reservation__gt=0).order_by("pk")
+        RequestedReservation(workload=allocation.workload.name, reservation=allocation.reservation)
+        for allocation in others.filter(reservation__gt=0).order_by("pk")
     ]
-    asked = ReservationClaim(workload=workload_name, reservation=reservation)
+    asked = RequestedReservation(workload=workload_name, reservation=reservation)
     admission = admit(reservable, [*promised, asked])
     if not admission.admitted:
         raise InventoryError(
@@ -201,7 +201,7 @@ def _admit(resource: Resource, workload_name: str, reservation: float) -> None:
         )
 
 
-def _claim_host(resource: Resource, host_name: str | None) -> Host:
+def _allocation_host(resource: Resource, host_name: str | None) -> Host:
     hosts = list(Host.objects.filter(attachments__resource=resource).distinct())
     if host_name is None and len(hosts) == 1:
         return hosts[0]
@@ -254,9 +254,11 @@ def set_queue_depth(*, resource: Resource, host_name: str, depth: int) -> None:
 
 
 @transaction.atomic
-def remove_claims(*, resource: Resource, workload_name: str) -> None:
-    """Withdraw a workload's claims on a resource; the policy in force is not changed by it."""
-    deleted, _ = Claim.objects.filter(resource=resource, workload__name=workload_name).delete()
+def remove_allocations(*, resource: Resource, workload_name: str) -> None:
+    """Withdraw a workload's allocations on a resource; the policy in force is not changed by it."""
+    deleted, _ = Allocation.objects.filter(
+        resource=resource, workload__name=workload_name
+    ).delete()
     if deleted == 0:
-        raise InventoryError(f'"{workload_name}" has no claim on {resource}')
+        raise InventoryError(f'"{workload_name}" has no allocation on {resource}')
     restate_parties(resource)

@@ -10,10 +10,10 @@ from django.db import transaction
 from advisor.core.compliance import Compliance, Measured, Promise, Verdict, judge
 from advisor.core.resource import Unit
 from advisor.errors import ReportRefused
-from advisor.history.observe import claim_windows
+from advisor.history.observe import allocation_windows
 from advisor.history.windows import Span
-from advisor.models import Claim, ComplianceRecord, Enforcer, Policy, PublishedDocument
-from advisor.models.workload import allocation_id, claim_pk
+from advisor.models import Allocation, ComplianceRecord, Enforcer, Policy, PublishedDocument
+from advisor.models.workload import allocation_id, allocation_pk
 from enforcers.contract import (
     AllocationReport,
     ComplianceReport,
@@ -68,30 +68,30 @@ def _record(
     item: AllocationReport,
     plain: dict[str, dict[str, object] | None],
 ) -> ComplianceRecord | None:
-    """None if the claim was removed while the agent still enforced it."""
-    claim = (
-        Claim.objects.filter(pk=claim_pk(item.id), host=host)
+    """None if the allocation was removed while the agent still enforced it."""
+    allocation = (
+        Allocation.objects.filter(pk=allocation_pk(item.id), host=host)
         .select_related("resource", "workload")
         .first()
     )
-    if claim is None:
+    if allocation is None:
         return None
     policy = _policy(host, report.revision, item.id)
-    found = _judge(claim, policy, item)
+    found = _judge(allocation, policy, item)
     return ComplianceRecord(
         organisation=host.organisation,
         host=host,
-        resource=claim.resource,
-        workload=claim.workload,
+        resource=allocation.resource,
+        workload=allocation.workload,
         policy=policy,
-        allocation=allocation_id(claim),
+        allocation=allocation_id(allocation),
         revision=report.revision,
         reported_at=report.reported_at,
         desired=plain["desired"],
         applied=plain["applied"],
         read_back=plain["read_back"],
         measured=item.measured.rate if item.measured else None,
-        observed=_observed(claim, item.measured, report.reported_at),
+        observed=_observed(allocation, item.measured, report.reported_at),
         **_queue_facts(item.measured),
         outcome=item.outcome,
         reason=item.reason,
@@ -115,11 +115,11 @@ def _policy(host: Host, revision: int | None, allocation_id: str) -> Policy | No
     return None
 
 
-def _judge(claim: Claim, policy: Policy | None, item: AllocationReport) -> Compliance:
+def _judge(allocation: Allocation, policy: Policy | None, item: AllocationReport) -> Compliance:
     if item.outcome not in ENFORCED:
         return Compliance(verdict=Verdict.UNKNOWN, reason=f"{item.outcome}: {item.reason}")
-    promise = _promise(claim, policy)
-    if promise is None or claim.resource.capacity is None:
+    promise = _promise(allocation, policy)
+    if promise is None or allocation.resource.capacity is None:
         return Compliance(
             verdict=Verdict.UNKNOWN, reason="the policy that the agent enforces is not known here"
         )
@@ -131,14 +131,14 @@ def _judge(claim: Claim, policy: Policy | None, item: AllocationReport) -> Compl
             sample_count=measured.sample_count if measured else 0,
             backlogged_samples=measured.backlogged_samples if measured else None,
         ),
-        capacity=claim.resource.capacity,
-        unit=Unit(claim.resource.unit),
+        capacity=allocation.resource.capacity,
+        unit=Unit(allocation.resource.unit),
     )
 
 
-def _promise(claim: Claim, policy: Policy | None) -> Promise | None:
+def _promise(allocation: Allocation, policy: Policy | None) -> Promise | None:
     for item in policy.allocations if policy else ():
-        if item["claim"] == claim.pk:
+        if item["allocation"] == allocation.pk:
             return Promise(
                 reservation=item["reservation"],
                 limit=item["limit"],
@@ -147,14 +147,16 @@ def _promise(claim: Claim, policy: Policy | None) -> Promise | None:
     return None
 
 
-def _observed(claim: Claim, measured: Measurement | None, reported_at: datetime) -> float | None:
+def _observed(
+    allocation: Allocation, measured: Measurement | None, reported_at: datetime
+) -> float | None:
     """The mean rate in stored samples over the agent's window, as a second witness."""
     if measured is None:
         return None
     span = Span(
         since=reported_at - timedelta(seconds=measured.window_s),
         until=reported_at,
-        window_s=claim.resource.window_s,
+        window_s=allocation.resource.window_s,
     )
-    rates = [found.rate for found in claim_windows(claim, span=span)]
+    rates = [found.rate for found in allocation_windows(allocation, span=span)]
     return sum(rates) / len(rates) if rates else None

@@ -1,6 +1,6 @@
-"""Whether a datastore's episode comes from load that none of our hosts sends.
+"""Whether a datastore's incident comes from load that none of our hosts sends.
 
-The detector concludes it with every look and keeps it with the episode: advice, pages and the
+The detector concludes it with every look and keeps it with the incident: advice, pages and the
 attribution read it there.
 """
 
@@ -24,55 +24,55 @@ from advisor.core.detection.external_workload import (
 from advisor.core.detection.own_mix import OwnMix
 from advisor.history.own_mix import kept_mixes, own_mixes
 from advisor.history.silence import silence_text, silent_devices
-from advisor.models import Episode, Resource, StatePoint
+from advisor.models import Incident, Resource, StatePoint
 
 REFERENCE = timedelta(hours=24)
-"""Latency that our own load makes by itself is learnt from the day before the episode."""
+"""Latency that our own load makes by itself is learnt from the day before the incident."""
 RECENT = timedelta(hours=1)
-"""Of a long episode the last hour counts: what is outside comes and goes."""
+"""Of a long incident the last hour counts: what is outside comes and goes."""
 
 
-def look_outside(*, episode: Episode, until: datetime) -> ExternalLoad | None:
-    """Conclude about the episode up to `until` and keep the conclusion; None on an uplink.
+def look_outside(*, incident: Incident, until: datetime) -> ExternalLoad | None:
+    """Conclude about the incident up to `until` and keep the conclusion; None on an uplink.
 
     Whatever passes an uplink is seen on the host.
     """
-    if episode.resource.is_uplink:
+    if incident.resource.is_uplink:
         return None
-    ended_at = min(until, episode.ended_at or until)
-    since = max(episode.started_at, ended_at - RECENT)
-    reference = _windows(_reference(episode))
+    ended_at = min(until, incident.ended_at or until)
+    since = max(incident.started_at, ended_at - RECENT)
+    reference = _windows(_reference(incident))
     recent = _windows(
-        StatePoint.objects.filter(resource=episode.resource, at__gt=since, at__lte=ended_at)
+        StatePoint.objects.filter(resource=incident.resource, at__gt=since, at__lte=ended_at)
     )
     found = detect_external_load(reference, recent)
     silent = ""
     if found.state is ExternalState.EXTERNAL:
-        silent = silence_text(silent_devices(episode.resource, at=ended_at))
+        silent = silence_text(silent_devices(incident.resource, at=ended_at))
     if silent:
         found = hidden_by(silent)
     elif found.state is ExternalState.EXTERNAL:
         # What the load was made of takes many samples to tell; it matters only now.
         before = kept_mixes(
-            episode.resource, since=episode.started_at - REFERENCE, until=episode.started_at
+            incident.resource, since=incident.started_at - REFERENCE, until=incident.started_at
         )
-        during = own_mixes(episode.resource, since=since, until=ended_at)
+        during = own_mixes(incident.resource, since=since, until=ended_at)
         found = detect_external_load(_with(before, reference), _with(during, recent))
-    episode.external = json.loads(dumps(found))
-    episode.save(update_fields=["external"])
+    incident.external = json.loads(dumps(found))
+    incident.save(update_fields=["external"])
     return found
 
 
-def external_load(episode: Episode) -> ExternalLoad | None:
+def external_load(incident: Incident) -> ExternalLoad | None:
     """What was concluded last; None on an uplink, and while nobody has looked."""
-    if episode.external is None:
+    if incident.external is None:
         return None
-    return loads(ExternalLoad, json.dumps(episode.external))
+    return loads(ExternalLoad, json.dumps(incident.external))
 
 
-def comes_from_outside(episode: Episode) -> str:
-    """Why control by this episode is suspended; empty if it is not."""
-    found = external_load(episode)
+def comes_from_outside(incident: Incident) -> str:
+    """Why control by this incident is suspended; empty if it is not."""
+    found = external_load(incident)
     return found.reason if found is not None and found.state is ExternalState.EXTERNAL else ""
 
 
@@ -80,7 +80,7 @@ def disturbed_times(
     resource: Resource, *, since: datetime, until: datetime
 ) -> list[tuple[datetime, datetime]]:
     """When load from outside was seen: such windows do not tell what the device is like."""
-    rows = Episode.objects.filter(
+    rows = Incident.objects.filter(
         Q(ended_at=None) | Q(ended_at__gt=since),
         resource=resource,
         started_at__lt=until,
@@ -90,13 +90,13 @@ def disturbed_times(
     return [(started_at, ended_at or until) for started_at, ended_at in times]
 
 
-def _reference(episode: Episode) -> QuerySet[StatePoint]:
-    since = episode.started_at - REFERENCE
+def _reference(incident: Incident) -> QuerySet[StatePoint]:
+    since = incident.started_at - REFERENCE
     rows = StatePoint.objects.filter(
-        resource=episode.resource, at__gt=since, at__lte=episode.started_at
+        resource=incident.resource, at__gt=since, at__lte=incident.started_at
     )
     for began_at, ended_at in disturbed_times(
-        episode.resource, since=since, until=episode.started_at
+        incident.resource, since=since, until=incident.started_at
     ):
         rows = rows.exclude(at__gt=began_at, at__lte=ended_at)
     return rows

@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from advisor.core.observation import ClaimObservation, Observation
+from advisor.core.observation import AllocationObservation, Observation
+from advisor.history.allocation_adapters import allocation_adapters
 from advisor.history.cgroup_rate import rate_in_unit
-from advisor.history.claim_adapters import claim_adapters
 from advisor.history.own_limits import enforced_limits
 from advisor.history.queues import QueueReport, queue_reports, report_at
 from advisor.history.resource_windows import (
-    ClaimsByWindow,
-    SeenClaim,
+    AllocationsByWindow,
+    SeenAllocation,
     datastore_windows,
     uplink_windows,
 )
 from advisor.history.tiers import shares_of
 from advisor.history.windows import Span, last_window_end, mean_rate
-from advisor.models import Claim, Resource
+from advisor.models import Allocation, Resource
 from ingest import queries
 from ingest.core.rates import CgroupRates, NetRates
 from ingest.many_rates import cgroup_rates_of, net_rates_of
@@ -35,35 +35,35 @@ def observations(*, resource: Resource, since: datetime, until: datetime) -> lis
     A window in which no host sent samples is left out: absence is for the detector to judge.
     """
     span = Span(since=since, until=until, window_s=resource.window_s)
-    claims = _claims_by_window(resource, span)
+    allocations = _allocations_by_window(resource, span)
     attachments = list(resource.attachments.select_related("host"))
     if resource.is_uplink:
-        return uplink_windows(resource, attachments[0], claims, span)
-    return datastore_windows(resource, attachments, claims, span)
+        return uplink_windows(resource, attachments[0], allocations, span)
+    return datastore_windows(resource, attachments, allocations, span)
 
 
-def _claims_by_window(resource: Resource, span: Span) -> ClaimsByWindow:
-    result: ClaimsByWindow = defaultdict(list)
-    rows = resource.claims.select_related("workload", "host", "resource")
-    claims = list(rows.order_by("workload__name", "pk"))
-    windows = windows_of(claims, span=span)
+def _allocations_by_window(resource: Resource, span: Span) -> AllocationsByWindow:
+    result: AllocationsByWindow = defaultdict(list)
+    rows = resource.allocations.select_related("workload", "host", "resource")
+    allocations = list(rows.order_by("workload__name", "pk"))
+    windows = windows_of(allocations, span=span)
     enforced = enforced_limits(resource)
-    for claim in claims:
-        shares = shares_of(claim)
-        for found in windows[claim.pk]:
-            observation = ClaimObservation(
-                workload=claim.workload.name,
+    for allocation in allocations:
+        shares = shares_of(allocation)
+        for found in windows[allocation.pk]:
+            observation = AllocationObservation(
+                workload=allocation.workload.name,
                 rate=found.rate,
-                reservation=claim.reservation,
-                limit=claim.limit,
+                reservation=allocation.reservation,
+                limit=allocation.limit,
                 shares=shares,
                 backlogged=found.backlogged,
-                throttled=enforced.hold_back(claim, at=found.at, rate=found.rate),
+                throttled=enforced.hold_back(allocation, at=found.at, rate=found.rate),
                 mean_io_bytes=found.mean_io_bytes,
             )
             result[found.at].append(
-                SeenClaim(
-                    claim=claim,
+                SeenAllocation(
+                    allocation=allocation,
                     observation=observation,
                     backlog_bytes=found.backlog_bytes,
                     drops=found.drops,
@@ -73,12 +73,12 @@ def _claims_by_window(resource: Resource, span: Span) -> ClaimsByWindow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimWindow:
-    """What one claim got in the window ending at `at`, in the resource's unit.
+class AllocationWindow:
+    """What one allocation got in the window ending at `at`, in the resource's unit.
 
     `backlogged` says whether more was wanted; None means that nobody can tell. `mean_io_bytes` is
     None on an uplink, and where no I/O was done. On an uplink under an agent `backlog_bytes`
-    stood in the claim's queue and `drops` packets were dropped from it.
+    stood in the allocation's queue and `drops` packets were dropped from it.
     """
 
     at: datetime
@@ -90,53 +90,55 @@ class ClaimWindow:
     read_ratio: float | None = None
 
 
-def claim_windows(claim: Claim, *, span: Span, max_points: int | None = None) -> list[ClaimWindow]:
-    """The windows in which the claim's adapter was measured, in order of time."""
-    return windows_of([claim], span=span, max_points=max_points)[claim.pk]
+def allocation_windows(
+    allocation: Allocation, *, span: Span, max_points: int | None = None
+) -> list[AllocationWindow]:
+    """The windows in which the allocation's adapter was measured, in order of time."""
+    return windows_of([allocation], span=span, max_points=max_points)[allocation.pk]
 
 
 def windows_of(
-    claims: Sequence[Claim], *, span: Span, max_points: int | None = None
-) -> dict[int, list[ClaimWindow]]:
-    """By claim the windows in which its adapter was measured, in order of time.
+    allocations: Sequence[Allocation], *, span: Span, max_points: int | None = None
+) -> dict[int, list[AllocationWindow]]:
+    """By allocation the windows in which its adapter was measured, in order of time.
 
     All are read in a few queries, so all are in memory at once. With `max_points` a long span is
-    read at about so many times per claim, with exact means between them.
+    read at about so many times per allocation, with exact means between them.
     """
-    adapters = claim_adapters(claims)
+    adapters = allocation_adapters(allocations)
     times = {"since": span.read_since, "until": span.read_until}
     interfaces = set(adapters.interfaces.values())
     received = net_rates_of(interfaces, max_points=max_points, **times)
     cgroups = set(adapters.cgroups.values())
     done = cgroup_rates_of(cgroups, max_points=max_points, **times)
-    waiting = [claim for claim in claims if claim.pk in adapters.interfaces]
+    waiting = [allocation for allocation in allocations if allocation.pk in adapters.interfaces]
     reports = queue_reports(waiting, span=span)
-    windows: dict[int, list[ClaimWindow]] = {}
-    for claim in claims:
-        windows[claim.pk] = []
-        if claim.pk in adapters.interfaces:
-            rates = received[adapters.interfaces[claim.pk]]
-            windows[claim.pk] = _vnic_windows(rates, reports[claim.pk], span)
-        elif claim.pk in adapters.cgroups:
-            own = done[adapters.cgroups[claim.pk]]
-            windows[claim.pk] = _cgroup_windows(own, claim.resource.unit, span)
+    windows: dict[int, list[AllocationWindow]] = {}
+    for allocation in allocations:
+        windows[allocation.pk] = []
+        if allocation.pk in adapters.interfaces:
+            rates = received[adapters.interfaces[allocation.pk]]
+            windows[allocation.pk] = _vnic_windows(rates, reports[allocation.pk], span)
+        elif allocation.pk in adapters.cgroups:
+            own = done[adapters.cgroups[allocation.pk]]
+            windows[allocation.pk] = _cgroup_windows(own, allocation.resource.unit, span)
     return windows
 
 
 def _vnic_windows(
     received: list[NetRates], reports: Sequence[QueueReport], span: Span
-) -> list[ClaimWindow]:
+) -> list[AllocationWindow]:
     """What a workload sends is what its vNIC receives on the host's side."""
     windows = []
     for at, found in span.group(received).items():
         rate = mean_rate(found, [one.received_bits_per_s for one in found])
         queue = report_at(reports, at=at, window_s=span.window_s)
         if queue is None:
-            windows.append(ClaimWindow(at=at, rate=rate))
+            windows.append(AllocationWindow(at=at, rate=rate))
             continue
         dropped = queue.drops_per_s
         windows.append(
-            ClaimWindow(
+            AllocationWindow(
                 at=at,
                 rate=rate,
                 backlogged=queue.backlogged,
@@ -148,9 +150,9 @@ def _vnic_windows(
     return windows
 
 
-def _cgroup_windows(rates: list[CgroupRates], unit: str, span: Span) -> list[ClaimWindow]:
+def _cgroup_windows(rates: list[CgroupRates], unit: str, span: Span) -> list[AllocationWindow]:
     return [
-        ClaimWindow(
+        AllocationWindow(
             at=at,
             rate=mean_rate(found, [rate_in_unit(item, unit) for item in found]),
             backlogged=_backlogged(found),

@@ -1,4 +1,4 @@
-"""Which of our own limits held a claim back, and what of the waiting is theirs.
+"""Which of our own limits held an allocation back, and what of the waiting is theirs.
 
 Waiting for a limit of ours is no congestion: the limit does what it was made for.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from advisor.core.own_limit import is_held_back
-from advisor.models import Claim, Policy, Resource
+from advisor.models import Allocation, Policy, Resource
 
 SMALL_PART = 0.05
 """Less of a host's I/O than this changes no mean."""
@@ -20,16 +20,16 @@ MOST = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnforcedLimits:
-    """Limits by claim, each from the time on at which its policy version was in force."""
+    """Limits by allocation, each from the time on at which its policy version was in force."""
 
     since: tuple[datetime, ...]
     limits: tuple[dict[int, float | None], ...]
     is_uplink: bool
 
-    def hold_back(self, claim: Claim, *, at: datetime, rate: float) -> bool:
-        """Whether a limit in force at that time held the claim to this rate."""
+    def hold_back(self, allocation: Allocation, *, at: datetime, rate: float) -> bool:
+        """Whether a limit in force at that time held the allocation to this rate."""
         place = bisect_left(self.since, at) - 1
-        limit = self.limits[place].get(claim.pk) if place >= 0 else None
+        limit = self.limits[place].get(allocation.pk) if place >= 0 else None
         return is_held_back(rate, limit, is_uplink=self.is_uplink)
 
 
@@ -43,7 +43,8 @@ def enforced_limits(resource: Resource) -> EnforcedLimits:
     return EnforcedLimits(
         since=tuple(created_at for created_at, _ in versions),
         limits=tuple(
-            {item["claim"]: item["limit"] for item in allocations} for _, allocations in versions
+            {item["allocation"]: item["limit"] for item in allocations}
+            for _, allocations in versions
         ),
         is_uplink=resource.is_uplink,
     )
@@ -51,7 +52,7 @@ def enforced_limits(resource: Resource) -> EnforcedLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostShare:
-    """One claim's I/Os on one host in one window; `waits` None means that nobody can tell."""
+    """One allocation's I/Os on one host in one window; `waits` None means that nobody can tell."""
 
     io_count: float
     held_back: bool

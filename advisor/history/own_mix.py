@@ -11,7 +11,7 @@ from django.core.cache import cache
 from advisor.core.detection.own_mix import OwnMix
 from advisor.core.iosize import size_cost
 from advisor.core.resource import Unit
-from advisor.core.standing import UNCLAIMED, unit_cost
+from advisor.core.standing import UNALLOCATED, unit_cost
 from advisor.history.device_rates import device_rates
 from advisor.history.observe import windows_of
 from advisor.history.windows import Span, last_window_end, window_end
@@ -28,9 +28,9 @@ Mixes = dict[datetime, OwnMix]
 
 def kept_mixes(resource: Resource, *, since: datetime, until: datetime) -> Mixes:
     """`own_mixes` of a time that is over; asked again within the hour it comes from the cache."""
-    claims = resource.claims.order_by("pk").values_list("pk", flat=True)
-    # Any number of claims may be asked for; caches refuse long keys.
-    asked = repr((resource.pk, since.timestamp(), until.timestamp(), *claims))
+    allocations = resource.allocations.order_by("pk").values_list("pk", flat=True)
+    # Any number of allocations may be asked for; caches refuse long keys.
+    asked = repr((resource.pk, since.timestamp(), until.timestamp(), *allocations))
     key = f"own-mixes:{hashlib.sha256(asked.encode()).hexdigest()}"
     found: Mixes | None = cache.get(key)
     if found is None:
@@ -42,7 +42,7 @@ def kept_mixes(resource: Resource, *, since: datetime, until: datetime) -> Mixes
 def own_mixes(resource: Resource, *, since: datetime, until: datetime) -> Mixes:
     """By the end of the resource's window; of a long time, means over several windows.
 
-    Load that belongs to no claim counts as a workload of its own.
+    Load that belongs to no allocation counts as a workload of its own.
     """
     step_s = max(float(coarse_step_s(until - since, MOST_WINDOWS)), resource.window_s)
     first = last_window_end(since, step_s)
@@ -74,14 +74,14 @@ def _disk_rates(resource: Resource, span: Span) -> dict[datetime, list[DiskRates
 
 
 def _loads_by_workload(resource: Resource, span: Span) -> dict[datetime, dict[str, float]]:
-    """Device time per second of each workload that has a claim."""
+    """Device time per second of each workload that has an allocation."""
     found: dict[datetime, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    claims = list(resource.claims.select_related("workload", "host", "resource"))
-    windows = windows_of(claims, span=span, max_points=MOST_WINDOWS)
-    for claim in claims:
-        for window in windows[claim.pk]:
+    allocations = list(resource.allocations.select_related("workload", "host", "resource"))
+    windows = windows_of(allocations, span=span, max_points=MOST_WINDOWS)
+    for allocation in allocations:
+        for window in windows[allocation.pk]:
             cost = unit_cost(Unit(resource.unit), window.mean_io_bytes)
-            found[window.at][claim.workload.name] += window.rate * cost
+            found[window.at][allocation.workload.name] += window.rate * cost
     return found
 
 
@@ -96,5 +96,5 @@ def _mix(rates: list[DiskRates], loads: dict[str, float], window_s: float) -> Ow
         iops=ios / window_s,
         read_ratio=min(reads / ios, 1.0) if ios > 0 else None,
         mean_io_bytes=size,
-        by_workload=(*sorted(loads.items()), (UNCLAIMED, max(rest, 0.0))),
+        by_workload=(*sorted(loads.items()), (UNALLOCATED, max(rest, 0.0))),
     )

@@ -1,4 +1,4 @@
-"""What agents saw waiting: the kernel's queue of each claim, window by window."""
+"""What agents saw waiting: the kernel's queue of each allocation, window by window."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db.models import DateTimeField, DurationField, F, Func, Max, Sum, Va
 
 from advisor.core.compliance import Measured, wants_more
 from advisor.history.windows import Span
-from advisor.models import Claim, ComplianceRecord
+from advisor.models import Allocation, ComplianceRecord
 from advisor.models.workload import allocation_id
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -22,7 +22,7 @@ LONGEST_REPORT = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueReport:
-    """The queue of one claim over the `seconds` before `at`.
+    """The queue of one allocation over the `seconds` before `at`.
 
     `backlogged` says whether more was wanted, None that it came and went. `backlog_bytes` waited
     at the end; `drops_per_s` packets were dropped. None is what the mechanism cannot see.
@@ -40,12 +40,17 @@ class QueueReport:
         return self.at - timedelta(seconds=self.seconds)
 
 
-def queue_reports(claims: Collection[Claim], *, span: Span) -> dict[int, list[QueueReport]]:
-    """By claim what its agent reported about the span, oldest first, about one per window."""
-    found: dict[int, list[QueueReport]] = {claim.pk: [] for claim in claims}
-    if not claims:
+def queue_reports(
+    allocations: Collection[Allocation], *, span: Span
+) -> dict[int, list[QueueReport]]:
+    """By allocation what its agent reported about the span, oldest first, about one per window."""
+    found: dict[int, list[QueueReport]] = {allocation.pk: [] for allocation in allocations}
+    if not allocations:
         return found
-    names = {(claim.host_id, allocation_id(claim)): claim.pk for claim in claims}
+    names = {
+        (allocation.host_id, allocation_id(allocation)): allocation.pk
+        for allocation in allocations
+    }
     rows = (
         ComplianceRecord.objects.filter(
             host__in={host for host, _ in names},
@@ -69,9 +74,9 @@ def queue_reports(claims: Collection[Claim], *, span: Span) -> dict[int, list[Qu
         .order_by("at")
     )
     for row in rows:
-        claim = names.get((row["host_id"], row["allocation"]))
-        if claim is not None:
-            found[claim].append(_report(row))
+        allocation = names.get((row["host_id"], row["allocation"]))
+        if allocation is not None:
+            found[allocation].append(_report(row))
     return found
 
 

@@ -15,7 +15,7 @@ from advisor.core.detection.threshold import (
     peak_throughput_threshold,
 )
 from advisor.history.load_points import normalized_load_points
-from advisor.models import Episode, Resource, StatePoint, ThresholdMode
+from advisor.models import Incident, Resource, StatePoint, ThresholdMode
 
 HISTORY = timedelta(days=28)
 """What is usual is learnt from four weeks, so that each hour of the week came four times."""
@@ -61,7 +61,7 @@ def _learnt(
 
 
 def _congested(resource: Resource, *, since: datetime, until: datetime) -> list[Stretch]:
-    rows = Episode.objects.filter(
+    rows = Incident.objects.filter(
         Q(ended_at=None) | Q(ended_at__gt=since), resource=resource, started_at__lt=until
     )
     return [

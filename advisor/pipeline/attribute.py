@@ -1,4 +1,4 @@
-"""Who causes an episode: the stored series of its resource, handed to the core."""
+"""Who causes an incident: the stored series of its resource, handed to the core."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from statistics import fmean
 
 from django.core.cache import cache
 
-from advisor.core.allocation import Claim as SolverClaim
-from advisor.core.allocation import ReservationMode, allocate
+from advisor.core.allocation import Allocation as SolverAllocation
+from advisor.core.allocation import ReservationMode, entitlements
 from advisor.core.attribution.attribution import Attribution, AttributionInputs, attribute
 from advisor.core.attribution.measure import DEVICE_TIME, SENT
 from advisor.core.attribution.workload_series import WorkloadSeries
@@ -21,9 +21,9 @@ from advisor.core.detection.nic_congestion import NicJudgement, judge_uplink
 from advisor.core.detection.reading import nic_window
 from advisor.core.observation import DatastoreObservation, Observation, UplinkObservation
 from advisor.core.standing import (
-    UNCLAIMED,
-    UNCLAIMED_RATIO,
-    UNCLAIMED_SHARES,
+    UNALLOCATED,
+    UNALLOCATED_RATIO,
+    UNALLOCATED_SHARES,
     delivered,
     device_cost,
     standings,
@@ -31,12 +31,12 @@ from advisor.core.standing import (
 from advisor.history.external_load import external_load
 from advisor.history.observe import observations, whole_windows
 from advisor.history.tiers import shares_of
-from advisor.models import Claim, Episode, Resource
+from advisor.models import Allocation, Incident, Resource
 
 BEFORE = timedelta(hours=1)
-"""So long before the episode shows what is normal."""
+"""So long before the incident shows what is normal."""
 LONGEST = timedelta(hours=2)
-"""Of a long episode the beginning is studied: it shows what came with it."""
+"""Of a long incident the beginning is studied: it shows what came with it."""
 AFTER = timedelta(minutes=30)
 ENOUGH_WINDOWS = 12
 KEPT_S = 60
@@ -45,7 +45,7 @@ KEPT_ENDED_S = 3600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """What is known about the cause of one episode.
+    """What is known about the cause of one incident.
 
     `attribution` None has its reason in `gap`. `external` is what the detector concluded last,
     None on an uplink: whatever passes it is seen on the host. `signs` is what an uplink's windows
@@ -61,36 +61,36 @@ class Study:
     gap: str
 
 
-def study_episode(*, episode: Episode, now: datetime) -> Study:
-    """Attribute the episode by what is stored about it; asked again soon, the same answer."""
-    until = _studied_until(episode, now)
-    key = f"episode-study:{episode.pk}:{until.timestamp():.0f}"
+def study_incident(*, incident: Incident, now: datetime) -> Study:
+    """Attribute the incident by what is stored about it; asked again soon, the same answer."""
+    until = _studied_until(incident, now)
+    key = f"incident-study:{incident.pk}:{until.timestamp():.0f}"
     found: Study | None = cache.get(key)
     if found is None:
-        found = _study(episode, until)
-        cache.set(key, found, KEPT_S if episode.ended_at is None else KEPT_ENDED_S)
+        found = _study(incident, until)
+        cache.set(key, found, KEPT_S if incident.ended_at is None else KEPT_ENDED_S)
     return found
 
 
-def _studied_until(episode: Episode, now: datetime) -> datetime:
-    longest = episode.started_at + LONGEST
-    wanted = longest if episode.ended_at is None else min(episode.ended_at + AFTER, longest)
-    whole = whole_windows(episode.resource, now=now)
-    # An open episode is studied anew once a minute, not with every window.
+def _studied_until(incident: Incident, now: datetime) -> datetime:
+    longest = incident.started_at + LONGEST
+    wanted = longest if incident.ended_at is None else min(incident.ended_at + AFTER, longest)
+    whole = whole_windows(incident.resource, now=now)
+    # An open incident is studied anew once a minute, not with every window.
     return min(wanted, whole.replace(second=0, microsecond=0))
 
 
-def _study(episode: Episode, until: datetime) -> Study:
-    resource, since = episode.resource, episode.started_at - BEFORE
+def _study(incident: Incident, until: datetime) -> Study:
+    resource, since = incident.resource, incident.started_at - BEFORE
     seen = observations(resource=resource, since=since, until=until) if until > since else []
-    during = tuple(_is_during(episode, one.at) for one in seen)
+    during = tuple(_is_during(incident, one.at) for one in seen)
     gap = "" if len(seen) >= ENOUGH_WINDOWS and any(during) else _gap(seen)
     return Study(
         began_at=since,
         ended_at=until,
         windows=len(seen),
         attribution=None if gap else attribute(_inputs(resource, seen, during)),
-        external=external_load(episode),
+        external=external_load(incident),
         signs=_signs(seen, during) if resource.is_uplink else None,
         gap=gap,
     )
@@ -106,13 +106,13 @@ def _signs(seen: Sequence[Observation], during: Sequence[bool]) -> NicJudgement:
     )
 
 
-def _is_during(episode: Episode, at: datetime) -> bool:
-    return at > episode.started_at and (episode.ended_at is None or at <= episode.ended_at)
+def _is_during(incident: Incident, at: datetime) -> bool:
+    return at > incident.started_at and (incident.ended_at is None or at <= incident.ended_at)
 
 
 def _gap(seen: Sequence[Observation]) -> str:
     if len(seen) >= ENOUGH_WINDOWS:
-        return "no samples of the episode itself are stored any more"
+        return "no samples of the incident itself are stored any more"
     return f"{len(seen)} windows of it are stored, {ENOUGH_WINDOWS} are needed"
 
 
@@ -120,11 +120,13 @@ def _inputs(
     resource: Resource, seen: Sequence[Observation], during: tuple[bool, ...]
 ) -> AttributionInputs:
     mode = ReservationMode(resource.mode)
-    claims = list(resource.claims.select_related("workload").order_by("workload__name", "pk"))
-    names = list(dict.fromkeys(claim.workload.name for claim in claims))
+    allocations = list(
+        resource.allocations.select_related("workload").order_by("workload__name", "pk")
+    )
+    names = list(dict.fromkeys(allocation.workload.name for allocation in allocations))
     loads = {name: tuple(_load(one, name) for one in seen) for name in names}
-    entitled = _entitled(claims, loads, _costs(seen, loads), mode)
-    rest = tuple(_unclaimed(one) for one in seen)
+    entitled = _entitled(allocations, loads, _costs(seen, loads), mode)
+    rest = tuple(_unallocated(one) for one in seen)
     lack = _lack(seen, mode) if resource.is_uplink else {}
     series = [
         WorkloadSeries(
@@ -134,11 +136,13 @@ def _inputs(
     ]
     if any(rest):
         series.append(
-            WorkloadSeries(workload=UNCLAIMED, load=rest, entitlement=_unclaimed_part(entitled))
+            WorkloadSeries(
+                workload=UNALLOCATED, load=rest, entitlement=_unallocated_part(entitled)
+            )
         )
     return AttributionInputs(
         series=tuple(series),
-        in_episode=during,
+        in_incident=during,
         window_s=resource.window_s,
         measure=SENT if resource.is_uplink else DEVICE_TIME,
         shared_harm=None if resource.is_uplink else tuple(_latency_ms(one) for one in seen),
@@ -147,46 +151,50 @@ def _inputs(
 
 def _load(observation: Observation, workload: str) -> float | None:
     """Device time per second on a datastore, bits per second on an uplink."""
-    own = [claim for claim in observation.claims if claim.workload == workload]
+    own = [allocation for allocation in observation.allocations if allocation.workload == workload]
     if not own:
         return None
-    return sum(claim.rate * device_cost(observation, claim.mean_io_bytes) for claim in own)
+    return sum(
+        allocation.rate * device_cost(observation, allocation.mean_io_bytes) for allocation in own
+    )
 
 
-def _unclaimed(observation: Observation) -> float | None:
-    """What belongs to no claim; 0 if it is no more than an error of measurement."""
+def _unallocated(observation: Observation) -> float | None:
+    """What belongs to no allocation; 0 if it is no more than an error of measurement."""
     whole = delivered(observation)
     if whole is None:
         return None
-    rest = whole - sum(claim.rate for claim in observation.claims)
-    return rest * device_cost(observation, None) if rest > UNCLAIMED_RATIO * whole else 0.0
+    rest = whole - sum(allocation.rate for allocation in observation.allocations)
+    return rest * device_cost(observation, None) if rest > UNALLOCATED_RATIO * whole else 0.0
 
 
 def _entitled(
-    claims: Sequence[Claim],
+    allocations: Sequence[Allocation],
     loads: dict[str, tuple[float | None, ...]],
     costs: dict[str, float],
     mode: ReservationMode,
 ) -> dict[str, float]:
     """What each workload is due of what all of them got together, on average, in device time."""
     means = [fmean([value or 0.0 for value in column]) for column in loads.values()]
-    if not claims or sum(means) <= 0:
+    if not allocations or sum(means) <= 0:
         return dict.fromkeys(loads, 1.0)
-    parts = allocate(
+    parts = entitlements(
         sum(means),
         [
-            SolverClaim(
-                reservation=claim.reservation * costs[claim.workload.name],
-                limit=None if claim.limit is None else claim.limit * costs[claim.workload.name],
-                shares=float(shares_of(claim)),
+            SolverAllocation(
+                reservation=allocation.reservation * costs[allocation.workload.name],
+                limit=None
+                if allocation.limit is None
+                else allocation.limit * costs[allocation.workload.name],
+                shares=float(shares_of(allocation)),
             )
-            for claim in claims
+            for allocation in allocations
         ],
         mode,
     )
     entitled = dict.fromkeys(loads, 0.0)
-    for claim, part in zip(claims, parts, strict=True):
-        entitled[claim.workload.name] += part
+    for allocation, part in zip(allocations, parts, strict=True):
+        entitled[allocation.workload.name] += part
     return entitled
 
 
@@ -196,17 +204,17 @@ def _costs(
     """What a unit of each workload's rate cost on average; 1 of one that did nothing."""
     rates: dict[str, float] = defaultdict(float)
     for observation in seen:
-        for claim in observation.claims:
-            rates[claim.workload] += claim.rate
+        for allocation in observation.allocations:
+            rates[allocation.workload] += allocation.rate
     return {
         name: sum(value or 0.0 for value in column) / rates[name] if rates[name] > 0 else 1.0
         for name, column in loads.items()
     }
 
 
-def _unclaimed_part(entitled: dict[str, float]) -> float:
-    """Traffic without a claim counts like one workload more of the medium tier."""
-    return fmean(entitled.values()) if entitled else UNCLAIMED_SHARES
+def _unallocated_part(entitled: dict[str, float]) -> float:
+    """Traffic without an allocation counts like one workload more of the medium tier."""
+    return fmean(entitled.values()) if entitled else UNALLOCATED_SHARES
 
 
 def _lack(

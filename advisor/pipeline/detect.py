@@ -1,4 +1,4 @@
-"""From samples to states and episodes; safe to run twice, goes on where it stopped."""
+"""From samples to states and incidents; safe to run twice, goes on where it stopped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from advisor.history.observe import observations, whole_windows
 from advisor.history.silence import silence_text, silent_devices, why_unrated
 from advisor.history.thresholds import threshold_of
 from advisor.models import Resource, ResourceStatus, State, StatePoint
-from advisor.pipeline.episodes import update_episodes
+from advisor.pipeline.incidents import update_incidents
 from ingest.models import Organisation
 
 LOOKBACK = timedelta(hours=1)
@@ -38,7 +38,7 @@ def detect_all(*, organisation: Organisation, now: datetime) -> list[ResourceSta
 
 @transaction.atomic
 def detect(*, resource: Resource, now: datetime) -> ResourceStatus:
-    """Conclude about every whole window since the last look, and update status and episodes."""
+    """Conclude about every whole window since the last look, and update status and incidents."""
     ResourceStatus.objects.get_or_create(resource=resource)
     # One detector a resource at a time: the second goes on from where the first ended.
     status = ResourceStatus.objects.select_for_update().get(resource=resource)
@@ -54,14 +54,14 @@ def detect(*, resource: Resource, now: datetime) -> ResourceStatus:
         initial=state,
     )
     _save_points(resource, found)
-    episodes = update_episodes(
+    incidents = update_incidents(
         resource=resource,
         new_points=found.points,
         seen=seen,
         mode=ReservationMode(resource.mode),
     )
-    for episode in episodes:
-        look_outside(episode=episode, until=until)
+    for incident in incidents:
+        look_outside(incident=incident, until=until)
     _update_status(resource, status, found, now=now, settings=settings, seen=seen)
     return status
 
@@ -79,7 +79,7 @@ def _save_points(resource: Resource, found: Detection) -> None:
                 load=point.load,
                 device_load=point.device_load,
                 reason=point.reason,
-                signs=[json.loads(dumps(one)) for one in point.signs],
+                signals=[json.loads(dumps(one)) for one in point.signals],
             )
             for point in found.points
         ],

@@ -1,4 +1,4 @@
-"""Planned jobs as the core knows them, and the episodes that they explain."""
+"""Maintenance windows as the core knows them, and the incidents that they explain."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from advisor.core.detection import planned_jobs as core
-from advisor.core.detection.planned_jobs import Muting, SlowTime, mute
+from advisor.core.detection import maintenance_windows as core
+from advisor.core.detection.maintenance_windows import Muting, SlowTime, mute
 from advisor.errors import InventoryError
-from advisor.models import Episode, PlannedJob
+from advisor.models import Incident, MaintenanceWindow
 from ingest.models import Organisation
 
 UNMET_TOLERANCE = 0.05
 """A reservation that is missed by less is not a broken promise."""
 
 
-def jobs_of(organisation: Organisation) -> list[core.PlannedJob]:
-    """All planned jobs of the organisation, as the core knows them."""
-    rows = PlannedJob.objects.filter(organisation=organisation)
+def maintenance_windows_of(organisation: Organisation) -> list[core.MaintenanceWindow]:
+    """All maintenance windows of the organisation, as the core knows them."""
+    rows = MaintenanceWindow.objects.filter(organisation=organisation)
     return [
-        read_job(
+        read_maintenance_window(
             row,
             tuple(resource.name for resource in row.resources.all()),
             tuple(workload.name for workload in row.workloads.all()),
@@ -30,9 +30,9 @@ def jobs_of(organisation: Organisation) -> list[core.PlannedJob]:
     ]
 
 
-def read_job(
-    row: PlannedJob, resources: tuple[str, ...], workloads: tuple[str, ...]
-) -> core.PlannedJob:
+def read_maintenance_window(
+    row: MaintenanceWindow, resources: tuple[str, ...], workloads: tuple[str, ...]
+) -> core.MaintenanceWindow:
     """The row as the core knows it. Raises InventoryError if it contradicts itself."""
     try:
         zone = ZoneInfo(row.zone)
@@ -41,7 +41,7 @@ def read_job(
             f'"{row.zone}" is not a time zone; write it like Europe/Berlin'
         ) from error
     try:
-        return core.PlannedJob(
+        return core.MaintenanceWindow(
             name=row.name,
             starts_at=row.starts_at.astimezone(zone),
             length_s=row.length_s,
@@ -53,16 +53,18 @@ def read_job(
         raise InventoryError(str(error)) from error
 
 
-def muting_of(episode: Episode, jobs: Sequence[core.PlannedJob], *, now: datetime) -> Muting:
-    """Whether a planned job explains the episode, and why or why not."""
+def muting_of(
+    incident: Incident, planned: Sequence[core.MaintenanceWindow], *, now: datetime
+) -> Muting:
+    """Whether a maintenance window explains the incident, and why or why not."""
     slow = SlowTime(
-        resource=episode.resource.name,
-        began_at=episode.started_at,
-        ended_at=episode.ended_at,
-        aggressors=tuple(item["workload"] for item in episode.aggressors),
-        reservation_unmet=any(_is_unmet(item) for item in episode.victims),
+        resource=incident.resource.name,
+        began_at=incident.started_at,
+        ended_at=incident.ended_at,
+        aggressors=tuple(item["workload"] for item in incident.aggressors),
+        reservation_unmet=any(_is_unmet(item) for item in incident.victims),
     )
-    return mute(slow, jobs, now=max(now, episode.started_at))
+    return mute(slow, planned, now=max(now, incident.started_at))
 
 
 def _is_unmet(victim: Mapping[str, Any]) -> bool:
@@ -73,12 +75,12 @@ def _is_unmet(victim: Mapping[str, Any]) -> bool:
 
 
 def muted_resources(organisation: Organisation, *, now: datetime) -> dict[int, str]:
-    """The resources whose open episode a planned job explains, with the job's name."""
-    jobs = jobs_of(organisation)
-    rows = Episode.objects.filter(organisation=organisation, ended_at=None)
+    """The resources whose open incident a maintenance window explains, with the maintenance window's name."""
+    planned = maintenance_windows_of(organisation)
+    rows = Incident.objects.filter(organisation=organisation, ended_at=None)
     muted = {}
-    for row in rows.select_related("resource") if jobs else ():
-        job = muting_of(row, jobs, now=now).job
-        if job is not None:
-            muted[row.resource_id] = job
+    for row in rows.select_related("resource") if planned else ():
+        maintenance = muting_of(row, planned, now=now).maintenance
+        if maintenance is not None:
+            muted[row.resource_id] = maintenance
     return muted

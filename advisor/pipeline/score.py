@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from advisor.core.forecast.calibration import PredictedRate, score
-from advisor.history.claim_history import MOST_WINDOWS
+from advisor.history.allocation_history import MOST_WINDOWS
 from advisor.history.observe import whole_windows, windows_of
 from advisor.history.windows import Span, last_window_end
 from advisor.models import Policy, PredictionScore, Recommendation, Resource
@@ -81,13 +81,13 @@ Window = Mapping[int, float]
 def _loaded_windows(
     resource: Resource, predicted: Sequence[Mapping[str, Any]], span: Span
 ) -> list[Window]:
-    """By claim, the rates of the windows in which all were measured and wanted as much."""
-    rows = resource.claims.filter(pk__in=[row["claim"] for row in predicted])
-    claims = list(rows.select_related("workload", "host", "resource"))
+    """By allocation, the rates of the windows in which all were measured and wanted as much."""
+    rows = resource.allocations.filter(pk__in=[row["allocation"] for row in predicted])
+    allocations = list(rows.select_related("workload", "host", "resource"))
     found: dict[datetime, dict[int, float]] = {}
-    for claim, windows in windows_of(claims, span=span, max_points=MOST_WINDOWS).items():
+    for allocation, windows in windows_of(allocations, span=span, max_points=MOST_WINDOWS).items():
         for window in windows:
-            found.setdefault(window.at, {})[claim] = window.rate
+            found.setdefault(window.at, {})[allocation] = window.rate
     wanted = AS_MUCH * sum(row["predicted_after"] for row in predicted)
     return [
         rates
@@ -106,12 +106,12 @@ def _save(
 ) -> PredictionScore:
     rates = [
         {
-            "claim": row["claim"],
+            "allocation": row["allocation"],
             "workload": row["workload"],
             "host": row["host"],
             "before": row["predicted_before"],
             "predicted": row["predicted_after"],
-            "measured": fmean(window[row["claim"]] for window in windows),
+            "measured": fmean(window[row["allocation"]] for window in windows),
         }
         for row in predicted
     ]

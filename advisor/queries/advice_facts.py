@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from advisor.core.advice.queue_depth_answer import Bottleneck, QueueDepthAdvice, QueueDepthInputs
-from advisor.core.advice.reservation_conflicts import ConflictInputs, OffPeakAdvice
+from advisor.core.advice.scsi_conflicts import ConflictInputs, OffPeakAdvice
 from advisor.core.advice.threshold_advice import ThresholdInputs
 from advisor.core.limits.limit_inputs import LimitInputs
 from advisor.core.placement.device_line import LineSource
@@ -203,7 +203,7 @@ def commitment(topic: Topic, resource: str, *, threshold: float | None = None) -
             return Commitment(
                 does="It is noted that somebody will move the workloads and settle the "
                 "reservations that no host can promise.",
-                does_not="Sluice moves no workload and changes no claim.",
+                does_not="Sluice moves no workload and changes no allocation.",
                 undo="A workload that was moved can be moved back.",
                 button=_BY_HAND,
             )

@@ -1,4 +1,4 @@
-"""Which open episodes belong together: one cause, however many resources show it."""
+"""Which open incidents belong together: one cause, however many resources show it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from advisor.core.detection.correlation import CongestedResource, CorrelatedIncidents, correlate
 from advisor.core.resource import ResourceKind
-from advisor.queries.episodes import EpisodeLine
+from advisor.queries.incidents import IncidentLine
 
 
-def correlated_lines(lines: Sequence[EpisodeLine]) -> list[CorrelatedIncidents]:
-    """The incidents that more than one of these episodes belongs to, such as shared disks."""
+def correlated_lines(lines: Sequence[IncidentLine]) -> list[CorrelatedIncidents]:
+    """The incidents that more than one of these incidents belongs to, such as shared disks."""
     congested = [
         CongestedResource(
             resource=line.resource.name,

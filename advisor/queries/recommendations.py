@@ -14,20 +14,20 @@ from advisor.core.advice.what_if_draft import PolicyDraft
 from advisor.core.canonical import CanonicalError, loads
 from advisor.models import (
     AdapterKind,
-    Claim,
+    Allocation,
     ComplianceRecord,
     Policy,
     Recommendation,
     RecommendationState,
 )
-from advisor.queries.claims import policy_in_force
+from advisor.queries.allocations import policy_in_force
 from advisor.queries.past_table import PastTable, past_table
 from advisor.queries.scope import Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What one control of one claim is now, and what it would be; in the resource's unit."""
+    """What one control of one allocation is now, and what it would be; in the resource's unit."""
 
     workload: str
     host: str
@@ -106,7 +106,7 @@ def recommendation_detail(row: Recommendation, *, now: datetime) -> Recommendati
     answer = _answer(row)
     in_force = policy_in_force(row.resource)
     policy = row.policies.order_by("version").first()
-    claims = _claims(answer)
+    allocations = _allocations(answer)
     return RecommendationDetail(
         row=row,
         shown_state=shown_state(row, now),
@@ -114,7 +114,7 @@ def recommendation_detail(row: Recommendation, *, now: datetime) -> Recommendati
         in_force=in_force,
         changes=tuple(_changes(answer, in_force)) if answer else (),
         effects=tuple(_effects(answer, policy)) if answer else (),
-        reach=_reach(answer, claims),
+        reach=_reach(answer, allocations),
         policy=policy,
         past=past_table(answer) if answer else None,
     )
@@ -127,19 +127,21 @@ def _answer(row: Recommendation) -> Answer | PolicyDraft | None:
         return None
 
 
-def _claims(answer: Answer | PolicyDraft | None) -> list[Claim]:
-    wanted = [item.claim for item in answer.allocations] if answer else []
+def _allocations(answer: Answer | PolicyDraft | None) -> list[Allocation]:
+    wanted = [item.allocation for item in answer.allocations] if answer else []
     return list(
-        Claim.objects.filter(pk__in=wanted).select_related("host__enforcer").order_by("host__name")
+        Allocation.objects.filter(pk__in=wanted)
+        .select_related("host__enforcer")
+        .order_by("host__name")
     )
 
 
 def _changes(answer: Answer | PolicyDraft, in_force: Policy | None) -> list[Change]:
     """Only what differs from the policy in force; without one everything is unset."""
-    known = {item["claim"]: item for item in in_force.allocations} if in_force else {}
+    known = {item["allocation"]: item for item in in_force.allocations} if in_force else {}
     changes = []
     for item in answer.allocations:
-        before = known.get(item.claim, {})
+        before = known.get(item.allocation, {})
         pairs: Sequence[tuple[str, float | None, float | None]] = (
             ("reservation", before.get("reservation") or None, item.reservation or None),
             ("limit", before.get("limit"), item.limit),
@@ -179,18 +181,20 @@ def _newest_under(policy: Policy) -> dict[tuple[str, str], ComplianceRecord]:
     return {(row.workload.name, row.host.name): row for row in newest}
 
 
-def _reach(answer: Answer | PolicyDraft | None, claims: Sequence[Claim]) -> Reach:
-    hosts = {claim.host.name: hasattr(claim.host, "enforcer") for claim in claims}
+def _reach(answer: Answer | PolicyDraft | None, allocations: Sequence[Allocation]) -> Reach:
+    hosts = {
+        allocation.host.name: hasattr(allocation.host, "enforcer") for allocation in allocations
+    }
     reserved = {
-        item.claim for item in (answer.allocations if answer else ()) if item.reservation > 0
+        item.allocation for item in (answer.allocations if answer else ()) if item.reservation > 0
     }
     unheld = [
-        claim
-        for claim in claims
-        if claim.pk in reserved and claim.adapter_kind == AdapterKind.CGROUP
+        allocation
+        for allocation in allocations
+        if allocation.pk in reserved and allocation.adapter_kind == AdapterKind.CGROUP
     ]
     return Reach(
         hosts=tuple(sorted(hosts)),
         without_agent=tuple(sorted(name for name, enrolled in hosts.items() if not enrolled)),
-        unheld=tuple(sorted({claim.host.name for claim in unheld})),
+        unheld=tuple(sorted({allocation.host.name for allocation in unheld})),
     )

@@ -76,7 +76,7 @@ class Scenario:
             zip(self.workloads, experiment.reservations_mbps, strict=True), start=1
         ):
             sluice(
-                "claim", "set", RESOURCE, workload, "--vnic", self.host.vnic(number),
+                "allocation", "set", RESOURCE, workload, "--vnic", self.host.vnic(number),
                 "--reservation", f"{reservation:g}Mbit",
             )  # fmt: skip
 

@@ -13,7 +13,7 @@ from advisor.decisions import inventory
 from advisor.decisions.enrolment import Enrolment, enroll
 from advisor.models import (
     AdapterKind,
-    Claim,
+    Allocation,
     Recommendation,
     Resource,
     ResourceKind,
@@ -41,7 +41,7 @@ class Cluster:
     organisation: Organisation
     people: People
     uplink: Resource
-    claims: list[Claim]
+    allocations: list[Allocation]
     enrolment: Enrolment
 
 
@@ -56,8 +56,8 @@ def make_cluster(slug: str = "acme") -> Cluster:
         capacity=94 * MBIT,
         line_rate=100 * MBIT,
     )
-    claims = [
-        inventory.set_claim(
+    allocations = [
+        inventory.set_allocation(
             resource=uplink,
             workload_name=f"web-{number}",
             host_name="h1",
@@ -71,7 +71,7 @@ def make_cluster(slug: str = "acme") -> Cluster:
         organisation=organisation,
         people=_people(organisation),
         uplink=uplink,
-        claims=claims,
+        allocations=allocations,
         enrolment=enroll(organisation=organisation, host_name="h1"),
     )
 
@@ -98,14 +98,14 @@ def propose(cluster: Cluster, *, reservation: float = 75 * MBIT) -> Recommendati
     rest = (94 * MBIT - reservation) / 3
     allocations = [
         {
-            "claim": claim.pk,
-            "workload": claim.workload.name,
+            "allocation": allocation.pk,
+            "workload": allocation.workload.name,
             "reservation": reservation if index == 0 else 0.0,
             "limit": None,
             "shares": 1000,
             "entitlement": rest + (reservation if index == 0 else 0.0),
         }
-        for index, claim in enumerate(cluster.claims)
+        for index, allocation in enumerate(cluster.allocations)
     ]
     return Recommendation.objects.create(
         organisation=cluster.organisation,

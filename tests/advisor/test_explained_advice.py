@@ -35,7 +35,7 @@ def advice(request: pytest.FixtureRequest) -> Recommendation:
     return keep(
         resource=cluster.uplink,
         topic=request.param,
-        episode=None,
+        incident=None,
         inputs=inputs,
         found=answer(AdviceKind(request.param), inputs),
         now=NOW,

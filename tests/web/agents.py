@@ -10,7 +10,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from advisor.decisions.documents import current_document, publish_documents
 from advisor.decisions.reports import accept_report
 from advisor.history.tiers import shares_of
-from advisor.models import Claim, Policy, Resource
+from advisor.models import Allocation, Policy, Resource
 from enforcers.contract import Allocation as WireAllocation
 from enforcers.contract import (
     AllocationReport,
@@ -48,7 +48,7 @@ def publish(
     now: datetime,
     entitlements: Mapping[str, float],
 ) -> Policy:
-    """Put the claims of a resource into force as they are stated."""
+    """Put the allocations of a resource into force as they are stated."""
     version = resource.policies.count() + 1
     policy = Policy(
         organisation=resource.organisation,
@@ -56,14 +56,16 @@ def publish(
         version=version,
         allocations=[
             {
-                "claim": claim.pk,
-                "workload": claim.workload.name,
-                "reservation": claim.reservation,
-                "limit": claim.limit,
-                "shares": shares_of(claim),
-                "entitlement": entitlements[claim.workload.name],
+                "allocation": allocation.pk,
+                "workload": allocation.workload.name,
+                "reservation": allocation.reservation,
+                "limit": allocation.limit,
+                "shares": shares_of(allocation),
+                "entitlement": entitlements[allocation.workload.name],
             }
-            for claim in Claim.objects.filter(resource=resource).select_related("workload")
+            for allocation in Allocation.objects.filter(resource=resource).select_related(
+                "workload"
+            )
         ],
         created_at=now,
     )

@@ -46,7 +46,7 @@ def advise(fleet: Fleet, topic: Topic) -> Recommendation:
     return keep(
         resource=fleet.resources["nfs-07"],
         topic=topic,
-        episode=None,
+        incident=None,
         inputs=inputs,
         found=answer(AdviceKind(topic), inputs),
         now=fleet.now,
@@ -198,7 +198,7 @@ def test_resource_says_why_there_is_no_other_advice(fleet: Fleet, operator: Clie
     assert "ds keeps its threshold" in page.all_text()
 
 
-def test_overview_leads_an_episode_to_its_policy_only(fleet: Fleet) -> None:
+def test_overview_leads_an_incident_to_its_policy_only(fleet: Fleet) -> None:
     policy = Recommendation.objects.get(state=RecommendationState.PROPOSED)
     Recommendation.objects.filter(pk=policy.pk).update(created_at=fleet.now - timedelta(hours=1))
     advise(fleet, Topic.QUEUE_DEPTH)

@@ -31,7 +31,7 @@ def score(advice: Recommendation, fleet: Fleet, *, held: bool = True) -> Predict
         capacity=5200.0,
         rates=[
             {
-                "claim": 1, "workload": "db-orders", "host": "kvm-01",
+                "allocation": 1, "workload": "db-orders", "host": "kvm-01",
                 "before": 930.0, "predicted": 2581.0, "measured": 2477.0,
             }
         ],

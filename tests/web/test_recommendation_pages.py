@@ -91,7 +91,7 @@ def test_only_what_differs_from_the_policy_in_force_is_a_change(
     fleet: Fleet, operator: Client, advice: Recommendation
 ) -> None:
     entitlements = {item.workload: 1000.0 for item in loads(Answer, advice.answer).allocations}
-    # The claims as stated are what the advice asks for: there is nothing left to change.
+    # The allocations as stated are what the advice asks for: there is nothing left to change.
     agents.publish(
         fleet.resources["nfs-07"],
         by=fleet.people.owner,

@@ -25,7 +25,7 @@ def found(client: Client, text: str) -> Page:
         ("orders", {"db-orderson nfs-07"}),
         ("mail", {"mail-1on kvm-02/eno1, nfs-07"}),
     ],
-    ids=["datastore", "host", "uplinks", "workload", "workload with two claims"],
+    ids=["datastore", "host", "uplinks", "workload", "workload with two allocations"],
 )
 def test_part_of_a_name_finds(viewer: Client, text: str, links: set[str]) -> None:
     assert set(found(viewer, text).links()) == links

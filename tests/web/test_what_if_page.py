@@ -18,8 +18,8 @@ def address(fleet: Fleet, name: str = "nfs-07", *, rest: str = "") -> str:
 
 
 def field(fleet: Fleet, control: str, workload: str, resource: str = "nfs-07") -> str:
-    claim = fleet.resources[resource].claims.get(workload__name=workload)
-    return f"{control}-{claim.pk}"
+    allocation = fleet.resources[resource].allocations.get(workload__name=workload)
+    return f"{control}-{allocation.pk}"
 
 
 def ask(client: Client, fleet: Fleet, *, resource: str = "nfs-07", **data: str) -> Page:
@@ -42,7 +42,7 @@ def amount(cell: str) -> float | None:
         return None
 
 
-def test_page_starts_from_what_the_claims_state(viewer: Client, fleet: Fleet) -> None:
+def test_page_starts_from_what_the_allocations_state(viewer: Client, fleet: Fleet) -> None:
     page = ask(viewer, fleet)
 
     reserved = page.find("input", id=field(fleet, "reservation", "db-orders"))
@@ -148,10 +148,10 @@ def test_htmx_asks_for_the_answer_alone(viewer: Client, fleet: Fleet) -> None:
     assert b"Winners and losers" in answer.content
 
 
-def test_resource_without_claims_says_how_to_state_one(viewer: Client, fleet: Fleet) -> None:
+def test_resource_without_allocations_says_how_to_state_one(viewer: Client, fleet: Fleet) -> None:
     page = page_of(viewer.get(address(fleet, "san-02")))
 
-    assert "sluice claim set san-02 WORKLOAD" in page.all_text()
+    assert "sluice allocation set san-02 WORKLOAD" in page.all_text()
 
 
 def test_unknown_capacity_and_silence_have_their_reason(viewer: Client, fleet: Fleet) -> None:

@@ -29,7 +29,7 @@ from advisor.models import (
 )
 from advisor.queries.advice_detail import advice_detail
 from advisor.queries.advice_kinds import KINDS
-from advisor.queries.advice_picture import episode_picture
+from advisor.queries.advice_picture import incident_picture
 from advisor.queries.calibration import calibration_of
 from advisor.queries.recommendations import (
     RecommendationDetail,
@@ -99,7 +99,7 @@ def _open(workspace: Workspace, pk: int) -> tuple[Workspace, Recommendation]:
         Recommendation,
         pk,
         "resource",
-        "episode",
+        "incident",
         "decided_by",
         "created_by",
         "prediction_score",
@@ -132,7 +132,7 @@ def _page(
 
 
 def _policy(detail: RecommendationDetail) -> dict[str, Any]:
-    picture = None if detail.is_draft else episode_picture(detail.row)
+    picture = None if detail.is_draft else incident_picture(detail.row)
     return {
         "drawing": drawing_of(picture) if picture else None,
         "confidence": detail.answer.confidence.value if detail.answer else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from datetime import datetime, timedelta
 
-from advisor.core.advice.reservation_conflicts import ConflictInputs, ConflictWindow
+from advisor.core.advice.scsi_conflicts import ConflictInputs, ConflictWindow
 from advisor.history.windows import Span
 from advisor.models import Resource
 from ingest import queries

@@ -11,10 +11,10 @@ from advisor.core.advice.threshold_advice import ThresholdInputs
 from advisor.core.limits import limit_inputs as limits
 from advisor.core.limits.limit_inputs import LimitInputs, LimitWindow, VdiskLimit
 from advisor.history.load_points import load_points, normalized_load_points
-from advisor.history.observe import claim_windows
+from advisor.history.observe import allocation_windows
 from advisor.history.tiers import shares_of
 from advisor.history.windows import Span
-from advisor.models import Claim, Resource, StatePoint, ThresholdMode, Unit
+from advisor.models import Allocation, Resource, StatePoint, ThresholdMode, Unit
 
 CHECK_SPAN = timedelta(hours=1)
 """A limit is judged by its last hour."""
@@ -50,8 +50,8 @@ def queue_depth_inputs(resource: Resource, now: datetime) -> list[QueueDepthInpu
     if resource.is_uplink or resource.lun_queue_depth is None or not attachments:
         return []
     shares: dict[int, int] = defaultdict(int)
-    for claim in resource.claims.select_related("workload"):
-        shares[claim.host_id] += shares_of(claim)
+    for allocation in resource.allocations.select_related("workload"):
+        shares[allocation.host_id] += shares_of(allocation)
     points = load_points(resource, until=now)
     return [
         QueueDepthInputs(
@@ -76,23 +76,23 @@ def limit_inputs(resource: Resource, now: datetime) -> list[LimitInputs]:
     """One per workload that has a limit on this datastore, with all its virtual disks."""
     if resource.is_uplink or resource.unit != Unit.IOPS:
         return []
-    claims: dict[str, list[Claim]] = defaultdict(list)
-    for claim in resource.claims.select_related("workload", "host", "resource"):
-        claims[claim.workload.name].append(claim)
+    allocations: dict[str, list[Allocation]] = defaultdict(list)
+    for allocation in resource.allocations.select_related("workload", "host", "resource"):
+        allocations[allocation.workload.name].append(allocation)
     return [
         _limit_inputs(resource, name, own, now)
-        for name, own in sorted(claims.items())
-        if any(claim.limit is not None for claim in own)
+        for name, own in sorted(allocations.items())
+        if any(allocation.limit is not None for allocation in own)
     ]
 
 
 def _limit_inputs(
-    resource: Resource, workload: str, claims: list[Claim], now: datetime
+    resource: Resource, workload: str, allocations: list[Allocation], now: datetime
 ) -> LimitInputs:
     span = Span(since=now - CHECK_SPAN, until=now, window_s=resource.window_s)
     rates = {
-        claim.pk: {found.at: found for found in claim_windows(claim, span=span)}
-        for claim in claims
+        allocation.pk: {found.at: found for found in allocation_windows(allocation, span=span)}
+        for allocation in allocations
     }
     # Windows in which every virtual disk was measured, so that a pool can be added up.
     common = sorted(set.intersection(*(set(found) for found in rates.values())))
@@ -101,23 +101,23 @@ def _limit_inputs(
     return LimitInputs(
         workload=workload,
         datastore=resource.name,
-        scope=limits.LimitScope(claims[0].limit_scope),
-        count=limits.IoCount(claims[0].io_count),
+        scope=limits.LimitScope(allocations[0].limit_scope),
+        count=limits.IoCount(allocations[0].io_count),
         vdisks=tuple(
             VdiskLimit(
                 vdisk=name,
-                limit_iops=claim.limit,
+                limit_iops=allocation.limit,
                 windows=tuple(
                     LimitWindow(
-                        iops=rates[claim.pk][at].rate,
-                        mean_io_bytes=rates[claim.pk][at].mean_io_bytes,
-                        backlogged=rates[claim.pk][at].backlogged,
+                        iops=rates[allocation.pk][at].rate,
+                        mean_io_bytes=rates[allocation.pk][at].mean_io_bytes,
+                        backlogged=rates[allocation.pk][at].backlogged,
                         device_latency_ms=latency.get(at),
                     )
                     for at in common
                 ),
             )
-            for claim, name in zip(claims, vdisk_names(claims), strict=True)
+            for allocation, name in zip(allocations, vdisk_names(allocations), strict=True)
         ),
         congestion_threshold_ms=resource.threshold,
     )

@@ -27,12 +27,12 @@ from advisor.core.placement.host_inputs import (
 from advisor.core.placement.host_placement import FIX_WITHIN_S
 from advisor.core.resource import PAYLOAD_RATIO
 from advisor.history.load_points import DeviceWindow, device_windows
-from advisor.history.observe import ClaimWindow, claim_windows
+from advisor.history.observe import AllocationWindow, allocation_windows
 from advisor.history.tiers import shares_of
 from advisor.history.windows import Span
 from advisor.models import (
-    Claim,
-    Episode,
+    Allocation,
+    Incident,
     RecommendationState,
     Resource,
     ResourceKind,
@@ -58,7 +58,7 @@ DEFAULT_COPY_BYTES_PER_S = 100e6
 
 def placement_inputs(resource: Resource, now: datetime) -> list[PlacementInputs]:
     """For a datastore that was congested in the last day, beside all others of known size."""
-    recent = Episode.objects.filter(resource=resource).exclude(ended_at__lt=now - LOAD_SPAN)
+    recent = Incident.objects.filter(resource=resource).exclude(ended_at__lt=now - LOAD_SPAN)
     if resource.is_uplink or not recent.exists():
         return []
     stores = list(
@@ -72,11 +72,11 @@ def placement_inputs(resource: Resource, now: datetime) -> list[PlacementInputs]
     if resource.pk not in {store.pk for store in stores} or len(stores) < 2:
         return []
     windows = {store.pk: device_windows(store, until=now) for store in stores}
-    claims = [claim for store in stores for claim in _claims(store)]
+    allocations = [allocation for store in stores for allocation in _allocations(store)]
     vdisks = [
         vdisk
-        for claim, name in zip(claims, vdisk_names(claims), strict=True)
-        if (vdisk := _vdisk(claim, name, now)) is not None
+        for allocation, name in zip(allocations, vdisk_names(allocations), strict=True)
+        if (vdisk := _vdisk(allocation, name, now)) is not None
     ]
     return [
         PlacementInputs(
@@ -95,9 +95,9 @@ def _mean_cost(windows: Sequence[DeviceWindow]) -> float:
     return size_cost(sum(window.bytes_per_s for window in windows) / ios) if ios > 0 else 1.0
 
 
-def _claims(store: Resource) -> list[Claim]:
-    claims = store.claims.filter(size_bytes__isnull=False)
-    return list(claims.select_related("workload", "host", "resource").order_by("pk"))
+def _allocations(store: Resource) -> list[Allocation]:
+    allocations = store.allocations.filter(size_bytes__isnull=False)
+    return list(allocations.select_related("workload", "host", "resource").order_by("pk"))
 
 
 def _datastore(
@@ -147,10 +147,10 @@ def _seen(model: DeviceModel, mixes: Sequence[MixPoint]) -> SeenModel:
     )
 
 
-def _vdisk(claim: Claim, name: str, now: datetime) -> VdiskState | None:
+def _vdisk(allocation: Allocation, name: str, now: datetime) -> VdiskState | None:
     """None if the virtual disk sent no samples in the last day."""
-    span = Span(since=now - LOAD_SPAN, until=now, window_s=claim.resource.window_s)
-    rates = claim_windows(claim, span=span)
+    span = Span(since=now - LOAD_SPAN, until=now, window_s=allocation.resource.window_s)
+    rates = allocation_windows(allocation, span=span)
     if not rates:
         return None
     iops = float(np.percentile([found.rate for found in rates], LOAD_PERCENTILE))
@@ -158,24 +158,24 @@ def _vdisk(claim: Claim, name: str, now: datetime) -> VdiskState | None:
     reads = [found.read_ratio for found in rates if found.read_ratio is not None]
     return VdiskState(
         vdisk=name,
-        workload=claim.workload.name,
-        datastore=claim.resource.name,
-        size_bytes=claim.size_bytes or 0.0,
-        outstanding_io=_outstanding_io(claim, rates),
+        workload=allocation.workload.name,
+        datastore=allocation.resource.name,
+        size_bytes=allocation.size_bytes or 0.0,
+        outstanding_io=_outstanding_io(allocation, rates),
         iops=iops,
         mean_io_bytes=float(np.median(sizes)) if sizes else DEFAULT_IO_BYTES,
         read_ratio=float(np.median(reads)) if reads else DEFAULT_READ_RATIO,
-        moved_at=claim.moved_at,
+        moved_at=allocation.moved_at,
     )
 
 
-def _outstanding_io(claim: Claim, rates: Sequence[ClaimWindow]) -> float:
+def _outstanding_io(allocation: Allocation, rates: Sequence[AllocationWindow]) -> float:
     """By Little's law, window by window: nobody counts a cgroup's requests in flight.
 
     The latency that is stored is that of the reference size; larger I/Os took longer.
     """
     points = StatePoint.objects.filter(
-        resource=claim.resource, at__in=[found.at for found in rates], value__isnull=False
+        resource=allocation.resource, at__in=[found.at for found in rates], value__isnull=False
     )
     latency_ms = dict(points.values_list("at", "value"))
     found = [
@@ -189,7 +189,7 @@ def _outstanding_io(claim: Claim, rates: Sequence[ClaimWindow]) -> float:
 def host_placement_inputs(resource: Resource, now: datetime) -> list[HostPlacementInputs]:
     """For an uplink whose reservations exceed what may be reserved, beside all other hosts."""
     reservable = resource.reservable
-    promised = sum(claim.reservation for claim in resource.claims.all())
+    promised = sum(allocation.reservation for allocation in resource.allocations.all())
     if not resource.is_uplink or reservable is None or promised <= reservable * (1 + 1e-9):
         return []
     uplinks = Resource.objects.filter(
@@ -204,16 +204,16 @@ def host_placement_inputs(resource: Resource, now: datetime) -> list[HostPlaceme
         promises = _promises(uplink)
         rates[host].append(uplink.line_rate or uplink.capacity or 0.0)
         carries[host] = min(carries.get(host, _ENDLESS), _carried(uplink))
-        for claim in uplink.claims.select_related("workload").order_by("pk"):
-            granted = promises.get(claim.pk)
+        for allocation in uplink.allocations.select_related("workload").order_by("pk"):
+            granted = promises.get(allocation.pk)
             asked = NetworkWorkload(
-                workload=claim.workload.name,
+                workload=allocation.workload.name,
                 host=host,
-                reservation_bits_per_s=claim.reservation,
-                limit_bits_per_s=claim.limit,
-                shares=float(shares_of(claim)),
-                promised=granted is None or claim.reservation <= granted,
-                rank=claim.pk,
+                reservation_bits_per_s=allocation.reservation,
+                limit_bits_per_s=allocation.limit,
+                shares=float(shares_of(allocation)),
+                promised=granted is None or allocation.reservation <= granted,
+                rank=allocation.pk,
             )
             before = workloads.get(asked.workload)
             workloads[asked.workload] = asked if before is None else _together(before, asked)
@@ -248,9 +248,11 @@ def _carried(uplink: Resource) -> tuple[float, CarriedSource]:
 
 
 def _promises(uplink: Resource) -> dict[int, float]:
-    """What the policy in force grants each claim of an uplink; what it does not know is absent."""
+    """What the policy in force grants each allocation of an uplink; what it does not know is absent."""
     policy = uplink.policies.order_by("-version").first()
-    return {item["claim"]: item["reservation"] for item in (policy.allocations if policy else ())}
+    return {
+        item["allocation"]: item["reservation"] for item in (policy.allocations if policy else ())
+    }
 
 
 def _violated_since(resource: Resource, now: datetime) -> dict[str, datetime]:
@@ -272,7 +274,7 @@ def _violated_since(resource: Resource, now: datetime) -> dict[str, datetime]:
 
 
 def _together(one: NetworkWorkload, other: NetworkWorkload) -> NetworkWorkload:
-    """A workload with claims on several uplinks moves with all of them."""
+    """A workload with allocations on several uplinks moves with all of them."""
     limits = (one.limit_bits_per_s, other.limit_bits_per_s)
     return replace(
         one,

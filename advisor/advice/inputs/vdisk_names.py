@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from advisor.models import Claim
+from advisor.models import Allocation
 
 
-def vdisk_names(claims: Sequence[Claim]) -> list[str]:
-    """The shortest names that tell the claims apart, all of one form.
+def vdisk_names(allocations: Sequence[Allocation]) -> list[str]:
+    """The shortest names that tell the allocations apart, all of one form.
 
     People name disks alike on every workload, and a cgroup has the same path on every host.
     """
-    disks = [claim.vdisk or claim.adapter for claim in claims]
-    owned = [f"{claim.workload.name}:{disk}" for claim, disk in zip(claims, disks, strict=True)]
-    stored = [
-        f"{name} on {claim.resource.name}" for claim, name in zip(claims, owned, strict=True)
+    disks = [allocation.vdisk or allocation.adapter for allocation in allocations]
+    owned = [
+        f"{allocation.workload.name}:{disk}"
+        for allocation, disk in zip(allocations, disks, strict=True)
     ]
-    placed = [f"{name} from {claim.host.name}" for claim, name in zip(claims, stored, strict=True)]
+    stored = [
+        f"{name} on {allocation.resource.name}"
+        for allocation, name in zip(allocations, owned, strict=True)
+    ]
+    placed = [
+        f"{name} from {allocation.host.name}"
+        for allocation, name in zip(allocations, stored, strict=True)
+    ]
     forms = (disks, owned, stored)
     return next((names for names in forms if len(set(names)) == len(names)), placed)

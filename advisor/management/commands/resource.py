@@ -50,7 +50,9 @@ class Command(ProductCommand):
             "peak_throughput: the latency at 90 %% of the peak throughput",
         )  # fmt: skip
         _add_limits(change)
-        remove = add_verb(verbs, "remove", help="forget a resource, its claims and its history")
+        remove = add_verb(
+            verbs, "remove", help="forget a resource, its allocations and its history"
+        )
         remove.add_argument("name")
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:

@@ -11,7 +11,7 @@ from advisor.advice.recommend import recommend
 from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.decisions.decide import approve, reject
 from advisor.models import (
-    Episode,
+    Incident,
     Policy,
     Recommendation,
     RecommendationState,
@@ -54,51 +54,51 @@ def cluster() -> Cluster:
     return make_cluster()
 
 
-def test_full_uplink_becomes_one_episode_with_its_victim(cluster: Cluster) -> None:
+def test_full_uplink_becomes_one_incident_with_its_victim(cluster: Cluster) -> None:
     play(cluster, phase(30, CALM), phase(30, CONTENDED))
 
     status = detect(resource=cluster.uplink, now=NOW)
 
-    episode = Episode.objects.get()
+    incident = Incident.objects.get()
     assert status.state == State.CONGESTED
     assert status.value == pytest.approx(1.0, rel=1e-6)
-    assert episode.started_at == NOW - timedelta(seconds=300)
-    assert episode.ended_at is None
-    assert [victim["workload"] for victim in episode.victims] == ["web-1"]
-    assert {item["workload"] for item in episode.aggressors} == {"web-2", "web-3"}
+    assert incident.started_at == NOW - timedelta(seconds=300)
+    assert incident.ended_at is None
+    assert [victim["workload"] for victim in incident.victims] == ["web-1"]
+    assert {item["workload"] for item in incident.aggressors} == {"web-2", "web-3"}
 
 
-def test_calm_uplink_has_no_episode_and_no_advice(cluster: Cluster) -> None:
+def test_calm_uplink_has_no_incident_and_no_advice(cluster: Cluster) -> None:
     play(cluster, phase(60, CALM))
 
     status = detect(resource=cluster.uplink, now=NOW)
     advice = recommend(resource=cluster.uplink, now=NOW)
 
     assert status.state == State.CLEAR
-    assert not Episode.objects.exists()
+    assert not Incident.objects.exists()
     assert advice == "it was not congested in the last 24 hours"
 
 
 def test_looking_twice_changes_nothing(cluster: Cluster) -> None:
     play(cluster, phase(30, CALM), phase(30, CONTENDED))
     detect(resource=cluster.uplink, now=NOW)
-    before = (list(StatePoint.objects.values()), list(Episode.objects.values()))
+    before = (list(StatePoint.objects.values()), list(Incident.objects.values()))
 
     detect(resource=cluster.uplink, now=NOW)
 
-    assert (list(StatePoint.objects.values()), list(Episode.objects.values())) == before
+    assert (list(StatePoint.objects.values()), list(Incident.objects.values())) == before
 
 
-def test_episode_ends_when_the_uplink_is_calm_again(cluster: Cluster) -> None:
+def test_incident_ends_when_the_uplink_is_calm_again(cluster: Cluster) -> None:
     play(cluster, phase(30, CALM), phase(30, CONTENDED), until=NOW - timedelta(seconds=100))
     detect(resource=cluster.uplink, now=NOW - timedelta(seconds=100))
     play(cluster, phase(30, CALM), phase(30, CONTENDED), phase(10, CALM))
 
     status = detect(resource=cluster.uplink, now=NOW)
 
-    episode = Episode.objects.get()
+    incident = Incident.objects.get()
     assert status.state == State.CLEAR
-    assert episode.ended_at == NOW - timedelta(seconds=100)
+    assert incident.ended_at == NOW - timedelta(seconds=100)
 
 
 def test_silent_host_makes_the_state_unknown_with_advice(cluster: Cluster) -> None:
@@ -160,7 +160,7 @@ def test_stored_inputs_give_the_stored_answer_byte_for_byte(cluster: Cluster) ->
     assert answer(AdviceKind.POLICY, row.inputs) == row.answer
 
 
-def test_too_short_an_episode_is_insufficient_data(cluster: Cluster) -> None:
+def test_too_short_an_incident_is_insufficient_data(cluster: Cluster) -> None:
     play(cluster, phase(30, CALM), phase(10, CONTENDED))
     detect(resource=cluster.uplink, now=NOW)
 
@@ -187,8 +187,8 @@ def test_other_advice_supersedes_the_open_one(cluster: Cluster) -> None:
     play(cluster, phase(30, CALM), phase(30, CONTENDED))
     detect(resource=cluster.uplink, now=NOW)
     first = recommend(resource=cluster.uplink, now=NOW)
-    cluster.claims[0].reservation = 60 * MBIT
-    cluster.claims[0].save()
+    cluster.allocations[0].reservation = 60 * MBIT
+    cluster.allocations[0].save()
 
     second = recommend(resource=cluster.uplink, now=NOW)
 
@@ -198,7 +198,7 @@ def test_other_advice_supersedes_the_open_one(cluster: Cluster) -> None:
     assert json.loads(second.answer)["allocations"][0]["reservation"] == 60 * MBIT
 
 
-def test_rejected_advice_is_not_repeated_for_its_episode(cluster: Cluster) -> None:
+def test_rejected_advice_is_not_repeated_for_its_incident(cluster: Cluster) -> None:
     play(cluster, phase(30, CALM), phase(30, CONTENDED))
     detect(resource=cluster.uplink, now=NOW)
     first = recommend(resource=cluster.uplink, now=NOW)
@@ -229,12 +229,12 @@ def test_approved_advice_is_in_force_and_not_given_again(cluster: Cluster) -> No
 def test_workload_at_its_own_enforced_limit_is_no_victim(
     cluster: Cluster, *, enforced: bool
 ) -> None:
-    cluster.uplink.claims.update(reservation=0)
+    cluster.uplink.allocations.update(reservation=0)
     limits = [None, 20 * MBIT if enforced else None, None]
     allocations = [
-        {"claim": claim.pk, "workload": "", "reservation": 0.0, "limit": limit, "shares": 1000,
+        {"allocation": allocation.pk, "workload": "", "reservation": 0.0, "limit": limit, "shares": 1000,
          "entitlement": EQUAL}
-        for claim, limit in zip(cluster.claims, limits, strict=True)
+        for allocation, limit in zip(cluster.allocations, limits, strict=True)
     ]  # fmt: skip
     Policy(
         organisation=cluster.organisation,
@@ -249,5 +249,5 @@ def test_workload_at_its_own_enforced_limit_is_no_victim(
 
     detect(resource=cluster.uplink, now=NOW)
 
-    victims = {victim["workload"] for victim in Episode.objects.get().victims}
+    victims = {victim["workload"] for victim in Incident.objects.get().victims}
     assert ("web-2" in victims) is not enforced

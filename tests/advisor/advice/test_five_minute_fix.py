@@ -9,7 +9,7 @@ import pytest
 
 from advisor.advice.advise import Advised, advise, reserved_uplinks
 from advisor.decisions import inventory
-from advisor.models import AdapterKind, Claim, Recommendation, Resource, ResourceKind, Topic
+from advisor.models import AdapterKind, Allocation, Recommendation, Resource, ResourceKind, Topic
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
 
 pytestmark = pytest.mark.django_db
@@ -33,8 +33,8 @@ def cluster() -> Cluster:
     return made
 
 
-def reserve(workload: str, amount: float, *, host: str = "h1") -> Claim:
-    return inventory.set_claim(
+def reserve(workload: str, amount: float, *, host: str = "h1") -> Allocation:
+    return inventory.set_allocation(
         resource=Resource.objects.get(name=f"{host}/up0"),
         workload_name=workload,
         host_name=host,
@@ -60,7 +60,7 @@ def moves(advised: list[Advised]) -> list[tuple[str, str, str]]:
 
 def migrate(workload: str, amount: float) -> None:
     """Somebody did what was advised."""
-    Claim.objects.filter(resource__name="h1/up0", workload__name=workload).delete()
+    Allocation.objects.filter(resource__name="h1/up0", workload__name=workload).delete()
     reserve(workload, amount, host="h2")
 
 
@@ -127,7 +127,7 @@ def test_uplinks_are_looked_at_while_something_is_reserved_or_advised(cluster: C
     reserve("web-2", 45)
     look(cluster)
 
-    Claim.objects.update(reservation=0.0)
+    Allocation.objects.update(reservation=0.0)
     before = [one.name for one in reserved_uplinks()]
     look(cluster, NOW + LOOK)
 

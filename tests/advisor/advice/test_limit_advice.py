@@ -23,7 +23,7 @@ from tests.advisor.advised_datastores import (
 )
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster, make_cluster
-from tests.advisor.stated_datastores import cgroup_claim
+from tests.advisor.stated_datastores import cgroup_allocation
 
 pytestmark = pytest.mark.django_db
 
@@ -64,7 +64,7 @@ def test_limit_that_counts_by_size_is_judged_by_size(
     lines = cgroup_lines("h1", "/db.slice", iops=100, waits=0.9, steps=700, io_bytes=65536)
     disk = disk_lines("h1", "lun", base_ms=0.1, slope_ms=0.01, steps=700)
     send(cluster.organisation, f"{lines}\n{disk}", now=NOW)
-    cgroup_claim(lun, "db", path="/db.slice", limit=200.0, facts={"io_count": io_count})
+    cgroup_allocation(lun, "db", path="/db.slice", limit=200.0, facts={"io_count": io_count})
 
     found = advice(lun, Topic.LIMIT_CHECK)
 
@@ -80,7 +80,7 @@ def two_limits_that_misbehave(cluster: Cluster) -> Resource:
     disk = disk_lines("h1", "lun", base_ms=0.1, slope_ms=0.01, steps=400)
     send(cluster.organisation, "\n".join([*lines, disk]), now=NOW)
     for name in rates:
-        cgroup_claim(lun, name, limit=200.0)
+        cgroup_allocation(lun, name, limit=200.0)
     return lun
 
 

@@ -10,7 +10,7 @@ import pytest
 from advisor.advice.recommend import recommend
 from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.decisions.decide import approve
-from advisor.models import Claim, Policy, Recommendation, ResourceStatus
+from advisor.models import Allocation, Policy, Recommendation, ResourceStatus
 from advisor.pipeline.detect import detect
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
@@ -25,15 +25,15 @@ CROWDED = {"p1": 20 * MBIT, "p2": 20 * MBIT, "p3": 53 * MBIT}
 @pytest.fixture
 def cluster() -> Cluster:
     made = make_cluster()
-    Claim.objects.filter(resource=made.uplink).update(reservation=0.0)
+    Allocation.objects.filter(resource=made.uplink).update(reservation=0.0)
     Policy.objects.create(
         organisation=made.organisation,
         resource=made.uplink,
         version=1,
         allocations=[
-            {"claim": claim.pk, "workload": claim.workload.name, "reservation": 0.0,
+            {"allocation": allocation.pk, "workload": allocation.workload.name, "reservation": 0.0,
              "limit": None, "shares": 1000, "entitlement": 94 * MBIT / 3}
-            for claim in made.claims
+            for allocation in made.allocations
         ],
         created_at=NOW - timedelta(days=2),
     )  # fmt: skip
@@ -67,7 +67,7 @@ def test_crowding_of_ten_minutes_in_a_day_justifies_a_limit_with_its_numbers(
     assert limits == {"web-1": None, "web-2": None, "web-3": pytest.approx(31.3 * MBIT, rel=0.01)}
     # 62 instead of 40 are left for the others
     assert "the others' rates would rise by 5" in plain["justification"]
-    played = {one["workload"]: one for one in plain["counterfactual"]["claims"]}
+    played = {one["workload"]: one for one in plain["counterfactual"]["allocations"]}
     assert played["web-3"]["past"]["throttled_min_after"] == pytest.approx(10, abs=1)
     assert played["web-1"]["change"] == "gains"
     assert played["web-1"]["latency"]["gap"].startswith("an uplink has no latency")

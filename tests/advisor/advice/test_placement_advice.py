@@ -11,7 +11,7 @@ from advisor.advice.inputs.placement_inputs import placement_inputs
 from advisor.decisions import inventory
 from advisor.models import (
     AdapterKind,
-    Episode,
+    Incident,
     Recommendation,
     Resource,
     ResourceKind,
@@ -28,7 +28,7 @@ from tests.advisor.advised_datastores import (
 )
 from tests.advisor.samples import send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
-from tests.advisor.stated_datastores import cgroup_claim
+from tests.advisor.stated_datastores import cgroup_allocation
 
 pytestmark = pytest.mark.django_db
 
@@ -48,7 +48,7 @@ def promised_beyond_host_1(cluster: Cluster) -> Resource:
         capacity=94 * MBIT,
         line_rate=100 * MBIT,
     )
-    inventory.set_claim(
+    inventory.set_allocation(
         resource=cluster.uplink,
         workload_name="web-2",
         host_name="h1",
@@ -95,7 +95,7 @@ def test_workload_on_two_uplinks_moves_as_one(cluster: Cluster) -> None:
             line_rate=100 * MBIT,
         )
     for name, rate in (("h1/up0", 45 * MBIT), ("h1/up1", 10 * MBIT)):
-        inventory.set_claim(
+        inventory.set_allocation(
             resource=Resource.objects.get(name=name),
             workload_name="web-2",
             host_name="h1",
@@ -123,13 +123,13 @@ def test_virtual_disk_is_moved_off_a_slow_datastore(cluster: Cluster) -> None:
     ]
     send(cluster.organisation, "\n".join(lines), now=NOW)
     for name in ("a", "b"):
-        cgroup_claim(slow, name, path=f"/{name}.slice", facts={"size_bytes": 50e9})
+        cgroup_allocation(slow, name, path=f"/{name}.slice", facts={"size_bytes": 50e9})
     for step in range(1, 720):
         at = START + timedelta(seconds=10 * step)
         StatePoint.objects.create(
             resource=slow, at=at, since=START, state=State.CONGESTED, value=60.0
         )
-    Episode.objects.create(
+    Incident.objects.create(
         organisation=cluster.organisation,
         resource=slow,
         started_at=START,
@@ -149,8 +149,8 @@ def test_disks_of_one_name_are_told_apart(cluster: Cluster) -> None:
     for name in ("a", "b"):
         lines = cgroup_lines("h1", f"/{name}", iops=100, waits=0.5, steps=100)
         send(cluster.organisation, lines, now=NOW)
-        cgroup_claim(slow, name, vdisk="disk0", facts={"size_bytes": 50e9})
-    Episode.objects.create(
+        cgroup_allocation(slow, name, vdisk="disk0", facts={"size_bytes": 50e9})
+    Incident.objects.create(
         organisation=cluster.organisation,
         resource=slow,
         started_at=START,

@@ -7,12 +7,12 @@ from datetime import timedelta
 import pytest
 
 from advisor.advice.inputs.placement_inputs import placement_inputs
-from advisor.models import Episode
+from advisor.models import Incident
 from advisor.pipeline.detect import detect
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, make_cluster
-from tests.advisor.stated_datastores import cgroup_claim, stated_datastore
+from tests.advisor.stated_datastores import cgroup_allocation, stated_datastore
 
 pytestmark = pytest.mark.django_db
 
@@ -27,7 +27,7 @@ def test_loads_and_threshold_are_told_at_the_size_of_the_ios(
         store.size_bytes = 1e12
         store.save()
     lun = organisation.resources.get(name="lun")
-    cgroup_claim(lun, "video", facts={"size_bytes": 1e9})
+    cgroup_allocation(lun, "video", facts={"size_bytes": 1e9})
     # 100 I/Os a second that take 40 ms each: 4 are outstanding, all of them the video's.
     start = NOW - timedelta(minutes=20)
     disk = DiskPhase(intervals=120, iops=100, latency_ms=40.0, io_bytes=io_bytes)
@@ -35,7 +35,7 @@ def test_loads_and_threshold_are_told_at_the_size_of_the_ios(
     send(organisation, disk_lines("h1", "lun", [disk], start=start), now=NOW)
     send(organisation, cgroup_lines("h1", "/video", [cgroup], start=start), now=NOW)
     detect(resource=lun, now=NOW)
-    Episode.objects.get_or_create(
+    Incident.objects.get_or_create(
         organisation=organisation,
         resource=lun,
         started_at=start,

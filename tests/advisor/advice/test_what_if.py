@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from advisor.advice.recommend import recommend
-from advisor.advice.what_if import ground_of, save_draft, what_if_inputs
+from advisor.advice.what_if import save_draft, scene_of, what_if_inputs
 from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, what_if
@@ -48,7 +48,7 @@ def asked(
     capacity: float | None = None,
 ) -> WhatIfInputs:
     return what_if_inputs(
-        ground=ground_of(Resource.objects.get(pk=cluster.uplink.pk)),
+        scene=scene_of(Resource.objects.get(pk=cluster.uplink.pk)),
         candidate=candidate or {},
         capacity=capacity,
         length=HOUR,
@@ -57,10 +57,10 @@ def asked(
 
 
 def reserve(cluster: Cluster, amount: float) -> dict[int, Grant]:
-    """The claims as stated, but with this reservation for web-1."""
+    """The allocations as stated, but with this reservation for web-1."""
     return {
-        cluster.claims[0].pk: Grant(
-            claim=cluster.claims[0].pk, reservation=amount, limit=None, shares=1000
+        cluster.allocations[0].pk: Grant(
+            allocation=cluster.allocations[0].pk, reservation=amount, limit=None, shares=1000
         )
     }
 
@@ -96,10 +96,10 @@ def test_more_capacity_is_more_to_divide(cluster: Cluster) -> None:
 def test_limit_in_force_hides_demand_and_is_counted_as_throttling(cluster: Cluster) -> None:
     allocations = [
         {
-            "claim": claim.pk, "workload": claim.workload.name, "reservation": 0.0,
+            "allocation": allocation.pk, "workload": allocation.workload.name, "reservation": 0.0,
             "limit": 31 * MBIT, "shares": 1000, "entitlement": 31 * MBIT,
         }
-        for claim in cluster.claims
+        for allocation in cluster.allocations
     ]  # fmt: skip
     Policy.objects.create(
         organisation=cluster.organisation,
@@ -128,13 +128,13 @@ def test_silence_is_told_with_the_host_to_look_at(cluster: Cluster) -> None:
     assert found.rows[0].entitlement_after > 75 * MBIT
 
 
-def test_resource_that_nobody_claims_is_refused_with_what_helps(cluster: Cluster) -> None:
+def test_resource_that_nobody_allocations_is_refused_with_what_helps(cluster: Cluster) -> None:
     contended(cluster)
     Resource.objects.filter(pk=cluster.uplink.pk).update(capacity=None)
-    cluster.uplink.claims.all().delete()
+    cluster.uplink.allocations.all().delete()
 
     # Its samples are there; what is missing is whose they are.
-    with pytest.raises(InventoryError, match="no workload has a claim on it"):
+    with pytest.raises(InventoryError, match="no workload has an allocation on it"):
         asked(cluster)
 
 
@@ -152,7 +152,7 @@ def test_unknown_capacity_is_taken_from_the_most_that_was_measured(cluster: Clus
     inputs = asked(cluster)
 
     assert inputs.capacity == pytest.approx(93 * MBIT, rel=0.01)
-    assert inputs.capacity_source == "the most that its claims got together"
+    assert inputs.capacity_source == "the most that its allocations got together"
 
 
 def test_draft_is_open_in_its_authors_name_and_recomputes_to_the_same_bytes(

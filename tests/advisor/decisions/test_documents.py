@@ -88,7 +88,7 @@ def test_policy_of_one_host_stays_off_the_others(cluster: Cluster) -> None:
 def test_changed_adapter_makes_a_new_revision(cluster: Cluster) -> None:
     approve(recommendation=propose(cluster), user=cluster.people.owner, now=NOW)
     before = current_document(host=cluster.enrolment.host, now=NOW)
-    inventory.set_claim(
+    inventory.set_allocation(
         resource=cluster.uplink,
         workload_name="web-1",
         host_name="h1",

@@ -6,7 +6,7 @@ import pytest
 
 from advisor.decisions import inventory
 from advisor.errors import InventoryError
-from advisor.models import AdapterKind, Attachment, Claim, ResourceKind
+from advisor.models import AdapterKind, Allocation, Attachment, ResourceKind
 from tests.advisor.scenario import MBIT, Cluster, make_cluster
 
 pytestmark = pytest.mark.django_db
@@ -17,8 +17,8 @@ def cluster() -> Cluster:
     return make_cluster()
 
 
-def claim(cluster: Cluster, workload: str, reservation: float, **more: float) -> Claim:
-    return inventory.set_claim(
+def allocation(cluster: Cluster, workload: str, reservation: float, **more: float) -> Allocation:
+    return inventory.set_allocation(
         resource=cluster.uplink,
         workload_name=workload,
         host_name=None,
@@ -33,22 +33,22 @@ def test_reservations_up_to_three_quarters_of_the_line_rate_are_admitted(
     cluster: Cluster,
 ) -> None:
     # 75 of the line rate's 100 Mbit/s may be reserved: 40 and 35 fit exactly
-    claim(cluster, "web-1", 40 * MBIT)
+    allocation(cluster, "web-1", 40 * MBIT)
 
-    admitted = claim(cluster, "web-2", 35 * MBIT)
+    admitted = allocation(cluster, "web-2", 35 * MBIT)
 
     assert admitted.reservation == 35 * MBIT
 
 
 def test_reservation_beyond_three_quarters_is_refused_with_names(cluster: Cluster) -> None:
     with pytest.raises(InventoryError, match=r"100 kbit/s for web-2 .* promised to web-1"):
-        claim(cluster, "web-2", 0.1 * MBIT)
+        allocation(cluster, "web-2", 0.1 * MBIT)
 
-    assert Claim.objects.get(workload__name="web-2").reservation == 0
+    assert Allocation.objects.get(workload__name="web-2").reservation == 0
 
 
 def test_raising_an_own_reservation_does_not_count_it_twice(cluster: Cluster) -> None:
-    assert claim(cluster, "web-1", 60 * MBIT).reservation == 60 * MBIT
+    assert allocation(cluster, "web-1", 60 * MBIT).reservation == 60 * MBIT
 
 
 @pytest.mark.parametrize(
@@ -59,11 +59,11 @@ def test_raising_an_own_reservation_does_not_count_it_twice(cluster: Cluster) ->
     ],
     ids=["limit below reservation", "no shares"],
 )
-def test_contradictory_claim_is_refused(
+def test_contradictory_allocation_is_refused(
     cluster: Cluster, more: dict[str, float], complaint: str
 ) -> None:
     with pytest.raises(InventoryError, match=complaint):
-        claim(cluster, "web-1", 10 * MBIT, **more)
+        allocation(cluster, "web-1", 10 * MBIT, **more)
 
 
 def test_second_resource_of_the_same_name_is_refused(cluster: Cluster) -> None:
@@ -111,7 +111,7 @@ def test_stating_a_discovered_device_takes_its_resource_over(cluster: Cluster) -
     assert [str(item) for item in stated.attachments.all()] == ["h1:sda", "h2:sdb"]
 
 
-def test_claim_on_a_shared_datastore_needs_its_host(cluster: Cluster) -> None:
+def test_allocation_on_a_shared_datastore_needs_its_host(cluster: Cluster) -> None:
     datastore = inventory.add_resource(
         organisation=cluster.organisation,
         name="nfs-07",
@@ -120,7 +120,7 @@ def test_claim_on_a_shared_datastore_needs_its_host(cluster: Cluster) -> None:
     )
 
     with pytest.raises(InventoryError, match="say which host; it is reached from h1, h2"):
-        inventory.set_claim(
+        inventory.set_allocation(
             resource=datastore,
             workload_name="db",
             host_name=None,

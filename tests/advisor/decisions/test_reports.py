@@ -71,8 +71,8 @@ def report(
         ),
         allocations=tuple(
             AllocationReport(
-                id=allocation_id(claim),
-                workload=claim.workload.name,
+                id=allocation_id(allocation),
+                workload=allocation.workload.name,
                 resource="h1/up0",
                 desired=setting,
                 applied=setting,
@@ -81,7 +81,7 @@ def report(
                 outcome=outcome,
                 reason="",
             )
-            for claim, rate in zip(cluster.claims, rates, strict=True)
+            for allocation, rate in zip(cluster.allocations, rates, strict=True)
         ),
     )
 
@@ -183,7 +183,7 @@ def test_report_that_does_not_fit_is_refused(
     assert not ComplianceRecord.objects.exists()
 
 
-def test_claim_of_another_organisation_is_ignored(cluster: Cluster) -> None:
+def test_allocation_of_another_organisation_is_ignored(cluster: Cluster) -> None:
     stranger = make_cluster("globex")
     foreign = report(stranger, [80.6 * MBIT, 0.0, 0.0])
 

@@ -1,4 +1,4 @@
-"""A claim is about one device of its cgroup: attachments name it, cgroups count by number."""
+"""An allocation is about one device of its cgroup: attachments name it, cgroups count by number."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pytest
 
 from advisor.decisions import inventory
 from advisor.history.cgroup_device import cgroup_device_numbers
-from advisor.models import Claim, ResourceKind
+from advisor.models import Allocation, ResourceKind
 from advisor.queries.current_rates import current_rates
 from ingest.models import Organisation
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW
-from tests.advisor.stated_datastores import cgroup_claim
+from tests.advisor.stated_datastores import cgroup_allocation
 
 VM = "/machine.slice/vm1.scope"
 SDA, SDB = "8:0", "8:16"
@@ -21,8 +21,8 @@ SDA_IOPS, SDB_IOPS = 20, 70
 
 
 @pytest.fixture
-def claim(db: None) -> Claim:
-    """A virtual machine's claim on the second disk of its host."""
+def allocation(db: None) -> Allocation:
+    """A virtual machine's allocation on the second disk of its host."""
     organisation = Organisation.objects.create(slug="acme", name="Acme")
     resource = inventory.add_resource(
         organisation=organisation,
@@ -31,10 +31,10 @@ def claim(db: None) -> Claim:
         attachments=[("h1", "sdb")],
         capacity=1000.0,
     )
-    return cgroup_claim(resource, "vm1", path=VM)
+    return cgroup_allocation(resource, "vm1", path=VM)
 
 
-def send_counts(claim: Claim, *devices: str) -> None:
+def send_counts(allocation: Allocation, *devices: str) -> None:
     """Two minutes of a cgroup that reads from these devices, each at its own rate."""
     rates = {SDA: SDA_IOPS, SDB: SDB_IOPS}
     lines = []
@@ -46,10 +46,10 @@ def send_counts(claim: Claim, *devices: str) -> None:
             for device in devices
         )
         lines.append(f"cgroup,host=h1,path={VM} {fields} {int(at.timestamp())}000000000")
-    send(claim.resource.organisation, "\n".join(lines), now=NOW)
+    send(allocation.resource.organisation, "\n".join(lines), now=NOW)
 
 
-def send_numbers(claim: Claim, *, sdb: str = SDB) -> None:
+def send_numbers(allocation: Allocation, *, sdb: str = SDB) -> None:
     """What the host says of its disks."""
     at = f"{int(NOW.timestamp())}000000000"
     major, minor = sdb.split(":")
@@ -57,17 +57,17 @@ def send_numbers(claim: Claim, *, sdb: str = SDB) -> None:
         f"block_device,host=h1,name=sda major=8i,minor=0i {at}\n"
         f"block_device,host=h1,name=sdb major={major}i,minor={minor}i {at}"
     )
-    send(claim.resource.organisation, lines, now=NOW)
+    send(allocation.resource.organisation, lines, now=NOW)
 
 
 @pytest.mark.parametrize("devices", [(SDA, SDB), (SDB,)], ids=["of several", "the only one"])
 def test_device_that_is_attached_is_found_by_its_number(
-    claim: Claim, devices: tuple[str, ...]
+    allocation: Allocation, devices: tuple[str, ...]
 ) -> None:
-    send_counts(claim, *devices)
-    send_numbers(claim)
+    send_counts(allocation, *devices)
+    send_numbers(allocation)
 
-    assert cgroup_device_numbers([claim]) == {claim.pk: SDB}
+    assert cgroup_device_numbers([allocation]) == {allocation.pk: SDB}
 
 
 @pytest.mark.parametrize(
@@ -76,38 +76,38 @@ def test_device_that_is_attached_is_found_by_its_number(
     ids=["one device", "several", "none"],
 )
 def test_unknown_number_leaves_the_only_device_of_the_cgroup(
-    claim: Claim, devices: tuple[str, ...], expected: list[str]
+    allocation: Allocation, devices: tuple[str, ...], expected: list[str]
 ) -> None:
     if devices:
-        send_counts(claim, *devices)
+        send_counts(allocation, *devices)
 
-    assert list(cgroup_device_numbers([claim]).values()) == expected
+    assert list(cgroup_device_numbers([allocation]).values()) == expected
 
 
-def test_number_that_changed_counts_from_when_it_was_told(claim: Claim) -> None:
-    send_counts(claim, SDA, SDB)
-    send_numbers(claim, sdb="253:0")
+def test_number_that_changed_counts_from_when_it_was_told(allocation: Allocation) -> None:
+    send_counts(allocation, SDA, SDB)
+    send_numbers(allocation, sdb="253:0")
     later = NOW + timedelta(minutes=1)
     line = f"block_device,host=h1,name=sdb major=8i,minor=16i {int(later.timestamp())}000000000"
 
-    send(claim.resource.organisation, line, now=later)
+    send(allocation.resource.organisation, line, now=later)
 
-    assert cgroup_device_numbers([claim]) == {claim.pk: SDB}
+    assert cgroup_device_numbers([allocation]) == {allocation.pk: SDB}
 
 
-def test_number_of_another_host_says_nothing(claim: Claim) -> None:
-    send_counts(claim, SDA, SDB)
+def test_number_of_another_host_says_nothing(allocation: Allocation) -> None:
+    send_counts(allocation, SDA, SDB)
     line = f"block_device,host=h2,name=sdb major=8i,minor=16i {int(NOW.timestamp())}000000000"
 
-    send(claim.resource.organisation, line, now=NOW)
+    send(allocation.resource.organisation, line, now=NOW)
 
-    assert cgroup_device_numbers([claim]) == {}
+    assert cgroup_device_numbers([allocation]) == {}
 
 
-def test_current_rate_is_that_of_the_attached_device(claim: Claim) -> None:
-    send_counts(claim, SDA, SDB)
-    send_numbers(claim)
+def test_current_rate_is_that_of_the_attached_device(allocation: Allocation) -> None:
+    send_counts(allocation, SDA, SDB)
+    send_numbers(allocation)
 
-    rates = current_rates(claim.resource, [claim], now=NOW)
+    rates = current_rates(allocation.resource, [allocation], now=NOW)
 
-    assert rates == {claim.pk: pytest.approx(SDB_IOPS)}
+    assert rates == {allocation.pk: pytest.approx(SDB_IOPS)}

@@ -16,7 +16,7 @@ from advisor.decisions import inventory
 from advisor.history.external_load import external_load
 from advisor.history.load_points import load_points
 from advisor.models import (
-    Episode,
+    Incident,
     Recommendation,
     RecommendationState,
     Resource,
@@ -28,7 +28,7 @@ from advisor.pipeline.detect import detect
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster, make_cluster
-from tests.advisor.stated_datastores import cgroup_claim, stated_datastore
+from tests.advisor.stated_datastores import cgroup_allocation, stated_datastore
 
 pytestmark = pytest.mark.django_db
 
@@ -48,14 +48,14 @@ def cluster() -> Cluster:
     return make_cluster()
 
 
-def play(cluster: Cluster, *phases: DiskPhase, claims: Collection[str] = ()) -> Resource:
+def play(cluster: Cluster, *phases: DiskPhase, allocations: Collection[str] = ()) -> Resource:
     """A datastore with these phases, the last of which ends now; looked at as time goes by.
 
-    Each claim is one of a cgroup of that name.
+    Each allocation is one of a cgroup of that name.
     """
     lun = stated_datastore(cluster.organisation, "lun", "h1")
-    for name in claims:
-        cgroup_claim(lun, name)
+    for name in allocations:
+        cgroup_allocation(lun, name)
     length = timedelta(seconds=10 * sum(phase.intervals for phase in phases))
     start = NOW - length
     send(cluster.organisation, disk_lines("h1", "lun", phases, start=start), now=NOW)
@@ -79,8 +79,8 @@ def test_only_latency_that_our_own_load_does_not_explain_is_from_outside(
 ) -> None:
     lun = play(cluster, CALM, phase)
 
-    episode = Episode.objects.get(resource=lun)
-    found = external_load(episode)
+    incident = Incident.objects.get(resource=lun)
+    found = external_load(incident)
 
     assert found is not None
     assert found.state is state
@@ -113,7 +113,7 @@ def test_load_of_a_host_that_fell_silent_is_not_from_outside(
     for minutes in range(10, 41, 10):
         detect(resource=lun, now=start + timedelta(minutes=minutes))
 
-    found = external_load(Episode.objects.get(resource=lun))
+    found = external_load(Incident.objects.get(resource=lun))
 
     assert found is not None
     assert found.state is state
@@ -143,9 +143,9 @@ def test_as_much_load_of_another_workload_may_explain_the_latency(
         lines = cgroup_lines("h1", f"/{name}", phases, start=start)
         send(cluster.organisation, lines, now=NOW)
 
-    lun = play(cluster, CALM, SLOW, claims=during)
+    lun = play(cluster, CALM, SLOW, allocations=during)
 
-    found = external_load(Episode.objects.get(resource=lun))
+    found = external_load(Incident.objects.get(resource=lun))
     assert found is not None
     assert found.state is state
     advice = recommend(resource=lun, now=NOW)
@@ -175,7 +175,7 @@ def test_command_tells_the_grounds_and_what_is_suspended(
     out = StringIO()
 
     call_command(
-        "episodes", str(Episode.objects.get(resource=lun).pk), organisation="acme", stdout=out
+        "incidents", str(Incident.objects.get(resource=lun).pk), organisation="acme", stdout=out
     )
 
     said = out.getvalue()
@@ -188,7 +188,7 @@ def test_advice_from_before_it_was_known_is_withdrawn(cluster: Cluster) -> None:
     early = Recommendation.objects.create(
         organisation=cluster.organisation,
         resource=lun,
-        episode=Episode.objects.get(resource=lun),
+        incident=Incident.objects.get(resource=lun),
         kind="shares",
         summary="Limit somebody",
         inputs="{}",
@@ -222,8 +222,8 @@ def test_windows_with_load_from_outside_do_not_tell_what_the_device_is_like(
     assert latencies == {5}
 
 
-def test_calm_datastore_has_no_episode_to_look_outside_for(cluster: Cluster) -> None:
+def test_calm_datastore_has_no_incident_to_look_outside_for(cluster: Cluster) -> None:
     lun = play(cluster, CALM)
 
     assert ResourceStatus.objects.get(resource=lun).state == State.CLEAR
-    assert not Episode.objects.filter(resource=lun).exists()
+    assert not Incident.objects.filter(resource=lun).exists()

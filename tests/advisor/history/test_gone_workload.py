@@ -13,7 +13,7 @@ from advisor.pipeline.detect import detect
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, make_cluster
-from tests.advisor.stated_datastores import cgroup_claim, stated_datastore
+from tests.advisor.stated_datastores import cgroup_allocation, stated_datastore
 
 pytestmark = pytest.mark.django_db
 
@@ -36,7 +36,7 @@ def test_a_workload_that_is_gone_needs_no_samples(intervals_there: int) -> None:
         ("noisy", 100, 700, CROWDED),
         ("import", 100, 100, intervals_there),
     ):
-        cgroup_claim(lun, name)
+        cgroup_allocation(lun, name)
         phases = [
             CgroupPhase(intervals=CALM, iops=calm, waits=0.0),
             CgroupPhase(intervals=there, iops=crowded, waits=0.9),

@@ -7,12 +7,12 @@ from datetime import timedelta
 import pytest
 
 from advisor.history.own_limits import HostShare, latency_is_of_limits
-from advisor.models import Claim, Episode, Policy, Resource, State
+from advisor.models import Allocation, Incident, Policy, Resource, State
 from advisor.pipeline.detect import detect
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster, make_cluster
-from tests.advisor.stated_datastores import cgroup_claim, stated_datastore
+from tests.advisor.stated_datastores import cgroup_allocation, stated_datastore
 
 pytestmark = pytest.mark.django_db
 
@@ -30,16 +30,16 @@ def datastore(cluster: Cluster, *hosts: str) -> Resource:
     return stated_datastore(cluster.organisation, "lun", *hosts)
 
 
-def claim(lun: Resource, workload: str, host: str) -> Claim:
-    return cgroup_claim(lun, workload, host=host, path=f"/{workload}.slice")
+def allocation(lun: Resource, workload: str, host: str) -> Allocation:
+    return cgroup_allocation(lun, workload, host=host, path=f"/{workload}.slice")
 
 
-def limit(cluster: Cluster, lun: Resource, one: Claim) -> None:
+def limit(cluster: Cluster, lun: Resource, one: Allocation) -> None:
     Policy.objects.create(
         organisation=cluster.organisation,
         resource=lun,
         version=1,
-        allocations=[{"claim": one.pk, "limit": LIMIT}],
+        allocations=[{"allocation": one.pk, "limit": LIMIT}],
         created_at=START - timedelta(hours=1),
         created_by=cluster.people.owner,
     )
@@ -50,7 +50,7 @@ def read(cluster: Cluster, host: str, *, iops: float, latency_ms: float) -> None
     send(cluster.organisation, disk_lines(host, "lun", [phase], start=START), now=NOW)
 
 
-def work(cluster: Cluster, one: Claim, *, iops: float, waits: float) -> None:
+def work(cluster: Cluster, one: Allocation, *, iops: float, waits: float) -> None:
     phase = CgroupPhase(intervals=INTERVALS, iops=iops, waits=waits)
     lines = cgroup_lines(one.host.name, one.adapter, [phase], start=START)
     send(cluster.organisation, lines, now=NOW)
@@ -67,7 +67,7 @@ def test_latency_of_a_host_whose_limited_workload_alone_waits_is_the_limits(
     cluster: Cluster, iops: float, neighbour_waits: float, expected: State
 ) -> None:
     lun = datastore(cluster, "h1")
-    batch, web = claim(lun, "batch", "h1"), claim(lun, "web", "h1")
+    batch, web = allocation(lun, "batch", "h1"), allocation(lun, "web", "h1")
     limit(cluster, lun, batch)
     work(cluster, batch, iops=iops, waits=0.9)
     work(cluster, web, iops=100, waits=neighbour_waits)
@@ -76,7 +76,7 @@ def test_latency_of_a_host_whose_limited_workload_alone_waits_is_the_limits(
     status = detect(resource=lun, now=NOW)
 
     assert status.state == expected
-    assert Episode.objects.filter(resource=lun).exists() is (expected == State.CONGESTED)
+    assert Incident.objects.filter(resource=lun).exists() is (expected == State.CONGESTED)
     if expected == State.CLEAR:
         assert status.reason == "latency is that of our own limit"
 
@@ -86,7 +86,7 @@ def test_another_host_still_says_what_the_datastore_does(
     cluster: Cluster, latency_ms: float, expected: State
 ) -> None:
     lun = datastore(cluster, "h1", "h2")
-    batch, web = claim(lun, "batch", "h1"), claim(lun, "web", "h2")
+    batch, web = allocation(lun, "batch", "h1"), allocation(lun, "web", "h2")
     limit(cluster, lun, batch)
     work(cluster, batch, iops=LIMIT, waits=0.9)
     work(cluster, web, iops=1000, waits=0.3)

@@ -22,8 +22,8 @@ def cluster() -> Cluster:
 
 def reports(cluster: Cluster, *, window_s: float = 10.0) -> list[QueueReport]:
     span = Span(since=NOW - timedelta(minutes=10), until=NOW, window_s=window_s)
-    claim = cluster.claims[0]
-    return queue_reports([claim], span=span)[claim.pk]
+    allocation = cluster.allocations[0]
+    return queue_reports([allocation], span=span)[allocation.pk]
 
 
 @pytest.mark.parametrize(

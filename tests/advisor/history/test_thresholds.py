@@ -9,7 +9,7 @@ import pytest
 
 from advisor.decisions import inventory
 from advisor.history.thresholds import threshold_of
-from advisor.models import Episode, Resource, ResourceKind, State, StatePoint, ThresholdMode
+from advisor.models import Incident, Resource, ResourceKind, State, StatePoint, ThresholdMode
 from advisor.pipeline.detect import detect
 from tests.advisor.disk_samples import DiskPhase, disk_lines
 from tests.advisor.samples import send
@@ -56,16 +56,16 @@ def in_noon_hour(at: datetime) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("was_episode", "expected"), [(False, 25.0), (True, 5.0)], ids=["usual", "congestion"]
+    ("was_incident", "expected"), [(False, 25.0), (True, 5.0)], ids=["usual", "congestion"]
 )
 def test_hour_of_the_week_counts_unless_it_was_congested(
-    cluster: Cluster, expected: float, *, was_episode: bool
+    cluster: Cluster, expected: float, *, was_incident: bool
 ) -> None:
     lun = learning(cluster)
     remember(lun, lambda at: 25.0 if in_noon_hour(at) else 5.0, days=28)
-    if was_episode:
+    if was_incident:
         for noon in LAST_NOONS:
-            Episode.objects.create(
+            Incident.objects.create(
                 organisation=cluster.organisation, resource=lun, started_at=noon,
                 ended_at=noon + timedelta(hours=1), peak_value=25.0, threshold=10.0,
             )  # fmt: skip
@@ -74,7 +74,7 @@ def test_hour_of_the_week_counts_unless_it_was_congested(
 
     assert reading.value == expected
     # Three hours of twelve windows
-    assert ("without 36 congested windows" in reading.reason) is was_episode
+    assert ("without 36 congested windows" in reading.reason) is was_incident
 
 
 def test_history_before_the_disks_were_replaced_is_forgotten(cluster: Cluster) -> None:
@@ -91,7 +91,7 @@ def test_congestion_that_never_ends_leaves_the_stated_threshold(cluster: Cluster
     lun = learning(cluster)
     began_at = NOW - timedelta(days=27)
     remember(lun, lambda at: 40.0 if at > began_at else 5.0, days=28)
-    Episode.objects.create(
+    Incident.objects.create(
         organisation=cluster.organisation,
         resource=lun,
         started_at=began_at,

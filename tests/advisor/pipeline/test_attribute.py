@@ -1,4 +1,4 @@
-"""Episodes are attributed from stored samples, with how sure that is."""
+"""Incidents are attributed from stored samples, with how sure that is."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 
 from advisor.core.detection.external_workload import ExternalState
 from advisor.history.external_load import look_outside
-from advisor.models import Episode, State, StatePoint, Unit
-from advisor.pipeline.attribute import Study, study_episode
+from advisor.models import Incident, State, StatePoint, Unit
+from advisor.pipeline.attribute import Study, study_incident
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
-from tests.advisor.stated_datastores import cgroup_claim, stated_datastore
+from tests.advisor.stated_datastores import cgroup_allocation, stated_datastore
 
 pytestmark = pytest.mark.django_db
 
@@ -24,7 +24,7 @@ def cluster() -> Cluster:
     return make_cluster()
 
 
-def bursts(cluster: Cluster) -> Episode:
+def bursts(cluster: Cluster) -> Incident:
     """web-2 comes and goes every five minutes; while it is on, web-1 misses its reservation."""
     calm = Phase(
         intervals=30,
@@ -38,7 +38,7 @@ def bursts(cluster: Cluster) -> Episode:
     )
     start = NOW - timedelta(hours=1)
     send(cluster.organisation, net_lines("h1", [calm, full] * 6, start=start), now=NOW)
-    return Episode.objects.create(
+    return Incident.objects.create(
         organisation=cluster.organisation,
         resource=cluster.uplink,
         started_at=start + timedelta(minutes=5),
@@ -48,8 +48,8 @@ def bursts(cluster: Cluster) -> Episode:
     )
 
 
-def study(episode: Episode) -> Study:
-    return study_episode(episode=episode, now=NOW)
+def study(incident: Incident) -> Study:
+    return study_incident(incident=incident, now=NOW)
 
 
 def test_workload_that_comes_and_goes_with_the_harm_is_named(cluster: Cluster) -> None:
@@ -76,7 +76,7 @@ def test_innocent_neighbour_has_its_reason(cluster: Cluster) -> None:
 
 
 def test_too_few_samples_are_told_by_number(cluster: Cluster) -> None:
-    episode = Episode.objects.create(
+    incident = Incident.objects.create(
         organisation=cluster.organisation,
         resource=cluster.uplink,
         started_at=NOW - timedelta(minutes=10),
@@ -84,7 +84,7 @@ def test_too_few_samples_are_told_by_number(cluster: Cluster) -> None:
         threshold=0.9,
     )
 
-    found = study(episode)
+    found = study(incident)
 
     assert found.attribution is None
     assert found.gap == "0 windows of it are stored, 12 are needed"
@@ -112,7 +112,7 @@ def test_latency_without_own_load_hints_at_load_from_outside(
         )
         for minute in range(2, 200)
     )  # fmt: skip
-    episode = Episode.objects.create(
+    incident = Incident.objects.create(
         organisation=cluster.organisation,
         resource=lun,
         started_at=started,
@@ -121,9 +121,9 @@ def test_latency_without_own_load_hints_at_load_from_outside(
         threshold=20.0,
     )
 
-    look_outside(episode=episode, until=NOW)
+    look_outside(incident=incident, until=NOW)
 
-    found = study(episode).external
+    found = study(incident).external
 
     assert found is not None
     assert found.state == state
@@ -143,13 +143,13 @@ def test_what_a_reservation_of_large_ios_is_due_is_told_in_device_time(
         ("video", 400, 64_000, reservation),
         ("small", 220, 8_000, 0.0),
     ):
-        cgroup_claim(lun, name, reservation=promised)
+        cgroup_allocation(lun, name, reservation=promised)
         phase = CgroupPhase(intervals=120, iops=iops, waits=0.5, io_bytes=io_bytes)
         lines = cgroup_lines("h1", f"/{name}", [phase], start=start)
         send(cluster.organisation, lines, now=NOW)
     disk = DiskPhase(intervals=120, iops=620, latency_ms=60.0, io_bytes=44_129)
     send(cluster.organisation, disk_lines("h1", "lun", [disk], start=start), now=NOW)
-    episode = Episode.objects.create(
+    incident = Incident.objects.create(
         organisation=cluster.organisation,
         resource=lun,
         started_at=start,
@@ -158,7 +158,7 @@ def test_what_a_reservation_of_large_ios_is_due_is_told_in_device_time(
         threshold=30.0,
     )
 
-    found = study(episode).attribution
+    found = study(incident).attribution
 
     assert found is not None
     parts = {one.workload: (one.part_ratio, one.fair_ratio) for one in found.suspects}

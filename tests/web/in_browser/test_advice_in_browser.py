@@ -28,7 +28,7 @@ def advised(fleet: Fleet) -> dict[Topic, int]:
         numbers[topic] = keep(
             resource=fleet.resources["nfs-07"],
             topic=topic,
-            episode=None,
+            incident=None,
             inputs=inputs,
             found=answer(AdviceKind(topic), inputs),
             now=fleet.now,

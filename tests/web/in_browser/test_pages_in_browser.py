@@ -71,7 +71,7 @@ def test_keys_lead_to_pages_search_and_help(tab: Visit, fleet: Fleet) -> None:
     for keys, path in (
         ("gr", "recommendations/"),
         ("gh", "hosts/"),
-        ("ge", "episodes/"),
+        ("ge", "incidents/"),
         ("go", ""),
     ):
         tab.page.keyboard.press(keys[0])
@@ -131,7 +131,7 @@ def test_pages_fit_small_and_large_screens(
     chromium: Browser, server: str, fleet: Fleet, width: int
 ) -> None:
     advice = Recommendation.objects.get(state=RecommendationState.PROPOSED)
-    paths = ["/", resource_path(fleet, "nfs-07"), f"/recommendations/{advice.pk}/", "/episodes/",
+    paths = ["/", resource_path(fleet, "nfs-07"), f"/recommendations/{advice.pk}/", "/incidents/",
              "/hosts/", f"/hosts/{fleet.hosts['kvm-02'].pk}/"]  # fmt: skip
     too_wide = []
     with visit(chromium, server, size={"width": width, "height": 800}) as tab:

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, ViewportSize
 
 from advisor.advice.recommend import recommend
-from advisor.models import Episode, Recommendation, Resource, ResourceKind, Tier, Workload
+from advisor.models import Incident, Recommendation, Resource, ResourceKind, Tier, Workload
 from advisor.pipeline.detect import detect
 from ingest.models import Host
 from tests.web.fleet import Fleet
@@ -37,12 +37,12 @@ def long_names(fleet: Fleet) -> Resource:
     recorder = Recorder(since=fleet.now - timedelta(hours=1.2), until=fleet.now)
     loads = ((hosts[0], 900, Tier.HIGH, 1000.0), (hosts[1], 1900, Tier.LOW, 0.0))
     for number, (host, iops, tier, reservation) in enumerate(loads):
-        claim = fleet.add_claim(
+        allocation = fleet.add_allocation(
             resource, LONG.format(100 + number), host.name, tier, reservation=reservation
         )
         load = steady(iops, seed=number)
-        recorder.cgroup(host, claim.adapter, "sdb", iops=load)
-        recorder.pressure(host, claim.adapter, waiting=steady(0.5, seed=10 + number))
+        recorder.cgroup(host, allocation.adapter, "sdb", iops=load)
+        recorder.pressure(host, allocation.adapter, waiting=steady(0.5, seed=10 + number))
         recorder.disk(host, "sdb", iops=load, latency_ms=steady(30, seed=20))
     recorder.write()
     detect(resource=resource, now=fleet.now)
@@ -52,15 +52,15 @@ def long_names(fleet: Fleet) -> Resource:
 
 def paths(resource: Resource) -> list[str]:
     advice = Recommendation.objects.get(resource=resource)
-    episode = Episode.objects.get(resource=resource)
+    incident = Incident.objects.get(resource=resource)
     host = Host.objects.get(name=LONG.format(1))
     workload = Workload.objects.get(name=LONG.format(100))
     return [
         "/",
         "/recommendations/",
         f"/recommendations/{advice.pk}/",
-        "/episodes/",
-        f"/episodes/{episode.pk}/",
+        "/incidents/",
+        f"/incidents/{incident.pk}/",
         "/hosts/",
         f"/hosts/{host.pk}/",
         f"/workloads/{workload.pk}/",
@@ -81,7 +81,7 @@ def test_long_names_push_nothing_off_the_screen(
         tab.log_in("operator")
         for path in paths(long_names):
             tab.go(path)
-            if "episodes/" in path:
+            if "incidents/" in path:
                 tab.page.wait_for_load_state("networkidle")
             assert tab.page.evaluate(CUT_OFF) == [], path
         assert tab.complaints == []
