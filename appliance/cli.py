@@ -40,6 +40,8 @@ COMMANDS = {
         "completion": "print the completion script for bash, zsh or fish",
     },
 }
+RENAMED = {"claim": "allocation", "episodes": "incidents", "job": "maintenance"}
+"""Former names of commands; they work for one release."""
 HELP_WORDS = ("--help", "-h", "help")
 SQLSTATE_UNDEFINED_TABLE = "42P01"
 
@@ -53,7 +55,16 @@ def main() -> None:
         return
     if arguments[0] in HELP_WORDS:
         arguments = [arguments[1], "--help"]
-    sys.exit(run_command(arguments))
+    sys.exit(run_command(_by_new_name(arguments)))
+
+
+def _by_new_name(arguments: Sequence[str]) -> Sequence[str]:
+    """The arguments with the command's name of today; a former name is told on standard error."""
+    former, *rest = arguments
+    if former not in RENAMED:
+        return arguments
+    print(f"sluice: {former} is now called {RENAMED[former]}", file=sys.stderr)
+    return [RENAMED[former], *rest]
 
 
 def overview() -> str:

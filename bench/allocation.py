@@ -22,7 +22,7 @@ SHARES = (500, 1000, 2000)
 
 
 def scenario(count: int, seed: int) -> tuple[float, list[Allocation]]:
-    """A contended resource: half of its allocations reserved, half limited, a third of known demand."""
+    """A contended resource: half of it reserved, half limited, a third of known demand."""
     random = Random(seed)
     allocations = []
     for _ in range(count):

@@ -1,7 +1,7 @@
 """How charts of a resource and the detector's looks at it grow with its allocations.
 
-The limit is one statement that fetches the readings which the allocations' charts are made of and does
-nothing with them. All take turns, so they meet the same minute of the machine.
+The limit is one statement that fetches the readings which the allocations' charts are made of and
+does nothing with them. All take turns, so they meet the same minute of the machine.
 """
 
 import statistics

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.urls import URLPattern, path
+from django.views.generic import RedirectView
 
 from web.api import charts, enforcer
 from web.views import (
@@ -37,6 +38,9 @@ urlpatterns: list[URLPattern] = [
     path("incidents/<int:pk>/", incidents.incident, name="incident"),
     path("incidents/<int:pk>/cause/", incident_cause.cause, name="incident-cause"),
     path("incidents/<int:pk>/mute/", incident_cause.mute, name="mute-incident"),
+    # Links in mails and bookmarks of the release before lead on.
+    path("episodes/", RedirectView.as_view(pattern_name="incidents", query_string=True)),
+    path("episodes/<int:pk>/", RedirectView.as_view(pattern_name="incident")),
     path("replay/", replay.replays, name="replays"),
     path("replay/<str:name>/", replay.replay, name="replay"),
     path("replay/<str:name>/timeline.json", replay.timeline, name="replay-timeline"),

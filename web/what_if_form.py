@@ -1,4 +1,4 @@
-"""The form of a what-if: fields per allocation in the unit of the page, and what is wrong with them."""
+"""The form of a what-if: fields per allocation in the unit of the page, and their errors."""
 
 from __future__ import annotations
 

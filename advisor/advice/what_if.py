@@ -111,7 +111,8 @@ def what_if_inputs(
     length: timedelta,
     now: datetime,
 ) -> WhatIfInputs:
-    """Everything the answer is computed from; an allocation without a candidate keeps what is proposed.
+    """Everything the answer is computed from; an allocation without a candidate keeps what is
+    proposed.
 
     Raises InventoryError if nobody knows the capacity, or a limit is below a reservation.
     """
@@ -172,7 +173,7 @@ def _capacity(scene: WhatIfScene, largest: float) -> tuple[float, str]:
         return largest, "the most that its allocations got together"
     if not scene.allocations:
         raise InventoryError(
-            f"the capacity of {resource.name} is not stated, and no workload has an allocation on it; "
+            f"the capacity of {resource.name} is not stated, and no workload has an allocation; "
             f"state who uses it with: sluice allocation set {resource.name} WORKLOAD"
         )
     raise InventoryError(

@@ -60,7 +60,8 @@ def reservable_in_pool(
 
 
 def admit(reservable: float, allocations: Sequence[RequestedReservation]) -> Admission:
-    """Promise the allocations in their order, as long as they fit; put what is promised already first.
+    """Promise the allocations in their order, as long as they fit; put what is promised already
+    first.
 
     An allocation that does not fit is refused, and a smaller one after it may still fit.
     """

@@ -16,7 +16,7 @@ import numpy as np
 from advisor.core.waterfill import Floats, Groups, Indexes, fill, groups_of
 
 LARGEST = 1e300
-"""Largest capacity, reservation or shares: sums over millions of allocations stay finite below it."""
+"""Largest capacity, reservation or shares: sums over millions of them stay finite below it."""
 
 
 class ReservationMode(StrEnum):
@@ -43,7 +43,7 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A named allocation in a tree; an inner node bounds and guarantees the sum of its children."""
+    """A named allocation in a tree; an inner node bounds and guarantees its children's sum."""
 
     name: str
     reservation: float = 0.0
@@ -58,7 +58,8 @@ def entitlements(
 ) -> list[float]:
     """What each allocation gets of the capacity, in the order of the allocations.
 
-    Reservations that do not fit are scaled down in proportion to the reservations. What an allocation
+    Reservations that do not fit are scaled down in proportion to the reservations. What an
+    allocation
     cannot use goes to the others by shares; an allocation with shares 0 gets its reservation only.
     ValueError names the allocation and field that is negative, NaN or too large.
     """

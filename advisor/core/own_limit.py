@@ -1,4 +1,4 @@
-"""Whether an allocation's own limit holds it back; then it is not the resource that it waits for."""
+"""Whether its own limit holds a workload back, so that it does not wait for the resource."""
 
 AT_LIMIT_RATIO = 0.95
 """A rate this near to an enforced limit is held back by it, not by the resource."""

@@ -47,8 +47,8 @@ class Standing:
 def standings(observation: Observation, mode: ReservationMode) -> tuple[Standing, ...]:
     """Each allocation's use against its entitlement in a congested window, in the order given.
 
-    An allocation that was held back may want anything; one that was not wants what it got. Use that
-    belongs to no allocation is listed last, as an allocation of its own.
+    An allocation that was held back may want anything; one that was not wants what it got. Use
+    that belongs to no allocation is listed last, as an allocation of its own.
     """
     allocations = [
         allocation
@@ -88,10 +88,11 @@ def standings(observation: Observation, mode: ReservationMode) -> tuple[Standing
 
 
 def demand(allocation: AllocationObservation, median_rate: float) -> float | None:
-    """What the allocation would take under congestion; None means more than it got, nobody knows what.
+    """What the allocation would take under congestion; None means more than it got, nobody knows
+    what.
 
-    Where nobody measured whether more was waiting, it is presumed of an allocation that is below its
-    reservation, and of one that keeps up with the others.
+    Where nobody measured whether more was waiting, it is presumed of an allocation that is below
+    its reservation, and of one that keeps up with the others.
     """
     if allocation.backlogged is True and not allocation.throttled:
         return None

@@ -1,6 +1,7 @@
 """Exact water-filling: find the one level at which a capacity is used up.
 
-The amount an allocation gets at level λ is clamp(λ·weight, floor, cap). It never falls as λ rises, and
+The amount an allocation gets at level λ is clamp(λ·weight, floor, cap). It never falls as λ
+rises, and
 is linear between the breakpoints floor/weight and cap/weight. So the breakpoints are sorted, the
 last one that still fits is looked up, and the level inside that piece is solved for in one step:
 O(n log n), with no tolerance and no iteration towards a limit.
@@ -93,7 +94,7 @@ class _Basin:
         return np.where(rising, np.clip(spread(rest) * part, self.floor, self.reach), fixed)
 
     def _per_weight(self, amount: Floats) -> Floats:
-        """The level at which each allocation has this amount; weight 0 has it beyond every level."""
+        """The level at which each one has this amount; weight 0 has it beyond every level."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return np.where(self.weight > 0, amount / self.weight, np.inf)
 

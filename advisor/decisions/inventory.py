@@ -137,7 +137,8 @@ def set_allocation(
 ) -> Allocation:
     """State what a workload was promised on a resource; creates the workload if it is new.
 
-    `facts` are more columns of the allocation: limit_scope, io_count, size_bytes. With `may_exceed` a
+    `facts` are more columns of the allocation: limit_scope, io_count, size_bytes. With
+    `may_exceed` a
     reservation is stated although it does not fit here, so that a move is recommended.
     """
     if limit is not None and limit < reservation:
@@ -255,7 +256,7 @@ def set_queue_depth(*, resource: Resource, host_name: str, depth: int) -> None:
 
 @transaction.atomic
 def remove_allocations(*, resource: Resource, workload_name: str) -> None:
-    """Withdraw a workload's allocations on a resource; the policy in force is not changed by it."""
+    """Withdraw a workload's allocations on a resource; the policy in force stays as it is."""
     deleted, _ = Allocation.objects.filter(
         resource=resource, workload__name=workload_name
     ).delete()

@@ -27,7 +27,8 @@ def add_maintenance_window(
 ) -> MaintenanceWindow:
     """State planned work; resources and workloads are named.
 
-    Raises InventoryError if a name, the zone or the length is wrong, or the maintenance window is there already.
+    Raises InventoryError if a name, the zone or the length is wrong, or the maintenance window is
+    there already.
     """
     row = MaintenanceWindow(
         organisation=organisation,

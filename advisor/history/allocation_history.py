@@ -34,8 +34,8 @@ class AllocationHistory:
     """Windows with one demand per allocation; `measured` is the mean rate of each allocation.
 
     `measured` is taken over the congested windows, or over all if none was; None means that a
-    allocation sent no samples. `largest` is the most that all allocations together got in a window. `rates`
-    is what each got; `latency_ms` and `latency_gap` are as in `Past`.
+    allocation sent no samples. `largest` is the most that all allocations together got in a
+    window. `rates` is what each got; `latency_ms` and `latency_gap` are as in `Past`.
     """
 
     began_at: datetime

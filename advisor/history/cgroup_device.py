@@ -1,4 +1,4 @@
-"""Which device of a cgroup an allocation is about: attachments name it, cgroups count by number."""
+"""Which device of a cgroup an allocation means: attachments name it, cgroups number it."""
 
 from __future__ import annotations
 

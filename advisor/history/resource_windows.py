@@ -24,7 +24,7 @@ from ingest.core.rates import DiskRates, NetRates, TcpRates
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenAllocation:
-    """An allocation in one window, as the core sees it, and what of its queue was seen on an uplink."""
+    """An allocation in one window, as the core sees it, and its queue on an uplink."""
 
     allocation: Allocation
     observation: AllocationObservation

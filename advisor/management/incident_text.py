@@ -16,7 +16,7 @@ def study_text(incident: Incident, row: Mapping[str, Any], study: Study) -> str:
     ended = f"to {incident.ended_at:%H:%M:%S} UTC" if incident.ended_at else "and goes on"
     lines = [
         f"{incident.resource} was congested from {incident.started_at:%Y-%m-%d %H:%M:%S} {ended}",
-        f"Maintenance window: {row['maintenance_window'] or 'none'}, {row['maintenance_window_reason']}",
+        f"Maintenance: {row['maintenance_window'] or 'none'}, {row['maintenance_window_reason']}",
         *_signals(incident, study),
         "",
         *_suspects(study),

@@ -17,15 +17,15 @@ from advisor.models.workload import (
 
 __all__ = [
     "AdapterKind",
-    "Attachment",
     "Allocation",
+    "Attachment",
     "ComplianceRecord",
     "Enforcer",
     "Incident",
     "IoCount",
     "LimitScope",
-    "Mode",
     "MaintenanceWindow",
+    "Mode",
     "Policy",
     "PredictionScore",
     "PublishedDocument",

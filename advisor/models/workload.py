@@ -116,8 +116,8 @@ def allocation_id(allocation: Allocation) -> str:
     return f"allocation-{allocation.pk}"
 
 
-_PREFIXES = ("allocation", "allocation")
-"""`allocation` stands in documents that agents may still hold."""
+_PREFIXES = ("allocation", "claim")
+"""`claim` stands in documents that agents may still hold."""
 
 
 def allocation_pk(allocation_id: str) -> int | None:

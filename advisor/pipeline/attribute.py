@@ -48,8 +48,8 @@ class Study:
     """What is known about the cause of one incident.
 
     `attribution` None has its reason in `gap`. `external` is what the detector concluded last,
-    None on an uplink: whatever passes it is seen on the host. `signs` is what an uplink's windows
-    say together, None on a datastore.
+    None on an uplink: whatever passes it is seen on the host. `signals` is what the windows of an
+    uplink say together, None on a datastore.
     """
 
     began_at: datetime
@@ -57,7 +57,7 @@ class Study:
     windows: int
     attribution: Attribution | None
     external: ExternalLoad | None
-    signs: NicJudgement | None
+    signals: NicJudgement | None
     gap: str
 
 
@@ -91,12 +91,12 @@ def _study(incident: Incident, until: datetime) -> Study:
         windows=len(seen),
         attribution=None if gap else attribute(_inputs(resource, seen, during)),
         external=external_load(incident),
-        signs=_signs(seen, during) if resource.is_uplink else None,
+        signals=_signals(seen, during) if resource.is_uplink else None,
         gap=gap,
     )
 
 
-def _signs(seen: Sequence[Observation], during: Sequence[bool]) -> NicJudgement:
+def _signals(seen: Sequence[Observation], during: Sequence[bool]) -> NicJudgement:
     return judge_uplink(
         [
             nic_window(one)

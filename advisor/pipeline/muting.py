@@ -75,7 +75,7 @@ def _is_unmet(victim: Mapping[str, Any]) -> bool:
 
 
 def muted_resources(organisation: Organisation, *, now: datetime) -> dict[int, str]:
-    """The resources whose open incident a maintenance window explains, with the maintenance window's name."""
+    """The resources whose open incident a maintenance window explains, with its name."""
     planned = maintenance_windows_of(organisation)
     rows = Incident.objects.filter(organisation=organisation, ended_at=None)
     muted = {}

@@ -29,7 +29,7 @@ class WorkloadTrack:
 
 
 def allocations_in_order(resource: Resource) -> list[Allocation]:
-    """The allocations as pages list them: the largest promise first, so it is the ground of a stack."""
+    """The allocations as pages list them: the largest promise first, at the foot of a stack."""
     rows = resource.allocations.select_related("workload", "host")
     return list(rows.order_by("-reservation", "workload__name", "host__name"))
 

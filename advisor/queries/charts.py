@@ -102,7 +102,7 @@ def workload_chart(
         stacked.append(Track(label=OTHERS, colour=0, values=rest))
     gap = None
     if not tracks:
-        gap = f"No workload has an allocation on {resource.name}. State one with: sluice allocation set"
+        gap = f"No workload has an allocation on {resource.name}: sluice allocation set"
     elif all(value is None for track in tracks for value in track.values):
         gap = "No samples of these workloads' adapters arrived in this range."
     return Chart(

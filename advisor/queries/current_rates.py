@@ -29,7 +29,7 @@ _REACH = timedelta(seconds=120)
 def current_rates(
     resource: Resource, allocations: Sequence[Allocation], *, now: datetime
 ) -> dict[int, float | None]:
-    """By allocation, its mean rate over the newest minute that was measured, in the resource's unit."""
+    """By allocation, its mean rate over the newest measured minute, in the resource's unit."""
     adapters = {_key(allocation): allocation.pk for allocation in allocations}
     series = _series(allocations, adapters)
     is_net = {

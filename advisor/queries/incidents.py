@@ -37,7 +37,7 @@ class Party:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalLine:
-    """A signal of an uplink: in how many windows of the incident it fired, the worst and the norm."""
+    """A signal of an uplink: in how many windows it fired, the worst value and the norm."""
 
     name: str
     windows: int
@@ -49,8 +49,8 @@ class SignalLine:
 class IncidentLine:
     """One incident; `current` is the resource now, and counts only while the incident is open.
 
-    `muting` says whether a maintenance window explains it, so that it is no alarm; `outside` says what
-    shows that load from outside causes it, and is empty if nothing does.
+    `muting` says whether a maintenance window explains it, so that it is no alarm; `outside` says
+    what shows that load from outside causes it, and is empty if nothing does.
     """
 
     pk: int

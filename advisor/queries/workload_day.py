@@ -1,4 +1,4 @@
-"""A workload's last day on every resource it has an allocation on: what it got of what was promised."""
+"""A workload's last day on every resource it shares: what it got of what was promised."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ SAMPLES = 3
 
 
 def tell(cluster: Cluster, queues: Sequence[Mapping[str, int]], *, at: datetime) -> None:
-    """One report over 30 s; per allocation how many of 3 samples saw a queue, its bytes and drops."""
+    """One report over 30 s; by allocation how many of 3 samples saw a queue, bytes and drops."""
     ComplianceRecord.objects.bulk_create(
         ComplianceRecord(
             organisation=cluster.organisation,

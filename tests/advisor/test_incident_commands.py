@@ -1,4 +1,4 @@
-"""`sluice incidents ID`, `sluice maintenance` and what a maintenance window does to `sluice status`."""
+"""`sluice incidents ID`, `sluice maintenance`, and what maintenance does to `sluice status`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many allocations on one resource are read in as many queries as few, and each as if it were alone."""
+"""Many allocations on one resource are read in as many queries as few, each as if alone."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def mute(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
     else:
         messages.warning(
             request,
-            f"Maintenance window {maintenance.name} is stated, yet it does not explain this incident: "
+            f"Maintenance window {maintenance.name} is set, but does not explain this incident: "
             f"{muting.reason}.",
         )
     return redirect("incident", row.pk)

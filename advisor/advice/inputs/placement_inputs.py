@@ -248,7 +248,7 @@ def _carried(uplink: Resource) -> tuple[float, CarriedSource]:
 
 
 def _promises(uplink: Resource) -> dict[int, float]:
-    """What the policy in force grants each allocation of an uplink; what it does not know is absent."""
+    """What the policy in force grants each allocation of an uplink, as far as it knows them."""
     policy = uplink.policies.order_by("-version").first()
     return {
         item["allocation"]: item["reservation"] for item in (policy.allocations if policy else ())

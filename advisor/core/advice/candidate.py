@@ -34,7 +34,7 @@ class Setting:
     def rates(
         self, policy: Policy, *, demands: Sequence[float | None] | None = None
     ) -> list[float]:
-        """What each allocation gets under the policy; without `demands`, with those of the incident."""
+        """What each one gets under the policy; `demands` None means those of the incident."""
         wanted = self.demands if demands is None else demands
         allocations = [
             Allocation(grant.reservation, grant.limit, grant.shares, demand)
@@ -96,7 +96,7 @@ def plain_sharing(inputs: AdviceInputs) -> Policy:
 
 
 def in_force(inputs: AdviceInputs) -> Policy:
-    """The policy that hosts enforce; an allocation it does not know has the medium tier's shares."""
+    """The policy that hosts enforce; an unknown allocation has the medium tier's shares."""
     if not inputs.in_force:
         return plain_sharing(inputs)
     known = {grant.allocation: grant for grant in inputs.in_force}
@@ -169,7 +169,7 @@ def with_reservations(
 
 
 def stated_reservations(inputs: AdviceInputs) -> dict[int, float]:
-    """The reservations that were promised, by allocation; where a limit is lower, the limit wins."""
+    """The promised reservations, by allocation; where a limit is lower, the limit wins."""
     return {
         allocation.allocation: _within_limit(allocation, allocation.reservation)
         for allocation in inputs.allocations

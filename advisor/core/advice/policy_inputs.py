@@ -62,7 +62,8 @@ class AdviceAllocation:
     `shares` None means those of the tier. `congested` summarises its rate in the windows of the
     incident, `usual` in windows in which nothing held it back; None means there were none.
     `active` is False if it did nothing in the incident, or is gone by its end.
-    `backlogged` and `throttled` are as in `AllocationObservation`, for most windows of the incident.
+    `backlogged` and `throttled` are as in `AllocationObservation`, for most windows of the
+    incident.
     """
 
     allocation: int

@@ -62,7 +62,8 @@ class EvidenceRow:
 class Incident:
     """`ended_at` None means it goes on. `threshold` is the one that held at the peak.
 
-    `signals` counts the signals of an uplink over all its windows, also those without evidence row.
+    `signals` counts the signals of an uplink over all its windows, also those without evidence
+    row.
     """
 
     started_at: datetime

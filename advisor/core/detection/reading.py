@@ -141,6 +141,6 @@ def _unmet(observation: UplinkObservation, used_ratio: float | None) -> tuple[st
 
 
 def is_unmet(allocation: AllocationObservation) -> bool:
-    """Whether the allocation has more waiting, is below its reservation, and not by its own limit."""
+    """Whether it has more waiting and is below its reservation, though not by its own limit."""
     missing = allocation.rate < allocation.reservation * (1 - UNMET_TOLERANCE)
     return missing and allocation.backlogged is True and not allocation.throttled

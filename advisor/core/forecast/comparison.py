@@ -36,7 +36,7 @@ class Comparison:
     def play(
         self, windows: Sequence[HistoryWindow], pressure: Pressure = ()
     ) -> tuple[Played, Played]:
-        """The windows under each; `pressure` is how hard each allocation pressed, empty if unknown."""
+        """The windows under each; `pressure` is how hard each one pressed, empty if unknown."""
         return (
             play(
                 windows,

@@ -16,7 +16,8 @@ class Past:
     """Windows with one demand per allocation, and what came of earlier predictions.
 
     `congested` says of each window whether the resource was congested in it. `rates` has a row
-    per window with what each allocation got; it may be empty. `latency_ms` is the device's latency in
+    per window with what each allocation got; it may be empty. `latency_ms` is the device's
+    latency in
     each window; it is empty where there is none, and `latency_gap` says why. `gap` says why
     windows are missing.
     """
@@ -52,7 +53,7 @@ class Past:
 
     @property
     def outstanding(self) -> tuple[Row, ...]:
-        """I/Os that each allocation kept waiting, by Little's law at the device; empty if unknown."""
+        """I/Os that each allocation kept waiting, by Little's law; empty if unknown."""
         if not self.rates or not self.latency_ms:
             return ()
         return tuple(

@@ -90,7 +90,8 @@ DEFAULT_ALLOCATION = Allocation(shares=1000.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedWorkload:
-    """A workload on a host: its load, its allocation on the datastore in IOPS, and when it is active.
+    """A workload on a host: its load, its allocation on the datastore in IOPS, and when it is
+    active.
 
     `active` holds spans of simulated time, in order and without overlap.
     """

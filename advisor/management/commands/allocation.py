@@ -71,11 +71,11 @@ class Command(ProductCommand):
                 resource = find_resource(organisation, options["resource"])
                 inventory.remove_allocations(resource=resource, workload_name=options["workload"])
         self.show(
-            [_row(allocation) for allocation in allocations.select_related("resource", "workload", "host")],
+            [_row(item) for item in allocations.select_related("resource", "workload", "host")],
             as_json=options["as_json"],
             columns=["resource", "workload", "host", "disk", "adapter", "reserved", "limited",
                      "tier", "counts"],
-            empty="no allocations yet; state one with: sluice allocation set RESOURCE WORKLOAD --vnic NAME",
+            empty="no allocations yet: sluice allocation set RESOURCE WORKLOAD --vnic NAME",
         )  # fmt: skip
 
     def _set(self, organisation: Organisation, options: dict[str, Any]) -> Allocation:

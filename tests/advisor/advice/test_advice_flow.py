@@ -232,7 +232,8 @@ def test_workload_at_its_own_enforced_limit_is_no_victim(
     cluster.uplink.allocations.update(reservation=0)
     limits = [None, 20 * MBIT if enforced else None, None]
     allocations = [
-        {"allocation": allocation.pk, "workload": "", "reservation": 0.0, "limit": limit, "shares": 1000,
+        {"allocation": allocation.pk, "workload": "",
+         "reservation": 0.0, "limit": limit, "shares": 1000,
          "entitlement": EQUAL}
         for allocation, limit in zip(cluster.allocations, limits, strict=True)
     ]  # fmt: skip

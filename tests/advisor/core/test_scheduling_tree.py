@@ -1,4 +1,4 @@
-"""Hierarchical tags against `entitlements_tree`: any tree, clients that come and go, sizes, clocks."""
+"""Hierarchical tags against `entitlements_tree`: any tree, late clients, sizes, clocks."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Histories are kept for minutes under a key that says what was asked, however many allocations."""
+"""Histories are kept for minutes under a key that says what was asked."""
 
 from __future__ import annotations
 

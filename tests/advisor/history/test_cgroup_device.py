@@ -1,4 +1,4 @@
-"""An allocation is about one device of its cgroup: attachments name it, cgroups count by number."""
+"""An allocation is about one device of its cgroup: attachments name it, cgroups number it."""
 
 from __future__ import annotations
 

@@ -71,7 +71,8 @@ def test_only_time_that_one_occurrence_covers_is_muted(maintenance, began_at, mi
     assert result.reason
     if result.muted:
         assert minutes * 60 <= maintenance.length_s + 2 * OVERRUN_S
-        # A maintenance window of a minute or more holds a whole minute; the overrun is five of them.
+        # A maintenance window of a minute or more holds a whole minute; the overrun is five of
+        # them.
         around = range(-5, minutes + 6)
         assert any(
             maintenance_at([maintenance], "ds1", began_at + timedelta(minutes=one))
