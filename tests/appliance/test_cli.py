@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands, load_command_class
 
-from appliance.cli import COMMANDS
+from appliance.cli import COMMANDS, RENAMED
 
 DJANGO_COMMANDS = {"migrate", "changepassword"}
 
@@ -38,6 +38,16 @@ def test_help_lists_every_command_of_the_product():
 
 def test_help_lists_no_command_that_does_not_exist():
     assert listed() - set(get_commands()) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("former", "name"), RENAMED.items())
+def test_former_name_of_a_command_works_and_names_the_new_one(former, name):
+    done = sluice(former, "--help")
+
+    assert done.returncode == 0
+    assert f"usage: sluice {name}" in done.stdout
+    assert done.stderr == f"sluice: {former} is now called {name}\n"
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",), ("help",)])

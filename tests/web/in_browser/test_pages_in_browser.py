@@ -71,7 +71,7 @@ def test_keys_lead_to_pages_search_and_help(tab: Visit, fleet: Fleet) -> None:
     for keys, path in (
         ("gr", "recommendations/"),
         ("gh", "hosts/"),
-        ("ge", "incidents/"),
+        ("gi", "incidents/"),
         ("go", ""),
     ):
         tab.page.keyboard.press(keys[0])
