@@ -170,8 +170,8 @@ def commitment(topic: Topic, resource: str, *, threshold: float | None = None) -
     match topic:
         case Topic.THRESHOLD:
             return Commitment(
-                does="The threshold is set at once and holds from the next window on.",
-                does_not="Nothing is written on any host.",
+                does="The threshold takes effect within 10 s.",
+                does_not="No host is changed.",
                 undo=f"sluice resource set {resource} --threshold "
                 f"{'MS' if threshold is None else format(threshold, 'g')} sets the earlier one "
                 "again.",

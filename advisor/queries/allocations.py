@@ -107,12 +107,17 @@ def _verdict_reason(
 def _roles(incident: Incident | None) -> dict[str, str]:
     if incident is None:
         return {}
-    roles = {item["workload"]: _share(item, "part_ratio", "takes") for item in incident.aggressors}
+    roles = {
+        item["workload"]: _share(item, "part_ratio", "uses {}", "uses too much")
+        for item in incident.aggressors
+    }
     for item in incident.victims:
-        roles[item["workload"]] = _share(item, "shortfall_ratio", "misses")
+        roles[item["workload"]] = _share(
+            item, "shortfall_ratio", "{} below entitlement", "below entitlement"
+        )
     return roles
 
 
-def _share(item: dict[str, Any], name: str, verb: str) -> str:
+def _share(item: dict[str, Any], name: str, words: str, without: str) -> str:
     ratio = item.get(name)
-    return verb if ratio is None else f"{verb} {ratio * 100:.0f} %"
+    return without if ratio is None else words.format(f"{ratio * 100:.0f} %")

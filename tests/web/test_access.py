@@ -74,7 +74,7 @@ def test_login_with_another_password_says_what_to_check(
     answer = client.post(reverse("login"), {"username": "new-viewer", "password": "wrong"})
 
     assert answer.status_code == 200
-    assert b"Name and password do not belong together" in answer.content
+    assert b"Incorrect username or password" in answer.content
     assert b'aria-invalid="true"' in answer.content
 
 

@@ -31,7 +31,7 @@ SEEN = {
 
 
 NOT_DONE = {
-    Topic.THRESHOLD: "Nothing is written on any host",
+    Topic.THRESHOLD: "No host is changed",
     Topic.QUEUE_DEPTH: "Sluice sets no queue depth",
     Topic.OFF_PEAK_WORK: "no schedule is changed",
     Topic.PLACEMENT: "Sluice moves nothing",
@@ -124,7 +124,7 @@ def test_approval_of_a_threshold_sets_it(fleet: Fleet, operator: Client) -> None
     fleet.resources["nfs-07"].refresh_from_db()
     # latency at 90 % of the peak of 0.5 ms + 0.1 ms · outstanding
     assert fleet.resources["nfs-07"].threshold != 15.0
-    assert "the new threshold holds from the next window on" in page.text(".messages")
+    assert "the new threshold takes effect within 10 s" in page.text(".messages")
 
 
 def test_viewer_sees_the_reason_and_no_button(viewer: Client, advice: Recommendation) -> None:
@@ -205,4 +205,4 @@ def test_overview_leads_an_incident_to_its_policy_only(fleet: Fleet) -> None:
 
     page = page_of(client_of(fleet.people.viewer).get("/"))
 
-    assert page.links()["See the recommendation for nfs-07"] == f"/recommendations/{policy.pk}/"
+    assert page.links()["Review the recommendation for nfs-07"] == f"/recommendations/{policy.pk}/"

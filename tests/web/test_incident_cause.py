@@ -44,13 +44,13 @@ def test_suspects_are_shown_with_score_grounds_and_how_sure(
     page = page_of(viewer.get(f"/incidents/{incident.pk}/cause/"))
 
     cells = page.row("table", "batch-3")
-    # Score, part, fair part, correlation, while it is on, aggressor
+    # Score, share, fair share, correlation, while active, aggressor
     assert float(cells[0]) > 0.3
     assert cells[-1].strip() == "yes"
     assert page.row("table", "mail-1")[-1].strip() == "no"
-    assert "How sure: 50 %" in page.all_text()
+    assert "Confidence: 50 %" in page.all_text()
     assert "it was switched only once" in page.all_text()
-    assert "Load from outside: cannot be told" in page.all_text()
+    assert "External load: unknown" in page.all_text()
 
 
 def test_incident_page_asks_for_the_cause_by_itself(viewer: Client, incident: Incident) -> None:

@@ -48,9 +48,22 @@ def shown(client: Client, incident: Incident) -> Page:
 def test_open_incident_is_told_in_the_present(viewer: Client, incident: Incident) -> None:
     page = shown(viewer, incident)
 
-    assert page.text("h1").startswith("nfs-07 has been congested for 42 min:")
-    assert "batch-3 takes 61 %, at the expense of db-orders." in page.text("h1")
-    assert "the peak was 41.3 ms" in page.text(".lead")
+    assert page.text("h1") == "nfs-07: congested for 42 min"
+    assert "batch-3 uses 61 %; 1 workload slowed: db-orders." in page.text(".lead")
+    assert "UTC, ongoing, peak 41.3 ms." in page.all_text()
+
+
+def test_incident_names_three_victims_and_counts_the_rest(
+    viewer: Client, incident: Incident
+) -> None:
+    Incident.objects.filter(pk=incident.pk).update(
+        victims=[{"workload": f"db-{number}"} for number in range(43)]
+    )
+
+    page = shown(viewer, incident)
+
+    assert "43 workloads slowed: db-0, db-1, db-2 +40 more." in page.text(".lead")
+    assert len(page.text("h1").split()) <= 12
 
 
 def test_ended_incident_is_told_in_the_past(viewer: Client, incident: Incident) -> None:
@@ -58,10 +71,12 @@ def test_ended_incident_is_told_in_the_past(viewer: Client, incident: Incident) 
         ended_at=incident.started_at + timedelta(minutes=30)
     )
 
-    heading = shown(viewer, incident).text("h1")
+    page = shown(viewer, incident)
 
-    assert heading.startswith("nfs-07 was congested for 30 min: up to 41.3 ms against 15.0 ms")
-    assert "batch-3 took 61 %" in heading
+    assert page.text("h1") == "nfs-07: congested for 30 min"
+    lead = page.text(".lead")
+    assert lead.startswith("nfs-07 was congested for 30 min: up to 41.3 ms against 15.0 ms")
+    assert "batch-3 used 61 %" in lead
 
 
 def test_parties_have_their_numbers(viewer: Client, incident: Incident) -> None:
@@ -78,7 +93,7 @@ def test_traffic_without_a_allocation_is_called_so(viewer: Client, incident: Inc
 
     page = shown(viewer, incident)
 
-    assert "other traffic takes 50 %" in page.text("h1")
+    assert "other traffic uses 50 %" in page.text(".lead")
     assert page.row("table", "other traffic")[0] == "50 %"
 
 
@@ -87,8 +102,8 @@ def test_incident_without_parties_says_what_that_means(viewer: Client, incident:
 
     page = shown(viewer, incident)
 
-    assert page.text("h1").endswith("against 15.0 ms.")
-    assert "the resource is too small for what was wanted" in page.all_text()
+    assert page.text(".lead").endswith("against 15.0 ms.")
+    assert "the resource is too small for the demand" in page.all_text()
 
 
 def test_evidence_lists_the_windows(viewer: Client, incident: Incident) -> None:
@@ -136,7 +151,7 @@ def test_load_from_outside_is_told_with_its_grounds(
 
     if told:
         assert page.text("#outside") == (
-            f"Load from outside: {reason}. Advice on shares, limits and reservations is suspended."
+            f"External load: {reason}. Advice on shares, limits and reservations is suspended."
         )
     else:
         assert page.elements("#outside") == []
@@ -175,7 +190,7 @@ def test_recommendation_for_it_is_linked(viewer: Client, incident: Incident) -> 
 
     links = shown(viewer, incident).links()
 
-    assert links["See the recommendation"] == f"/recommendations/{advice.pk}/"
+    assert links["Review the recommendation"] == f"/recommendations/{advice.pk}/"
     assert links[advice.summary] == f"/recommendations/{advice.pk}/"
 
 

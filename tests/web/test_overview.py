@@ -47,8 +47,8 @@ def test_sentence_names_value_threshold_aggressor_and_victims(
     sentence = overview(viewer).text(".sentences .text")
 
     assert sentence == (
-        "nfs-07 has been congested for 42 min: 38.0 ms against 15.0 ms; batch-3 takes 61 %, "
-        "at the expense of db-orders and web-shop."
+        "nfs-07 has been congested for 42 min: 38.0 ms against 15.0 ms; batch-3 uses 61 %; "
+        "2 workloads slowed: db-orders and web-shop."
     )
 
 
@@ -57,7 +57,7 @@ def test_sentence_leads_to_the_open_recommendation(viewer: Client, fleet: Fleet)
 
     links = overview(viewer).links()
 
-    assert links["See the recommendation for nfs-07"] == f"/recommendations/{advice.pk}/"
+    assert links["Review the recommendation for nfs-07"] == f"/recommendations/{advice.pk}/"
 
 
 def test_missing_recommendation_says_what_is_missing(viewer: Client, fleet: Fleet) -> None:
@@ -112,7 +112,7 @@ def test_hosts_that_need_care_say_why(viewer: Client) -> None:
 
     assert "kvm-01 The agent does not report" in text
     assert "kvm-05 No samples arrive" in text
-    assert "kvm-02 " not in text.split("Hosts that need care")[1]
+    assert "kvm-02 " not in text.split("Hosts needing attention")[1]
 
 
 def test_new_organisation_is_told_the_one_step(nothing_yet: Fleet) -> None:

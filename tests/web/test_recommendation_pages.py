@@ -195,7 +195,7 @@ def test_list_shows_the_open_ones_first_and_counts_them(
 
     page = page_of(operator.get("/recommendations/"))
 
-    assert page.text("h1") == "1 recommendation waits for a decision"
+    assert page.text("h1") == "1 open recommendation"
     states = [row.all_text().split()[0] for row in page.elements("tbody tr")]
     assert states == ["proposed", "rejected"]
 
@@ -223,5 +223,5 @@ def test_list_of_one_state_has_only_that(operator: Client, advice: Recommendatio
 def test_empty_list_says_what_will_appear(nothing_yet: Fleet) -> None:
     page = page_of(client_of(nothing_yet.people.viewer).get("/recommendations/"))
 
-    assert page.text("h1") == "No recommendation waits for a decision"
+    assert page.text("h1") == "No open recommendations"
     assert "a recommendation with its reason appears here" in page.all_text()

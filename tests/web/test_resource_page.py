@@ -56,7 +56,7 @@ def test_uplink_is_told_in_percent_of_its_capacity(viewer: Client, fleet: Fleet)
 def test_unknown_state_says_the_reason(viewer: Client, fleet: Fleet) -> None:
     page = shown(viewer, fleet, "kvm-05/sda")
 
-    assert page.text("h1") == "kvm-05/sda is in an unknown state"
+    assert page.text("h1") == "kvm-05/sda has an unknown state"
     assert "No samples yet; is Telegraf running on kvm-05?" in page.text(".lead")
 
 
@@ -85,8 +85,8 @@ def test_allocations_of_an_open_incident_say_who_takes_and_who_misses(
 
     page = shown(viewer, fleet, "nfs-07")
 
-    assert page.row("#resource-allocations", "batch-3")[7] == "takes 61 %"
-    assert page.row("#resource-allocations", "db-orders")[7] == "misses 40 %"
+    assert page.row("#resource-allocations", "batch-3")[7] == "uses 61 %"
+    assert page.row("#resource-allocations", "db-orders")[7] == "40 % below entitlement"
 
 
 def test_rate_without_recent_samples_is_a_dash_with_its_reason(

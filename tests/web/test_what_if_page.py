@@ -93,7 +93,7 @@ def test_rates_of_an_uplink_are_typed_in_its_unit(viewer: Client, fleet: Fleet) 
 def test_untouched_page_of_a_policy_in_force_changes_nothing(viewer: Client, fleet: Fleet) -> None:
     page = ask(viewer, fleet, resource="kvm-02/eno1")
 
-    assert "Nobody gains, nobody loses." in page.all_text()
+    assert "No workload gains, no workload loses." in page.all_text()
     assert "Nothing." in page.all_text()
 
 
@@ -178,7 +178,7 @@ def test_operator_saves_a_draft_that_replaces_the_open_recommendation(
     assert "Saved as a draft" in page.text(".messages")
     # Nothing was predicted for this resource before.
     text = page.all_text()
-    assert "The past under this policy" in text
+    assert "Backtest" in text
     assert "0 earlier predictions came to be measured, 4 are needed" in text
     assert page.row(".past", "batch-3")[1] == "loses"
 
@@ -239,7 +239,7 @@ def test_outsider_sees_nothing(outsider: Client, fleet: Fleet) -> None:
 def test_resource_page_leads_to_it(viewer: Client, fleet: Fleet) -> None:
     page = page_of(viewer.get(f"/resources/{fleet.resources['nfs-07'].pk}/"))
 
-    assert page.links()["What if it were divided otherwise?"] == address(fleet)
+    assert page.links()["Simulate changes"] == address(fleet)
 
 
 def test_a_week_is_asked_for_by_its_length(viewer: Client, fleet: Fleet) -> None:

@@ -82,6 +82,12 @@ def workload_names(names: list[str]) -> str:
     return formatting.joined([workload_name(name) for name in names])
 
 
+@register.filter
+def workloads_of(rows: list[Any]) -> list[str]:
+    """The workloads of rows that name one each."""
+    return [row.workload for row in rows]
+
+
 @register.simple_tag
 def control_value(value: float | None, control: str, unit: str) -> str:
     """The value of a reservation, limit or shares."""

@@ -205,7 +205,7 @@ def _approved(row: Recommendation, policy: Policy | None) -> str:
             "force. Agents take it with their next pull and report what they did."
         )
     if row.topic == Topic.THRESHOLD:
-        return "Approved: the new threshold holds from the next window on."
+        return "Approved: the new threshold takes effect within 10 s."
     return "Approved: it is noted that somebody will do it. Nothing was changed on any host."
 
 

@@ -93,7 +93,7 @@ def test_cause_of_an_incident_comes_by_itself(tab: Visit, fleet: Fleet) -> None:
 
     tab.go(f"/incidents/{incident.pk}/")
 
-    expect(tab.page.locator("#cause")).to_contain_text("How sure")
+    expect(tab.page.locator("#cause")).to_contain_text("Confidence")
     expect(tab.page.locator("#cause tbody tr").first).to_contain_text("batch-3")
 
 
