@@ -85,7 +85,7 @@ def test_muted_incident_says_why_and_offers_no_muting(
 
     page = page_of(operator.get(f"/incidents/{incident.pk}/"))
 
-    assert "It raises no alarm:" in page.text(".lead")
+    assert "It raises no alarm:" in page.all_text()
     assert page.elements("#maintenance-dialog") == []
 
 
