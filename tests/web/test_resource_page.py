@@ -154,7 +154,7 @@ def test_device_that_fell_silent_is_named_where_others_go_on(viewer: Client, fle
 
     notices = shown(viewer, fleet, "nfs-07").all_text()
 
-    assert f"No samples of {quiet} since 11:00:00 UTC: what is done there is not seen" in notices
+    assert f"No samples of {quiet} since 11:00:00 UTC: its I/O is not visible" in notices
     assert "is not seen" not in shown(viewer, fleet, "san-02").all_text()
 
 
