@@ -173,7 +173,8 @@ def _capacity(scene: WhatIfScene, largest: float) -> tuple[float, str]:
         return largest, "the most that its allocations got together"
     if not scene.allocations:
         raise InventoryError(
-            f"the capacity of {resource.name} is not stated, and no workload has an allocation; "
+            f"the capacity of {resource.name} is not stated, "
+            "and no workload has an allocation on it; "
             f"state who uses it with: sluice allocation set {resource.name} WORKLOAD"
         )
     raise InventoryError(

@@ -36,7 +36,11 @@ def renamed_partial_index(model, old, new):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("advisor", "0011_add_external_load")]
+    dependencies = [
+        ("advisor", "0011_add_external_load"),
+        # Content types are renamed with their models, by their columns of today.
+        ("contenttypes", "0002_remove_content_type_name"),
+    ]
 
     operations = [
         migrations.RenameModel("Claim", "Allocation"),

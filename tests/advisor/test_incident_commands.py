@@ -104,7 +104,7 @@ def test_incident_says_which_job_explains_it_and_what_is_missing(
     said = sluice("incidents", str(incident.pk))
     document = json.loads(sluice("incidents", str(incident.pk), "--json"))
 
-    assert "Maintenance window: backup" in said
+    assert "Maintenance: backup" in said
     assert "Nobody can be blamed: 0 windows of it are stored, 12 are needed" in said
     assert document["study"]["attribution"] is None
 
