@@ -15,6 +15,7 @@ from django.db import connection
 from django.db.models import Max
 from django.db.models.fields.json import KT
 
+from accounts.models import Organisation
 from ingest.core.catalogue import (
     BLOCK_DEVICE,
     CGROUP,
@@ -42,7 +43,7 @@ from ingest.core.rates import (
     derive_net_rates,
     derive_tcp_rates,
 )
-from ingest.models import Host, NetSample, Organisation, Series
+from ingest.models import Host, NetSample, Series
 from ingest.readings import Span
 
 TCP_SUBJECT = "snmp"

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
+from accounts.models import Organisation
 from advisor.advice.recommendation_store import keep, rejected_before
 from advisor.advice.what_if import open_draft
 from advisor.core.advice.kinds import AdviceKind, answer

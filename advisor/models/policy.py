@@ -8,10 +8,10 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 
+from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from advisor.models.recommendation import Recommendation
 from advisor.models.resource import Resource
 from ingest.models.host import Host
-from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
 
 
 class PolicyIsImmutable(Exception):

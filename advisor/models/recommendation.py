@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
+from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from advisor.models.congestion import Incident
 from advisor.models.resource import Resource
-from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
 
 
 class RecommendationState(models.TextChoices):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
+from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from ingest.models.host import Host
-from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
 
 
 class ResourceKind(models.TextChoices):

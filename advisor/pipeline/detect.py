@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
+from accounts.models import Organisation
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps, loads
 from advisor.core.detection import congestion
@@ -24,7 +25,6 @@ from advisor.history.silence import silence_text, silent_devices, why_unrated
 from advisor.history.thresholds import threshold_of
 from advisor.models import Resource, ResourceStatus, State, StatePoint
 from advisor.pipeline.incidents import update_incidents
-from ingest.models import Organisation
 
 LOOKBACK = timedelta(hours=1)
 """How far back the first look at a resource goes, and a look after a long pause."""

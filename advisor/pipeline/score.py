@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from statistics import fmean
 from typing import Any
 
+from accounts.models import Organisation
 from advisor.core.forecast.calibration import PredictedRate, score
 from advisor.history.allocation_history import MOST_WINDOWS
 from advisor.history.observe import whole_windows, windows_of
 from advisor.history.windows import Span, last_window_end
 from advisor.models import Policy, PredictionScore, Recommendation, Resource
-from ingest.models import Organisation
 from ingest.readings import coarse_step_s
 
 SETTLED = timedelta(minutes=5)

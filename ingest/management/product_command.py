@@ -11,9 +11,9 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from accounts.models import Organisation
 from ingest.errors import IngestError
 from ingest.management.plain_command import DJANGO_OPTIONS, PlainCommand
-from ingest.models import Organisation
 
 
 class PrintingCommand(PlainCommand):

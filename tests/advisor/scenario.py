@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 
+from accounts.models import Membership, Organisation, Role
 from advisor.decisions import inventory
 from advisor.decisions.enrolment import Enrolment, enroll
 from advisor.models import (
@@ -18,7 +19,6 @@ from advisor.models import (
     Resource,
     ResourceKind,
 )
-from ingest.models import Membership, Organisation, Role
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 MBIT = 1e6

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command, load_command_class
 
+from accounts.models import Organisation, Token
 from advisor.models import Enforcer, Policy, ResourceStatus, State
 from enforcers.config import load
-from ingest.models import Organisation, Token
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
 
 pytestmark = pytest.mark.django_db

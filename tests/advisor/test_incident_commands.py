@@ -9,8 +9,8 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from accounts.models import Organisation
 from advisor.models import Incident, ResourceStatus, State
-from ingest.models import Organisation
 from tests.advisor.scenario import NOW, Cluster, make_cluster
 
 pytestmark = pytest.mark.django_db

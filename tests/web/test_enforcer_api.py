@@ -13,6 +13,7 @@ from django.db import OperationalError
 from django.http import HttpResponse
 from django.test import Client
 
+from accounts.models import Scope, Token
 from advisor.decisions.enrolment import Enrolment, enroll
 from advisor.models import ComplianceRecord, Enforcer
 from enforcers.contract import (
@@ -23,7 +24,6 @@ from enforcers.contract import (
     encode_report,
     verify,
 )
-from ingest.models import Scope, Token
 from tests.web import agents
 from tests.web.fleet import Fleet
 from tests.web.scenario import GBIT

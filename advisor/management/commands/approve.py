@@ -8,11 +8,11 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from accounts.models import Organisation
 from advisor.decisions.decide import approve
 from advisor.management.product_command import ProductCommand, find_user
 from advisor.models import Recommendation
 from advisor.queries.advice_detail import advice_detail
-from ingest.models import Organisation
 
 
 class Command(ProductCommand):

@@ -11,6 +11,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from accounts.models import Organisation
 from advisor.core.canonical import dumps
 from advisor.core.detection.maintenance_windows import MaintenanceWindow
 from advisor.history.external_load import comes_from_outside

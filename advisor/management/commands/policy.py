@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
+from accounts.models import Organisation
 from advisor.management.product_command import ProductCommand
 from advisor.models import Policy
-from ingest.models import Organisation
 
 
 class Command(ProductCommand):

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.utils import timezone
 
+from accounts.models import Organisation
 from advisor.decisions.decide import rollback
 from advisor.management.product_command import ProductCommand, find_resource, find_user
-from ingest.models import Organisation
 
 
 class Command(ProductCommand):

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from accounts.models import Organisation
 from ingest.errors import IngestError
 from ingest.management.product_command import PrintingCommand, add_json_option
-from ingest.models import Organisation
 from ingest.services.organisation import create_organisation
 
 

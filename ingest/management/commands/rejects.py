@@ -5,8 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
+from accounts.models import Organisation
 from ingest.management.product_command import ProductCommand
-from ingest.models import Organisation, RejectedLine
+from ingest.models import RejectedLine
 
 
 class Command(ProductCommand):

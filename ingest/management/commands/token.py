@@ -8,8 +8,8 @@ from typing import Any
 
 from django.utils import timezone
 
+from accounts.models import Organisation, Scope, Token
 from ingest.management.product_command import ProductCommand, add_verb
-from ingest.models import Organisation, Scope, Token
 from ingest.services.tokens import create_token, revoke_token
 
 

@@ -9,12 +9,12 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
+from accounts.models import Organisation
 from advisor.decisions.decide import approve
 from advisor.models import Policy, PredictionScore, Recommendation, RecommendationState
 from advisor.pipeline.score import NotScored, score_all, score_recommendation
 from advisor.queries.calibration import calibration_of
 from advisor.tasks import score_everywhere
-from ingest.models import Organisation
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import models
 
-from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
+from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 
 TOKEN_PREFIX = "slu_"  # noqa: S105 - the public start of every secret, no secret itself
 """Marks a leaked secret as ours for secret scanners."""
