@@ -17,8 +17,8 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.authentication import AuthenticationError, ForbiddenError, authenticate
 from accounts.models import Organisation, Scope
-from ingest.authentication import AuthenticationError, ForbiddenError, authenticate
 from ingest.body import (
     BodyTooLargeError,
     LineTooLargeError,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from accounts.management.product_command import table
 from advisor.models import Incident
 from advisor.pipeline.attribute import Study
 from advisor.queries.incidents import signal_lines
-from ingest.management.product_command import table
 
 
 def study_text(incident: Incident, row: Mapping[str, Any], study: Study) -> str:

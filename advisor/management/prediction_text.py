@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from accounts.management.product_command import table
 from advisor.core.quantity import format_rate
 from advisor.models import PredictionScore, Recommendation
 from advisor.queries.calibration import CalibrationSummary
-from ingest.management.product_command import table
 
 
 def prediction_text(row: Recommendation) -> str:

@@ -8,12 +8,12 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.management.base import CommandError
 
+from accounts.errors import IngestError
+from accounts.management import product_command
 from accounts.models import Organisation
 from advisor.core.quantity import QuantityError, significant
 from advisor.errors import AdvisorError
 from advisor.models import Resource, ResourceKind
-from ingest.errors import IngestError
-from ingest.management import product_command
 
 
 class ProductCommand(product_command.ProductCommand):

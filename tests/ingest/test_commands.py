@@ -11,8 +11,8 @@ from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from accounts.management.product_command import ProductCommand
 from accounts.models import Membership, Role, Token
-from ingest.management.product_command import ProductCommand
 from tests.ingest.scenario import Tenant, disk_line, make_tenant, now, post, write_lines
 
 

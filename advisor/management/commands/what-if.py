@@ -11,6 +11,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from accounts.management.product_command import table
 from accounts.models import Organisation
 from advisor.advice.what_if import WhatIfScene, save_draft, scene_of, what_if_inputs
 from advisor.core.forecast.prediction_interval import Interval
@@ -22,7 +23,6 @@ from advisor.management.past_text import past_text
 from advisor.management.product_command import ProductCommand, find_resource, find_user
 from advisor.models import Allocation
 from advisor.queries.past_table import what_if_table
-from ingest.management.product_command import table
 
 CONTROLS = ("shares", "tier", "reservation", "limit")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
+from accounts.management.product_command import ProductCommand
 from accounts.models import Organisation
-from ingest.management.product_command import ProductCommand
 from ingest.models import RejectedLine
 
 

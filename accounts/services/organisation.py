@@ -9,8 +9,8 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from accounts.errors import AlreadyExists, IngestError
 from accounts.models import Membership, Organisation, Role
-from ingest.errors import AlreadyExists, IngestError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,10 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from accounts.errors import IngestError
+from accounts.management.product_command import PrintingCommand, add_json_option
 from accounts.models import Organisation
-from ingest.errors import IngestError
-from ingest.management.product_command import PrintingCommand, add_json_option
-from ingest.services.organisation import create_organisation
+from accounts.services.organisation import create_organisation
 
 
 class Command(PrintingCommand):

@@ -11,9 +11,9 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from accounts.errors import IngestError
+from accounts.management.plain_command import DJANGO_OPTIONS, PlainCommand
 from accounts.models import Organisation
-from ingest.errors import IngestError
-from ingest.management.plain_command import DJANGO_OPTIONS, PlainCommand
 
 
 class PrintingCommand(PlainCommand):

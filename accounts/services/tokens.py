@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from accounts.errors import NotFound
 from accounts.models import Organisation, Scope, Token
-from ingest.errors import NotFound
 
 
 def create_token(
