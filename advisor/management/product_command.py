@@ -8,7 +8,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.management.base import CommandError
 
-from accounts.errors import IngestError
+from accounts.errors import AccountsError
 from accounts.management import product_command
 from accounts.models import Organisation
 from advisor.core.quantity import QuantityError, significant
@@ -19,7 +19,7 @@ from advisor.models import Resource, ResourceKind
 class ProductCommand(product_command.ProductCommand):
     """A command of the product that may also be refused by the advisor."""
 
-    refusals = (AdvisorError, QuantityError, IngestError)
+    refusals = (AdvisorError, QuantityError, AccountsError)
 
 
 def level_text(value: float | None, kind: str) -> str | None:
