@@ -84,6 +84,18 @@ def test_decisions_are_numbered_once() -> None:
     assert len(numbers) == len(set(numbers))
 
 
+@pytest.mark.parametrize("document", ["docs/architecture.md", "CONTRIBUTING.md"])
+def test_layers_are_named_in_the_order_that_is_checked(document: str) -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    apps = next(
+        one["layers"]
+        for one in contracts["contracts"]
+        if one["type"] == "layers" and "containers" not in one
+    )
+
+    assert f"`{' > '.join([*apps, 'enforcers.contract'])}`" in (ROOT / document).read_text()
+
+
 def test_parts_of_the_core_stand_in_the_order_that_is_checked() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     (core,) = (one for one in contracts["contracts"] if one.get("containers") == ["advisor.core"])
