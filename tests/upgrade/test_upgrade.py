@@ -1,0 +1,137 @@
+"""A database of an earlier commit keeps all of its data when it is migrated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.apps import apps as today
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+from django.contrib.contenttypes.models import ContentType
+from django.core.management import call_command
+from django.db import migrations, transaction
+
+from accounts.models import Organisation
+from tests.upgrade.former_state import (
+    FORMER,
+    Names,
+    migrate_to_former_state,
+    migrate_to_head,
+    names_of_today,
+)
+from tests.upgrade.own_database import own_database
+from tests.upgrade.rows import ROWS, Values, fill, models_of, stored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Former:
+    """What was in the database before it was migrated, by the names of then."""
+
+    rows: dict[str, dict[Any, Values]]
+    names: Names
+
+
+@pytest.fixture(scope="module")
+def migrated(django_db_setup: None, django_db_blocker: Any) -> Iterator[Former]:
+    """A database with rows of every former model, migrated to the newest."""
+    with own_database(django_db_blocker):
+        former = migrate_to_former_state()
+        fill(former)
+        _permit(former)
+        before = Former(
+            rows={model._meta.label_lower: stored(model) for model in models_of(former)},
+            names=names_of_today(former),
+        )
+        migrate_to_head()
+        yield before
+
+
+def _permit(former: Any) -> None:
+    """The first person may add tokens."""
+    person = former.get_model("auth.User").objects.earliest("pk")
+    person.user_permissions.add(
+        former.get_model("auth.Permission").objects.get(
+            codename="add_token", content_type__app_label="ingest"
+        )
+    )
+
+
+def test_renamed_columns_of_renamed_models_are_followed() -> None:
+    names = Names({"a.pear": "a.pear"}, {("a.pear", "size"): "size", ("a.pear", "hue"): "hue"})
+
+    names.follow("a", migrations.RenameField("Pear", "size", "girth"))
+    names.follow("a", migrations.RenameModel("Pear", "Fruit"))
+    names.follow("a", migrations.RenameField("Fruit", "girth", "girth_mm"))
+    names.follow("b", migrations.RenameField("Fruit", "hue", "colour"))
+
+    assert names.models == {"a.pear": "a.fruit"}
+    assert names.fields == {("a.pear", "size"): "girth_mm", ("a.pear", "hue"): "hue"}
+
+
+def test_every_former_model_had_rows(migrated: Former) -> None:
+    assert {label: len(rows) for label, rows in migrated.rows.items()} == dict.fromkeys(
+        migrated.rows, ROWS
+    )
+
+
+def test_every_row_is_there_with_every_value(migrated: Former) -> None:
+    for label, rows in migrated.rows.items():
+        found = stored(today.get_model(migrated.names.models[label]))
+
+        # Columns that were added since are left out.
+        kept = {
+            pk: {
+                column: found[pk].get(migrated.names.fields[label, column], "no such column")
+                for column in row
+            }
+            for pk, row in rows.items()
+            if pk in found
+        }
+
+        assert (label, kept) == (label, rows)
+        assert set(found) == set(rows)
+
+
+def test_new_rows_are_numbered_on(migrated: Former) -> None:
+    newest = max(migrated.rows["ingest.organisation"])
+
+    with transaction.atomic():
+        made = Organisation.objects.create(slug="later", name="Later")
+        transaction.set_rollback(True)
+
+    assert made.pk == newest + 1
+
+
+def test_permission_stays_given_on_the_moved_model(migrated: Former) -> None:
+    person = get_user_model().objects.earliest("pk")
+
+    assert {
+        f"{given.content_type.app_label}.{given.codename}"
+        for given in person.user_permissions.select_related("content_type")
+    } == {"accounts.add_token"}
+    # Made by Django for each model: add, change, delete, view.
+    assert Permission.objects.filter(content_type__app_label="accounts").count() == 3 * 4
+
+
+def test_no_content_type_is_without_a_model(migrated: Former) -> None:
+    assert [found for found in ContentType.objects.all() if found.model_class() is None] == []
+
+
+def test_move_to_accounts_is_undone_with_all_rows(
+    django_db_setup: None, django_db_blocker: Any
+) -> None:
+    with own_database(django_db_blocker):
+        former = migrate_to_former_state()
+        fill(former)
+        _permit(former)
+        before = {model: stored(model) for model in models_of(former)}
+
+        call_command("migrate", "ingest", "0008_refer_to_accounts", verbosity=0)
+        assert Organisation.objects.count() == ROWS
+        for app, migration in FORMER.items():
+            call_command("migrate", app, migration, verbosity=0)
+
+        assert {model: stored(model) for model in before} == before
