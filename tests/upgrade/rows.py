@@ -13,6 +13,8 @@ from django.db import connection, models
 
 ROWS = 3
 """The last row of a model has nothing where nothing is allowed."""
+FIRST_NUMBER = 10_000
+"""The least primary key of a row that is made here."""
 DAY = datetime(2026, 11, 20, tzinfo=UTC)
 MADE_BY_DJANGO = frozenset({"auth.permission", "contenttypes.contenttype"})
 
@@ -42,7 +44,7 @@ def fill(apps: Apps) -> None:
     numbers = count(1)
     made: dict[str, list[models.Model]] = {}
     for order, model in enumerate(models_of(apps)):
-        _prepare(model, first_number=1000 * (order + 1))
+        _prepare(model, first_number=FIRST_NUMBER * (order + 1))
         rows = made[model._meta.label_lower] = []
         for row in range(ROWS):
             rows.append(
