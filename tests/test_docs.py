@@ -68,7 +68,7 @@ def test_make_targets_in_documents_exist(document: Path) -> None:
 def test_every_command_of_the_product_is_in_the_table() -> None:
     found = {
         path.stem
-        for app in ("appliance", "ingest", "advisor", "web")
+        for app in ("accounts", "appliance", "ingest", "advisor", "web")
         for path in (ROOT / app / "management" / "commands").glob("*.py")
         if path.stem != "__init__"
     }

@@ -36,7 +36,6 @@ from advisor.models import (
     Topic,
 )
 from advisor.pipeline.muting import maintenance_windows_of, muting_of
-from ingest.models import Organisation
 
 USUAL_SPAN = timedelta(hours=24)
 """What a workload takes when nothing holds it back is learnt from the last day."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from accounts.models import Organisation
 from advisor.core.resource import PAYLOAD_RATIO
 from advisor.decisions.inventory import add_resource, change_resource
 from advisor.models import Attachment, Resource, ResourceKind

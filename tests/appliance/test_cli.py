@@ -13,7 +13,7 @@ from appliance.cli import COMMANDS, RENAMED
 DJANGO_COMMANDS = {"migrate", "changepassword"}
 
 SLUICE = Path(sys.executable).with_name("sluice")
-OWN_APPS = {"appliance", "ingest", "advisor", "web"}
+OWN_APPS = {"accounts", "appliance", "ingest", "advisor", "web"}
 
 
 def sluice(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -121,11 +121,17 @@ def test_every_row_is_there_with_every_value(migrated: Former) -> None:
                 for column in row
             }
             for pk, row in rows.items()
-            if pk in found
+            if pk in found and not _is_of_the_story(pk)
         }
 
-        assert (label, kept) == (label, rows)
+        # Documents of the story hold words that are renamed; the pages below read them.
+        made = {pk: row for pk, row in rows.items() if not _is_of_the_story(pk)}
+        assert (label, kept) == (label, made)
         assert set(found) == set(rows)
+
+
+def _is_of_the_story(pk: Any) -> bool:
+    return isinstance(pk, int) and pk < FIRST_NUMBER
 
 
 def test_new_rows_are_numbered_on(migrated: Former) -> None:

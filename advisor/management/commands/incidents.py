@@ -20,7 +20,6 @@ from advisor.management.product_command import ProductCommand, level_text
 from advisor.models import Incident
 from advisor.pipeline.attribute import study_incident
 from advisor.pipeline.muting import maintenance_windows_of, muting_of
-from ingest.models import Organisation
 
 
 class Command(ProductCommand):

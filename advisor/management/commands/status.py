@@ -6,10 +6,10 @@ from typing import Any
 
 from django.utils import timezone
 
+from accounts.models import Organisation
 from advisor.management.product_command import ProductCommand, level_text
 from advisor.models import Resource, State
 from advisor.pipeline.muting import muted_resources
-from ingest.models import Organisation
 
 
 class Command(ProductCommand):

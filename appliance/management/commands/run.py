@@ -10,7 +10,6 @@ from appliance.embedded.errors import EmbeddedError
 from appliance.embedded.run import RunOptions, run
 from appliance.embedded.stop_signals import interrupt_on_stop_signals
 from config.paths import DataDirError
-from ingest.management.plain_command import PlainCommand
 
 
 class Command(PlainCommand):

@@ -37,7 +37,7 @@ def renamed_partial_index(model, old, new):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("advisor", "0011_add_external_load"),
+        ("advisor", "0012_refer_to_accounts"),
         # Content types are renamed with their models, by their columns of today.
         ("contenttypes", "0002_remove_content_type_name"),
     ]
@@ -99,13 +99,13 @@ class Migration(migrations.Migration):
                 models.ForeignKey(on_delete=models.CASCADE, related_name=related, to=to),
             )
             for model, name, related, to in (
-                ("incident", "organisation", "incidents", "ingest.organisation"),
+                ("incident", "organisation", "incidents", "accounts.organisation"),
                 ("incident", "resource", "incidents", "advisor.resource"),
                 (
                     "maintenancewindow",
                     "organisation",
                     "maintenance_windows",
-                    "ingest.organisation",
+                    "accounts.organisation",
                 ),
             )
         ],
