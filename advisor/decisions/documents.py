@@ -83,14 +83,38 @@ def _content(host: Host) -> dict[str, Any]:
     attachments = Attachment.objects.filter(host=host).select_related("resource")
     for attachment in attachments.order_by("resource__name"):
         resource = attachment.resource
-        policy = Policy.objects.filter(resource=resource).order_by("-version").first()
-        if policy is None or resource.capacity is None:
+        policy = resource.policies.select_related("resource").order_by("-version").first()
+        if policy is None or policy.divided_capacity is None:
             continue
         own = _allocations_on(host, policy)
         if own:
-            resources.append(_write_resource(resource, attachment.device))
+            resources.append(_write_resource(policy, attachment.device))
             allocations.extend(own)
     return {"resources": resources, "allocations": allocations}
+
+
+def publishing_gap(policy: Policy) -> str:
+    """Why some host of its workloads would get nothing of a policy; empty if every host would.
+
+    A host without an agent is no gap: it gets its document as soon as it is enrolled.
+    """
+    if not policy.allocations:
+        return ""
+    resource = policy.resource
+    if policy.divided_capacity is None:
+        return (
+            f"the capacity of {resource.name} is not known, so nothing would be published; "
+            f"state it with: sluice resource set {resource.name} --capacity RATE"
+        )
+    wanted = [item["allocation"] for item in policy.allocations]
+    hosts = set(resource.allocations.filter(pk__in=wanted).values_list("host__name", flat=True))
+    if not hosts:
+        return f"no workload of it has an allocation on {resource.name} any more"
+    reaching = set(resource.attachments.values_list("host__name", flat=True))
+    if cut_off := sorted(hosts - reaching):
+        have = "has no device that reaches" if len(cut_off) == 1 else "have no device that reaches"
+        return f"{', '.join(cut_off)} {have} {resource.name}, so nothing would be published there"
+    return ""
 
 
 def _allocations_on(host: Host, policy: Policy) -> list[dict[str, Any]]:
@@ -120,12 +144,13 @@ def _allocations_on(host: Host, policy: Policy) -> list[dict[str, Any]]:
     ]
 
 
-def _write_resource(resource: Resource, device: str) -> dict[str, Any]:
+def _write_resource(policy: Policy, device: str) -> dict[str, Any]:
+    resource = policy.resource
     return {
         "name": resource.name,
         "kind": resource.kind,
         "device": device,
-        "capacity": resource.capacity,
+        "capacity": policy.divided_capacity,
         "unit": resource.unit,
         "mode": resource.mode,
     }

@@ -80,6 +80,9 @@ class Recommendation(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL
     )
     decision_reason = models.TextField(blank=True)
+    score_gap = models.TextField(
+        blank=True, default="", help_text="Why its prediction could not be scored at the last look"
+    )
 
     objects = OrganisationOwnedQuerySet.as_manager()
 

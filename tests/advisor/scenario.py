@@ -93,8 +93,13 @@ def _member(organisation: Organisation, name: str, role: Role) -> AbstractBaseUs
     return user
 
 
-def propose(cluster: Cluster, *, reservation: float = 75 * MBIT) -> Recommendation:
-    """An open recommendation that reserves `reservation` for web-1."""
+def propose(
+    cluster: Cluster, *, reservation: float = 75 * MBIT, capacity: float | None = None
+) -> Recommendation:
+    """An open recommendation that reserves `reservation` for web-1.
+
+    `capacity` is what the advice divided, where it says so.
+    """
     rest = (94 * MBIT - reservation) / 3
     allocations = [
         {
@@ -113,7 +118,7 @@ def propose(cluster: Cluster, *, reservation: float = 75 * MBIT) -> Recommendati
         kind="reservation",
         summary="Reserve bandwidth for web-1 on h1/up0",
         inputs="{}",
-        answer=json.dumps({"allocations": allocations}),
+        answer=json.dumps({"allocations": allocations, "capacity": capacity}),
         created_at=NOW,
         expires_at=NOW + timedelta(hours=24),
     )

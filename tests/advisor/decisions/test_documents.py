@@ -11,7 +11,7 @@ from advisor.decisions import inventory
 from advisor.decisions.decide import approve
 from advisor.decisions.documents import current_document
 from advisor.decisions.enrolment import enroll
-from advisor.models import AdapterKind, PublishedDocument, ResourceKind
+from advisor.models import AdapterKind, PublishedDocument, Resource, ResourceKind
 from enforcers.contract import SignatureError, verify
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
 
@@ -101,3 +101,25 @@ def test_changed_adapter_makes_a_new_revision(cluster: Cluster) -> None:
 
     assert after.revision == before.revision + 1
     assert after.allocations[0].selector.value == "p9"
+
+
+def test_policy_approved_with_a_measured_capacity_is_published_with_it(cluster: Cluster) -> None:
+    Resource.objects.filter(pk=cluster.uplink.pk).update(capacity=None)
+    approve(
+        recommendation=propose(cluster, capacity=90 * MBIT), user=cluster.people.owner, now=NOW
+    )
+
+    document = current_document(host=cluster.enrolment.host, now=NOW)
+
+    assert len(document.allocations) == 3
+    assert document.resources[0].capacity == 90 * MBIT
+
+
+def test_stated_capacity_wins_over_the_one_a_policy_was_approved_with(cluster: Cluster) -> None:
+    approve(
+        recommendation=propose(cluster, capacity=90 * MBIT), user=cluster.people.owner, now=NOW
+    )
+
+    document = current_document(host=cluster.enrolment.host, now=NOW)
+
+    assert document.resources[0].capacity == 94 * MBIT
