@@ -17,7 +17,7 @@ from enforcers.contract import (
 )
 from ingest.models import Host
 
-EVERY = timedelta(seconds=30)
+EVERY = timedelta(minutes=1)
 SUPPORT = MechanismSupport(mechanism=Mechanism.TC_HTB, supported=True, reason="sch_htb is loaded")
 
 
@@ -63,7 +63,7 @@ def agent_pass(
 
 
 def agent_works(host: Host, *, since: datetime, until: datetime) -> None:
-    """It applies what it pulled at `since`, and finds it unchanged every 30 s until `until`."""
+    """It applies what it pulled at `since`, and finds it unchanged every minute until `until`."""
     agent_pass(host, at=since, outcome=Outcome.APPLIED)
     for number in range(1, int((until - since) / EVERY) + 1):
         agent_pass(host, at=since + number * EVERY)

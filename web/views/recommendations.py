@@ -36,6 +36,7 @@ from advisor.queries.recommendations import (
     recommendation_detail,
     recommendation_rows,
     shown_state,
+    why_not_scored,
 )
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.bars import effect_bars
@@ -149,8 +150,7 @@ def _prediction(detail: RecommendationDetail) -> dict[str, Any]:
         return {}
     found: PredictionScore | None = getattr(detail.row, "prediction_score", None)
     if found is None:
-        reason = "its policy has to be in force for a while under as much load as it was made for"
-        return {"prediction": None, "not_scored": reason}
+        return {"prediction": None, "not_scored": why_not_scored(detail.row)}
     rates = [rate | {"off": rate["measured"] - rate["predicted"]} for rate in found.rates]
     return {"prediction": found, "prediction_rates": rates}
 

@@ -78,6 +78,7 @@ class Command(ProductCommand):
                 "answer": json.loads(found.answer),
                 "inputs": json.loads(found.inputs),
                 "score": _score(found),
+                "score_gap": found.score_gap,
             }
             self.show_json(whole if same is None else whole | {"recomputed_same_bytes": same})
         else:
