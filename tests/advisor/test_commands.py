@@ -12,6 +12,8 @@ from django.core.management import CommandError, call_command, load_command_clas
 from accounts.models import Organisation, Token
 from advisor.models import Enforcer, Policy, ResourceStatus, State
 from enforcers.config import load
+from ingest.models import Organisation, Token
+from tests.advisor.agent_passes import agent_pass
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
 
 pytestmark = pytest.mark.django_db
@@ -125,9 +127,30 @@ def test_approve_then_rollback_by_command(
     said = sluice("approve", str(recommendation.pk), "--user", "owner")
     undone = sluice_json("rollback", "h1/up0", "--user", "owner")
 
+    waits = "h1/up0 version 1 is published, not applied: the agent of h1 has not reported yet."
+    assert waits in said
     assert "Undo with: sluice rollback h1/up0 --user owner" in said
-    assert undone == {"resource": "h1/up0", "version": 2}
+    assert (undone["resource"], undone["version"]) == ("h1/up0", 2)
     assert Policy.objects.get(version=2).allocations == []
+
+
+def test_policy_is_told_by_the_last_link_that_holds(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
+    for reservation in (60 * MBIT, 75 * MBIT):
+        advice = propose(cluster, reservation=reservation)
+        sluice("approve", str(advice.pk), "--user", "owner")
+    before = sluice_json("policy")
+    agent_pass(cluster.enrolment.host, at=NOW)
+    after = sluice_json("policy")
+
+    assert [(row["version"], row["state"]) for row in before] == [
+        (2, "published"),
+        (1, "replaced"),
+    ]
+    assert before[0]["gap"] == "the agent of h1 has not reported yet"
+    assert (after[0]["state"], after[0]["gap"]) == ("applied", "")
 
 
 def test_several_organisations_must_be_told_apart(cluster: Cluster) -> None:

@@ -8,7 +8,14 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from advisor.models import Incident, Recommendation, ResourceStatus, State
+from advisor.decisions.decide import approve
+from advisor.models import (
+    Incident,
+    Recommendation,
+    RecommendationState,
+    ResourceStatus,
+    State,
+)
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.html import Page, page_of
@@ -113,6 +120,17 @@ def test_hosts_that_need_care_say_why(viewer: Client) -> None:
     assert "kvm-01 The agent does not report" in text
     assert "kvm-05 No samples arrive" in text
     assert "kvm-02 " not in text.split("Hosts needing attention")[1]
+
+
+def test_policy_that_no_host_applied_is_named(fleet: Fleet, viewer: Client) -> None:
+    advice = Recommendation.objects.get(state=RecommendationState.PROPOSED)
+    before = overview(viewer).all_text()
+    approve(recommendation=advice, user=fleet.people.owner, now=fleet.now)
+
+    after = overview(viewer).all_text()
+
+    assert "Policies not in force" not in before
+    assert "nfs-07 Version 1 is published, not applied: the agent of kvm-01 is silent" in after
 
 
 def test_new_organisation_is_told_the_one_step(nothing_yet: Fleet) -> None:

@@ -14,6 +14,7 @@ from advisor.queries.heat import COLUMN_S, heat_strips
 from advisor.queries.hosts import host_healths
 from advisor.queries.incidents import open_incident_lines
 from advisor.queries.resources import resource_lines, resource_rows
+from advisor.services.policy_state import newest_policies, policy_states
 from web.access import Workspace, workspace_view
 from web.heat_drawing import HEIGHT, THRESHOLD_Y, axis_labels, heat_row, hour_cells, hour_starts
 from web.page import render_page, render_part
@@ -47,6 +48,8 @@ def overview_context(workspace: Workspace, now: datetime) -> dict[str, Any]:
     # A host whose clock is ahead sent its samples by now all the same.
     sampled = [min(host.last_sample_at, now) for host in hosts if host.last_sample_at]
     incidents = open_incident_lines(scope, now=now)
+    policies = newest_policies(rows)
+    states = policy_states(policies, now=now)
     return {
         "incidents": [one for one in incidents if not one.muting.muted and not one.is_silent],
         "silent": [one for one in incidents if not one.muting.muted and one.is_silent],
@@ -65,6 +68,10 @@ def overview_context(workspace: Workspace, now: datetime) -> dict[str, Any]:
         "recommendations": list(proposed.select_related("resource").order_by("-created_at")),
         "hosts": hosts,
         "care": [host for host in hosts if host.needs_care],
+        "policies": policies,
+        "not_in_force": [
+            (policy, states[policy.pk]) for policy in policies if states[policy.pk].gap
+        ],
         "newest_sample_at": max(sampled, default=None),
     }
 

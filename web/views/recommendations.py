@@ -38,6 +38,7 @@ from advisor.queries.recommendations import (
     shown_state,
     why_not_scored,
 )
+from advisor.services.policy_state import policy_state
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.bars import effect_bars
 from web.effect_rows import effect_rows
@@ -185,7 +186,7 @@ def _window(detail: RecommendationDetail) -> str:
 @require_POST
 @workspace_view
 def approve_one(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
-    """Make the recommendation the policy in force."""
+    """Make the recommendation the newest policy."""
     now = timezone.now()
     workspace, row = _open(workspace, pk)
     require_operator(workspace)
@@ -194,15 +195,16 @@ def approve_one(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResp
     except DecisionRefused as error:
         messages.error(request, f"Nothing was changed: {error}.")
         return _page(request, workspace, row, now=now, status=409)
-    messages.success(request, _approved(row, policy))
+    messages.success(request, _approved(row, policy, now))
     return redirect("recommendation", row.pk)
 
 
-def _approved(row: Recommendation, policy: Policy | None) -> str:
+def _approved(row: Recommendation, policy: Policy | None, now: datetime) -> str:
     if policy is not None:
+        state = policy_state(policy, now=now)
         return (
-            f"Approved: version {policy.version} of the policy of {row.resource.name} is in "
-            "force. Agents take it with their next pull and report what they did."
+            f"Approved. Version {policy.version} of the policy of {row.resource.name} is "
+            f"{state.text}. Agents take it with their next pull and report what they did."
         )
     if row.topic == Topic.THRESHOLD:
         return "Approved: the new threshold takes effect within 10 s."
