@@ -20,8 +20,6 @@ class Scope(models.TextChoices):
 
     INGEST = "ingest"
     ENFORCE = "enforce"
-    READ = "read"
-    WRITE = "write"
 
 
 def token_digest(secret: str) -> str:

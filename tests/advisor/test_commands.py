@@ -153,6 +153,19 @@ def test_policy_is_told_by_the_last_link_that_holds(
     assert (after[0]["state"], after[0]["gap"]) == ("applied", "")
 
 
+@pytest.mark.parametrize("option", ["--limit-scope", "--io-count"])
+def test_help_says_what_is_stored_and_not_enforced(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        load_command_class("advisor", "allocation").run_from_argv(
+            ["sluice", "allocation", "set", "--help"]
+        )
+
+    said = " ".join(capsys.readouterr().out.split()).split(f"{option} {{")[-1]
+    assert "not yet enforced" in said.split(" --")[0]
+
+
 def test_several_organisations_must_be_told_apart(cluster: Cluster) -> None:
     Organisation.objects.create(slug="globex", name="Globex")
 

@@ -47,11 +47,13 @@ class Command(ProductCommand):
         )
         state.add_argument(
             "--limit-scope", choices=LimitScope.values,
-            help="whether limits hold for each disk or are added up over a workload's (per_vdisk)",
+            help="whether limits hold for each disk or are added up over a workload's "
+            "(per_vdisk); stored for checks of limits, not yet enforced",
         )  # fmt: skip
         state.add_argument(
             "--io-count", choices=IoCount.values,
-            help="what the limit counts: I/Os of any size, or one per 32 KiB begun (plain)",
+            help="what the limit counts: I/Os of any size, or one per 32 KiB begun (plain); "
+            "stored for checks of limits, not yet enforced",
         )  # fmt: skip
         state.add_argument(
             "--even-if-full",
