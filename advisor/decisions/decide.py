@@ -119,12 +119,10 @@ def _allocations(recommendation: Recommendation) -> list[dict[str, Any]]:
 
 
 def _capacity(recommendation: Recommendation) -> float | None:
-    """What it divided: advice answers with it, a draft has it among its inputs."""
-    for text in (recommendation.answer, recommendation.inputs):
-        capacity: float | None = json.loads(text).get("capacity")
-        if capacity is not None:
-            return capacity
-    return None
+    """What it divided: in the evidence of advice, among the inputs of a draft."""
+    evidence = json.loads(recommendation.answer).get("evidence") or {}
+    capacity: float | None = evidence.get("capacity")
+    return json.loads(recommendation.inputs).get("capacity") if capacity is None else capacity
 
 
 def _allocation(

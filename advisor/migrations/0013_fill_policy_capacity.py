@@ -24,14 +24,12 @@ def fill(apps: Any, schema_editor: Any) -> None:
 
 
 def _divided(recommendation: Any) -> float | None:
-    """Advice answers with what it divided; a draft has it among its inputs."""
+    """It stands in the evidence of advice, and among the inputs of a draft."""
     if recommendation is None:
         return None
-    for text in (recommendation.answer, recommendation.inputs):
-        capacity = json.loads(text).get("capacity")
-        if capacity:
-            return float(capacity)
-    return None
+    evidence = json.loads(recommendation.answer).get("evidence") or {}
+    capacity = evidence.get("capacity") or json.loads(recommendation.inputs).get("capacity")
+    return float(capacity) if capacity else None
 
 
 class Migration(migrations.Migration):

@@ -13,11 +13,9 @@ from django.db.models import F, Max, OuterRef, Subquery
 from advisor.core.duration import duration_text
 from advisor.models import ComplianceRecord, Enforcer, PublishedDocument
 from advisor.queries.scope import Scope
+from advisor.services.policy_state import REPORT_GRACE
 from enforcers.contract import Mechanism, Outcome
 from ingest.models import Host
-
-REPORT_GRACE = timedelta(minutes=3)
-"""An agent that has not reported for so long is silent."""
 
 SAMPLE_GRACE = timedelta(minutes=2)
 """A host that has not sent a sample for so long is not measured any more."""

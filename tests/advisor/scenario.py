@@ -118,7 +118,7 @@ def propose(
         kind="reservation",
         summary="Reserve bandwidth for web-1 on h1/up0",
         inputs="{}",
-        answer=json.dumps({"allocations": allocations, "capacity": capacity}),
+        answer=json.dumps({"allocations": allocations, "evidence": {"capacity": capacity}}),
         created_at=NOW,
         expires_at=NOW + timedelta(hours=24),
     )
