@@ -174,8 +174,7 @@ def what_if_inputs(
             windows=history.windows,
             congested=history.congested,
             gap=_silent(scene.allocations, history.measured),
-            # Without latency the rates would only make the stored text longer.
-            rates=history.rates if history.latency_ms else (),
+            rates=history.rates,
             latency_ms=history.latency_ms,
             latency_gap=history.latency_gap,
             outcomes=past_outcomes(resource),
