@@ -37,7 +37,7 @@ class AllocationObservation:
 
     `backlogged` says whether more was waiting to be sent or served (queue, pressure, backlog);
     None means nobody can tell. `throttled` says that its own limit held it back. `usual_rate` is
-    a high percentile of what it takes while nothing holds it back.
+    the mean of what it takes while nothing holds it back; None means that nobody knows.
     """
 
     workload: str

@@ -15,6 +15,7 @@ from advisor.core.observation import Observation
 from advisor.history.observe import observations
 from advisor.models import Incident, Resource
 from advisor.models import StatePoint as StatePointRow
+from advisor.services.usual_rates import with_usual_rates
 
 DETAIL = timedelta(hours=1)
 """Victims and aggressors of a long incident are those of its last hour."""
@@ -41,6 +42,7 @@ def update_incidents(
         if seen and seen[0].at - timedelta(seconds=resource.window_s) <= since
         else observations(resource=resource, since=since, until=until)
     )
+    detail = with_usual_rates(resource, detail, before=begins)
     return [_save(resource, found) for found in core.fold_incidents(points, detail, mode)]
 
 
@@ -56,6 +58,7 @@ def restate_parties(resource: Resource) -> None:
     until = points[-1].at
     since = max(running.started_at, until - DETAIL)
     detail = observations(resource=resource, since=since, until=until)
+    detail = with_usual_rates(resource, detail, before=running.started_at)
     for found in core.fold_incidents(points, detail, ReservationMode(resource.mode)):
         _save(resource, found)
 

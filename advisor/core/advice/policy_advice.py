@@ -229,8 +229,9 @@ def _evidence(setting: Setting) -> Evidence:
     inputs, incident = setting.inputs, setting.inputs.incident
     assert incident is not None
     unit = inputs.unit
-    stated = {one.workload: one.entitlement for one in (*incident.victims, *incident.aggressors)}
-    dues = stated | due_of(setting)
+    dues = {one.workload: one.entitlement for one in incident.victims}
+    dues |= {one.workload: one.entitlement for one in incident.aggressors}
+    dues |= due_of(setting)
     return Evidence(
         began_at=inputs.began_at,
         ended_at=inputs.ended_at,

@@ -105,12 +105,16 @@ class _Stretch:
         # The point that opened the stretch has both.
         assert peak.value is not None
         assert peak.threshold is not None
-        rows = [
-            standings(observations[point.at], mode)
+        seen = [
+            observations[point.at]
             for point in congested
             if point.at in observations and point.value is not None
         ]
-        victims, aggressors = _parties(rows)
+        victims, aggressors = _parties(standings(one, mode) for one in seen)
+        if not victims:
+            # Nobody lacks what it usually takes, yet I/O may wait longer for the same rate.
+            rows = (standings(one, mode, by_usual=False) for one in seen)
+            victims, aggressors = _parties(rows)
         return Incident(
             started_at=self.started_at,
             ended_at=self.ended_at,

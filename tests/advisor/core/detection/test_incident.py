@@ -203,6 +203,29 @@ def test_only_who_wanted_more_is_a_victim(allocation, suffers):
     assert bool(incident.aggressors) is suffers
 
 
+def test_who_lacks_nothing_of_what_it_usually_takes_is_no_victim_beside_one_that_does():
+    sated = AllocationObservation(workload="sated", rate=15.0, usual_rate=15.0)
+    short = AllocationObservation(workload="short", rate=15.0, usual_rate=30.0)
+    noisy = AllocationObservation(workload="noisy", rate=70.0, usual_rate=20.0)
+
+    (incident,) = on_uplink([sated, short, noisy])
+
+    # 100 less 15 leave half of 85 to each of the others, and short wants 30 of it.
+    (victim,) = incident.victims
+    assert (victim.workload, victim.entitlement) == ("short", pytest.approx(30))
+    assert [one.workload for one in incident.aggressors] == ["noisy"]
+
+
+def test_a_victim_of_latency_that_lacks_no_iops_is_found():
+    steady = AllocationObservation(workload="steady", rate=300.0, usual_rate=300.0)
+    noisy = AllocationObservation(workload="noisy", rate=700.0, usual_rate=100.0)
+
+    (incident,) = on_datastore([20] * 5, [steady, noisy])
+
+    assert [one.workload for one in incident.victims] == ["steady"]
+    assert [one.workload for one in incident.aggressors] == ["noisy"]
+
+
 def test_allocations_of_one_workload_on_several_hosts_count_together():
     twice = [AllocationObservation(workload="a", rate=10.0, reservation=20, backlogged=True)] * 2
     other = AllocationObservation(workload="b", rate=75.0, backlogged=True)
