@@ -321,12 +321,17 @@ def run(fleets: Sequence[Fleet], *, bounded: bool) -> Errors:
             for row, got in zip(rows, fleet.happen(rows), strict=True)
         ]
         everyone += errors
-        # The sentence ends with what the workload before the last ": " or ";" gets.
-        lead = advice.summary.rsplit(": ", 1)[1].split(" ", 1)[0]
+        lead = lead_of(advice.summary)
         headline += [
             error for row, error in zip(rows, errors, strict=True) if row.workload == lead
         ]
     return Errors(headline=tuple(headline), everyone=tuple(everyone), advised=advised)
+
+
+def lead_of(summary: str) -> str:
+    """Whose gain the sentence tells: "...: w1 gets" or "for w1 ...: it gets"."""
+    lead = summary.rsplit(": ", 1)[1].split(" ", 1)[0]
+    return summary.split(" for ", 1)[1].split(" ", 1)[0] if lead == "it" else lead
 
 
 Row = dict[str, object]
