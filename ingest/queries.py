@@ -25,7 +25,7 @@ from ingest.core.catalogue import (
     SCSI_RESERVATION,
     Measurement,
 )
-from ingest.core.counters import LONGEST_INTERVAL_S, NoRate, NoRateReason, steps
+from ingest.core.counters import LONGEST_INTERVAL_S, NoRate, NoRateReason, Reading, steps
 from ingest.core.overlap import merged
 from ingest.core.rates import (
     CONFLICT_COUNTERS,
@@ -48,6 +48,9 @@ from ingest.readings import Span
 
 TCP_SUBJECT = "snmp"
 """The TCP counters are those of /proc/net/snmp, which Telegraf tags so."""
+
+IN_FLIGHT = "iops_in_progress"
+"""What Telegraf calls the I/Os that a device has not completed; no counter."""
 
 RATED = {DISKIO: DISK_COUNTERS, NET: NET_COUNTERS}
 """What a sample must tell so that two of them make a rate."""
@@ -131,8 +134,13 @@ def disk_rates(
     ids = _series_ids(host, DISKIO, device)
 
     def derive(series_id: int) -> Derived[DiskRates]:
-        readings = span.readings(DISKIO, series_id, DISK_COUNTERS)
-        return derive_disk_rates(readings, longest_interval_s=span.longest_interval_s(readings))
+        columns = (*DISK_COUNTERS, IN_FLIGHT)
+        found = span.readings(DISKIO, series_id, columns)
+        return derive_disk_rates(
+            [Reading(at=one.at, counters=one.counters[:-1]) for one in found],
+            longest_interval_s=span.longest_interval_s(found),
+            in_flight={one.at: one.counters[-1] for one in found},
+        )
 
     return _merged(ids, derive, span)
 
