@@ -40,6 +40,8 @@ from advisor.pipeline.muting import maintenance_windows_of, muting_of
 USUAL_SPAN = timedelta(hours=24)
 """What a workload takes when nothing holds it back is learnt from the last day."""
 
+STALLED_GAP = "it stalled: no share, limit or reservation makes I/O complete"
+
 GONE = timedelta(minutes=5)
 """Samples may come late, but not so late."""
 
@@ -74,6 +76,8 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     muting = muting_of(incident, maintenance_windows_of(resource.organisation), now=now)
     if muting.muted:
         return _save_gap(status, f"maintenance window: {muting.reason}")
+    if status.state == State.STALLED or incident.peak_value is None:
+        return _save_gap(status, STALLED_GAP)
     outside = comes_from_outside(incident)
     if outside:
         _withdraw(incident)
@@ -221,6 +225,7 @@ def _core_incident(row: Incident) -> core_incident.Incident:
         "peak_value": row.peak_value,
         "threshold": row.threshold,
         "windows": row.windows,
+        "stalled_windows": row.stalled_windows,
         "victims": row.victims,
         "aggressors": row.aggressors,
         "evidence": row.evidence,

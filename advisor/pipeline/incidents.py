@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps, loads
 from advisor.core.detection import incident as core
-from advisor.core.detection.congestion import CongestionState, StatePoint
+from advisor.core.detection.congestion import ALARMS, CongestionState, StatePoint
 from advisor.core.detection.nic_signals import NicEvidence
 from advisor.core.observation import Observation
 from advisor.history.observe import observations
@@ -30,10 +30,10 @@ def update_incidents(
 ) -> list[Incident]:
     """Fold the new points, with those of the open incident, into incident rows."""
     running = Incident.objects.filter(resource=resource, ended_at=None).first()
-    congested = [point for point in new_points if point.state is CongestionState.CONGESTED]
-    if not new_points or (running is None and not congested):
+    alarms = [point for point in new_points if point.state in ALARMS]
+    if not new_points or (running is None and not alarms):
         return []
-    begins = running.started_at if running else min(point.since for point in congested)
+    begins = running.started_at if running else min(point.since for point in alarms)
     points = _points_from(resource, begins)
     until = new_points[-1].at
     since = max(begins, until - DETAIL)
@@ -92,6 +92,7 @@ def _save(resource: Resource, found: core.Incident) -> Incident:
             "peak_value": found.peak_value,
             "threshold": found.threshold,
             "windows": found.windows,
+            "stalled_windows": found.stalled_windows,
             "victims": plain["victims"],
             "aggressors": plain["aggressors"],
             "evidence": plain["evidence"],

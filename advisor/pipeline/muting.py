@@ -63,6 +63,7 @@ def muting_of(
         ended_at=incident.ended_at,
         aggressors=tuple(item["workload"] for item in incident.aggressors),
         reservation_unmet=any(_is_unmet(item) for item in incident.victims),
+        stalled=incident.stalled_windows > 0,
     )
     return mute(slow, planned, now=max(now, incident.started_at))
 

@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from advisor.core.advice.what_if_draft import PolicyDraft
+from advisor.core.detection.congestion import ALARMS
 from advisor.core.duration import duration_text
 from advisor.decisions.decide import approve, reject
 from advisor.errors import DecisionRefused
@@ -24,7 +25,6 @@ from advisor.models import (
     RecommendationState,
     Resource,
     ResourceStatus,
-    State,
     Topic,
 )
 from advisor.queries.advice_detail import advice_detail
@@ -64,7 +64,7 @@ def recommendations(request: HttpRequest, workspace: Workspace) -> HttpResponseB
         kind = ""
     page = Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
     gaps = ResourceStatus.objects.filter(
-        resource__in=workspace.scope.rows(Resource), state=State.CONGESTED
+        resource__in=workspace.scope.rows(Resource), state__in=ALARMS
     ).exclude(advice_gap="")
     return render_page(
         request,

@@ -228,6 +228,9 @@ def _rows(setting: Setting, policy: Policy) -> tuple[RecommendedAllocation, ...]
 def _evidence(setting: Setting) -> Evidence:
     inputs, incident = setting.inputs, setting.inputs.incident
     assert incident is not None
+    # Without a latency there are no victims, and so no policy.
+    assert incident.peak_value is not None
+    assert incident.threshold is not None
     unit = inputs.unit
     dues = {one.workload: one.entitlement for one in incident.victims}
     dues |= {one.workload: one.entitlement for one in incident.aggressors}

@@ -10,6 +10,7 @@ from advisor.core.iosize import size_cost
 from advisor.core.observation import (
     AllocationObservation,
     DatastoreObservation,
+    HostLatency,
     Observation,
     UplinkObservation,
 )
@@ -18,6 +19,8 @@ UNMET_TOLERANCE = 0.05
 """A reservation counts as unmet when this part of it is missing."""
 BUSY_RATIO = 0.8
 """Below this part of its capacity, without drops or backlog, an uplink holds nobody back."""
+STALLED_BUSY_RATIO = 0.9
+"""I/O is in flight all the window long; the rest is for collectors that are a moment late."""
 SEEN_RATIO = 0.95
 """Queues are known when those of so much of the traffic are."""
 
@@ -29,7 +32,8 @@ class Reading:
     `load` is I/Os or bits per second. None is absence, with `reason`. `own_limit` says that all
     latency of the window was caused by limits of ours; `unmet` names the workloads that were
     held below their reservation. `device_load` is a datastore's load in device time, as I/Os of
-    the reference size per second; `nic` holds what else is seen of an uplink.
+    the reference size per second; `nic` holds what else is seen of an uplink. `stalled` holds the
+    hosts whose device had I/O in flight all the time and completed none.
     """
 
     at: datetime
@@ -41,6 +45,7 @@ class Reading:
     unmet: tuple[str, ...] = ()
     device_load: float | None = None
     nic: NicWindow | None = None
+    stalled: tuple[HostLatency, ...] = ()
 
     @property
     def began_at(self) -> datetime:
@@ -69,7 +74,13 @@ def _read_datastore(observation: DatastoreObservation) -> Reading:
         reason=latency.reason,
         own_limit=latency.throttled,
         device_load=_device_load(observation) if observation.hosts else None,
+        stalled=tuple(host for host in observation.hosts if is_stalled(host)),
     )
+
+
+def is_stalled(host: HostLatency) -> bool:
+    """Whether the host's device has I/O in flight and completes none."""
+    return host.io_count == 0 and (host.busy_ratio or 0.0) >= STALLED_BUSY_RATIO
 
 
 def _device_load(observation: DatastoreObservation) -> float:
