@@ -28,7 +28,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 @pytest.fixture
 def incident(cluster: Cluster) -> Incident:
-    ResourceStatus.objects.create(resource=cluster.uplink, state=State.CONGESTED)
+    ResourceStatus.objects.create(resource=cluster.uplink, state=State.CONGESTED, looked_at=NOW)
     return Incident.objects.create(
         organisation=cluster.organisation,
         resource=cluster.uplink,

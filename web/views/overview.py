@@ -10,6 +10,8 @@ from django.utils import timezone
 
 from advisor.models import Recommendation, RecommendationState
 from advisor.queries.correlation import correlated_lines
+from advisor.models import Recommendation, RecommendationState, State
+from advisor.queries.correlation import shared_incidents
 from advisor.queries.heat import COLUMN_S, heat_strips
 from advisor.queries.hosts import host_healths
 from advisor.queries.incidents import open_incident_lines
@@ -56,6 +58,11 @@ def overview_context(workspace: Workspace, now: datetime) -> dict[str, Any]:
         "planned": [one for one in incidents if one.muting.muted],
         "correlated": correlated_lines(incidents),
         "lines": lines,
+        "stalled": [line for line in lines if line.state == State.STALLED],
+        "stale": sorted(
+            (line for line in lines if line.is_stale and line.looked_at),
+            key=lambda line: (line.looked_at, line.name),
+        ),
         "near": [line for line in lines if line.shown_state == "near"],
         "unknown": [line for line in lines if line.shown_state == "unknown"],
         "heat": [heat_row(line, strips[line.pk]) for line in lines],

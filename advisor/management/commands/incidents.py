@@ -69,6 +69,8 @@ def _row(
         "ended_at": incident.ended_at,
         "peak_value": incident.peak_value,
         "threshold": incident.threshold,
+        "windows": incident.windows,
+        "stalled_windows": incident.stalled_windows,
         "peak": level_text(incident.peak_value, incident.resource.kind),
         "allowed": level_text(incident.threshold, incident.resource.kind),
         "victims": incident.victims,

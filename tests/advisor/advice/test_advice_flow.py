@@ -108,7 +108,9 @@ def test_silent_host_makes_the_state_unknown_with_advice(cluster: Cluster) -> No
     status = detect(resource=cluster.uplink, now=NOW + timedelta(minutes=10))
 
     assert status.state == State.UNKNOWN
-    assert status.reason == "no samples since 12:00:00 UTC; is Telegraf running on h1?"
+    assert status.reason == (
+        "no samples for 10 min, since 12:00:00 UTC; is Telegraf running on h1?"
+    )
 
 
 @pytest.mark.parametrize(
