@@ -20,9 +20,10 @@ from enum import StrEnum
 from advisor.core.detection.nic_congestion import NicFinding, find
 from advisor.core.detection.nic_signals import NicEvidence, NicWindow, signals_of
 from advisor.core.detection.reading import Reading, read
+from advisor.core.detection.stall import stall_text
 from advisor.core.detection.threshold import Threshold, ThresholdReading
 from advisor.core.number_checks import check_amount, check_positive
-from advisor.core.observation import HostLatency, Observation
+from advisor.core.observation import Observation
 from advisor.core.quantity import format_rate
 
 
@@ -38,8 +39,6 @@ class CongestionState(StrEnum):
     UNKNOWN = "unknown"
 
 
-MOST_NAMED = 3
-"""So many stalled hosts are named; of more the reason tells the number."""
 ALARMS = (CongestionState.STALLED, CongestionState.CONGESTED)
 """The states that make an incident, the gravest first."""
 
@@ -170,20 +169,6 @@ def _step(
         reason = weighed.why or _counted(state, settings)
         reason = reason if reading.unmet else f"{reason}; {limit.reason}"
     return _point(reading, limit, state, reason, signals), state
-
-
-def stall_text(hosts: Sequence[HostLatency]) -> str:
-    """Which hosts wait for I/O that does not complete, and for how much of it."""
-    named = [_waiting_text(host) for host in hosts[:MOST_NAMED]]
-    rest = len(hosts) - len(named)
-    more = f" and on {rest} more" if rest else ""
-    return f"I/O is in flight and none completes: {', '.join(named)}{more}"
-
-
-def _waiting_text(host: HostLatency) -> str:
-    # Kernels that count an I/O only when it ends do not say how many there are.
-    count = round(host.outstanding_io or 0.0)
-    return f"{count} on {host.host}" if count else f"on {host.host}"
 
 
 def _floor_text(reading: Reading, settings: DetectorSettings) -> str:

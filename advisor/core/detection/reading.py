@@ -6,6 +6,7 @@ from typing import assert_never
 
 from advisor.core.detection.latency import normalized_latency
 from advisor.core.detection.nic_signals import NicWindow
+from advisor.core.detection.stall import is_stalled
 from advisor.core.iosize import size_cost
 from advisor.core.observation import (
     AllocationObservation,
@@ -19,8 +20,6 @@ UNMET_TOLERANCE = 0.05
 """A reservation counts as unmet when this part of it is missing."""
 BUSY_RATIO = 0.8
 """Below this part of its capacity, without drops or backlog, an uplink holds nobody back."""
-STALLED_BUSY_RATIO = 0.9
-"""I/O is in flight all the window long; the rest is for collectors that are a moment late."""
 SEEN_RATIO = 0.95
 """Queues are known when those of so much of the traffic are."""
 
@@ -76,11 +75,6 @@ def _read_datastore(observation: DatastoreObservation) -> Reading:
         device_load=_device_load(observation) if observation.hosts else None,
         stalled=tuple(host for host in observation.hosts if is_stalled(host)),
     )
-
-
-def is_stalled(host: HostLatency) -> bool:
-    """Whether the host's device has I/O in flight and completes none."""
-    return host.io_count == 0 and (host.busy_ratio or 0.0) >= STALLED_BUSY_RATIO
 
 
 def _device_load(observation: DatastoreObservation) -> float:
