@@ -22,6 +22,7 @@ from advisor.core.resource import ResourceKind, Unit
 from advisor.errors import DecisionRefused, InventoryError
 from advisor.history.allocation_history import allocation_history
 from advisor.history.past_outcomes import past_outcomes
+from advisor.history.policy_state import policy_state
 from advisor.history.tiers import shares_of
 from advisor.models import (
     Allocation,
@@ -32,7 +33,6 @@ from advisor.models import (
     ResourceStatus,
     Topic,
 )
-from advisor.services.policy_state import policy_state
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
@@ -46,8 +46,8 @@ class WhatIfScene:
     """What a what-if starts from: the allocations with what holds now and what a form proposes.
 
     `now` is what the newest policy grants where hosts apply it, and plain sharing elsewhere.
-    `proposed` is what that policy grants, or what the allocations state without one. `policy` is None
-    if no host applies it; `gap` says which link is missing, empty if none is.
+    `proposed` is what that policy grants, or what the allocations state without one. `policy` is
+    None if no host applies it; `gap` says which link is missing, empty if none is.
     """
 
     resource: Resource
@@ -85,7 +85,8 @@ def scene_of(resource: Resource, *, now: datetime) -> WhatIfScene:
         policy=policy if state.allocations else None,
         gap="" if state.is_applied else f"version {policy.version} of the policy is {state.text}",
         allocations=allocations,
-        # An allocation that the policy does not know has its own shares among those it is applied to.
+        # An allocation that the policy does not know has its own shares among those it is applied
+        # to.
         now=tuple(
             granted
             if allocation.pk in state.allocations

@@ -51,9 +51,12 @@ def standings(
 ) -> tuple[Standing, ...]:
     """Each allocation's use against its entitlement in a congested window, in the order given.
 
-    An allocation that was held back may want anything; one that was not wants what it got. Use that
-    belongs to no allocation is listed last, as an allocation of its own. Without `by_usual` it does not
-    matter what an allocation usually takes: who shares a slow resource is slowed, whatever its rate.
+    An allocation that was held back may want anything; one that was not wants what it got. Use
+    that
+    belongs to no allocation is listed last, as an allocation of its own. Without `by_usual` it
+    does not
+    matter what an allocation usually takes: who shares a slow resource is slowed, whatever its
+    rate.
     """
     allocations = [
         allocation
@@ -98,7 +101,8 @@ def demand(allocation: AllocationObservation, median_rate: float) -> float | Non
     """What the allocation would take under congestion; None means more than it got, nobody knows
     what.
 
-    Where nobody measured whether more was waiting, an allocation that takes no more than usual wants
+    Where nobody measured whether more was waiting, an allocation that takes no more than usual
+    wants
     what it usually takes. More is presumed of an allocation that grew, or whose usual rate nobody
     knows, if it is below its reservation or keeps up with the others.
     """

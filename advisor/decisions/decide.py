@@ -10,9 +10,10 @@ from django.db import transaction
 from django.db.models import Max
 
 from advisor.access import require_operator
-from advisor.decisions.documents import publish_documents, publishing_gap
+from advisor.decisions.documents import publish_documents
 from advisor.decisions.inventory import change_resource
 from advisor.errors import DecisionRefused
+from advisor.history.policy_state import publishing_gap
 from advisor.models import Policy, Recommendation, RecommendationState, Resource, Topic
 
 if TYPE_CHECKING:

@@ -93,30 +93,6 @@ def _content(host: Host) -> dict[str, Any]:
     return {"resources": resources, "allocations": allocations}
 
 
-def publishing_gap(policy: Policy) -> str:
-    """Why some host of its workloads would get nothing of a policy; empty if every host would.
-
-    A host without an agent is no gap: it gets its document as soon as it is enrolled.
-    """
-    if not policy.allocations:
-        return ""
-    resource = policy.resource
-    if policy.divided_capacity is None:
-        return (
-            f"the capacity of {resource.name} is not known, so nothing would be published; "
-            f"state it with: sluice resource set {resource.name} --capacity RATE"
-        )
-    wanted = [item["allocation"] for item in policy.allocations]
-    hosts = set(resource.allocations.filter(pk__in=wanted).values_list("host__name", flat=True))
-    if not hosts:
-        return f"no workload of it has an allocation on {resource.name} any more"
-    reaching = set(resource.attachments.values_list("host__name", flat=True))
-    if cut_off := sorted(hosts - reaching):
-        have = "has no device that reaches" if len(cut_off) == 1 else "have no device that reaches"
-        return f"{', '.join(cut_off)} {have} {resource.name}, so nothing would be published there"
-    return ""
-
-
 def _allocations_on(host: Host, policy: Policy) -> list[dict[str, Any]]:
     allocations = {
         allocation.pk: allocation

@@ -7,7 +7,6 @@ from advisor.core.quantity import format_rate
 from advisor.models import PredictionScore, Recommendation
 from advisor.queries.calibration import CalibrationSummary
 from advisor.queries.recommendations import why_not_scored
-from ingest.management.product_command import table
 
 
 def prediction_text(row: Recommendation) -> str:

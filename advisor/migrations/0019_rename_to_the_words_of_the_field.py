@@ -37,7 +37,7 @@ def renamed_partial_index(model, old, new):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("advisor", "0012_refer_to_accounts"),
+        ("advisor", "0016_remove_unproven_scores"),
         # Content types are renamed with their models, by their columns of today.
         ("contenttypes", "0002_remove_content_type_name"),
     ]

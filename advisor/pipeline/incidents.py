@@ -13,9 +13,9 @@ from advisor.core.detection.congestion import ALARMS, CongestionState, StatePoin
 from advisor.core.detection.nic_signals import NicEvidence
 from advisor.core.observation import Observation
 from advisor.history.observe import observations
+from advisor.history.usual_rates import with_usual_rates
 from advisor.models import Incident, Resource
 from advisor.models import StatePoint as StatePointRow
-from advisor.services.usual_rates import with_usual_rates
 
 DETAIL = timedelta(hours=1)
 """Victims and aggressors of a long incident are those of its last hour."""

@@ -13,12 +13,11 @@ from accounts.models import Organisation
 from advisor.core.enforced_time import Stretch
 from advisor.core.forecast.calibration import PredictedRate, score
 from advisor.history.allocation_history import MOST_WINDOWS
+from advisor.history.enforced_time import enforced_time
 from advisor.history.observe import whole_windows, windows_of
+from advisor.history.policy_state import policy_state
 from advisor.history.windows import Span, last_window_end
 from advisor.models import Policy, PredictionScore, Recommendation, Resource
-from advisor.services.enforced_time import enforced_time
-from advisor.services.policy_state import policy_state
-from ingest.models import Organisation
 from ingest.readings import coarse_step_s
 
 SETTLED = timedelta(minutes=5)

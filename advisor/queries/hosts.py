@@ -12,12 +12,11 @@ from django.db.models import F, Max, OuterRef, Subquery
 
 from advisor.core.duration import duration_text
 from advisor.core.freshness import sample_gap
+from advisor.history.policy_state import REPORT_GRACE
 from advisor.models import ComplianceRecord, Enforcer, PublishedDocument
 from advisor.queries.scope import Scope
-from advisor.services.policy_state import REPORT_GRACE
 from enforcers.contract import Mechanism, Outcome
 from ingest.models import Host
-
 
 CLOCK_TOLERANCE = timedelta(seconds=30)
 """Times of samples are by the host's clock; a few windows off, hosts cannot be compared."""

@@ -12,9 +12,8 @@ from django.db.models import Q, QuerySet
 from advisor.core.detection.maintenance_windows import MaintenanceWindow, Muting
 from advisor.core.detection.nic_signals import signal_text
 from advisor.history.external_load import comes_from_outside
-from advisor.models import Incident, Recommendation, RecommendationState, Resource, Topic
-from advisor.pipeline.muting import maintenance_windows_of, muting_of
 from advisor.models import Incident, Recommendation, RecommendationState, Resource, State, Topic
+from advisor.pipeline.muting import maintenance_windows_of, muting_of
 from advisor.queries.resources import ResourceLine, resource_line
 from advisor.queries.scope import Scope
 

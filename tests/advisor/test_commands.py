@@ -10,10 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command, load_command_class
 
 from accounts.models import Organisation, Token
-from advisor.models import Enforcer, Policy, ResourceStatus, State
 from advisor.models import Enforcer, Policy
 from enforcers.config import load
-from ingest.models import Organisation, Token
 from tests.advisor.agent_passes import agent_pass
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
 

@@ -65,6 +65,6 @@ def test_scores_that_no_report_proves_are_removed(
         worst_error_ratio=0.3, bias_ratio=0.0, skill_ratio=None, held=False,
     )  # fmt: skip
 
-    import_module("advisor.migrations.0014_remove_unproven_scores").remove(apps, None)
+    import_module("advisor.migrations.0016_remove_unproven_scores").remove(apps, None)
 
     assert PredictionScore.objects.count() == kept

@@ -12,10 +12,10 @@ import pytest
 from django.core.management import call_command, load_command_class
 from django.utils import timezone
 
+from accounts.models import Organisation
 from advisor.decisions.maintenance_windows import add_maintenance_window
 from advisor.management.status_exit import StatusExit
 from advisor.models import Incident, Resource, ResourceStatus, State, StatePoint
-from ingest.models import Organisation
 from tests.advisor.stated_datastores import stated_datastore
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from ingest.models import Scope, Token
+from accounts.models import Scope, Token
 from ingest.partitions import TABLES
 from tests.ingest.scenario import disk_line, make_tenant, now, write_lines
 

@@ -8,15 +8,13 @@ from typing import Any
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 
-from advisor.models import Recommendation, RecommendationState
-from advisor.queries.correlation import correlated_lines
+from advisor.history.policy_state import newest_policies, policy_states
 from advisor.models import Recommendation, RecommendationState, State
-from advisor.queries.correlation import shared_incidents
+from advisor.queries.correlation import correlated_lines
 from advisor.queries.heat import COLUMN_S, heat_strips
 from advisor.queries.hosts import host_healths
 from advisor.queries.incidents import open_incident_lines
 from advisor.queries.resources import resource_lines, resource_rows
-from advisor.services.policy_state import newest_policies, policy_states
 from web.access import Workspace, workspace_view
 from web.heat_drawing import HEIGHT, THRESHOLD_Y, axis_labels, heat_row, hour_cells, hour_starts
 from web.page import render_page, render_part

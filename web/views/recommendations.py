@@ -18,6 +18,7 @@ from advisor.core.detection.congestion import ALARMS
 from advisor.core.duration import duration_text
 from advisor.decisions.decide import approve, reject
 from advisor.errors import DecisionRefused
+from advisor.history.policy_state import policy_state
 from advisor.models import (
     Policy,
     PredictionScore,
@@ -38,7 +39,6 @@ from advisor.queries.recommendations import (
     shown_state,
     why_not_scored,
 )
-from advisor.services.policy_state import policy_state
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.bars import effect_bars
 from web.effect_rows import effect_rows

@@ -14,11 +14,11 @@ from django.views.decorators.http import require_POST
 
 from advisor.decisions.decide import rollback
 from advisor.errors import DecisionRefused
+from advisor.history.policy_state import policy_state
 from advisor.history.silence import silence_text, silent_devices
 from advisor.models import Enforcer, RecommendationState, Resource, Topic, Unit
 from advisor.queries.allocations import allocation_lines, policy_in_force
 from advisor.queries.resources import resource_line
-from advisor.services.policy_state import policy_state
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.chart_list import chart_list
 from web.formatting import rate_scale

@@ -25,9 +25,10 @@ Policy = tuple[Grant, ...]
 class Setting:
     """The inputs as the solver needs them: capacity, wants, and whom to help.
 
-    `io_costs` is the device time of a unit of each allocation's rate, in units of the mean over all
-    allocations in the incident. So the capacity is what there was of that mix, every rate is of the
-    allocation's own I/O size, and rates times costs add up to no more than the capacity.
+    `io_costs` is the device time of a unit of each allocation's rate, in units of the mean over
+    all
+    allocations in the incident. So the capacity is what there was of that mix, every rate is of
+    the allocation's own I/O size, and rates times costs add up to no more than the capacity.
     """
 
     inputs: AdviceInputs
@@ -239,7 +240,8 @@ def usual_reservations(setting: Setting, policy: Policy) -> dict[int, float]:
 
 
 def due_of(setting: Setting) -> dict[str, float]:
-    """What was due to each workload in the incident by what was promised, over all its allocations.
+    """What was due to each workload in the incident by what was promised, over all its
+    allocations.
 
     Victims and aggressors may want anything, the others want what they want; all is divided at
     once, so that in device time it adds up to no more than the capacity.

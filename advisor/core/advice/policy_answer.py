@@ -25,7 +25,8 @@ class RecommendationKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecommendedAllocation:
-    """What one allocation is to get, and what that does to its rate; rates are of its own I/O size.
+    """What one allocation is to get, and what that does to its rate; rates are of its own I/O
+    size.
 
     `entitlement` is what it gets at least while everybody wants everything. `demand` is what it
     wants; None is more than it got, and `demand_gap` says why nobody knows how much: it is empty

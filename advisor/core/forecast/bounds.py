@@ -1,7 +1,8 @@
 """Past demands bounded by the most that each allocation is known to have wanted.
 
 Where contention hides a demand it counts as all there is, so a played rate may be many times
-what an allocation ever took. With a bound it is at most that, or what the allocation got if that was more.
+what an allocation ever took. With a bound it is at most that, or what the allocation got if that
+was more.
 Latency is played without bounds: there it counts how fast an allocation would be served.
 """
 
@@ -24,7 +25,8 @@ Bounds = Sequence[float | None]
 def bounds_of(past: Past) -> Bounds:
     """1.05 times the 95th percentile of what each allocation took in calm windows.
 
-    None with fewer than `ENOUGH_CALM_WINDOWS` in which what it wanted is known, and for an allocation
+    None with fewer than `ENOUGH_CALM_WINDOWS` in which what it wanted is known, and for an
+    allocation
     that took more than that in the congested windows: what it wants there nobody has seen.
     """
     if not past.windows:

@@ -10,11 +10,10 @@ from django.utils import timezone
 
 from accounts.models import Organisation
 from advisor.decisions.decide import approve
+from advisor.history.policy_state import policy_state
 from advisor.management.product_command import ProductCommand, find_user
 from advisor.models import Recommendation
 from advisor.queries.advice_detail import advice_detail
-from advisor.services.policy_state import policy_state
-from ingest.models import Organisation
 
 
 class Command(ProductCommand):

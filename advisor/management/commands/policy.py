@@ -5,15 +5,12 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from accounts.models import Organisation
-from advisor.management.product_command import ProductCommand
-from advisor.models import Policy
 from django.utils import timezone
 
+from accounts.models import Organisation
+from advisor.history.policy_state import PolicyState, newest_policies, policy_states
 from advisor.management.product_command import ProductCommand
 from advisor.models import Policy
-from advisor.services.policy_state import PolicyState, newest_policies, policy_states
-from ingest.models import Organisation
 
 
 class Command(ProductCommand):

@@ -9,9 +9,8 @@ from django.utils import timezone
 
 from accounts.models import Organisation
 from advisor.decisions.decide import rollback
+from advisor.history.policy_state import policy_state
 from advisor.management.product_command import ProductCommand, find_resource, find_user
-from advisor.services.policy_state import policy_state
-from ingest.models import Organisation
 
 
 class Command(ProductCommand):

@@ -9,12 +9,10 @@ from django.utils import timezone
 
 from accounts.models import Organisation
 from advisor.management.product_command import ProductCommand, level_text
-from advisor.models import Resource, State
-from advisor.pipeline.muting import muted_resources
 from advisor.management.status_exit import MEANING, StatusExit
 from advisor.models import Resource, State, StatePoint
+from advisor.pipeline.muting import muted_resources
 from advisor.queries.resources import ResourceLine, resource_line
-from ingest.models import Organisation
 
 
 class Command(ProductCommand):

@@ -9,8 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from advisor.decisions.decide import approve, rollback
+from advisor.history.policy_state import Link, PolicyState, policy_state, policy_states
 from advisor.models import Attachment, Enforcer, Policy
-from advisor.services.policy_state import Link, PolicyState, policy_state, policy_states
 from enforcers.contract import Outcome
 from tests.advisor.agent_passes import agent_pass
 from tests.advisor.scenario import NOW, Cluster, make_cluster, propose

@@ -10,9 +10,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from advisor.advice.recommend import recommend
+from advisor.history.usual_rates import usual_rates
 from advisor.models import Allocation, Incident, Recommendation
 from advisor.pipeline.detect import detect
-from advisor.services.usual_rates import usual_rates
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster

@@ -25,7 +25,7 @@ from advisor.pipeline.score import NotScored, score_all, score_recommendation
 from advisor.queries.calibration import calibration_of
 from advisor.tasks import score_everywhere
 from enforcers.contract import Outcome
-from ingest.models import Host, Organisation
+from ingest.models import Host
 from tests.advisor.agent_passes import agent_pass, agent_works
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose

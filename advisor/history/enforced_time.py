@@ -12,9 +12,9 @@ from advisor.core.enforced_time import (
     common_stretches,
     enforced_stretches,
 )
-from advisor.decisions.documents import allocation_id
+from advisor.history.policy_state import HELD, REPORT_GRACE
 from advisor.models import Allocation, ComplianceRecord, Policy
-from advisor.services.policy_state import HELD, REPORT_GRACE
+from advisor.models.workload import allocation_id
 from enforcers.contract import Outcome
 
 

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("advisor", "0011_add_external_load")]
+    dependencies = [("advisor", "0013_add_stalled_state")]
 
     operations = [
         migrations.AddField(

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from advisor.decisions.documents import allocation_id, publishing_gap
 from advisor.models import (
     Allocation,
     Attachment,
@@ -17,6 +16,7 @@ from advisor.models import (
     PublishedDocument,
     Resource,
 )
+from advisor.models.workload import allocation_id
 from enforcers.contract import Outcome
 from ingest.models import Host
 
@@ -39,7 +39,7 @@ class Link(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyState:
-    """`gaps` has a reason per host that does not apply it; `allocations` are those it is applied to."""
+    """`gaps` has a reason per host without it; `allocations` are those it is applied to."""
 
     link: Link
     hosts: tuple[str, ...]
@@ -90,6 +90,30 @@ class _Told:
     records: Mapping[tuple[int | None, str], ComplianceRecord]
     documents: Mapping[int, PublishedDocument]
     now: datetime
+
+
+def publishing_gap(policy: Policy) -> str:
+    """Why some host of its workloads would get nothing of a policy; empty if every host would.
+
+    A host without an agent is no gap: it gets its document as soon as it is enrolled.
+    """
+    if not policy.allocations:
+        return ""
+    resource = policy.resource
+    if policy.divided_capacity is None:
+        return (
+            f"the capacity of {resource.name} is not known, so nothing would be published; "
+            f"state it with: sluice resource set {resource.name} --capacity RATE"
+        )
+    wanted = [item["allocation"] for item in policy.allocations]
+    hosts = set(resource.allocations.filter(pk__in=wanted).values_list("host__name", flat=True))
+    if not hosts:
+        return f"no workload of it has an allocation on {resource.name} any more"
+    reaching = set(resource.attachments.values_list("host__name", flat=True))
+    if cut_off := sorted(hosts - reaching):
+        have = "has no device that reaches" if len(cut_off) == 1 else "have no device that reaches"
+        return f"{', '.join(cut_off)} {have} {resource.name}, so nothing would be published there"
+    return ""
 
 
 def policy_state(policy: Policy, *, now: datetime) -> PolicyState:

@@ -19,6 +19,6 @@ def remove(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("advisor", "0013_fill_policy_capacity")]
+    dependencies = [("advisor", "0015_fill_policy_capacity")]
 
     operations = [migrations.RunPython(remove, migrations.RunPython.noop)]

@@ -6,11 +6,11 @@ from django.db import migrations, models
 
 
 def remove(apps: Any, schema_editor: Any) -> None:
-    apps.get_model("ingest", "Token").objects.filter(scope__in=["read", "write"]).delete()
+    apps.get_model("accounts", "Token").objects.filter(scope__in=["read", "write"]).delete()
 
 
 class Migration(migrations.Migration):
-    dependencies = [("ingest", "0006_add_block_device_numbers")]
+    dependencies = [("accounts", "0001_take_over_from_ingest")]
 
     operations = [
         migrations.RunPython(remove, migrations.RunPython.noop),

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("ingest", "0006_add_block_device_numbers")]
+    dependencies = [("ingest", "0008_refer_to_accounts")]
 
     operations = [
         migrations.RunSQL(

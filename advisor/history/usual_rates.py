@@ -1,4 +1,5 @@
-"""What each allocation of a resource takes while nothing holds it back, from the day before a time.
+"""What each allocation of a resource takes while nothing holds it back, from the day before a
+time.
 
 The rule: the mean rate over steps of five minutes in which the resource was called clear, without
 those beside an incident, for a reading may reach into the next step. The mean, because a
@@ -40,7 +41,7 @@ class UsualRate:
 def usual_rates(
     *, resource: Resource, allocations: Sequence[Allocation], until: datetime
 ) -> dict[int, UsualRate]:
-    """By allocation what it usually takes; one reading of all allocations, at most 288 steps of each."""
+    """By allocation what it usually takes; one reading of all, at most 288 steps of each."""
     step_s = max(STEP_S, resource.window_s)
     end = last_window_end(until, step_s) - timedelta(seconds=step_s)
     span = Span(since=end - USUAL_SPAN, until=end, window_s=step_s)
@@ -91,7 +92,7 @@ def _calm_steps(resource: Resource, span: Span) -> set[datetime]:
 def with_usual_rates(
     resource: Resource, seen: Sequence[Observation], *, before: datetime
 ) -> list[Observation]:
-    """The observations with the usual rate of each workload that has one allocation on the resource."""
+    """The observations with the usual rate of each workload that has one allocation there."""
     rows = resource.allocations.select_related("workload", "host", "resource")
     allocations = list(rows.order_by("pk"))
     asked = repr((resource.pk, before.timestamp(), [allocation.pk for allocation in allocations]))

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("advisor", "0011_add_external_load"),
+        ("advisor", "0012_refer_to_accounts"),
     ]
 
     operations = [

@@ -33,6 +33,6 @@ def _divided(recommendation: Any) -> float | None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("advisor", "0012_add_policy_capacity")]
+    dependencies = [("advisor", "0014_add_policy_capacity")]
 
     operations = [migrations.RunPython(fill, migrations.RunPython.noop)]
