@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from advisor.core.replay.figure import FigureKind
+from advisor.lab.replay.figure import FigureKind
 from web.bars import WIDTH
 
 MOST_ROWS = 40

@@ -10,9 +10,9 @@ from random import Random
 from advisor.core.attribution.attribution import Attribution, AttributionInputs, attribute
 from advisor.core.attribution.measure import DEVICE_TIME
 from advisor.core.attribution.workload_series import StorageWindow, storage_series
-from advisor.core.simulation.cluster import Cluster, Run, simulate
-from advisor.core.simulation.datastore import SimulatedDatastore
-from advisor.core.simulation.load import ALWAYS, Load, SimulatedWorkload, SteadyIo, Transactions
+from advisor.lab.simulation.cluster import Cluster, Run, simulate
+from advisor.lab.simulation.datastore import SimulatedDatastore
+from advisor.lab.simulation.load import ALWAYS, Load, SimulatedWorkload, SteadyIo, Transactions
 from bench.evaluation.table import table
 
 SEEDS = range(3)

@@ -18,10 +18,10 @@ from advisor.core.detection.threshold import (
 from advisor.core.device.device_fit import LoadPoint
 from advisor.core.observation import DatastoreObservation, HostLatency
 from advisor.core.own_limit import reaches_limit
-from advisor.core.simulation.cluster import Cluster, Run, simulate
-from advisor.core.simulation.datastore import SimulatedDatastore
-from advisor.core.simulation.load import SimulatedWorkload, SteadyIo, Transactions
-from advisor.core.simulation.totals import Totals
+from advisor.lab.simulation.cluster import Cluster, Run, simulate
+from advisor.lab.simulation.datastore import SimulatedDatastore
+from advisor.lab.simulation.load import SimulatedWorkload, SteadyIo, Transactions
+from advisor.lab.simulation.totals import Totals
 from bench.evaluation.table import table
 
 SEEDS = range(5)

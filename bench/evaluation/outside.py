@@ -18,10 +18,10 @@ from advisor.core.detection.latency import normalized_latency
 from advisor.core.detection.own_mix import OwnMix
 from advisor.core.iosize import size_cost
 from advisor.core.observation import HostLatency
-from advisor.core.simulation.cluster import BEGAN_AT, Cluster, simulate
-from advisor.core.simulation.datastore import SimulatedDatastore
-from advisor.core.simulation.load import Access, SimulatedWorkload, SteadyIo
-from advisor.core.simulation.totals import Totals
+from advisor.lab.simulation.cluster import BEGAN_AT, Cluster, simulate
+from advisor.lab.simulation.datastore import SimulatedDatastore
+from advisor.lab.simulation.load import Access, SimulatedWorkload, SteadyIo
+from advisor.lab.simulation.totals import Totals
 from bench.evaluation.contention import CALM, DISKS, GREEDY, LARGE, SEEDS, SMALL, WINDOW_S
 from bench.evaluation.table import table
 

@@ -13,9 +13,9 @@ from advisor.core.forecast.history import HistoryWindow
 from advisor.core.forecast.latency_backtest import latency_backtest
 from advisor.core.forecast.prediction_interval import Outcome, error_distribution
 from advisor.core.grant import Grant
-from advisor.core.simulation.cluster import Cluster, Run, simulate
-from advisor.core.simulation.datastore import SimulatedDatastore
-from advisor.core.simulation.load import Load, SimulatedWorkload, SteadyIo, Transactions
+from advisor.lab.simulation.cluster import Cluster, Run, simulate
+from advisor.lab.simulation.datastore import SimulatedDatastore
+from advisor.lab.simulation.load import Load, SimulatedWorkload, SteadyIo, Transactions
 from bench.evaluation.table import percent, table
 
 DISKS = SimulatedDatastore(servers=8, access_s=0.004)

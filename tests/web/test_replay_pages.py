@@ -7,7 +7,7 @@ import json
 import pytest
 from django.test import Client
 
-from advisor.services.replay import NAMES, timeline_document
+from advisor.lab.replay.player import NAMES, timeline_document
 from tests.web.fleet import Fleet
 from tests.web.html import Element, Page, page_of
 from web.replay_drawing import number_text

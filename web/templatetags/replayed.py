@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import template
 
-from advisor.core.replay.finding import Verdict
+from advisor.lab.replay.finding import Verdict
 from web.replay_drawing import number_text
 
 register = template.Library()

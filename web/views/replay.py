@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from advisor.core.replay.finding import Relation, Verdict
 from advisor.errors import UnknownExperiment
-from advisor.services.replay import NAMES, timeline_document
+from advisor.lab.replay.finding import Verdict
+from advisor.lab.replay.player import NAMES, timeline_document
 from web.access import Workspace, workspace_view
 from web.page import render_page
 from web.replay_drawing import bar_figures, line_figures, seed_name, shown_findings, value_tables

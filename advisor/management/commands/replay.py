@@ -15,7 +15,9 @@ from accounts.management.plain_command import PlainCommand
 from accounts.management.product_command import table
 from advisor.core.replay.experiment import Replay
 from advisor.errors import AdvisorError, UnknownExperiment
-from advisor.services.replay import (
+from advisor.lab.replay.document import markdown_of, number
+from advisor.lab.replay.experiment import Replay
+from advisor.lab.replay.player import (
     NAMES,
     PROCESSES,
     counts_of,
@@ -26,6 +28,9 @@ from advisor.services.replay import (
 )
 from advisor.services.replay_document import markdown_of, number
 from advisor.services.replay_plots import check_plotting, draw
+from advisor.lab.replay.plots import check_plotting, draw
+from ingest.management.plain_command import PlainCommand
+from ingest.management.product_command import table
 
 LIST = "list"
 MISUSE = 2

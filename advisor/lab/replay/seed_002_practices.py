@@ -1,0 +1,77 @@
+"""Seed 002, best practices: reservations nobody uses, and reservations that do not fit."""
+
+from advisor.core.allocation import Node
+from advisor.lab.replay.experiment import Experiment, Replay
+from advisor.lab.replay.figure import bars
+from advisor.lab.replay.finding import POLICY, compare
+from advisor.lab.replay.seed_002_steps import GIGA, PREMISES
+from advisor.lab.simulation.uplink import SimulatedUplink, Stream, transmit
+
+NAME = "002-best-practices"
+TITLE = "NetIOC: reservations that are unused, or do not fit"
+PORTS = ("port 1", "port 2")
+RESERVED_GBIT = {"port 1": 6.0, "port 2": 3.0}
+USED_GBIT = 1.0
+WHOLE_GBIT, SHORT_GBIT = 9.0, 6.0
+
+
+def play() -> Replay:
+    """Two ports: the first sends little, then the uplink carries less than is reserved."""
+    idle = _rates(USED_GBIT, carries_gbit=WHOLE_GBIT)
+    short = _rates(None, carries_gbit=SHORT_GBIT)
+    unused = RESERVED_GBIT["port 1"] - USED_GBIT
+    return Replay(
+        experiment=NAME,
+        title=TITLE,
+        premises=PREMISES[1:],
+        findings=(
+            compare(
+                "part of an unused reservation that another port gets",
+                "%",
+                seed_value=100.0,
+                value=100 * (idle["port 2"] - RESERVED_GBIT["port 2"]) / unused,
+                tolerance=POLICY,
+                why='"any unutilized bandwidth is redistributed"; of 6 Gbit/s reserved 1 is used',
+            ),
+            compare(
+                "rates against reservations of 6 and 3 when only 6 get through",
+                "ratio",
+                seed_value=2.0,
+                value=short["port 1"] / short["port 2"],
+                tolerance=POLICY,
+                why='"it allocates bandwidth proportional to allocated reservations"',
+            ),
+        ),
+        figures=(
+            bars(
+                "best practices",
+                "Two ports with 6 and 3 Gbit/s reserved",
+                "Gbit/s",
+                places=[
+                    f"port 1 sends {USED_GBIT:g}",
+                    f"the uplink carries {SHORT_GBIT:g}",
+                ],
+                series={port: [idle[port], short[port]] for port in PORTS},
+            ),
+        ),
+    )
+
+
+EXPERIMENT = Experiment(name=NAME, title=TITLE, play=play)
+
+
+def _rates(first_sends_gbit: float | None, *, carries_gbit: float) -> dict[str, float]:
+    """Gbit/s of both ports."""
+    children = tuple(
+        Node(name=port, shares=50, reservation=RESERVED_GBIT[port] * GIGA) for port in PORTS
+    )
+    sends = {"port 1": None if first_sends_gbit is None else first_sends_gbit * GIGA}
+    sent = transmit(
+        SimulatedUplink(
+            capacity_bits_per_s=carries_gbit * GIGA, tree=Node(name="uplink", children=children)
+        ),
+        [Stream(path=f"/uplink/{port}", rate_bits_per_s=sends.get(port)) for port in PORTS],
+        duration_s=2.0,
+        bucket_s=2.0,
+    )
+    return {port: sent[f"/uplink/{port}"][0] / GIGA for port in PORTS}

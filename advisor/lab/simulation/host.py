@@ -1,0 +1,100 @@
+"""A simulated host: workloads queue behind a window of outstanding I/O, ordered by tags."""
+
+from collections import deque
+
+from advisor.core.allocation import LARGEST, Node, ReservationMode
+from advisor.lab.scheduling.model import TagScheduler
+from advisor.lab.simulation.agenda import Agenda
+from advisor.lab.simulation.datastore import DatastoreQueue, Io
+from advisor.lab.simulation.load import SimulatedWorkload
+from advisor.lab.simulation.totals import Meter
+
+
+class HostQueue:
+    """At most `window` I/Os of this host are at the datastore; the tag scheduler picks which.
+
+    The scheduler does not know what the datastore can do, so reservations are not scaled here.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        workloads: list[SimulatedWorkload],
+        *,
+        window: float,
+        agenda: Agenda,
+        datastore: DatastoreQueue,
+    ) -> None:
+        self.name = name
+        self.window = window
+        self._places = round(window)
+        self.workloads = workloads
+        self.meters = {each.name: Meter() for each in workloads}
+        self._agenda = agenda
+        self._datastore = datastore
+        self._in_flight = 0
+        self._waiting_ios = 0
+        self._wake_at = -1.0
+        self._waiting: dict[str, deque[Io]] = {
+            f"/{name}/{each.name}": deque() for each in workloads
+        }
+        self._scheduler = TagScheduler(
+            Node(name=name, children=tuple(_node(each) for each in workloads)),
+            capacity=LARGEST,
+            mode=ReservationMode.FLOOR,
+        )
+
+    def submit(self, io: Io, workload: str) -> None:
+        """Let an I/O of this workload wait for a place in the window."""
+        now = self._agenda.now
+        path = f"/{self.name}/{workload}"
+        io.asked_at = now
+        self.meters[workload].begin_io(now)
+        self._waiting[path].append(io)
+        self._waiting_ios += 1
+        self._scheduler.enqueue(path, cost=1.0, now=now)
+        self._send()
+
+    def answered(self, io: Io, workload: str) -> None:
+        """Count an answered I/O and give its place away."""
+        self.meters[workload].end_io(
+            self._agenda.now, asked_at=io.asked_at, sent_at=io.sent_at, io_bytes=io.io_bytes
+        )
+        self._in_flight -= 1
+        self._send()
+
+    def resize(self, window: float) -> None:
+        """Set the window; what is under way beyond it is left to finish."""
+        self.window = window
+        self._places = round(window)
+        self._send()
+
+    def _send(self, _: object = None) -> None:
+        now = self._agenda.now
+        while self._waiting_ios and self._in_flight < self._places:
+            chosen = self._scheduler.dequeue(now)
+            if chosen is None:
+                self._wake_when_allowed()
+                return
+            io = self._waiting[chosen.path].popleft()
+            io.sent_at = now
+            self._waiting_ios -= 1
+            self._in_flight += 1
+            self._datastore.submit(io)
+
+    def _wake_when_allowed(self) -> None:
+        """Limits hold everything back: look again when the first lets go."""
+        at = self._scheduler.next_at()
+        if at is not None and at > self._agenda.now and at != self._wake_at:
+            self._wake_at = at
+            self._agenda.at(at, self._send)
+
+
+def _node(workload: SimulatedWorkload) -> Node:
+    allocation = workload.allocation
+    return Node(
+        name=workload.name,
+        reservation=allocation.reservation,
+        limit=allocation.limit,
+        shares=allocation.shares,
+    )
