@@ -3,7 +3,7 @@
 from advisor.lab.replay.experiment import Basis, Experiment, Premise, Replay
 from advisor.lab.replay.figure import Figure, bars, over_time
 from advisor.lab.replay.finding import NONE, Finding, Relation, compare, of_change
-from advisor.lab.replay.seed_000_day import (
+from advisor.lab.replay.studies.sioc_nfs_day_phases import (
     ACTIVE,
     COMPETITORS,
     PHASE_S,
@@ -12,8 +12,8 @@ from advisor.lab.replay.seed_000_day import (
     loss_pct,
     orders_per_s,
 )
-from advisor.lab.replay.seed_000_orders import PREMISES, VMS, order_cluster
-from advisor.lab.replay.seed_000_test_1 import change_pct
+from advisor.lab.replay.studies.sioc_nfs_orders import PREMISES, VMS, order_cluster
+from advisor.lab.replay.studies.sioc_nfs_shares import change_pct
 from advisor.lab.simulation.cluster import BEGAN_AT, Run, simulate
 
 NAME = "000-test-4"

@@ -13,8 +13,8 @@ from advisor.lab.replay.finding import (
     compare,
     not_modelled,
 )
-from advisor.lab.replay.seed_001_fio import HOSTS, TIERS, premises
-from advisor.lab.replay.seed_001_tiers import (
+from advisor.lab.replay.studies.sioc_ssd_fio import HOSTS, TIERS, premises
+from advisor.lab.replay.studies.sioc_ssd_tiers import (
     BUCKET_S,
     PATTERNS,
     PERIOD_S,

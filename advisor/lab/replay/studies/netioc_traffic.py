@@ -14,7 +14,7 @@ from advisor.lab.replay.finding import (
     compare,
     not_modelled,
 )
-from advisor.lab.replay.seed_002_steps import CARRIES_BITS_PER_S, GIGA, PREMISES
+from advisor.lab.replay.studies.netioc_steps import CARRIES_BITS_PER_S, GIGA, PREMISES
 from advisor.lab.simulation.uplink import SimulatedUplink, Stream, transmit
 
 MEGA = 1e6

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from advisor.lab.replay.experiment import Basis, Premise
-from advisor.lab.replay.seed_001_fio import (
+from advisor.lab.replay.studies.sioc_ssd_fio import (
     HOSTS,
     LARGE_BYTES,
     LARGE_OUTSTANDING_IO,

@@ -2,8 +2,8 @@
 
 from math import inf
 
-from advisor.lab.replay.seed_000_orders import VMS
-from advisor.lab.replay.seed_000_test_1 import change_pct
+from advisor.lab.replay.studies.sioc_nfs_orders import VMS
+from advisor.lab.replay.studies.sioc_nfs_shares import change_pct
 from advisor.lab.simulation.cluster import Run
 from advisor.lab.simulation.totals import Totals
 

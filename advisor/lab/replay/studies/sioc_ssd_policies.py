@@ -3,8 +3,8 @@
 from advisor.lab.replay.experiment import Experiment, Replay
 from advisor.lab.replay.figure import Figure, bars
 from advisor.lab.replay.finding import LIMIT, POLICY, Finding, Relation, compare
-from advisor.lab.replay.seed_001_fio import HOSTS, TIERS, premises
-from advisor.lab.replay.seed_001_tiers import (
+from advisor.lab.replay.studies.sioc_ssd_fio import HOSTS, TIERS, premises
+from advisor.lab.replay.studies.sioc_ssd_tiers import (
     PATTERNS,
     PERIOD_S,
     SETTLED_S,

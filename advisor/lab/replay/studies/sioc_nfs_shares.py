@@ -11,7 +11,7 @@ from advisor.lab.replay.finding import (
     compare,
     of_change,
 )
-from advisor.lab.replay.seed_000_orders import (
+from advisor.lab.replay.studies.sioc_nfs_orders import (
     BASELINE_IOPS,
     BASELINE_LOAD_PCT,
     BASELINE_OUTSTANDING_IO,

@@ -19,7 +19,7 @@ from advisor.lab.replay.finding import (
     compare,
     not_modelled,
 )
-from advisor.lab.replay.seed_002_steps import (
+from advisor.lab.replay.studies.netioc_steps import (
     BUCKET_S,
     GIGA,
     HOSTS,

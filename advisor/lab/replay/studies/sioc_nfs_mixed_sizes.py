@@ -15,8 +15,8 @@ from advisor.lab.replay.finding import (
     not_modelled,
     of_change,
 )
-from advisor.lab.replay.seed_000_orders import DATASTORE, PREMISES, control, order_vm
-from advisor.lab.replay.seed_000_test_1 import change_pct
+from advisor.lab.replay.studies.sioc_nfs_orders import DATASTORE, PREMISES, control, order_vm
+from advisor.lab.replay.studies.sioc_nfs_shares import change_pct
 from advisor.lab.simulation.cluster import Cluster, Run, simulate
 from advisor.lab.simulation.load import SimulatedWorkload, SteadyIo
 

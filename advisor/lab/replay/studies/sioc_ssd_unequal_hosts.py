@@ -9,8 +9,8 @@ from advisor.lab.replay.finding import (
     Finding,
     compare,
 )
-from advisor.lab.replay.seed_001_fio import HOSTS, premises
-from advisor.lab.replay.seed_001_tiers import (
+from advisor.lab.replay.studies.sioc_ssd_fio import HOSTS, premises
+from advisor.lab.replay.studies.sioc_ssd_tiers import (
     PATTERNS,
     PERIOD_S,
     SAME_LOAD,

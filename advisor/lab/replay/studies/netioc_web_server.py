@@ -10,7 +10,7 @@ from advisor.core.allocation import Node
 from advisor.lab.replay.experiment import Basis, Experiment, Premise, Replay
 from advisor.lab.replay.figure import Figure, bars
 from advisor.lab.replay.finding import LIMIT, NONE, Finding, Relation, compare, not_modelled
-from advisor.lab.replay.seed_002_steps import CARRIES_BITS_PER_S, GIGA, PREMISES
+from advisor.lab.replay.studies.netioc_steps import CARRIES_BITS_PER_S, GIGA, PREMISES
 from advisor.lab.simulation.pages import PageLoad, page_time_s
 from advisor.lab.simulation.uplink import SimulatedUplink, Stream, transmit
 

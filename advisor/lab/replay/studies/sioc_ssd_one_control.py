@@ -15,7 +15,7 @@ from advisor.lab.replay.finding import (
     calibrated,
     compare,
 )
-from advisor.lab.replay.seed_001_fio import (
+from advisor.lab.replay.studies.sioc_ssd_fio import (
     HIGH_SHARE,
     HOSTS,
     RESERVATION_IOPS,
@@ -23,7 +23,7 @@ from advisor.lab.replay.seed_001_fio import (
     VMS_PER_HOST,
     premises,
 )
-from advisor.lab.replay.seed_001_first_vm import (
+from advisor.lab.replay.studies.sioc_ssd_first_vm import (
     COMPRESSED,
     EQUAL,
     PERIOD_S,

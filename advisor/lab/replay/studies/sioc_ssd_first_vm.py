@@ -4,7 +4,7 @@ from statistics import fmean
 
 from advisor.core.allocation import Allocation
 from advisor.lab.replay.experiment import Basis, Premise
-from advisor.lab.replay.seed_001_fio import HOSTS, VMS_PER_HOST, fio_cluster, fio_vm
+from advisor.lab.replay.studies.sioc_ssd_fio import HOSTS, VMS_PER_HOST, fio_cluster, fio_vm
 from advisor.lab.simulation.cluster import Run, simulate
 from advisor.lab.simulation.load import Access
 

@@ -13,8 +13,8 @@ from advisor.lab.replay.finding import (
     compare,
     of_change,
 )
-from advisor.lab.replay.seed_000_orders import PREMISES, VMS, order_cluster
-from advisor.lab.replay.seed_000_phases import (
+from advisor.lab.replay.studies.sioc_nfs_orders import PREMISES, VMS, order_cluster
+from advisor.lab.replay.studies.sioc_nfs_phases import (
     BUCKET_S,
     DEPTHS,
     LOW,
@@ -27,7 +27,7 @@ from advisor.lab.replay.seed_000_phases import (
     iops,
     orders_per_s,
 )
-from advisor.lab.replay.seed_000_test_1 import SHARES, THRESHOLD_MS, change_pct
+from advisor.lab.replay.studies.sioc_nfs_shares import SHARES, THRESHOLD_MS, change_pct
 from advisor.lab.simulation.cluster import Run, simulate
 
 NAME = "000-test-3"

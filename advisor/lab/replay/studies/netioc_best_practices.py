@@ -4,7 +4,7 @@ from advisor.core.allocation import Node
 from advisor.lab.replay.experiment import Experiment, Replay
 from advisor.lab.replay.figure import bars
 from advisor.lab.replay.finding import POLICY, compare
-from advisor.lab.replay.seed_002_steps import GIGA, PREMISES
+from advisor.lab.replay.studies.netioc_steps import GIGA, PREMISES
 from advisor.lab.simulation.uplink import SimulatedUplink, Stream, transmit
 
 NAME = "002-best-practices"
