@@ -98,7 +98,7 @@ def addresses(fleet) -> dict[str, tuple[str, dict[str, str]]]:
         "charts of a day": (f"{charts}?range=24h", {}),
         "what-if": (f"/resources/{nfs}/what-if/", {}),
         "what-if of a day": (f"/resources/{nfs}/what-if/?hours=24", part),
-        "replay": ("/replay/000-test-1/", {}),
+        "replay": ("/replay/sioc-nfs-shares/", {}),
     }
 
 

@@ -7,15 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from advisor.lab.replay.figure import FigureKind
+from advisor.lab.replay.finding import Kind
 from web.bars import WIDTH
 
 MOST_ROWS = 40
 """A table of values shows so many moments; more say little that the chart does not."""
-
-
-def seed_name(experiment: str) -> str:
-    """Which of the five studies an experiment belongs to."""
-    return experiment.partition("-")[0]
 
 
 def number_text(value: float | None) -> str | None:
@@ -30,16 +26,20 @@ def number_text(value: float | None) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownFinding:
-    """One printed number beside ours; widths are out of WIDTH on a scale of the two."""
+    """One statement of a study beside ours; widths are out of WIDTH on a scale of the two.
+
+    `in_words` is the number that stands for a statement without a printed one.
+    """
 
     quantity: str
     unit: str
-    seed: str | None
+    study: str | None
+    in_words: str | None
     ours: str | None
     tolerance: str | None
     verdict: str
     why: str
-    seed_width: int
+    study_width: int
     ours_width: int
 
 
@@ -49,17 +49,19 @@ def shown_findings(document: Mapping[str, Any]) -> list[ShownFinding]:
 
 
 def _shown(finding: Mapping[str, Any]) -> ShownFinding:
-    seed, ours = finding["seed_value"], finding["value"]
-    largest = max(abs(seed or 0.0), abs(ours or 0.0)) or 1.0
+    study, ours = finding["study_value"], finding["value"]
+    is_printed = finding["kind"] != Kind.NO_NUMBER
+    largest = max(abs(study or 0.0), abs(ours or 0.0)) or 1.0
     return ShownFinding(
         quantity=finding["quantity"],
         unit=finding["unit"],
-        seed=number_text(seed),
+        study=number_text(study) if is_printed else None,
+        in_words=None if is_printed else number_text(study),
         ours=number_text(ours),
         tolerance=number_text(finding["tolerance"]),
         verdict=finding["verdict"],
         why=finding["why"],
-        seed_width=round(abs(seed or 0.0) / largest * WIDTH),
+        study_width=round(abs(study or 0.0) / largest * WIDTH),
         ours_width=round(abs(ours or 0.0) / largest * WIDTH),
     )
 
@@ -80,7 +82,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BarFigure:
-    """A figure of bars, one group per place, and the levels that the seed prints beside it."""
+    """A figure of bars, one group per place, and the levels that the study prints beside it."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""Seed 002's reservation experiment, scaled down, and how its outcome is judged."""
+"""NetIOC's reservation experiment, scaled down, and how its outcome is judged."""
 
 from dataclasses import dataclass
 

@@ -45,8 +45,8 @@ PAGES: dict[str, Callable[[Fleet], str]] = {
     "what if with a wrong number": lambda fleet: what_if(fleet, query="hours=1&capacity=x"),
     "cause": lambda _: f"/incidents/{Incident.objects.get().pk}/cause/",
     "replays": lambda _: "/replay/",
-    "replay with a player": lambda _: "/replay/000-test-3/",
-    "replay of a scale": lambda _: "/replay/003-hosts-per-lun/",
+    "replay with a player": lambda _: "/replay/sioc-nfs-idle-vm/",
+    "replay of a scale": lambda _: "/replay/vmfs-hosts-per-lun/",
     "advice": advice,
 }
 

@@ -8,13 +8,15 @@ import pytest
 from django.test import Client
 
 from advisor.lab.replay.player import NAMES, timeline_document
+from advisor.lab.replay.tally import summary_of
 from tests.web.fleet import Fleet
 from tests.web.html import Element, Page, page_of
 from web.replay_drawing import number_text
 
-PLAYED = "000-test-1"
-LINES = "003-hosts-per-lun"
-BARS = "001-test-2"
+PLAYED = "sioc-nfs-shares"
+LINES = "vmfs-hosts-per-lun"
+BARS = "sioc-ssd-tiers"
+UNEVEN = "sioc-ssd-uneven-hosts"
 
 
 @pytest.fixture
@@ -28,22 +30,27 @@ def shown(client: Client, name: str) -> Page:
     return page_of(client.get(f"/replay/{name}/"))
 
 
-def test_list_counts_verdicts_of_every_experiment(viewer: Client) -> None:
+def test_list_counts_each_statement_of_the_studies_once(viewer: Client) -> None:
     page = page_of(viewer.get("/replay/"))
 
     rows = page.elements("tbody tr")
     findings = [one for name in NAMES for one in timeline_document(name)["findings"]]
     assert len(rows) == len(NAMES)
     assert page.links()[PLAYED] == f"/replay/{PLAYED}/"
-    holding = sum(one["verdict"] == "holds" for one in findings)
-    assert f"{holding} are reproduced," in page.text(".lead")
-    bounds = [
-        one
-        for one in findings
-        if one["verdict"] == "holds" and one["quantity"].endswith(("(at least)", "(at most)"))
-    ]
-    assert f"{len(bounds)} of these are only bounds" in page.text(".lead")
-    assert "printed numbers" not in page.text(".lead")
+    assert f"Each statement counted once: {summary_of(findings)}." in page.text(".lead")
+
+
+def test_list_counts_two_sided_and_one_sided_numbers_apart_and_each_once(viewer: Client) -> None:
+    cells = page_of(viewer.get("/replay/")).row("table", BARS)
+
+    # Ratios 4 and 2 of tiers and their three reservations, each checked in four patterns.
+    assert cells[3:5] == ["2 of 2", "3 of 3"]
+
+
+def test_statement_in_words_has_no_printed_number(viewer: Client) -> None:
+    text = shown(viewer, UNEVEN).all_text()
+
+    assert "in words [1]" in text
 
 
 def test_experiment_without_a_course_has_its_reason_in_the_list(viewer: Client) -> None:
@@ -123,7 +130,7 @@ def test_script_gets_what_it_plays_as_json(viewer: Client) -> None:
 
 @pytest.mark.parametrize("rest", ["", "timeline.json"])
 def test_unknown_experiment_is_not_found(viewer: Client, rest: str) -> None:
-    assert viewer.get(f"/replay/000-test-9/{rest}").status_code == 404
+    assert viewer.get(f"/replay/sioc-nfs-night/{rest}").status_code == 404
 
 
 @pytest.mark.parametrize(

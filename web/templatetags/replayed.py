@@ -23,20 +23,6 @@ def four_digits(value: float) -> str:
 
 
 @register.filter
-def verdict_counts(counts: list[int]) -> str:
-    """How many hold, differ and are not modelled, as a sentence says it."""
-    verbs = (
-        ("is reproduced", "are reproduced"),
-        ("deviates", "deviate"),
-        ("is not modelled", "are not modelled"),
-    )
-    return ", ".join(
-        f"{count} {one if count == 1 else many}"
-        for count, (one, many) in zip(counts, verbs, strict=True)
-        if count
-    )
-
-
 _WORDS = {
     Verdict.HOLDS: "reproduced",
     Verdict.DIFFERS: "deviates",

@@ -2,53 +2,47 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponseBase, JsonResponse
 from django.utils import timezone
 
-from advisor.core.replay.finding import Relation, Verdict
 from advisor.errors import UnknownExperiment
-from advisor.lab.replay.finding import Verdict
 from advisor.lab.replay.player import NAMES, timeline_document
+from advisor.lab.replay.tally import summary_of, tallies_of
 from web.access import Workspace, workspace_view
 from web.page import render_page
-from web.replay_drawing import bar_figures, line_figures, seed_name, shown_findings, value_tables
+from web.replay_drawing import bar_figures, line_figures, shown_findings, value_tables
 
-ONE_SIDED = tuple(f"({relation})" for relation in (Relation.AT_LEAST, Relation.AT_MOST))
 TIMELINE_KEYS = ("experiment", "title", "duration_s", "panels")
 
 
 @workspace_view
 def replays(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
-    """All experiments, with how many of their numbers hold."""
-    rows = [_row(timeline_document(name)) for name in NAMES]
+    """All experiments, with how many statements of their studies hold."""
+    documents = [timeline_document(name) for name in NAMES]
     return render_page(
         request,
         workspace,
         "web/replays.html",
         now=timezone.now(),
         section="replay",
-        rows=rows,
-        counts=[sum(column) for column in zip(*(row["cells"] for row in rows), strict=True)],
-        bounds=sum(row["bounds"] for row in rows),
+        rows=[_row(document) for document in documents],
+        summary=summary_of(row for document in documents for row in document["findings"]),
     )
 
 
 def _row(document: Mapping[str, Any]) -> dict[str, Any]:
-    verdicts = Counter(finding["verdict"] for finding in document["findings"])
+    tallies = tallies_of(document["findings"])
     return {
         "name": document["experiment"],
         "title": document["title"],
-        "seed": seed_name(document["experiment"]),
+        "study": document["study"],
         "duration_s": document["duration_s"],
-        "cells": [verdicts[verdict] for verdict in Verdict],
-        "bounds": sum(
-            finding["verdict"] == Verdict.HOLDS and finding["quantity"].endswith(ONE_SIDED)
-            for finding in document["findings"]
-        ),
+        "tallies": tallies,
+        "not_modelled": sum(tally.not_modelled for tally in tallies),
+        "summary": summary_of(document["findings"]),
     }
 
 

@@ -3,26 +3,18 @@
 from collections.abc import Iterable, Sequence
 
 from advisor.lab.replay.experiment import Premise, Replay
-from advisor.lab.replay.finding import LIMIT as LIMIT_TOLERANCE
-from advisor.lab.replay.finding import (
-    LOAD_POINTS,
-    MEASURED,
-    POLICY,
-    TENTH,
-    Finding,
-    Tolerance,
-)
-from advisor.lab.replay.player import counts_of, quantity_of
+from advisor.lab.replay.finding import TOLERANCES, Finding, Kind, Tolerance
+from advisor.lab.replay.player import quantity_of, rows_of
+from advisor.lab.replay.tally import summary_of, tallies_of
 
 PREFACE = """# Replayed experiments
 
-The experiments of five published studies of storage and network I/O control (studies 000 to
-004), replayed in a simulator that runs the product's own window law, tag scheduler, detector,
-admission and placement.
+Experiments of five published studies of storage and network I/O control, replayed in a simulator
+that runs the product's own window law, tag scheduler, detector, admission and placement.
 This page is generated: `sluice replay --all --markdown > docs/replay.md`; a test keeps it fresh.
 The figures: `sluice replay --all --plot DIR`.
 
-Each number that a study prints of its results has a verdict.
+Each statement of a study about its results has a verdict.
 
 - **holds**: ours is within the tolerance, or on the side that "at least" and "at most" leave open.
 - **differs**: it is not, and the text says why.
@@ -34,44 +26,48 @@ Nothing is fitted to the number it is compared with: what went in, and on what i
 stands above each table.
 """
 
-KINDS: tuple[tuple[str, Tolerance, str], ...] = (
-    ("a limit, a reservation, or a count that the load fixes", LIMIT_TOLERANCE, ""),
-    ("a ratio that a policy sets", POLICY, ""),
-    ("throughput, latency, depth or time of a system known from one run", MEASURED, ""),
-    ('a part of the I/O, printed with "about"', LOAD_POINTS, "points"),
-    ("printed with one decimal, some of them cut", TENTH, "of the unit"),
-)
+COUNTED = """Each statement counts once, however many workloads or I/O patterns it is checked with,
+and holds only if it does so in all of them; the tables below have {rows} rows.
+A two-sided number is printed as it stands; a one-sided number is printed as a bound.
+A statement without a number is one in words ("rises", "the same"); the column "study" shows the
+number that stands for it in brackets.
+"""
 
 
 def markdown_of(replays: Sequence[Replay]) -> str:
     """The whole page."""
-    counts = counts_of(replays)
+    rows = rows_of(replays)
+    counts = [
+        (str(tally.kind), str(tally.holds), str(tally.differs), str(tally.not_modelled))
+        for tally in tallies_of(rows)
+    ]
     blocks = [
         PREFACE,
-        _table(("kind of number", "tolerance"), [*_kinds(), _change_row()]),
-        _table(tuple(counts), [tuple(str(count) for count in counts.values())]),
+        _table(("kind of number", "tolerance"), [*_tolerances()]),
+        COUNTED.format(rows=len(rows)),
+        _table(("what the study prints", "holds", "differs", "not modelled"), counts),
         *(_section(replay) for replay in replays),
     ]
     return "\n".join(blocks)
 
 
-def _kinds() -> Iterable[tuple[str, str]]:
-    for kind, tolerance, unit in KINDS:
-        amount = (
-            f"{tolerance.part:.0%}".replace("%", " %")
-            if tolerance.part
-            else f"{tolerance.amount:g} {unit}"
-        )
-        yield kind, amount
-    yield "follows from the configuration, or is printed as at least, at most, up or down", "0"
+def _tolerances() -> Iterable[tuple[str, str]]:
+    for tolerance in TOLERANCES.values():
+        yield tolerance.applies_to, _amount(tolerance)
+    yield "a change in percent", "a quarter of it, from 2 to 5 points"
 
 
-def _change_row() -> tuple[str, str]:
-    return "a change in percent", "a quarter of it, from 2 to 5 points"
+def _amount(tolerance: Tolerance) -> str:
+    if tolerance.part:
+        return f"{tolerance.part:.0%}".replace("%", " %")
+    return f"{tolerance.amount:g} {tolerance.unit}".rstrip()
 
 
 def _section(replay: Replay) -> str:
-    parts = [f"## {replay.experiment}: {replay.title}\n"]
+    parts = [
+        f"## {replay.experiment}: {replay.title}\n",
+        f"{replay.study}: {summary_of(rows_of([replay]))}.\n",
+    ]
     if replay.premises:
         parts += [
             _table(
@@ -102,12 +98,17 @@ def _finding(finding: Finding) -> tuple[str, ...]:
     return (
         quantity_of(finding),
         finding.unit,
-        number(finding.seed_value),
+        study_text(finding.study_value, finding.kind),
         number(finding.value),
         number(finding.tolerance),
         str(finding.verdict),
         finding.why,
     )
+
+
+def study_text(value: float | None, kind: str) -> str:
+    """What is printed; in brackets the number that stands for words."""
+    return f"[{number(value)}]" if kind == Kind.NO_NUMBER and value is not None else number(value)
 
 
 def number(value: float | None) -> str:

@@ -1,6 +1,6 @@
-"""What a replay is asked for and what it answers."""
+"""What a replay answers, and what a model of an experiment hands over for it."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -28,21 +28,28 @@ class Premise:
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replay:
-    """One experiment replayed: what went in, what came out beside the seed, and its figures."""
+Value = float | str | None
+"""A number of a model, a text made of such, or None for what was not measured."""
 
-    experiment: str
-    title: str
-    premises: tuple[Premise, ...]
-    findings: tuple[Finding, ...]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a model gives: its numbers by name, some of them by place (VM, pattern), and figures.
+
+    A study's file refers to the names.
+    """
+
+    values: Mapping[str, Value | Mapping[str, Value]]
     figures: tuple[Figure, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Experiment:
-    """An experiment that can be replayed; `play` always gives the same answer."""
+class Replay:
+    """One experiment replayed: what went in, what came out beside the study, and its figures."""
 
-    name: str
+    experiment: str
+    study: str
     title: str
-    play: Callable[[], Replay]
+    premises: tuple[Premise, ...]
+    findings: tuple[Finding, ...]
+    figures: tuple[Figure, ...]

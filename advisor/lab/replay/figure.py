@@ -17,7 +17,7 @@ class FigureKind(StrEnum):
 class Series:
     """One line or one colour of bars; None where there was nothing to measure.
 
-    What `is_printed` comes from the seed, and stands beside the series of ours before it.
+    What `is_printed` comes from the study, and stands beside the series of ours before it.
     """
 
     label: str
@@ -43,7 +43,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """`name` says which figure of the seed it redraws; `x` holds seconds, numbers or words.
+    """`name` says which figure of the study it redraws; `x` holds seconds, numbers or words.
 
     `is_logarithmic` is about the scale of the values.
     """
@@ -77,7 +77,7 @@ def bars(
     printed: Mapping[str, Sequence[float | None]] | None = None,
     marks: Mapping[str, float] | None = None,
 ) -> Figure:
-    """Bars, one group per place; `printed` holds the seed's values by the label of ours."""
+    """Bars, one group per place; `printed` holds the study's values by the label of ours."""
     return Figure(
         name=name,
         title=title,
@@ -127,7 +127,7 @@ def over_time(
 ) -> Figure:
     """Lines over simulated time; each value is that of the bucket ending then.
 
-    `printed` holds the seed's values by the label of ours, None where it prints none.
+    `printed` holds the study's values by the label of ours, None where it prints none.
     """
     return Figure(
         name=name,

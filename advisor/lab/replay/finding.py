@@ -7,7 +7,7 @@ from typing import assert_never
 
 
 class Verdict(StrEnum):
-    """What can be said about a printed number."""
+    """What can be said about what a study says."""
 
     HOLDS = "holds"
     DIFFERS = "differs"
@@ -15,24 +15,35 @@ class Verdict(StrEnum):
 
 
 class Relation(StrEnum):
-    """How a printed number is meant."""
+    """How a number is meant."""
 
     ABOUT = "about"
     AT_LEAST = "at least"
     AT_MOST = "at most"
 
 
+class Kind(StrEnum):
+    """What a study gives us to compare with."""
+
+    TWO_SIDED = "two-sided number"
+    ONE_SIDED = "one-sided number"
+    NO_NUMBER = "no printed number"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """`seed_value` is what was printed, `value` what we get, both in `unit`.
+    """`study_value` is what was printed, `value` what we get, both in `unit`.
 
-    The number holds if the value is within `tolerance` of it, on the side that `relation` leaves
-    open. `why` says where the value comes from, or why it differs or cannot be had.
+    Where the study prints no number, `study_value` stands for its words: 0 for a change that has a
+    direction only, 1 for "the same". Findings with one `number` check one statement of the study.
+    `why` says where the value comes from, or why it differs or cannot be had.
     """
 
     quantity: str
     unit: str
-    seed_value: float | None
+    number: str
+    kind: Kind
+    study_value: float | None
     value: float | None
     tolerance: float | None
     relation: Relation
@@ -42,116 +53,68 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tolerance:
-    """How far a model may be from a printed number; it belongs to the kind of number."""
+    """How far a model may be from a number: a part of it or an amount, whichever is more."""
 
+    applies_to: str
     part: float = 0.0
     amount: float = 0.0
+    unit: str = ""
 
-    def of(self, seed_value: float) -> float:
+    def of(self, study_value: float) -> float:
         """The distance allowed, in the unit of the number."""
-        return max(self.part * abs(seed_value), self.amount)
+        return max(self.part * abs(study_value), self.amount)
 
 
-NONE = Tolerance()
-"""Follows from the configuration alone; or printed as at least, at most, up or down only."""
-LIMIT = Tolerance(part=0.01)
-"""A limit holds to 1 % (seed 001)."""
-POLICY = Tolerance(part=0.05)
-"""A ratio that a policy sets, measured over a finite time."""
-MEASURED = Tolerance(part=0.10)
-"""Throughput, latency, depth or time of a system of which only one run is known."""
-LOAD_POINTS = Tolerance(amount=2.0)
-"""A part in percent of the I/O, printed with "about": two points."""
-TENTH = Tolerance(amount=0.1)
-"""Printed with one decimal, some of them cut and not rounded."""
+TOLERANCES = {
+    "limit": Tolerance(
+        applies_to="a limit, a reservation, or a count that the load fixes", part=0.01
+    ),
+    "policy": Tolerance(applies_to="a ratio that a policy sets", part=0.05),
+    "measured": Tolerance(
+        applies_to="throughput, latency, depth or time of a system known from one run", part=0.10
+    ),
+    "load points": Tolerance(
+        applies_to='a part of the I/O, printed with "about"', amount=2.0, unit="points"
+    ),
+    "tenth": Tolerance(
+        applies_to="printed with one decimal, some of them cut", amount=0.1, unit="of the unit"
+    ),
+    "exact": Tolerance(
+        applies_to="follows from the configuration, or is printed as at least, at most, up or down"
+    ),
+}
+"""By the names that the studies' files use; `change` and `change from 100` are beside them."""
 
 
-def of_change(printed_pct: float) -> Tolerance:
+def allowed(tolerance: str, study_value: float) -> float:
+    """How far ours may be from this number, by the name of its tolerance."""
+    match tolerance:
+        case "change":
+            return _of_change(study_value)
+        case "change from 100":
+            return _of_change(study_value - 100.0)
+        case _:
+            return TOLERANCES[tolerance].of(study_value)
+
+
+def _of_change(printed_pct: float) -> float:
     """A change in percent: a quarter of it, from two to five points."""
-    return Tolerance(amount=min(5.0, max(2.0, abs(printed_pct) / 4)))
+    return min(5.0, max(2.0, abs(printed_pct) / 4))
 
 
-def compare(
-    quantity: str,
-    unit: str,
-    *,
-    seed_value: float,
-    value: float,
-    tolerance: Tolerance,
-    why: str,
-    relation: Relation = Relation.ABOUT,
-    differs: str = "",
-) -> Finding:
-    """Hold our value against a printed number; `differs` is added to the why where it fails."""
+def verdict_on(
+    value: float, study_value: float, *, tolerance: float, relation: Relation
+) -> Verdict:
+    """Whether ours is within the tolerance, on the side that the relation leaves open."""
     if not isfinite(value):
-        raise ValueError(f"{quantity}: value is {value!r}; it must be a finite number")
-    allowed = tolerance.of(seed_value)
-    holds = _is_within(seed_value, value, allowed, relation)
-    reason = why if holds or not differs else f"{why}; {differs}"
-    return Finding(
-        quantity=quantity,
-        unit=unit,
-        seed_value=seed_value,
-        value=value,
-        tolerance=allowed,
-        relation=relation,
-        verdict=Verdict.HOLDS if holds else Verdict.DIFFERS,
-        why=reason,
-    )
-
-
-def not_modelled(
-    quantity: str,
-    unit: str,
-    *,
-    seed_value: float | None,
-    why: str,
-    value: float | None = None,
-    relation: Relation = Relation.ABOUT,
-) -> Finding:
-    """A number that no model of ours predicts, or that went into the model."""
-    return Finding(
-        quantity=quantity,
-        unit=unit,
-        seed_value=seed_value,
-        value=value,
-        tolerance=None,
-        relation=relation,
-        verdict=Verdict.NOT_MODELLED,
-        why=why,
-    )
-
-
-WENT_IN = "it went into the model, so that agreeing with it would prove nothing"
-
-
-def calibrated(
-    quantity: str,
-    unit: str,
-    *,
-    seed_value: float,
-    value: float | None = None,
-    relation: Relation = Relation.ABOUT,
-    why: str = WENT_IN,
-) -> Finding:
-    """A printed number that the model or the product was set by: agreeing says nothing."""
-    return not_modelled(
-        quantity,
-        unit,
-        seed_value=seed_value,
-        value=value,
-        relation=relation,
-        why=f"calibrated: {why}",
-    )
-
-
-def _is_within(seed_value: float, value: float, allowed: float, relation: Relation) -> bool:
+        raise ValueError(f"value is {value!r}; it must be a finite number")
     match relation:
         case Relation.ABOUT:
-            return abs(value - seed_value) <= allowed
+            holds = abs(value - study_value) <= tolerance
         case Relation.AT_LEAST:
-            return value >= seed_value - allowed
+            holds = value >= study_value - tolerance
         case Relation.AT_MOST:
-            return value <= seed_value + allowed
+            holds = value <= study_value + tolerance
         case _:
             assert_never(relation)
+    return Verdict.HOLDS if holds else Verdict.DIFFERS

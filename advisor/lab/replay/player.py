@@ -5,7 +5,6 @@ Nothing is stored: an experiment always gives the same answer, and needs no data
 
 import json
 import signal
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
@@ -19,15 +18,17 @@ from typing import Any
 
 from advisor.core.explanation.rounding import round_all
 from advisor.errors import UnknownExperiment
-from advisor.lab.replay.catalogue import EXPERIMENTS, find_experiment
-from advisor.lab.replay.experiment import Experiment, Replay
+from advisor.lab.replay.catalogue import MODELS
+from advisor.lab.replay.experiment import Replay
 from advisor.lab.replay.figure import FigureKind
-from advisor.lab.replay.finding import Finding, Relation, Verdict
+from advisor.lab.replay.finding import Finding, Relation
+from advisor.lab.replay.runner import replay_of
+from advisor.lab.replay.study import Experiment, experiments, find_experiment
 from advisor.lab.replay.timeline import timeline_of
 
-NAMES = tuple(each.name for each in EXPERIMENTS)
+NAMES = tuple(each.name for each in experiments())
 PROCESSES = 2
-LONGEST = ("000-test-4", "000-test-2", "000-test-1", "003-hosts-per-lun")
+LONGEST = ("sioc-nfs-day", "sioc-nfs-mixed-sizes", "sioc-nfs-shares", "vmfs-hosts-per-lun")
 TIMELINES = "timelines.json"
 """In this package; `sluice replay --all --timelines` writes it."""
 TIMELINE_DIGITS = 5
@@ -100,17 +101,31 @@ def _leave_interrupts() -> None:
 
 def listing() -> list[dict[str, str]]:
     """What can be replayed."""
-    return [{"experiment": each.name, "title": each.title} for each in EXPERIMENTS]
+    return [
+        {"experiment": each.name, "title": each.title, "study": each.study}
+        for each in experiments()
+    ]
+
+
+def present_name(name: str) -> str:
+    """The name of an experiment that may be given by what it was called up to 0.1."""
+    return next((each.name for each in experiments() if each.old_name == name), name)
 
 
 def rows_of(replays: Sequence[Replay]) -> list[dict[str, Any]]:
-    """One row per printed number, with the keys programs rely on."""
+    """One row per check, with the keys programs rely on.
+
+    Rows of one `experiment` and `number` check the same statement of the study; `kind` says
+    whether it prints a number.
+    """
     return [
         {
             "experiment": replay.experiment,
             "quantity": quantity_of(finding),
             "unit": finding.unit,
-            "seed_value": finding.seed_value,
+            "number": finding.number,
+            "kind": str(finding.kind),
+            "study_value": finding.study_value,
             "value": finding.value,
             "tolerance": finding.tolerance,
             "verdict": str(finding.verdict),
@@ -128,18 +143,12 @@ def quantity_of(finding: Finding) -> str:
     return f"{finding.quantity} ({finding.relation})"
 
 
-def counts_of(replays: Sequence[Replay]) -> dict[str, int]:
-    """How many numbers hold, differ and are not modelled."""
-    found = Counter(finding.verdict for replay in replays for finding in replay.findings)
-    return {str(verdict): found[verdict] for verdict in Verdict}
-
-
 def timelines_of(replays: Sequence[Replay]) -> dict[str, Any]:
     """By experiment what a page needs to play it, as JSON types.
 
-    Keys of each: experiment, title, duration_s, and panels with name, title, unit, times_s, series
-    (label, values), marks (label, value), phases (at_s, label) and is_logarithmic; figures that
-    are not over time; findings with the keys of `rows_of`; premises.
+    Keys of each: experiment, study, title, duration_s, and panels with name, title, unit, times_s,
+    series (label, values), marks (label, value), phases (at_s, label) and is_logarithmic; figures
+    that are not over time; findings with the keys of `rows_of`; premises.
     """
     return {
         replay.experiment: _plain(
@@ -189,7 +198,7 @@ def _find(name: str) -> Experiment:
 
 
 def _play_one(name: str) -> Replay:
-    return round_all(_find(name).play())
+    return round_all(replay_of(_find(name), MODELS[name]()))
 
 
 def _plain(value: Any) -> Any:

@@ -85,15 +85,14 @@ def _canvas(figure: Figure, replay: Replay) -> Any:
             axes.set_xticks(figure.x, [f"{place:g}" for place in figure.x])
         case FigureKind.OVER_TIME:
             _lines(axes, figure)
-            axes.set_xlim(0, figure.x[-1])
+            axes.set_xlim(0, float(figure.x[-1]))
         case _:
             assert_never(figure.kind)
     _scale(axes, figure)
     _marks(axes, figure)
     _phases(axes, figure)
-    study = replay.experiment.partition("-")[0]
     axes.set_title(
-        f"{figure.title}\n{replay.experiment}, {replay.title}; study {study}, {figure.name}",
+        f"{figure.title}\n{replay.experiment}: {replay.title}; {replay.study}, {figure.name}",
         fontsize="medium",
         loc="left",
     )

@@ -25,6 +25,7 @@ class Timeline:
     """An experiment's panels, to be played from 0 to `duration_s`; none if nothing changes."""
 
     experiment: str
+    study: str
     title: str
     duration_s: float
     panels: tuple[Panel, ...]
@@ -36,6 +37,7 @@ def timeline_of(replay: Replay) -> Timeline:
     ends = [panel.times_s[-1] for panel in panels if panel.times_s]
     return Timeline(
         experiment=replay.experiment,
+        study=replay.study,
         title=replay.title,
         duration_s=max(ends, default=0.0),
         panels=panels,

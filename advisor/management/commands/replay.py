@@ -15,20 +15,21 @@ from accounts.management.plain_command import PlainCommand
 from accounts.management.product_command import table
 from advisor.core.replay.experiment import Replay
 from advisor.errors import AdvisorError, UnknownExperiment
-from advisor.lab.replay.document import markdown_of, number
+from advisor.lab.replay.document import markdown_of, number, study_text
 from advisor.lab.replay.experiment import Replay
 from advisor.lab.replay.player import (
     NAMES,
     PROCESSES,
-    counts_of,
     listing,
     play,
+    present_name,
     rows_of,
     timelines_of,
 )
 from advisor.services.replay_document import markdown_of, number
 from advisor.services.replay_plots import check_plotting, draw
 from advisor.lab.replay.plots import check_plotting, draw
+from advisor.lab.replay.tally import summary_of
 from ingest.management.plain_command import PlainCommand
 from ingest.management.product_command import table
 
@@ -64,7 +65,8 @@ class Command(PlainCommand):
         )
 
     def handle(self, *_: Any, **options: Any) -> None:
-        names = [name for word in options["names"] for name in word.split(",") if name]
+        words = [name for word in options["names"] for name in word.split(",") if name]
+        names = [self._present(word) for word in words]
         if options["all"] and names:
             raise CommandError("say --all or names, not both", returncode=MISUSE)
         if options["processes"] < 1:
@@ -87,6 +89,13 @@ class Command(PlainCommand):
             self._show(replays)
         if drawn:
             self.stderr.write(f"{len(drawn)} figures in {options['plot']}")
+
+    def _present(self, word: str) -> str:
+        """The name that is used now; an old one works for one release, and says so."""
+        name = present_name(word)
+        if name != word:
+            self.stderr.write(f"{word} is now called {name}", str)
+        return name
 
     def _play(
         self, names: Sequence[str], options: dict[str, Any]
@@ -121,14 +130,15 @@ class Command(PlainCommand):
             )
         as_json, rows = options["as_json"], listing()
         self.stdout.write(
-            json.dumps(rows, indent=2) if as_json else table(rows, ["experiment", "title"])
+            json.dumps(rows, indent=2)
+            if as_json
+            else table(rows, ["experiment", "title", "study"])
         )
 
     def _show(self, replays: Sequence[Replay]) -> None:
         for replay in replays:
             self._show_one(replay)
-        counts = counts_of(replays)
-        self.stdout.write(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+        self.stdout.write(f"Each counted once: {summary_of(rows_of(replays))}")
 
     def _show_one(self, replay: Replay) -> None:
         self.stdout.write(self.style.MIGRATE_HEADING(f"{replay.experiment}  {replay.title}"))
@@ -140,7 +150,7 @@ class Command(PlainCommand):
         rows = [
             {
                 **row,
-                "study": number(row["seed_value"]),
+                "study": study_text(row["study_value"], row["kind"]),
                 "ours": number(row["value"]),
                 "tolerance": number(row["tolerance"]),
             }

@@ -62,7 +62,7 @@ def test_screenshots_show_the_pages_in_both_schemes(
         tab.go(f"{resource_path(fleet, 'nfs-07')}what-if/")
         tab.page.set_viewport_size({"width": 1280, "height": 1100})
         take(tab, f"what-if{ending}")
-        tab.go("/replay/000-test-3/")
+        tab.go("/replay/sioc-nfs-idle-vm/")
         expect(tab.page.get_by_role("button", name="Play")).to_be_enabled()
         tab.page.locator("#position").fill("600")
         take(tab, f"replay{ending}")

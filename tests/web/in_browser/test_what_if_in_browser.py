@@ -98,7 +98,7 @@ def test_cause_of_an_incident_comes_by_itself(tab: Visit, fleet: Fleet) -> None:
 
 
 def test_replay_plays_pauses_and_is_moved_by_keys(tab: Visit) -> None:
-    tab.go("/replay/002-experiment-1/")
+    tab.go("/replay/netioc-traffic-classes/")
     play = tab.page.get_by_role("button", name="Play")
     expect(play).to_be_enabled()
     assert colours_in(tab.page.locator("[data-panel='0'] canvas")) > 10
@@ -118,7 +118,7 @@ def test_replay_plays_pauses_and_is_moved_by_keys(tab: Visit) -> None:
 
 
 def test_figure_over_a_scale_is_drawn_without_a_player(tab: Visit) -> None:
-    tab.go("/replay/003-hosts-per-lun/")
+    tab.go("/replay/vmfs-hosts-per-lun/")
 
     expect(tab.page.locator("[data-lines='0'] canvas")).to_be_visible()
     assert colours_in(tab.page.locator("[data-lines='0'] canvas")) > 10
@@ -129,8 +129,8 @@ def test_pages_fit_small_and_large_screens(tab: Visit, fleet: Fleet, width: int)
     tab.page.set_viewport_size({"width": width, "height": 800})
     resource = fleet.resources["nfs-07"].pk
     too_wide = []
-    for path in (f"/resources/{resource}/what-if/", "/replay/", "/replay/000-test-1/",
-                 "/replay/001-test-2/"):  # fmt: skip
+    for path in (f"/resources/{resource}/what-if/", "/replay/", "/replay/sioc-nfs-shares/",
+                 "/replay/sioc-ssd-tiers/"):  # fmt: skip
         tab.go(path)
         if tab.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
             too_wide.append(path)

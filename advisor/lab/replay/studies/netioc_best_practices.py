@@ -1,47 +1,28 @@
-"""Seed 002, best practices: reservations nobody uses, and reservations that do not fit."""
+"""NetIOC, best practices: reservations nobody uses, and reservations that do not fit."""
 
 from advisor.core.allocation import Node
-from advisor.lab.replay.experiment import Experiment, Replay
+from advisor.lab.replay.experiment import Outcome
 from advisor.lab.replay.figure import bars
-from advisor.lab.replay.finding import POLICY, compare
-from advisor.lab.replay.studies.netioc_steps import GIGA, PREMISES
+from advisor.lab.replay.studies.netioc_steps import GIGA, WENT_IN
 from advisor.lab.simulation.uplink import SimulatedUplink, Stream, transmit
 
-NAME = "002-best-practices"
-TITLE = "NetIOC: reservations that are unused, or do not fit"
 PORTS = ("port 1", "port 2")
 RESERVED_GBIT = {"port 1": 6.0, "port 2": 3.0}
 USED_GBIT = 1.0
 WHOLE_GBIT, SHORT_GBIT = 9.0, 6.0
 
 
-def play() -> Replay:
+def play() -> Outcome:
     """Two ports: the first sends little, then the uplink carries less than is reserved."""
     idle = _rates(USED_GBIT, carries_gbit=WHOLE_GBIT)
     short = _rates(None, carries_gbit=SHORT_GBIT)
     unused = RESERVED_GBIT["port 1"] - USED_GBIT
-    return Replay(
-        experiment=NAME,
-        title=TITLE,
-        premises=PREMISES[1:],
-        findings=(
-            compare(
-                "part of an unused reservation that another port gets",
-                "%",
-                seed_value=100.0,
-                value=100 * (idle["port 2"] - RESERVED_GBIT["port 2"]) / unused,
-                tolerance=POLICY,
-                why='"any unutilized bandwidth is redistributed"; of 6 Gbit/s reserved 1 is used',
-            ),
-            compare(
-                "rates against reservations of 6 and 3 when only 6 get through",
-                "ratio",
-                seed_value=2.0,
-                value=short["port 1"] / short["port 2"],
-                tolerance=POLICY,
-                why='"it allocates bandwidth proportional to allocated reservations"',
-            ),
-        ),
+    return Outcome(
+        values=WENT_IN
+        | {
+            "unused_pct": 100 * (idle["port 2"] - RESERVED_GBIT["port 2"]) / unused,
+            "short_ratio": short["port 1"] / short["port 2"],
+        },
         figures=(
             bars(
                 "best practices",
@@ -55,9 +36,6 @@ def play() -> Replay:
             ),
         ),
     )
-
-
-EXPERIMENT = Experiment(name=NAME, title=TITLE, play=play)
 
 
 def _rates(first_sends_gbit: float | None, *, carries_gbit: float) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The steps of seed 002's first test: what is reserved where, where VMs move, what they send."""
+"""The steps of NetIOC's first test: what is reserved where, where VMs move, what they send."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,6 @@ from advisor.core.placement.host_inputs import (
     NetworkWorkload,
 )
 from advisor.core.placement.host_placement import HostPlacementAnswer, advise_hosts
-from advisor.lab.replay.experiment import Basis, Premise
 from advisor.lab.simulation.cluster import BEGAN_AT
 from advisor.lab.simulation.uplink import SimulatedUplink, Stream, tcp_bits_per_s, transmit
 
@@ -24,17 +23,6 @@ VMS = ("VM 1", "VM 2", "VM 3")
 HOSTS = ("host 1", "host 2")
 STEP_S = 5.0
 BUCKET_S = 0.25
-PRINTED = {
-    "": dict.fromkeys(VMS, 3.1),
-    "a": {"VM 1": 8.1, "VM 2": 0.6, "VM 3": 0.6},
-    "b": {"VM 1": 8.4, "VM 2": 9.4, "VM 3": 0.9},
-    "c": {"VM 1": 9.4, "VM 2": 5.4, "VM 3": 3.9},
-}
-"""Gbit/s by step; for step b the seed prints VM 2 twice, where the one that stayed is VM 3."""
-PRINTED_PLACES = {
-    "b": {"VM 1": "host 1", "VM 2": "host 2", "VM 3": "host 1"},
-    "c": {"VM 1": "host 1", "VM 2": "host 2", "VM 3": "host 2"},
-}
 RESERVED = {
     "": {"VM 1": 0.0, "VM 2": 0.0, "VM 3": 0.0},
     "a": {"VM 1": 7.5 * GIGA, "VM 2": 0.0, "VM 3": 0.0},
@@ -43,36 +31,18 @@ RESERVED = {
 }
 """Bits per second by step."""
 
-PREMISES = (
-    Premise(
-        quantity="user data TCP gets through 10 Gbit/s Ethernet",
-        value=CARRIES_BITS_PER_S / GIGA,
-        unit="Gbit/s",
-        basis=Basis.DEFAULT,
-        source="1448 of 1538 bytes of a full packet on the wire; the study prints 9.4",
-    ),
-    Premise(
-        quantity="what may be reserved of an uplink",
-        value=100 * UPLINK_RESERVABLE_RATIO,
-        unit="%",
-        basis=Basis.STATED,
-        source="NetIOC's limit, the product's default",
-    ),
-    Premise(
-        quantity="shares of each VM",
-        value=50.0,
-        unit="shares",
-        basis=Basis.STATED,
-        source='"Normal"',
-    ),
-)
+WENT_IN = {
+    "carries_gbit": CARRIES_BITS_PER_S / GIGA,
+    "reservable_pct": 100 * UPLINK_RESERVABLE_RATIO,
+}
+"""What the premises of the study name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """Reservations in force and where every VM is; `label` says since when.
 
-    `printed` holds the Gbit/s of the seed, None for a state that it does not describe.
+    `printed` holds the Gbit/s of the study, None for a state that it does not describe.
     """
 
     label: str

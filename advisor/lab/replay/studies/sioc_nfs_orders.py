@@ -1,6 +1,6 @@
-"""Seed 000's test bed: four VMs running DVD Store on two hosts and one eight-disk datastore.
+"""Test bed of SIOC on NFS: four VMs running DVD Store on two hosts and one eight-disk datastore.
 
-Everything about it that the seed does not state is calibrated here, on the baseline run of test 1
+Everything about it that the study does not state is calibrated here, on the baseline run of test 1
 alone: 40 outstanding I/Os, 1,624 IOPS, 22 / 22 / 22 / 33 % of the load, without any control.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from advisor.core.allocation import Allocation
 from advisor.core.iosize import SIZE_TERM_BYTES
 from advisor.core.window import GAIN, RESERVE, WindowLaw
-from advisor.lab.replay.experiment import Basis, Premise
+from advisor.lab.replay.study import experiment
 from advisor.lab.simulation.cluster import Cluster
 from advisor.lab.simulation.control import WindowControl
 from advisor.lab.simulation.datastore import SimulatedDatastore
@@ -22,9 +22,10 @@ THINK_S = 0.5
 IO_BYTES = 8192
 DISKS = 8
 
-BASELINE_OUTSTANDING_IO = 40.0
-BASELINE_IOPS = 1624.0
-BASELINE_LOAD_PCT = {"VM 1": 22.0, "VM 2": 22.0, "VM 3": 22.0, "VM 4": 33.0}
+BASELINE = experiment("sioc-nfs-shares")
+BASELINE_OUTSTANDING_IO = BASELINE.number("outstanding_default")
+BASELINE_IOPS = BASELINE.number("iops_default")
+BASELINE_LOAD_PCT = BASELINE.numbers("load_default")
 
 # The line s·(D - 1 + N)/D passes through the baseline: N/X seconds at N outstanding I/Os.
 DISK_S = BASELINE_OUTSTANDING_IO / BASELINE_IOPS * DISKS / (DISKS - 1 + BASELINE_OUTSTANDING_IO)
@@ -96,64 +97,19 @@ def control(threshold_ms: float | None) -> WindowControl | None:
     )
 
 
-BASELINE = "the baseline run of test 1: 40 outstanding I/Os, 1,624 IOPS, no control"
+WENT_IN = {
+    "disk_ms": 1000 * DISK_S,
+    "size_term_bytes": SIZE_TERM_BYTES,
+    "ios_per_order_low": ios_per_order("VM 1"),
+    "ios_per_order_vm_4": ios_per_order("VM 4"),
+    "gain": GAIN,
+    "reserve": RESERVE,
+}
+"""What the premises of the study name."""
 
-PREMISES = (
-    Premise(
-        quantity="disks of the datastore",
-        value=float(DISKS),
-        unit="disks",
-        basis=Basis.STATED,
-        source="a RAID 5 LUN of eight disks",
-    ),
-    Premise(
-        quantity="mean time of one disk for an I/O of 8 KiB",
-        value=1000 * DISK_S,
-        unit="ms",
-        basis=Basis.CALIBRATED,
-        source=BASELINE,
-    ),
-    Premise(
-        quantity="size at which half of a disk's time is transfer",
-        value=SIZE_TERM_BYTES,
-        unit="bytes",
-        basis=Basis.DEFAULT,
-        source="the size term with which the product compares latencies",
-    ),
-    Premise(
-        quantity="I/Os per order, VM 1 to 3",
-        value=ios_per_order("VM 1"),
-        unit="I/Os",
-        basis=Basis.CALIBRATED,
-        source="its 22 % of the load in the baseline run of test 1",
-    ),
-    Premise(
-        quantity="I/Os per order, VM 4",
-        value=ios_per_order("VM 4"),
-        unit="I/Os",
-        basis=Basis.CALIBRATED,
-        source="its 33 % of the load in the baseline run of test 1: less than twice that of the "
-        "others with twice the users; it has twice the memory to cache in",
-    ),
-    Premise(
-        quantity="time of an order beside its I/Os",
-        value=0.0,
-        unit="s",
-        basis=Basis.ASSUMED,
-        source="the study states no CPU time; the I/Os of an order follow one another",
-    ),
-    Premise(
-        quantity="gain of the window law",
-        value=GAIN,
-        unit="ratio",
-        basis=Basis.DEFAULT,
-        source="the product's default; the study prints no gain",
-    ),
-    Premise(
-        quantity="Σβ as a part of threshold times throughput",
-        value=RESERVE,
-        unit="ratio",
-        basis=Basis.DEFAULT,
-        source="the product's default, chosen so that shares settle to 5 % within a minute",
-    ),
-)
+
+def change_pct(before: float | None, after: float | None) -> float:
+    """By how much a measured number changed; both must exist."""
+    if not before or after is None:
+        raise ValueError("nothing was measured that a change could be told from")
+    return 100 * (after / before - 1)

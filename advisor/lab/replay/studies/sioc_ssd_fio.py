@@ -1,17 +1,18 @@
-"""Seed 001's test bed: sixteen VMs running fio on two hosts and one SSD datastore.
+"""Test bed of SIOC on SSD: sixteen VMs running fio on two hosts and one SSD datastore.
 
-The throughput of each I/O pattern is calibrated on what the seed prints of its own runs at 16 KiB:
-2,500 IOPS per VM with equal shares for sequential writes, and for the others the result of the
-share test that its reservation test was set by (100 IOPS less than the reservation, 30 % of a
-host). SIOC was on in all of these runs, so that they are what is left where the windows come to
-rest. What 256 KiB cost is not calibrated: the link carries what the fastest pattern needed.
+The throughput of each I/O pattern is calibrated on what the study prints of its own runs at
+16 KiB: 2,500 IOPS per VM with equal shares for sequential writes, and for the others the result
+of the share test that its reservation test was set by (100 IOPS less than the reservation, 30 %
+of a host). SIOC was on in all of these runs, so that they are what is left where the windows come
+to rest. What 256 KiB cost is not calibrated: the link carries what the fastest pattern needed.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from advisor.core.allocation import Allocation
 from advisor.core.window import RESERVE, WindowLaw
-from advisor.lab.replay.experiment import Basis, Premise
+from advisor.lab.replay.experiment import Value
+from advisor.lab.replay.study import experiment
 from advisor.lab.simulation.cluster import Cluster
 from advisor.lab.simulation.control import WindowControl
 from advisor.lab.simulation.datastore import SimulatedDatastore
@@ -29,14 +30,12 @@ SPARE_CHANNELS = 10
 """Reading ahead keeps so many times the channels busy that the link needs."""
 
 RESERVATION_IOPS = {
-    Access.SEQUENTIAL_WRITE: 6843.0,
-    Access.SEQUENTIAL_READ: 9515.0,
-    Access.RANDOM_WRITE: 4130.0,
-    Access.RANDOM_READ: 7770.0,
+    Access(pattern): iops
+    for pattern, iops in experiment("sioc-ssd-reservation").numbers("reserved_iops").items()
 }
 HIGH_SHARE = 0.3
 """3000 of 10,000 shares on a host."""
-SEQUENTIAL_WRITE_IOPS = 20_000.0
+SEQUENTIAL_WRITE_IOPS = VMS_PER_HOST * experiment("sioc-ssd-shares").number("equal_vm_iops")
 
 HOST_IOPS = {
     pattern: SEQUENTIAL_WRITE_IOPS
@@ -93,56 +92,21 @@ def fio_vm(
 def fio_cluster(
     pattern: Access, workloads: Iterable[SimulatedWorkload], *, period_s: float
 ) -> Cluster:
-    """The VMs on their datastore, under control all the time as in the seed."""
+    """The VMs on their datastore, under control all the time as in the study."""
     loop = WindowControl(
         law=WindowLaw(threshold_ms=THRESHOLD_MS), period_s=period_s, size_normalized=False
     )
     return Cluster(datastore=datastore(pattern), workloads=tuple(workloads), control=loop)
 
 
-def premises(period_s: float, *further: Premise) -> tuple[Premise, ...]:
-    """What goes into the model."""
-    return (
-        *(
-            Premise(
-                quantity=f"throughput of a host at 16 KiB, {pattern}",
-                value=iops,
-                unit="IOPS",
-                basis=Basis.CALIBRATED,
-                source="2,500 IOPS of each of eight VMs with equal shares, SIOC on"
-                if pattern is Access.SEQUENTIAL_WRITE
-                else f"(reservation {RESERVATION_IOPS[pattern]:g} - 100) / 30 %: the share "
-                "test's result, as table 7 implies it",
-            )
-            for pattern, iops in HOST_IOPS.items()
-        ),
-        Premise(
-            quantity="throughput of the link",
-            value=LINK_BYTES_PER_S,
-            unit="bytes/s",
-            basis=Basis.CALIBRATED,
-            source="the fastest pattern at 16 KiB: sequential read",
-        ),
-        Premise(
-            quantity="latency of one I/O on an idle datastore",
-            value=1000 * UNLOADED_S,
-            unit="ms",
-            basis=Basis.ASSUMED,
-            source="usual of flash behind Fibre Channel; sets how many I/Os keep it busy",
-        ),
-        Premise(
-            quantity="period of the window loop",
-            value=period_s,
-            unit="s",
-            basis=Basis.ASSUMED,
-            source="4 s in SIOC; where the windows come to rest does not depend on it",
-        ),
-        Premise(
-            quantity="congestion threshold, of latency as measured",
-            value=THRESHOLD_MS,
-            unit="ms",
-            basis=Basis.STATED,
-            source='table 3; "actual datastore latency", so not normalised by size',
-        ),
-        *further,
-    )
+def went_in(period_s: float) -> dict[str, Value | Mapping[str, Value]]:
+    """What the premises of the study name."""
+    by_pattern = {str(pattern): iops for pattern, iops in HOST_IOPS.items()}
+    return {
+        "sequential_write_iops": by_pattern.pop(str(Access.SEQUENTIAL_WRITE)),
+        "host_iops": by_pattern,
+        "reserved": {str(pattern): iops for pattern, iops in RESERVATION_IOPS.items()},
+        "link_bytes_per_s": LINK_BYTES_PER_S,
+        "unloaded_ms": 1000 * UNLOADED_S,
+        "period_s": period_s,
+    }

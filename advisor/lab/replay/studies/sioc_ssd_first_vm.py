@@ -1,10 +1,22 @@
-"""Seed 001's test 1: of the eight VMs on each host the first is treated differently."""
+"""SIOC on SSD, test 1: of each host's eight VMs the first has shares, a limit or a reservation."""
 
+from collections.abc import Callable, Mapping
 from statistics import fmean
 
 from advisor.core.allocation import Allocation
-from advisor.lab.replay.experiment import Basis, Premise
-from advisor.lab.replay.studies.sioc_ssd_fio import HOSTS, VMS_PER_HOST, fio_cluster, fio_vm
+from advisor.lab.replay.experiment import Outcome, Value
+from advisor.lab.replay.figure import Figure, bars, over_time
+from advisor.lab.replay.studies.sioc_ssd_fio import (
+    HIGH_SHARE,
+    HOSTS,
+    RESERVATION_IOPS,
+    SEQUENTIAL_WRITE_IOPS,
+    VMS_PER_HOST,
+    fio_cluster,
+    fio_vm,
+    went_in,
+)
+from advisor.lab.replay.study import experiment
 from advisor.lab.simulation.cluster import Run, simulate
 from advisor.lab.simulation.load import Access
 
@@ -12,29 +24,105 @@ PERIOD_S = 0.1
 DURATION_S = 2.0
 SETTLED_S = 0.8
 EQUAL = Allocation(shares=1000)
-COMPRESSED = Premise(
-    quantity="time before the change, and after it",
-    value=DURATION_S,
-    unit="s",
-    basis=Basis.ASSUMED,
-    source="a minute in the study; it has 20 periods of the window loop instead of 15",
-)
+LIMIT_IOPS = experiment("sioc-ssd-limit").number("limited_iops")
+PATTERNS = tuple(RESERVATION_IOPS)
+WENT_IN = went_in(PERIOD_S) | {"duration_s": DURATION_S}
+
+Runs = dict[Access, Run]
 
 
-def name_of(host: str, number: int) -> str:
-    """A VM by its place on the host, from 1."""
-    return f"{host} VM {number}"
+def play_shares() -> Outcome:
+    """The first VM of each host has 1000 shares, then 3000; the others 1000 all the time."""
+    before = _play(lambda _: EQUAL)
+    after = _play(lambda _: Allocation(shares=3000))
+    equal = before[Access.SEQUENTIAL_WRITE].whole(SETTLED_S).iops
+    computed = HIGH_SHARE * SEQUENTIAL_WRITE_IOPS
+    return Outcome(
+        values=WENT_IN
+        | {
+            "equal_vm_iops": equal / len(HOSTS) / VMS_PER_HOST,
+            "part_pct": _by_pattern(
+                after,
+                lambda _, run: 100 * len(HOSTS) * _of_first(run) / _whole(run),
+            ),
+            "first_iops": _by_pattern(after, lambda _, run: _of_first(run)),
+        },
+        figures=_figures(
+            "figure 2",
+            ("1000 shares each", "VM 1: 3000 shares"),
+            before,
+            after,
+            printed={
+                pattern: computed if pattern is Access.SEQUENTIAL_WRITE else reservation - 100
+                for pattern, reservation in RESERVATION_IOPS.items()
+            },
+        ),
+    )
 
 
-def others(host: str) -> list[str]:
-    """All VMs of a host but the first."""
-    return [name_of(host, number) for number in range(2, VMS_PER_HOST + 1)]
+def play_limit() -> Outcome:
+    """The first VM of each host may do 500 IOPS."""
+    before = _play(lambda _: EQUAL)
+    limited = _play(lambda _: Allocation(limit=LIMIT_IOPS, shares=1000))
+    return Outcome(
+        values=WENT_IN
+        | {
+            "limited_iops": _by_pattern(limited, lambda _, run: _of_first(run)),
+            "evenness": _by_pattern(
+                limited, lambda _, run: min(_of_others(run)) / max(_of_others(run))
+            ),
+            "whole_ratio": _by_pattern(
+                limited, lambda pattern, run: _whole(run) / _whole(before[pattern])
+            ),
+        },
+        figures=_figures(
+            "figure 3",
+            ("no limit", "VM 1: limit 500"),
+            before,
+            limited,
+            printed=dict.fromkeys(PATTERNS, LIMIT_IOPS),
+        ),
+    )
 
 
-def play_pattern(pattern: Access, first: Allocation) -> Run:
+def play_reservation() -> Outcome:
+    """The first VM of each host has the share test's result and 100 IOPS more reserved."""
+    shared = _play(lambda _: Allocation(shares=3000))
+    reserved = _play(
+        lambda pattern: Allocation(reservation=RESERVATION_IOPS[pattern], shares=1000)
+    )
+    return Outcome(
+        values=WENT_IN
+        | {
+            "reserved_iops": _by_pattern(reserved, lambda _, run: _of_first(run)),
+            "whole_ratio": _by_pattern(
+                reserved, lambda pattern, run: _whole(run) / _whole(shared[pattern])
+            ),
+            "others_change": _by_pattern(
+                reserved,
+                lambda pattern, run: (
+                    100 * (sum(_of_others(run)) / sum(_of_others(shared[pattern])) - 1)
+                ),
+            ),
+        },
+        figures=_figures(
+            "figure 4",
+            ("VM 1: 3000 shares", "VM 1: reservation"),
+            shared,
+            reserved,
+            printed=RESERVATION_IOPS,
+        ),
+    )
+
+
+def _play(first: Callable[[Access], Allocation]) -> Runs:
     """Sixteen VMs with equal shares, but for the allocation of the first of each host."""
+    return {pattern: _play_pattern(pattern, first(pattern)) for pattern in PATTERNS}
+
+
+def _play_pattern(pattern: Access, first: Allocation) -> Run:
     workloads = [
-        fio_vm(name_of(host, number), host, pattern, first if number == 1 else EQUAL)
+        fio_vm(_name_of(host, number), host, pattern, first if number == 1 else EQUAL)
         for host in HOSTS
         for number in range(1, VMS_PER_HOST + 1)
     ]
@@ -42,16 +130,71 @@ def play_pattern(pattern: Access, first: Allocation) -> Run:
     return simulate(cluster, duration_s=DURATION_S, bucket_s=PERIOD_S, seed=1)
 
 
-def iops_of(run: Run, name: str) -> float:
-    """IOPS of a VM after the windows have settled."""
-    return run.of(name, SETTLED_S).iops
+def _by_pattern(runs: Runs, measure: Callable[[Access, Run], float]) -> dict[str, Value]:
+    return {str(pattern): measure(pattern, run) for pattern, run in runs.items()}
 
 
-def of_first(run: Run) -> float:
-    """Mean of the first VMs of both hosts."""
-    return sum(iops_of(run, name_of(host, 1)) for host in HOSTS) / len(HOSTS)
+def _name_of(host: str, number: int) -> str:
+    """A VM by its place on the host, from 1."""
+    return f"{host} VM {number}"
 
 
-def of_other(run: Run) -> float:
-    """Mean of the VMs that are not the first of their host."""
-    return fmean(iops_of(run, name) for host in HOSTS for name in others(host))
+def _whole(run: Run) -> float:
+    """IOPS of all VMs after the windows have settled."""
+    return run.whole(SETTLED_S).iops
+
+
+def _of_first(run: Run) -> float:
+    """Mean IOPS of the first VMs of both hosts."""
+    return fmean([run.of(_name_of(host, 1), SETTLED_S).iops for host in HOSTS])
+
+
+def _of_others(run: Run) -> list[float]:
+    """IOPS of each VM that is not the first of its host."""
+    return [
+        run.of(_name_of(host, number), SETTLED_S).iops
+        for host in HOSTS
+        for number in range(2, VMS_PER_HOST + 1)
+    ]
+
+
+def _figures(
+    name: str,
+    labels: tuple[str, str],
+    before: dict[Access, Run],
+    after: dict[Access, Run],
+    *,
+    printed: Mapping[Access, float],
+) -> tuple[Figure, ...]:
+    """The first VMs and the others without and with the change, and one host's VMs over time."""
+    shown = [f"VM {number}" for number in range(1, VMS_PER_HOST + 1)]
+    written = [runs[Access.SEQUENTIAL_WRITE] for runs in (before, after)]
+    first, second = labels
+    end = written[0].times_s[-1]
+    return (
+        bars(
+            name,
+            f"IOPS of VM 1 and of each other VM; {first}, then {second}",
+            "IOPS",
+            places=[str(pattern) for pattern in PATTERNS],
+            series={
+                "VM 1 before": [_of_first(before[pattern]) for pattern in PATTERNS],
+                "VM 1 after": [_of_first(after[pattern]) for pattern in PATTERNS],
+                "others before": [fmean(_of_others(before[pattern])) for pattern in PATTERNS],
+                "others after": [fmean(_of_others(after[pattern])) for pattern in PATTERNS],
+            },
+            printed={"VM 1 after": [printed[pattern] for pattern in PATTERNS]},
+        ),
+        over_time(
+            f"{name}, sequential write over time",
+            "IOPS of every VM of host 1, sequential write: two runs, one after the other",
+            "IOPS",
+            times_s=[*written[0].times_s, *(end + time for time in written[1].times_s)],
+            series={
+                vm: [each.iops for run in written for each in run.workloads[f"host 1 {vm}"]]
+                for vm in shown
+            },
+            marks={"VM 1, study": printed[Access.SEQUENTIAL_WRITE]},
+            phases={0.0: first, end: second},
+        ),
+    )

@@ -1,9 +1,10 @@
-"""Seed 001's tests 2 to 4: VMs of three tiers of policies, with large I/Os."""
+"""SIOC on SSD, tests 2 and 4: VMs of three tiers of policies, with large I/Os."""
 
 from collections.abc import Sequence
 from statistics import fmean
 
-from advisor.lab.replay.experiment import Basis, Premise
+from advisor.lab.replay.experiment import Outcome
+from advisor.lab.replay.figure import bars
 from advisor.lab.replay.studies.sioc_ssd_fio import (
     HOSTS,
     LARGE_BYTES,
@@ -13,7 +14,9 @@ from advisor.lab.replay.studies.sioc_ssd_fio import (
     TIERS,
     fio_cluster,
     fio_vm,
+    went_in,
 )
+from advisor.lab.replay.study import experiment
 from advisor.lab.simulation.cluster import Run, simulate
 from advisor.lab.simulation.load import ALWAYS, Access, SimulatedWorkload
 
@@ -21,22 +24,91 @@ PERIOD_S = 0.5
 BUCKET_S = 0.4
 SETTLED_S = 8.0
 PATTERNS = tuple(RESERVATION_IOPS)
-PEAK_IOPS = LINK_BYTES_PER_S / LARGE_BYTES
-SIZE = Premise(
-    quantity="device time of an I/O of 256 KiB, against one of 16 KiB",
-    value=1.0,
-    unit="ratio",
-    basis=Basis.ASSUMED,
-    source=f"the study prints no number at 256 KiB; the link then carries {PEAK_IOPS:,.0f} IOPS "
-    "in every pattern, so that all patterns come out alike",
-)
-SAME_LOAD = Premise(
-    quantity="outstanding I/Os of a VM, 256 KiB each",
-    value=float(LARGE_OUTSTANDING_IO),
-    unit="I/Os",
-    basis=Basis.ASSUMED,
-    source="as in test 2; the study states no load for this test",
-)
+WENT_IN = went_in(PERIOD_S) | {
+    "peak_iops": LINK_BYTES_PER_S / LARGE_BYTES,
+    "outstanding_io": LARGE_OUTSTANDING_IO,
+}
+
+
+def play_policies() -> Outcome:
+    """Two VMs of the high, four of the medium and two of the low tier on each host."""
+    numbers = {"high": 2, "medium": 4, "low": 2}
+    runs = {
+        pattern: play_tiers(pattern, [(host, numbers) for host in HOSTS], duration_s=24.0)
+        for pattern in PATTERNS
+    }
+    ratios = {
+        tier: {
+            str(pattern): tier_iops(run, tier) / tier_iops(run, "low")
+            for pattern, run in runs.items()
+        }
+        for tier in ("high", "medium")
+    }
+    stated = experiment("sioc-ssd-tiers")
+    return Outcome(
+        values=WENT_IN
+        | {f"{tier}_ratio": by_place for tier, by_place in ratios.items()}
+        | {
+            f"slowest_{tier}": {
+                str(pattern): min(_rates(run, tier)) for pattern, run in runs.items()
+            }
+            for tier in TIERS
+        },
+        figures=(
+            bars(
+                "figure 5",
+                "Mean IOPS of a VM by tier, I/Os of 256 KiB",
+                "IOPS",
+                places=[str(pattern) for pattern in runs],
+                series={tier: [tier_iops(run, tier) for run in runs.values()] for tier in TIERS},
+            ),
+            bars(
+                "figure 5, ratios",
+                "IOPS of a VM against one of the low tier",
+                "low tier = 1",
+                places=[str(pattern) for pattern in runs],
+                series={tier: list(by_place.values()) for tier, by_place in ratios.items()},
+                printed={tier: [stated.number(f"{tier}_ratio")] * len(runs) for tier in ratios},
+            ),
+        ),
+    )
+
+
+def play_uneven_hosts() -> Outcome:
+    """One VM of the high tier on each host, beside eleven or three of the low one."""
+    numbers = [("host 1", {"high": 1, "low": 11}), ("host 2", {"high": 1, "low": 3})]
+    runs = {pattern: play_tiers(pattern, numbers, duration_s=24.0) for pattern in PATTERNS}
+    return Outcome(
+        values=WENT_IN
+        | {"windows": {str(pattern): _windows_text(run) for pattern, run in runs.items()}}
+        | {
+            f"{tier}_evenness": {
+                str(pattern): min(_rates(run, tier)) / max(_rates(run, tier))
+                for pattern, run in runs.items()
+            }
+            for tier in ("high", "low")
+        },
+        figures=(
+            bars(
+                "figure 7",
+                "Mean IOPS of a VM by host (12 VMs and 4 VMs) and tier",
+                "IOPS",
+                places=[f"{host}, {tier}" for tier in ("high", "low") for host in HOSTS],
+                series={
+                    str(pattern): [
+                        fmean([run.of(name, SETTLED_S).iops for name in _named(run, host, tier)])
+                        for tier in ("high", "low")
+                        for host in HOSTS
+                    ]
+                    for pattern, run in runs.items()
+                },
+            ),
+        ),
+    )
+
+
+def _rates(run: Run, tier: str) -> list[float]:
+    return [run.of(name, SETTLED_S).iops for name in of_tier(run, tier)]
 
 
 def play_tiers(
@@ -64,14 +136,14 @@ def play_tiers(
     return simulate(cluster, duration_s=duration_s, bucket_s=BUCKET_S, seed=1)
 
 
-def named(run: Run, host: str, tier: str) -> list[str]:
+def _named(run: Run, host: str, tier: str) -> list[str]:
     """The VMs of a tier on a host."""
     return [name for name in run.workloads if name.startswith(f"{host} {tier} ")]
 
 
 def of_tier(run: Run, tier: str) -> list[str]:
     """The VMs of a tier on both hosts."""
-    return [name for host in HOSTS for name in named(run, host, tier)]
+    return [name for host in HOSTS for name in _named(run, host, tier)]
 
 
 def tier_iops(run: Run, tier: str, from_s: float = SETTLED_S, to_s: float | None = None) -> float:
@@ -79,6 +151,6 @@ def tier_iops(run: Run, tier: str, from_s: float = SETTLED_S, to_s: float | None
     return fmean([run.of(name, from_s, to_s).iops for name in of_tier(run, tier)])
 
 
-def windows_text(run: Run) -> str:
+def _windows_text(run: Run) -> str:
     """Mean windows of both hosts after they have settled, for a sentence."""
     return " and ".join(f"{run.window(host, SETTLED_S):.1f}" for host in HOSTS)

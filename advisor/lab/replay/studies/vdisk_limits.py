@@ -1,18 +1,11 @@
-"""Seed 004: a limit of 200 IOPS on each of two virtual disks, in ESX 5.0 and in ESX 5.5."""
+"""Limits of virtual disks: 200 IOPS on each of two, in ESX 5.0 and in ESX 5.5."""
 
 from dataclasses import dataclass
 
 from advisor.core.allocation import Allocation
-from advisor.lab.replay.experiment import Basis, Experiment, Premise, Replay
+from advisor.lab.replay.experiment import Outcome, Value
 from advisor.lab.replay.figure import Figure, bars, over_time
-from advisor.lab.replay.finding import (
-    LIMIT,
-    Finding,
-    Relation,
-    calibrated,
-    compare,
-    not_modelled,
-)
+from advisor.lab.replay.study import experiment
 from advisor.lab.simulation.cluster import Cluster, Run, simulate
 from advisor.lab.simulation.datastore import SimulatedDatastore
 from advisor.lab.simulation.load import SimulatedWorkload, SteadyIo
@@ -29,10 +22,8 @@ WORKERS = (1, 2, 4)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lab:
-    """A lab of the seed: what one and two workers reach without limits."""
+    """A lab of the study: what one and two workers reach without limits."""
 
-    name: str
-    title: str
     one_worker_iops: float
     two_workers_iops: float
 
@@ -46,81 +37,58 @@ class Lab:
         )
 
 
-OLD = Lab(
-    name="004-esx-5.0",
-    title="Limits in ESX 5.0: pooled per VM and LUN",
-    one_worker_iops=4846.0,
-    two_workers_iops=7107.0,
-)
-NEW = Lab(
-    name="004-esx-5.5",
-    title="Limits in ESX 5.5: what should have happened",
-    one_worker_iops=1741.0,
-    two_workers_iops=3329.0,
-)
+def _lab(name: str) -> Lab:
+    one, two = experiment(name).numbers("unlimited").values()
+    return Lab(one_worker_iops=one, two_workers_iops=two)
 
 
-def play_old() -> Replay:
+ESX_5_0, ESX_5_5 = "vdisk-limits-esx-5.0", "vdisk-limits-esx-5.5"
+OLD, NEW = _lab(ESX_5_0), _lab(ESX_5_5)
+
+
+def play_old() -> Outcome:
     """The limit works: one and two workers, without and with it."""
     limited = {workers: _run(OLD, workers, POOLED_LIMIT) for workers in WORKERS[:2]}
-    return Replay(
-        experiment=OLD.name,
-        title=OLD.title,
-        premises=_premises(OLD),
-        findings=(*_unlimited(OLD), *_within(limited)),
+    seconds = {
+        _workers(workers): [each.iops for each in run.workloads[VM]][int(SETTLED_S) :]
+        for workers, run in limited.items()
+    }
+    return Outcome(
+        values=_went_in(OLD)
+        | {
+            "least": {workers: min(iops) for workers, iops in seconds.items()},
+            "most": {workers: max(iops) for workers, iops in seconds.items()},
+        },
         figures=_figures(OLD, limited, printed={1: None, 2: None}),
     )
 
 
-def play_new() -> Replay:
-    """The limit as it should work; the seed's release let 2000 pass and starved the rest."""
+def play_new() -> Outcome:
+    """The limit as it should work; the study's release let 2000 pass and starved the rest."""
     limited = {workers: _run(NEW, workers, POOLED_LIMIT) for workers in WORKERS}
-    rows = [
-        compare(
-            f"limited throughput as expected, {_workers(workers)}",
-            "IOPS",
-            seed_value=POOLED_LIMIT,
-            value=_iops(run),
-            tolerance=LIMIT,
-            why='"should be also limited to 400", with any number of workers',
-        )
-        for workers, run in limited.items()
-    ]
-    defect = "a defect of one release, whose cause the study does not know"
-    return Replay(
-        experiment=NEW.name,
-        title=NEW.title,
-        premises=_premises(NEW),
-        findings=(
-            *_unlimited(NEW),
-            *rows,
-            not_modelled(
-                "limited throughput as observed, 1 worker",
-                "IOPS",
-                seed_value=2000.0,
-                value=_iops(limited[1]),
-                why=f"{defect}: 2000 are more than the 1741 without any limit, and go with the "
-                "newer scheduler; the value is what the product's scheduler gives",
-            ),
-            *(
-                not_modelled(
-                    f"limited throughput as observed, {_workers(workers)}",
-                    "IOPS",
-                    seed_value=None,
-                    value=_iops(limited[workers]),
-                    why=f'{defect}: "really slow", printed only in a screenshot',
-                )
-                for workers in WORKERS[1:]
-            ),
-        ),
-        figures=_figures(NEW, limited, printed={1: 2000.0, 2: None, 4: None}),
+    iops = {_workers(workers): _iops(run) for workers, run in limited.items()}
+    observed = experiment(ESX_5_5).numbers("observed")["1 worker"]
+    return Outcome(
+        values=_went_in(NEW)
+        | {
+            "limited": iops,
+            "observed": iops,
+            "observed_slow": {_workers(count): iops[_workers(count)] for count in WORKERS[1:]},
+        },
+        figures=_figures(NEW, limited, printed={1: observed, 2: None, 4: None}),
     )
 
 
-EXPERIMENTS = (
-    Experiment(name=OLD.name, title=OLD.title, play=play_old),
-    Experiment(name=NEW.name, title=NEW.title, play=play_new),
-)
+def _went_in(lab: Lab) -> dict[str, Value | dict[str, Value]]:
+    """What the premises name, and what the lab reaches without limits."""
+    return {
+        "access_ms": 1000 * lab.datastore.access_s,
+        "servers": lab.datastore.servers,
+        "pooled_limit": POOLED_LIMIT,
+        "one_worker": lab.one_worker_iops,
+        "two_workers": lab.two_workers_iops,
+        "unlimited": {_workers(count): _iops(_run(lab, count, None)) for count in WORKERS[:2]},
+    }
 
 
 def _workers(count: int) -> str:
@@ -143,85 +111,10 @@ def _iops(run: Run) -> float:
     return run.of(VM, SETTLED_S).iops
 
 
-def _unlimited(lab: Lab) -> list[Finding]:
-    printed = {1: lab.one_worker_iops, 2: lab.two_workers_iops}
-    return [
-        calibrated(
-            f"throughput without limits, {_workers(workers)}",
-            "IOPS",
-            seed_value=seed_value,
-            value=_iops(_run(lab, workers, None)),
-        )
-        for workers, seed_value in printed.items()
-    ]
-
-
-def _within(limited: dict[int, Run]) -> list[Finding]:
-    """The seed reads between 330 and 400 from a screenshot, and calls two workers similar."""
-    rows = []
-    for workers, run in limited.items():
-        seconds = [each.iops for each in run.workloads[VM]][int(SETTLED_S) :]
-        why = "limits of 200 + 200 on one LUN, second by second"
-        rows += [
-            compare(
-                f"limited throughput, least of a second, {_workers(workers)}",
-                "IOPS",
-                seed_value=330.0,
-                value=min(seconds),
-                tolerance=LIMIT,
-                relation=Relation.AT_LEAST,
-                why=why,
-            ),
-            compare(
-                f"limited throughput, most of a second, {_workers(workers)}",
-                "IOPS",
-                seed_value=POOLED_LIMIT,
-                value=max(seconds),
-                tolerance=LIMIT,
-                relation=Relation.AT_MOST,
-                why=why,
-            ),
-        ]
-    return rows
-
-
-def _premises(lab: Lab) -> tuple[Premise, ...]:
-    return (
-        Premise(
-            quantity="time of one I/O",
-            value=1000 * lab.datastore.access_s,
-            unit="ms",
-            basis=Basis.CALIBRATED,
-            source=f"{lab.one_worker_iops:g} IOPS of one worker without limits",
-        ),
-        Premise(
-            quantity="I/Os served at a time",
-            value=float(lab.datastore.servers),
-            unit="I/Os",
-            basis=Basis.CALIBRATED,
-            source=f"{lab.two_workers_iops:g} IOPS of two workers without limits, rounded",
-        ),
-        Premise(
-            quantity="limits of the VM's two disks, pooled",
-            value=POOLED_LIMIT,
-            unit="IOPS",
-            basis=Basis.STATED,
-            source='"all limit values are consolidated per virtual machine per LUN"',
-        ),
-        Premise(
-            quantity="outstanding I/Os of a worker",
-            value=1.0,
-            unit="I/Os",
-            basis=Basis.ASSUMED,
-            source="IOmeter's default; the study states none",
-        ),
-    )
-
-
 def _figures(
     lab: Lab, limited: dict[int, Run], *, printed: dict[int, float | None]
 ) -> tuple[Figure, ...]:
-    """`printed` holds what the seed read with limits."""
+    """`printed` holds what the study read with limits."""
     free = {1: lab.one_worker_iops, 2: lab.two_workers_iops}
     first = next(iter(limited.values()))
     return (

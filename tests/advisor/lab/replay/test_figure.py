@@ -8,7 +8,14 @@ from advisor.lab.replay.timeline import timeline_of
 
 
 def replay_with(*figures):
-    return Replay(experiment="x", title="An experiment", premises=(), findings=(), figures=figures)
+    return Replay(
+        experiment="x",
+        study="A study",
+        title="An experiment",
+        premises=(),
+        findings=(),
+        figures=figures,
+    )
 
 
 def test_series_must_have_a_value_for_every_place():
@@ -44,7 +51,7 @@ def test_timeline_has_the_figures_over_time_and_their_longest_duration():
             "IOPS",
             times_s=[5, 10],
             series={"vm": [1.0, 2.0]},
-            marks={"seed": 3.0},
+            marks={"study": 3.0},
             phases={5.0: "idle", 0.0: "busy"},
         ),
     )

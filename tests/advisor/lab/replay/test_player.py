@@ -15,7 +15,6 @@ from advisor.lab.replay.document import markdown_of, number
 from advisor.lab.replay.player import (
     LONGEST,
     NAMES,
-    counts_of,
     listing,
     play,
     quantity_of,
@@ -27,9 +26,12 @@ from advisor.lab.replay.plots import draw
 
 pytestmark = pytest.mark.slow
 
-QUICK = ["002-best-practices", "002-experiment-3"]
-OVER_TIME = "002-experiment-1"
-KEYS = ["experiment", "quantity", "unit", "seed_value", "value", "tolerance", "verdict", "why"]
+QUICK = ["netioc-best-practices", "netioc-scheduler-cost"]
+OVER_TIME = "netioc-traffic-classes"
+KEYS = [
+    "experiment", "quantity", "unit", "number", "kind", "study_value", "value", "tolerance",
+    "verdict", "why",
+]  # fmt: skip
 
 
 def sluice(*words):
@@ -82,7 +84,7 @@ def test_rows_have_the_keys_that_programs_rely_on():
 
 
 def test_quantity_says_which_side_is_meant():
-    (replay,) = play(["002-experiment-2"], processes=1)
+    (replay,) = play(["netioc-web-server"], processes=1)
 
     shown = [quantity_of(finding) for finding in replay.findings]
 
@@ -90,19 +92,14 @@ def test_quantity_says_which_side_is_meant():
     assert shown[3].endswith("(at most)")
 
 
-def test_counts_name_every_verdict():
-    counts = counts_of(play(["002-experiment-3"], processes=1))
-
-    # Eight numbers about the cost of one implementation.
-    assert counts == {"holds": 0, "differs": 0, "not modelled": 8}
-
-
 @pytest.mark.parametrize(
     "ask", [lambda name: play([name]), timeline_document], ids=["play", "timeline"]
 )
 def test_unknown_experiment_is_refused_with_the_names_there_are(ask):
-    with pytest.raises(UnknownExperiment, match=r'no experiment "000-test-9".*000-test-1'):
-        ask("000-test-9")
+    with pytest.raises(
+        UnknownExperiment, match=r'no experiment "sioc-nfs-night".*sioc-nfs-shares'
+    ):
+        ask("sioc-nfs-night")
 
 
 def test_timeline_is_json_with_panels_of_one_clock():
@@ -110,7 +107,7 @@ def test_timeline_is_json_with_panels_of_one_clock():
 
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert list(document) == [
-        "experiment", "title", "duration_s", "panels", "figures", "findings", "premises",
+        "experiment", "study", "title", "duration_s", "panels", "figures", "findings", "premises",
     ]  # fmt: skip
     assert document == timelines_of(play([OVER_TIME], processes=1))[OVER_TIME]
     panel, by_class = document["panels"]
@@ -126,10 +123,19 @@ def test_command_lists_what_can_be_replayed():
 
 
 def test_command_prints_rows_for_programs():
-    rows = json.loads(sluice("002-best-practices,002-experiment-3", "--json"))
+    rows = json.loads(sluice("netioc-best-practices,netioc-scheduler-cost", "--json"))
 
     assert {row["experiment"] for row in rows} == set(QUICK)
     assert [list(row) for row in rows] == [KEYS] * len(rows)
+
+
+def test_old_name_works_and_the_new_one_is_told():
+    out, told = StringIO(), StringIO()
+
+    call_command("replay", "002-best-practices", "--json", stdout=out, stderr=told)
+
+    assert json.loads(out.getvalue()) == json.loads(sluice("netioc-best-practices", "--json"))
+    assert told.getvalue() == "002-best-practices is now called netioc-best-practices\n"
 
 
 def test_command_takes_names_apart_and_plays_each_once():
@@ -141,9 +147,9 @@ def test_command_takes_names_apart_and_plays_each_once():
 @pytest.mark.parametrize(
     ("word", "meant"),
     [
-        ("000-test-11", "did you mean 000-test-1 "),
-        ("Hosts", "did you mean 003-hosts-per-lun?"),
-        ("zzz", r'"zzz"; there are: 000-test-1'),
+        ("sioc-nfs-share", "did you mean sioc-nfs-shares "),
+        ("Hosts", "did you mean vmfs-hosts-per-lun?"),
+        ("zzz", r'"zzz"; there are: sioc-nfs-shares'),
     ],
     ids=["typed wrongly", "part of a name", "nothing like it"],
 )
@@ -161,7 +167,7 @@ class Terminal(StringIO):
 
 @pytest.mark.parametrize(
     ("stream", "told"),
-    [(Terminal, "1 of 2: 002-best-practices\n2 of 2: 002-experiment-3\n"), (StringIO, "")],
+    [(Terminal, "1 of 2: netioc-best-practices\n2 of 2: netioc-scheduler-cost\n"), (StringIO, "")],
     ids=["terminal", "file"],
 )
 def test_progress_is_told_on_a_terminal_only(stream, told):
@@ -174,11 +180,15 @@ def test_progress_is_told_on_a_terminal_only(stream, told):
 
 
 def test_command_prints_what_went_in_and_every_verdict():
-    text = sluice("002-best-practices")
+    text = sluice("netioc-best-practices")
 
     assert "stated: what may be reserved of an uplink = 75 %" in text
     assert "part of an unused reservation that another port gets" in text
-    assert text.rstrip().endswith("2 holds, 0 differs, 0 not modelled")
+    # The study says both in words.
+    assert text.rstrip().endswith(
+        "Each counted once: of 2 statements without a number 2 hold, 0 differ"
+    )
+    assert "[100]" in text
 
 
 def test_command_prints_what_the_dashboard_plays():
@@ -191,15 +201,15 @@ def test_command_prints_the_page():
     text = sluice(*QUICK, "--markdown")
 
     assert text == markdown_of(play(QUICK, processes=1))
-    assert "## 002-best-practices: NetIOC: reservations that are unused, or do not fit" in text
+    assert "## netioc-best-practices: NetIOC: reservations that are unused, or do not fit" in text
 
 
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["000-test-9"], 'no experiment "000-test-9"'),
-        (["--all", "000-test-1"], "say --all or names, not both"),
-        (["000-test-1", "--processes", "0"], "must be at least 1"),
+        (["sioc-nfs-night"], 'no experiment "sioc-nfs-night"'),
+        (["--all", "sioc-nfs-shares"], "say --all or names, not both"),
+        (["sioc-nfs-shares", "--processes", "0"], "must be at least 1"),
         (["--json", "--markdown", "list"], "not allowed with argument"),
         (["list", "--plot", "x"], "--plot needs --all or names"),
     ],
@@ -227,14 +237,14 @@ def test_numbers_are_shown_with_four_digits(value, text):
 
 def test_figures_are_drawn_the_same_every_time(tmp_path):
     pytest.importorskip("matplotlib", reason="Matplotlib (extra: plot) is not installed")
-    replays = play(["002-best-practices", OVER_TIME], processes=1)
+    replays = play(["netioc-best-practices", OVER_TIME], processes=1)
 
     first, second = (draw(replays, tmp_path / name) for name in ("a", "b"))
 
     assert [path.name for path in first] == [
-        "002-best-practices-best-practices.svg",
-        "002-experiment-1-figure-3.svg",
-        "002-experiment-1-figure-3-by-class.svg",
+        "netioc-best-practices-best-practices.svg",
+        "netioc-traffic-classes-figure-3.svg",
+        "netioc-traffic-classes-figure-3-by-class.svg",
     ]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     assert "Throughput of each of the twelve VMs" in first[1].read_text()
@@ -268,10 +278,10 @@ def test_figures_that_cannot_be_written_are_refused_before_anything_is_played(
 
 def test_file_that_cannot_be_written_is_named(tmp_path):
     pytest.importorskip("matplotlib", reason="Matplotlib (extra: plot) is not installed")
-    (tmp_path / "002-best-practices-best-practices.svg").mkdir()
+    (tmp_path / "netioc-best-practices-best-practices.svg").mkdir()
 
     with pytest.raises(PlottingUnavailable, match=r"practices\.svg cannot be written: Is a dir"):
-        draw(play(["002-best-practices"], processes=1), tmp_path)
+        draw(play(["netioc-best-practices"], processes=1), tmp_path)
 
 
 def test_figures_without_matplotlib_are_refused_with_what_to_install(tmp_path, monkeypatch):
