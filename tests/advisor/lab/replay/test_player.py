@@ -148,7 +148,7 @@ def test_command_takes_names_apart_and_plays_each_once():
     ("word", "meant"),
     [
         ("sioc-nfs-share", "did you mean sioc-nfs-shares "),
-        ("Hosts", "did you mean vmfs-hosts-per-lun?"),
+        ("Lun", "did you mean vmfs-hosts-per-lun?"),
         ("zzz", r'"zzz"; there are: sioc-nfs-shares'),
     ],
     ids=["typed wrongly", "part of a name", "nothing like it"],

@@ -237,7 +237,7 @@ def test_a_client_that_was_idle_gets_ahead_by_its_burst_only(burst, ahead):
 @pytest.mark.parametrize("workers", [1, 2, 4])
 @pytest.mark.parametrize("rivals", [0, 3])
 def test_a_limit_holds_for_any_number_of_workers_and_rivals(workers, rivals):
-    # Two virtual disks of one workload with 200 each, as in the study of limits in ESX 5.0: 400 together.
+    # Two virtual disks of one workload with 200 each, as in ESX 5.0: 400 together.
     root = flat({"limit": 200}, {"limit": 200}, *({} for _ in range(rivals)))
     sources = [Source(path=f"/dev/c{i}", outstanding=workers) for i in range(2 + rivals)]
 
