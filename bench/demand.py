@@ -32,10 +32,10 @@ from advisor.core.observation import (
     UplinkObservation,
 )
 from advisor.core.resource import ResourceKind, Tier, Unit
-from advisor.core.simulation.cluster import Cluster, simulate
-from advisor.core.simulation.datastore import SimulatedDatastore
-from advisor.core.simulation.load import SimulatedWorkload, SteadyIo, Transactions
-from advisor.core.simulation.uplink import SimulatedUplink, Stream, transmit
+from advisor.lab.simulation.cluster import Cluster, simulate
+from advisor.lab.simulation.datastore import SimulatedDatastore
+from advisor.lab.simulation.load import SimulatedWorkload, SteadyIo, Transactions
+from advisor.lab.simulation.uplink import SimulatedUplink, Stream, transmit
 
 BEGAN_AT = datetime(2026, 1, 1, tzinfo=UTC)
 WINDOW_S = 2.0

@@ -22,7 +22,6 @@ def four_digits(value: float) -> str:
     return number_text(value) or ""
 
 
-@register.filter
 _WORDS = {
     Verdict.HOLDS: "reproduced",
     Verdict.DIFFERS: "deviates",

@@ -13,7 +13,6 @@ from django.core.management.base import CommandError
 
 from accounts.management.plain_command import PlainCommand
 from accounts.management.product_command import table
-from advisor.core.replay.experiment import Replay
 from advisor.errors import AdvisorError, UnknownExperiment
 from advisor.lab.replay.document import markdown_of, number, study_text
 from advisor.lab.replay.experiment import Replay
@@ -26,12 +25,8 @@ from advisor.lab.replay.player import (
     rows_of,
     timelines_of,
 )
-from advisor.services.replay_document import markdown_of, number
-from advisor.services.replay_plots import check_plotting, draw
 from advisor.lab.replay.plots import check_plotting, draw
 from advisor.lab.replay.tally import summary_of
-from ingest.management.plain_command import PlainCommand
-from ingest.management.product_command import table
 
 LIST = "list"
 MISUSE = 2
