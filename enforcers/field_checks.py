@@ -4,7 +4,8 @@ import math
 
 from enforcers.errors import ContractError
 
-LONGEST_NAME = 255
+LONGEST_NAME = 509
+"""A host of 253 characters, a slash and a device of 255: the longest name of a resource."""
 
 
 def check_name(field: str, value: str, *, longest: int = LONGEST_NAME) -> None:

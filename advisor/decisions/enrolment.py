@@ -10,6 +10,8 @@ from django.utils import timezone
 from accounts.models import Organisation, Scope, Token
 from advisor.models import Enforcer
 from ingest.models import Host
+from ingest.core.lengths import shortened
+from ingest.models import Host, Organisation, Scope, Token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,11 @@ def enroll(*, organisation: Organisation, host_name: str, lease_s: int = 900) ->
         revoked_at=timezone.now()
     )
     _, secret = Token.objects.issue(
-        organisation=organisation, scope=Scope.ENFORCE, name=f"agent of {host_name}", host=host
+        organisation=organisation, scope=Scope.ENFORCE, name=_token_name(host_name), host=host
     )
     return Enrolment(host=host, token=secret, signing_key=enforcer.signing_key)
+
+
+def _token_name(host_name: str) -> str:
+    longest: int = Token._meta.get_field("name").max_length
+    return shortened(f"agent of {host_name}", longest)

@@ -23,6 +23,15 @@ from advisor.models import (
 )
 from advisor.pipeline.incidents import restate_parties
 from ingest.models import Host
+from ingest.core.lengths import (
+    LONGEST_DEVICE,
+    LONGEST_HOST_NAME,
+    LONGEST_PATH,
+    LONGEST_RESOURCE_NAME,
+    LONGEST_STATED_NAME,
+    shortened,
+)
+from ingest.models import Host, Organisation
 
 DATASTORE_THRESHOLD_MS = 30.0
 """SIOC's classic default congestion threshold (algorithms reference, section 2.4)."""
@@ -51,6 +60,10 @@ def add_resource(
     a device is keeps its history.
     """
     is_uplink = kind == ResourceKind.UPLINK
+    _check_length("resource", name, LONGEST_RESOURCE_NAME)
+    for host_name, device in attachments:
+        _check_length("host", host_name, LONGEST_HOST_NAME)
+        _check_length("device", device, LONGEST_DEVICE)
     if not attachments:
         raise InventoryError(f"{name}: say at least one host and device that reach it")
     if is_uplink and len(attachments) > 1:
@@ -71,6 +84,14 @@ def add_resource(
     for host_name, device in attachments:
         _attach(resource, host_name, device)
     return resource
+
+
+def _check_length(what: str, name: str, longest: int) -> None:
+    if len(name) > longest:
+        raise InventoryError(
+            f"the {what} {shortened(name, 40)} has a name of {len(name)} characters; "
+            f"it can have {longest}"
+        )
 
 
 def _save(resource: Resource) -> None:
@@ -142,6 +163,9 @@ def set_allocation(
     `may_exceed` a
     reservation is stated although it does not fit here, so that a move is recommended.
     """
+    _check_length("workload", workload_name, LONGEST_STATED_NAME)
+    _check_length("virtual disk", vdisk, LONGEST_STATED_NAME)
+    _check_length("adapter", adapter, LONGEST_PATH)
     if limit is not None and limit < reservation:
         raise InventoryError(
             f"{workload_name}: the limit {format_rate(limit, resource.unit)} is below the "

@@ -8,6 +8,8 @@ from django.db import models
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from advisor.models.resource import Resource
 from advisor.models.workload import Workload
+from ingest.core.lengths import LONGEST_STATED_NAME
+from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
 
 
 class Recurrence(models.TextChoices):
@@ -27,7 +29,7 @@ class MaintenanceWindow(models.Model):
     organisation = models.ForeignKey(
         Organisation, on_delete=models.CASCADE, related_name="maintenance_windows"
     )
-    name = models.CharField(max_length=200)
+    name = models.CharField(max_length=LONGEST_STATED_NAME)
     starts_at = models.DateTimeField()
     length_s = models.FloatField(validators=[MinValueValidator(1.0)])
     recurrence = models.CharField(

@@ -8,6 +8,8 @@ from django.db import models
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from advisor.models.congestion import Incident
 from advisor.models.resource import Resource
+from ingest.core.lengths import LONGEST_STATED_NAME
+from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
 
 
 class RecommendationState(models.TextChoices):
@@ -54,7 +56,7 @@ class Recommendation(models.Model):
     )
     topic = models.CharField(max_length=20, choices=Topic.choices, default=Topic.POLICY)
     subject = models.CharField(
-        max_length=200,
+        max_length=LONGEST_STATED_NAME,
         blank=True,
         default="",
         help_text="Whose limits are meant; empty for other topics",

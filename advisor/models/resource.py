@@ -6,6 +6,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
+from ingest.core.lengths import LONGEST_DEVICE, LONGEST_RESOURCE_NAME, LONGEST_STATED_NAME
 from ingest.models.host import Host
 
 
@@ -45,7 +46,7 @@ class Resource(models.Model):
     organisation = models.ForeignKey(
         Organisation, on_delete=models.CASCADE, related_name="resources"
     )
-    name = models.CharField(max_length=200)
+    name = models.CharField(max_length=LONGEST_RESOURCE_NAME)
     kind = models.CharField(max_length=10, choices=ResourceKind.choices)
     unit = models.CharField(max_length=12, choices=Unit.choices)
     capacity = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0.0)])
@@ -79,7 +80,9 @@ class Resource(models.Model):
         null=True, blank=True, help_text="How fast virtual disks are copied to and from it"
     )
     disks = models.CharField(
-        max_length=200, blank=True, help_text="Datastores with the same name here share spindles"
+        max_length=LONGEST_STATED_NAME,
+        blank=True,
+        help_text="Datastores with the same name here share spindles",
     )
     auto_tiered = models.BooleanField(default=False)
     discovered = models.BooleanField(default=False)
@@ -118,7 +121,7 @@ class Attachment(models.Model):
 
     resource = models.ForeignKey(Resource, on_delete=models.CASCADE, related_name="attachments")
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="attachments")
-    device = models.CharField(max_length=255)
+    device = models.CharField(max_length=LONGEST_DEVICE)
     device_queue_depth = models.PositiveIntegerField(null=True, blank=True)
 
     class Meta:

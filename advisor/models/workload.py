@@ -7,6 +7,7 @@ from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from advisor.models.resource import Resource
+from ingest.core.lengths import LONGEST_PATH, LONGEST_STATED_NAME
 from ingest.models.host import Host
 
 
@@ -30,7 +31,7 @@ class Workload(models.Model):
     organisation = models.ForeignKey(
         Organisation, on_delete=models.CASCADE, related_name="workloads"
     )
-    name = models.CharField(max_length=200)
+    name = models.CharField(max_length=LONGEST_STATED_NAME)
     kind = models.CharField(max_length=10, choices=WorkloadKind.choices, default=WorkloadKind.VM)
     tier = models.CharField(max_length=10, choices=Tier.choices, default=Tier.MEDIUM)
 
@@ -79,10 +80,12 @@ class Allocation(models.Model):
     workload = models.ForeignKey(Workload, on_delete=models.CASCADE, related_name="allocations")
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="allocations")
     vdisk = models.CharField(
-        max_length=200, blank=True, help_text="Tells several virtual disks of a workload apart"
+        max_length=LONGEST_STATED_NAME,
+        blank=True,
+        help_text="Tells several virtual disks of a workload apart",
     )
     adapter_kind = models.CharField(max_length=10, choices=AdapterKind.choices)
-    adapter = models.CharField(max_length=1024, help_text="Interface name or cgroup path")
+    adapter = models.CharField(max_length=LONGEST_PATH, help_text="Interface name or cgroup path")
     reservation = models.FloatField(default=0.0, validators=[MinValueValidator(0.0)])
     limit = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0.0)])
     shares = models.PositiveIntegerField(null=True, blank=True)

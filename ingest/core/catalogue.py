@@ -7,6 +7,8 @@ keeps the three equal. Fields keep the names that Telegraf gives them.
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ingest.core.lengths import LONGEST_DEVICE, LONGEST_PATH
+
 
 class FieldKind(StrEnum):
     """How a field counts: counters and whole numbers are 64-bit integers, never negative."""
@@ -37,6 +39,7 @@ class Measurement:
     table: str
     subject_tag: str | None
     fields: tuple[Field, ...]
+    longest_subject: int = LONGEST_DEVICE
 
 
 def _counter(name: str, unit: str, meaning: str) -> Field:
@@ -87,6 +90,7 @@ CGROUP = Measurement(
     name="cgroup",
     table="ingest_cgroup_sample",
     subject_tag="path",
+    longest_subject=LONGEST_PATH,
     fields=(
         _counter("rios", "I/Os", "Reads that this cgroup issued to the device"),
         _counter("wios", "I/Os", "Writes that this cgroup issued to the device"),
@@ -98,6 +102,7 @@ CGROUP_PRESSURE = Measurement(
     name="cgroup_pressure",
     table="ingest_cgroup_pressure_sample",
     subject_tag="path",
+    longest_subject=LONGEST_PATH,
     fields=(
         _counter("some_total", "µs", "Time in which some task of the cgroup waited for I/O"),
         _counter("full_total", "µs", "Time in which all its tasks waited for I/O"),
@@ -119,6 +124,7 @@ COLLECTOR = Measurement(
     name="internal_write",
     table="ingest_collector_sample",
     subject_tag="output",
+    longest_subject=LONGEST_PATH,
     fields=(
         _counter("metrics_written", "lines", "Lines that the server took"),
         _counter("metrics_dropped", "lines", "Lines lost because the buffer was full"),

@@ -4,13 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ingest.core.catalogue import Measurement
+from ingest.core.lengths import LONGEST_HOST_NAME, MOST_TAGS_BYTES
 from ingest.core.line_protocol import LineError
 from ingest.core.stored_values import STORED
-
-LONGEST_HOST_NAME = 253
-LONGEST_SUBJECT = 1024
-MOST_TAGS_BYTES = 2048
-"""The tags are the key of a unique index, of which PostgreSQL takes no more than 2704 bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +79,9 @@ def _tags_error(measurement: Measurement, tags: Mapping[str, str]) -> str | None
     subject_tag = measurement.subject_tag
     if subject_tag and subject_tag not in tags:
         return f'tag "{subject_tag}" is missing: {measurement.name} needs it'
-    if subject_tag and len(tags[subject_tag]) > LONGEST_SUBJECT:
-        return f'tag "{subject_tag}" is longer than {LONGEST_SUBJECT} characters'
+    longest = measurement.longest_subject
+    if subject_tag and len(tags[subject_tag]) > longest:
+        return f'tag "{subject_tag}" is longer than {longest} characters'
     key_bytes = sum(len(f"{_escaped(k)}={_escaped(v)},".encode()) for k, v in tags.items())
     if key_bytes > MOST_TAGS_BYTES:
         return f"the tags together are longer than {MOST_TAGS_BYTES} bytes"

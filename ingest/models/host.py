@@ -5,13 +5,15 @@ from __future__ import annotations
 from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
+from ingest.core.lengths import LONGEST_HOST_NAME
+from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
 
 
 class Host(models.Model):
     """One machine, known by the `host` tag of its samples."""
 
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="hosts")
-    name = models.CharField(max_length=253)
+    name = models.CharField(max_length=LONGEST_HOST_NAME)
     first_seen_at = models.DateTimeField(auto_now_add=True)
     last_sample_at = models.DateTimeField(null=True, blank=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
+from ingest.core.lengths import LONGEST_PATH
 from ingest.models.host import Host
 
 
@@ -18,7 +19,7 @@ class Series(models.Model):
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="series")
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="series")
     measurement = models.CharField(max_length=64)
-    subject = models.CharField(max_length=1024, blank=True)
+    subject = models.CharField(max_length=LONGEST_PATH, blank=True)
     tags = models.JSONField(default=dict)
     tags_key = models.TextField()
     first_sample_at = models.DateTimeField(null=True, blank=True)

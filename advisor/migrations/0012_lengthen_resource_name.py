@@ -1,0 +1,11 @@
+"""Room for the name of the longest host and device that ingest accepts."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("advisor", "0011_add_external_load")]
+
+    operations = [
+        migrations.AlterField("resource", "name", models.CharField(max_length=509)),
+    ]
