@@ -35,6 +35,7 @@ from advisor.models import (
     ResourceStatus,
     Topic,
 )
+from advisor.advice.one_adviser import be_the_only_adviser
 
 Gather = Callable[[Resource, datetime], Sequence[object]]
 
@@ -65,17 +66,17 @@ def advise(
 
     Each workload with a limit is looked at by itself; of other topics a resource has one.
     """
-    ResourceStatus.objects.get_or_create(resource=resource)
-    # One adviser a resource at a time.
-    status = ResourceStatus.objects.select_for_update().get(resource=resource)
+    be_the_only_adviser(resource)
+    # Everything is computed before the first write, which others wait for until the commit.
+    answers = {topic: _answers(resource, topic, now) for topic in topics}
     advised: list[Advised] = []
-    for topic in topics:
+    for topic, found in answers.items():
         looked = [
-            Advised(topic=topic, found=_advise(resource, topic, dumps(inputs), now))
-            for inputs in INPUTS[topic](resource, now)
+            Advised(topic=topic, found=_keep_answer(resource, topic, one, now)) for one in found
         ]
         _withdraw_others(resource, topic, looked)
         advised += looked
+    status, _ = ResourceStatus.objects.get_or_create(resource=resource)
     gaps = {name: gap for name, gap in status.other_advice_gaps.items() if name not in topics}
     for one in advised:
         if isinstance(one.found, str):
@@ -96,9 +97,17 @@ def reserved_uplinks() -> QuerySet[Resource]:
     return Resource.objects.filter(reserved | advised, kind=ResourceKind.UPLINK).distinct()
 
 
-def _advise(resource: Resource, topic: Topic, inputs: str, now: datetime) -> Recommendation | str:
-    """The open recommendation that these inputs call for, or why there is none."""
-    found = answer(AdviceKind(topic), inputs)
+def _answers(resource: Resource, topic: Topic, now: datetime) -> list[tuple[str, str]]:
+    """Inputs and answer of each look of this topic, as text."""
+    texts = [dumps(inputs) for inputs in INPUTS[topic](resource, now)]
+    return [(text, answer(AdviceKind(topic), text)) for text in texts]
+
+
+def _keep_answer(
+    resource: Resource, topic: Topic, looked: tuple[str, str], now: datetime
+) -> Recommendation | str:
+    """The open recommendation that inputs and answer call for, or why there is none."""
+    inputs, found = looked
     plain = json.loads(found)
     summary: str = plain["summary"]
     if plain["outcome"] == AdviceOutcome.INSUFFICIENT_DATA:

@@ -36,6 +36,8 @@ from advisor.models import (
     Topic,
 )
 from advisor.pipeline.muting import maintenance_windows_of, muting_of
+from advisor.advice.one_adviser import be_the_only_adviser
+from ingest.models import Organisation
 
 USUAL_SPAN = timedelta(hours=24)
 """What a workload takes when nothing holds it back is learnt from the last day."""
@@ -65,8 +67,8 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     something else supersedes it; advice that a person rejected for this incident is not repeated.
     """
     ResourceStatus.objects.get_or_create(resource=resource)
-    # One adviser a resource at a time.
-    status = ResourceStatus.objects.select_for_update().get(resource=resource)
+    be_the_only_adviser(resource)
+    status = ResourceStatus.objects.get(resource=resource)
     incident = _newest_incident(resource, now)
     if incident is None:
         if status.state == State.UNKNOWN:
@@ -82,12 +84,15 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     if outside:
         _withdraw(incident)
         return _save_gap(status, f"suspended, load from outside: {outside}")
-    draft = open_draft(resource, now)
-    if draft is not None:
-        return _save_gap(status, f"a draft, recommendation {draft.pk}, waits for a decision")
+    if draft := open_draft(resource, now):
+        return _save_gap(status, _waits(draft))
     inputs = dumps(_inputs(resource, incident, now))
     found = answer(AdviceKind.POLICY, inputs)
     plain = json.loads(found)
+    # Only now, because the detector needs the row; a person may have composed a draft meanwhile.
+    status = ResourceStatus.objects.select_for_update().get(resource=resource)
+    if draft := open_draft(resource, now):
+        return _save_gap(status, _waits(draft))
     if plain["outcome"] != AdviceOutcome.RECOMMENDATION:
         return _save_gap(status, plain["summary"])
     rejected = rejected_before(
@@ -244,6 +249,10 @@ def _in_force(policy: Policy | None) -> tuple[Grant, ...]:
         )
         for item in (policy.allocations if policy else ())
     )
+
+
+def _waits(draft: Recommendation) -> str:
+    return f"a draft, recommendation {draft.pk}, waits for a decision"
 
 
 def _save_gap(status: ResourceStatus, reason: str) -> str:

@@ -31,6 +31,12 @@ LOOKBACK = timedelta(hours=1)
 """How far back the first look at a resource goes, and a look after a long pause."""
 
 
+DETECTED = (
+    "state", "state_since", "value", "threshold", "reason", "looked_at", "detector",
+)  # fmt: skip
+"""What the detector says about a resource's status."""
+
+
 def detect_all(*, organisation: Organisation, now: datetime) -> list[ResourceStatus]:
     """Bring the status of every resource of the organisation up to date."""
     resources = Resource.objects.filter(organisation=organisation)
@@ -40,9 +46,13 @@ def detect_all(*, organisation: Organisation, now: datetime) -> list[ResourceSta
 @transaction.atomic
 def detect(*, resource: Resource, now: datetime) -> ResourceStatus:
     """Conclude about every whole window since the last look, and update status and incidents."""
-    ResourceStatus.objects.get_or_create(resource=resource)
-    # One detector a resource at a time: the second goes on from where the first ended.
-    status = ResourceStatus.objects.select_for_update().get(resource=resource)
+    status, _ = ResourceStatus.objects.get_or_create(resource=resource)
+    # One detector a resource at a time. A second one has nothing to add, and waiting would hold
+    # up other resources.
+    free = ResourceStatus.objects.select_for_update(skip_locked=True).filter(pk=status.pk).first()
+    if free is None:
+        return status
+    status = free
     state = loads(DetectorState, status.detector) if status.detector else DetectorState()
     until = whole_windows(resource, now=now)
     since = max(state.last_at or until - LOOKBACK, until - LOOKBACK)
@@ -112,7 +122,8 @@ def _update_status(
     silent_s = None if last_at is None else (now - last_at).total_seconds()
     if not seen and (silent_s is None or silent_s > settings.longest_gap_s):
         _fall_silent(status, last_at, now=now, why=why_unrated(resource, at=now))
-    status.save()
+    # The gaps in advice are written by the adviser, which may be at work.
+    status.save(update_fields=DETECTED)
 
 
 def _fall_silent(
