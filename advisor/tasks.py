@@ -1,26 +1,40 @@
-"""Scheduled work of the advisor: each task calls one service and may run twice."""
+"""Scheduled work of the advisor: each task calls one service and may run twice.
+
+What is due everywhere is queued as a task per resource, organisation or prediction, so that an
+error or a hang of one ends no other. Organisations take turns (`advisor.core.turns`), and so few
+wait at a time that a turn comes soon.
+"""
 
 from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
 
 from celery import shared_task
 from django.utils import timezone
 
 from accounts.models import Organisation
 from advisor.advice import advise, recommend
+from advisor.core.turns import fair_turns
 from advisor.decisions import discovery
-from advisor.models import Resource, Topic
+from advisor.models import Recommendation, Resource, Topic
 from advisor.pipeline import detect, score
 from advisor.pipeline import upkeep as housekeeping
 
-STALE_AFTER_S = 30.0
-"""A look that waited longer than this is left to the next one."""
+MOST_EVALUATIONS = 500
+"""So many resources wait to be judged at most; each takes a fraction of a second."""
+MOST_ADVICE = 20
+"""Advice may take a minute, and the resources of all kinds of advice stand in one queue."""
+MOST_UPKEEP = 100
+
+ADVISE_EVERY_S = 300.0
 
 
 @shared_task
 def detect_everywhere() -> None:
-    """One detection per resource, so that a slow one holds up no other."""
-    for pk in Resource.objects.values_list("pk", flat=True):
-        detect_resource.apply_async((pk,), expires=STALE_AFTER_S)
+    """Queue a detection for the resources that were not looked at for longest."""
+    _queue_turns(detect_resource, _resources(), most=MOST_EVALUATIONS)
 
 
 @shared_task
@@ -33,9 +47,8 @@ def detect_resource(resource_id: int) -> None:
 
 @shared_task
 def recommend_everywhere() -> None:
-    """One piece of advice per resource."""
-    for pk in Resource.objects.values_list("pk", flat=True):
-        recommend_resource.apply_async((pk,), expires=STALE_AFTER_S)
+    """Queue a look for policy advice per resource."""
+    _queue_turns(recommend_resource, _resources(), most=MOST_ADVICE)
 
 
 @shared_task
@@ -48,9 +61,8 @@ def recommend_resource(resource_id: int) -> None:
 
 @shared_task
 def advise_everywhere() -> None:
-    """Advice beside policies, per resource."""
-    for pk in Resource.objects.values_list("pk", flat=True):
-        advise_resource.delay(pk)
+    """Queue a look for advice beside policies for the resources that have had none lately."""
+    _queue_turns(advise_resource, _resources(), most=MOST_ADVICE, every_s=ADVISE_EVERY_S)
 
 
 @shared_task
@@ -64,8 +76,8 @@ def advise_resource(resource_id: int) -> None:
 @shared_task
 def place_everywhere() -> None:
     """One look per uplink with reservations: a violated one has to be mended in five minutes."""
-    for pk in advise.reserved_uplinks().values_list("pk", flat=True):
-        place_on_hosts.apply_async((pk,), expires=STALE_AFTER_S)
+    uplinks = advise.reserved_uplinks().order_by("pk").values_list("organisation", "pk")
+    _queue_turns(place_on_hosts, uplinks, most=MOST_ADVICE)
 
 
 @shared_task
@@ -78,15 +90,31 @@ def place_on_hosts(resource_id: int) -> None:
 
 @shared_task
 def score_everywhere() -> None:
-    """Hold recent predictions against what was measured."""
-    for organisation in Organisation.objects.all():
-        score.score_all(organisation=organisation, now=timezone.now())
+    """Queue a comparison with what was measured per recent prediction."""
+    recent = score.recent_predictions(now=timezone.now()).values_list("organisation", "pk")
+    _queue_turns(score_prediction, recent, most=MOST_UPKEEP)
+
+
+@shared_task
+def score_prediction(recommendation_id: int) -> None:
+    """Hold one prediction against what was measured."""
+    found = Recommendation.objects.select_related("resource").filter(pk=recommendation_id).first()
+    if found is not None:
+        score.score_recommendation(recommendation=found, now=timezone.now())
 
 
 @shared_task
 def discover_everywhere() -> None:
-    """Turn devices that send samples into resources."""
-    for organisation in Organisation.objects.all():
+    """Queue a look for new devices per organisation."""
+    organisations = Organisation.objects.order_by("pk").values_list("pk", "pk")
+    _queue_turns(discover_organisation, organisations, most=MOST_UPKEEP)
+
+
+@shared_task
+def discover_organisation(organisation_id: int) -> None:
+    """Turn the devices of one organisation that send samples into resources."""
+    organisation = Organisation.objects.filter(pk=organisation_id).first()
+    if organisation is not None:
         discovery.discover(organisation=organisation)
 
 
@@ -94,3 +122,21 @@ def discover_everywhere() -> None:
 def tidy() -> None:
     """Expire old recommendations and drop conclusions beyond retention."""
     housekeeping.tidy(now=timezone.now())
+
+
+def _resources() -> Iterable[tuple[int, int]]:
+    return Resource.objects.order_by("pk").values_list("organisation", "pk")
+
+
+def _queue_turns(
+    task: Any, candidates: Iterable[tuple[int, int]], *, most: int, every_s: float = 0.0
+) -> None:
+    """Fill the queue up to `most` waiting messages of the task, whoever waits longest first.
+
+    A subject has a turn every `every_s` at most.
+    """
+    last = task.last_queued()
+    before = time.time() - every_s
+    due = [one for one in candidates if last.get(one[1], 0.0) <= before]
+    for subject in fair_turns(due, last=last, most=most - task.waiting()):
+        task.apply_async((subject,))

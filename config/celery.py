@@ -4,14 +4,19 @@ import os
 
 from celery import Celery
 from django.conf import settings
+from kombu import Queue
+
+from config.queues import LONGEST_TASK_S, QUEUES, QueueLimits, route
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 # Periodic work by name. Every task is safe to run twice, because a broker may deliver twice.
+# A message expires as its task says, and one that still waits is not queued again.
 BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "detect": {"task": "advisor.tasks.detect_everywhere", "schedule": 5.0},
     "recommend": {"task": "advisor.tasks.recommend_everywhere", "schedule": 15.0},
-    "advise": {"task": "advisor.tasks.advise_everywhere", "schedule": 300.0},
+    # A few resources at a time; each has its turn every five minutes at most.
+    "advise": {"task": "advisor.tasks.advise_everywhere", "schedule": 15.0},
     # A violated reservation is to be mended within five minutes, so it has to be seen well before.
     "place": {"task": "advisor.tasks.place_everywhere", "schedule": 30.0},
     "score": {"task": "advisor.tasks.score_everywhere", "schedule": 300.0},
@@ -28,19 +33,26 @@ def broker_url(redis_url: str) -> str:
     return redis_url
 
 
-app = Celery("sluice")
+app = Celery("sluice", task_cls="config.one_waiting.OneWaiting")
 app.conf.update(
     broker_url=broker_url(settings.REDIS_URL),
     broker_connection_retry_on_startup=True,
     beat_schedule=BEAT_SCHEDULE,
     beat_schedule_filename=str(settings.DATA_DIR.root / "beat-schedule"),
-    # A task is taken from the queue when it is done, so that a killed worker loses none.
+    task_queues=[Queue(queue.name) for queue in QUEUES],
+    task_create_missing_queues=False,
+    task_default_queue="upkeep",
+    task_routes=(route,),
+    task_annotations=(QueueLimits(),),
+    # A worker takes a message when it has a free slot for it, and no earlier.
     task_acks_late=True,
-    task_reject_on_worker_lost=True,
     worker_prefetch_multiplier=1,
+    # What killed its process would kill the next one too; its next turn is soon enough.
+    task_reject_on_worker_lost=False,
+    # After so long the messages of a killed worker are delivered again.
+    broker_transport_options={"visibility_timeout": LONGEST_TASK_S + 60},
     # Services write their results to the database; the broker keeps none.
     task_ignore_result=True,
-    task_default_queue="sluice",
     timezone="UTC",
     worker_hijack_root_logger=False,
 )

@@ -11,6 +11,7 @@ from accounts.models import Organisation, Scope, Token
 from advisor.models import Enforcer
 from ingest.models import Host
 from ingest.core.lengths import shortened
+from ingest.core.lengths import LONGEST_TOKEN_NAME, shortened
 from ingest.models import Host, Organisation, Scope, Token
 
 
@@ -38,5 +39,4 @@ def enroll(*, organisation: Organisation, host_name: str, lease_s: int = 900) ->
 
 
 def _token_name(host_name: str) -> str:
-    longest: int = Token._meta.get_field("name").max_length
-    return shortened(f"agent of {host_name}", longest)
+    return shortened(f"agent of {host_name}", LONGEST_TOKEN_NAME)

@@ -11,6 +11,8 @@ from typing import Any
 
 from accounts.models import Organisation
 from advisor.core.enforced_time import Stretch
+from django.db.models import QuerySet
+
 from advisor.core.forecast.calibration import PredictedRate, score
 from advisor.history.allocation_history import MOST_WINDOWS
 from advisor.history.enforced_time import enforced_time
@@ -189,13 +191,7 @@ def _save(
     return row
 
 
-def score_all(*, organisation: Organisation, now: datetime) -> list[PredictionScore]:
-    """Score every prediction whose policy came into force within the last day or so."""
-    recent = Recommendation.objects.filter(
-        organisation=organisation, policies__created_at__gt=now - LONGEST - timedelta(hours=1)
-    )
-    found = [
-        score_recommendation(recommendation=row, now=now)
-        for row in recent.select_related("resource").distinct().order_by("pk")
-    ]
-    return [one for one in found if isinstance(one, PredictionScore)]
+def recent_predictions(*, now: datetime) -> QuerySet[Recommendation]:
+    """Those whose policy came into force within the last day or so."""
+    begun = now - LONGEST - timedelta(hours=1)
+    return Recommendation.objects.filter(policies__created_at__gt=begun).distinct().order_by("pk")

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from advisor.models import ComplianceRecord, Recommendation, RecommendationState, StatePoint
+from django.db import DatabaseError
+from django.db.models import QuerySet
+
+from advisor.models import (
+    ComplianceRecord,
+    Recommendation,
+    RecommendationState,
+    Resource,
+    StatePoint,
+)
+
+log = logging.getLogger(__name__)
 
 KEEP = timedelta(days=30)
 """Conclusions per window are kept as long as the samples they were drawn from."""
@@ -21,10 +34,28 @@ class Tidied:
 
 
 def tidy(*, now: datetime) -> Tidied:
-    """Expire undecided recommendations and remove windows and reports beyond retention."""
+    """Expire undecided recommendations and remove windows and reports beyond retention.
+
+    Resource by resource, so that what cannot be removed now holds up nothing else.
+    """
     expired = Recommendation.objects.filter(
         state=RecommendationState.PROPOSED, expires_at__lte=now
     ).update(state=RecommendationState.EXPIRED)
-    points, _ = StatePoint.objects.filter(at__lt=now - KEEP).delete()
-    records, _ = ComplianceRecord.objects.filter(reported_at__lt=now - KEEP).delete()
+    points = records = 0
+    for resource in Resource.objects.order_by("pk").values_list("pk", flat=True):
+        points += _delete(StatePoint.objects.filter(resource=resource, at__lt=now - KEEP))
+        records += _delete(
+            ComplianceRecord.objects.filter(resource=resource, reported_at__lt=now - KEEP)
+        )
     return Tidied(expired=expired, state_points=points, compliance_records=records)
+
+
+def _delete(rows: QuerySet[Any]) -> int:
+    """Delete the rows; 0 if the database refuses, which the next run tries again."""
+    try:
+        deleted, _ = rows.delete()
+    except DatabaseError as error:
+        facts = {"rows": rows.model.__name__, "reason": str(error)}
+        log.warning("old rows not removed", extra=facts)
+        return 0
+    return deleted

@@ -20,6 +20,8 @@ LONGEST_RESOURCE_NAME = LONGEST_HOST_NAME + len("/") + LONGEST_DEVICE
 LONGEST_STATED_NAME = 200
 """Of a workload, a virtual disk and a job, which people name."""
 
+LONGEST_TOKEN_NAME = 100
+
 MOST_TAGS_BYTES = 2048
 """The tags are the key of a unique index, of which PostgreSQL takes no more than 2704 bytes."""
 

@@ -13,7 +13,7 @@ from advisor.models import ResourceKind
 from enforcers.contract import LONGEST_SELECTOR
 from enforcers.field_checks import LONGEST_NAME as LONGEST_ON_WIRE
 from ingest.core.catalogue import MEASUREMENTS
-from ingest.core.lengths import LONGEST_DEVICE, LONGEST_HOST_NAME, LONGEST_PATH
+from ingest.core.lengths import LONGEST_DEVICE, LONGEST_HOST_NAME, LONGEST_PATH, LONGEST_TOKEN_NAME
 from ingest.models import Organisation, Token
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, make_cluster
@@ -34,19 +34,21 @@ HOLDS = {
     "advisor.Resource.disks": 200,
     "advisor.Recommendation.subject": 200,
     "advisor.MaintenanceWindow.name": 200,
+    # Shortened to this.
+    "ingest.Token.name": LONGEST_TOKEN_NAME,
 }
 """By column, how long what it has to hold can be."""
 
 NAMED_BY_THE_PRODUCT = {
     "ingest.Membership.role", "ingest.Organisation.name", "ingest.Organisation.slug",
-    "ingest.Token.name", "ingest.Token.scope", "ingest.Token.digest",
+    "ingest.Token.scope", "ingest.Token.digest",
     "advisor.MaintenanceWindow.zone",
     "advisor.Recommendation.kind", "advisor.ComplianceRecord.allocation",
     "advisor.ComplianceRecord.outcome", "advisor.ComplianceRecord.verdict",
     "advisor.Enforcer.signing_key", "advisor.Enforcer.agent_version",
     "advisor.Enforcer.enforcement_state",
 }  # fmt: skip
-"""Columns that hold no name of a host, device or workload; `Token.name` is shortened."""
+"""Columns that hold no name of a host, device or workload."""
 
 
 def columns() -> dict[str, CharField]:

@@ -24,12 +24,6 @@ def test_scheduled_task_exists(name):
     assert BEAT_SCHEDULE[name]["task"] in app.tasks
 
 
-def test_killed_worker_loses_no_task():
-    # A task is acknowledged when it is done, and given back when its process dies.
-    assert app.conf.task_acks_late
-    assert app.conf.task_reject_on_worker_lost
-
-
 def test_violated_reservations_are_looked_for_as_often_as_the_advice_says() -> None:
     from advisor.advice.inputs.placement_inputs import LOOK_EVERY
     from advisor.core.placement.host_placement import FIX_WITHIN_S

@@ -27,6 +27,11 @@ from advisor.tasks import score_everywhere
 from enforcers.contract import Outcome
 from ingest.models import Host
 from tests.advisor.agent_passes import agent_pass, agent_works
+from advisor.models import Policy, PredictionScore, Recommendation, RecommendationState
+from advisor.pipeline.score import NotScored, recent_predictions, score_recommendation
+from advisor.queries.calibration import calibration_of
+from advisor.tasks import score_prediction
+from ingest.models import Organisation
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
 
@@ -70,6 +75,11 @@ def measured(cluster: Cluster, *rates: float, minutes: int = 40) -> None:
     phase = Phase(intervals=minutes * 6, sent={"up0": sum(rates)}, received=received)
     start = NOW - timedelta(minutes=minutes)
     send(cluster.organisation, net_lines("h1", [phase], start=start), now=NOW)
+
+
+def score_recent() -> None:
+    for row in recent_predictions(now=NOW):
+        score_recommendation(recommendation=row, now=NOW)
 
 
 def test_prediction_that_came_true_held(cluster: Cluster) -> None:
@@ -229,11 +239,12 @@ def test_only_the_time_of_its_own_policy_counts(cluster: Cluster) -> None:
 
 def test_scoring_again_renews_the_score(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     enforced(cluster)
+    row = approved(cluster)
     measured(cluster, *PREDICTED)
     monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
 
-    score_everywhere()
-    score_everywhere()
+    score_prediction(row.pk)
+    score_prediction(row.pk)
 
     assert PredictionScore.objects.get().windows >= 12
 
@@ -243,7 +254,7 @@ def test_summary_has_bias_coverage_and_bands(cluster: Cluster) -> None:
     measured(cluster, 79 * MBIT, 7 * MBIT, 7 * MBIT)
 
     assert calibration_of(cluster.organisation) is None
-    score_all(organisation=cluster.organisation, now=NOW)
+    score_recent()
     summary = calibration_of(cluster.organisation)
 
     assert summary is not None
@@ -259,7 +270,7 @@ def test_scores_of_other_organisations_do_not_count(cluster: Cluster) -> None:
     enforced(cluster)
     measured(cluster, *PREDICTED)
 
-    score_all(organisation=cluster.organisation, now=NOW)
+    score_recent()
 
     assert calibration_of(other.organisation) is None
 
@@ -270,7 +281,7 @@ def test_commands_tell_score_and_calibration(cluster: Cluster) -> None:
     measured(cluster, 79 * MBIT, 7 * MBIT, 7 * MBIT)
 
     before = sluice("recommendations", str(row.pk))
-    score_all(organisation=cluster.organisation, now=NOW)
+    score_recent()
     after = sluice("recommendations", str(row.pk))
     document = json.loads(sluice("recommendations", str(row.pk), "--json"))
 

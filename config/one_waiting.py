@@ -1,0 +1,124 @@
+"""Tasks of which at most one message per subject waits, so that no backlog can grow.
+
+A mark in the queue's server says until when a message counts as waiting. It is made when the
+message is sent and removed when the task starts. A lost mark costs one message too many; a mark
+without message (its worker was killed) ends with the time after which the message had expired.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+import redis
+from celery import Task
+from celery.result import AsyncResult
+from django.conf import settings
+
+log = logging.getLogger(__name__)
+
+SOCKET_TIMEOUT_S = 5.0
+REMEMBERED_S = 86_400.0
+"""So long it is remembered when a subject was last queued."""
+
+_ALLOCATION = """
+local held = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or '0')
+if held > tonumber(ARGV[2]) then return 0 end
+redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])
+redis.call('ZADD', KEYS[2], ARGV[2], ARGV[1])
+if held > 0 then return 2 end
+return 1
+"""
+"""0: a message waits; 1: none does, the mark is made; 2: the same, and an expired one may lie."""
+WAITS, EXPIRED = 0, 2
+
+
+class OneWaiting(Task):  # type: ignore[misc]  # Celery has no types
+    """A task with an expiry, of which at most one message per subject waits.
+
+    The subject are the positional arguments, such as a resource's number.
+    """
+
+    abstract = True
+    waits_in = ""
+
+    def apply_async(
+        self, args: Any = None, kwargs: Any = None, **options: Any
+    ) -> AsyncResult | None:
+        """Queue the task; None means that a message about the same subject waits already."""
+        expires_s = options.get("expires", self.expires)
+        if expires_s is None:
+            return super().apply_async(args, kwargs, **options)
+        subject, now = _subject(args), time.time()
+        keys = (self._waiting_key, self._queued_key)
+        allocated = _client().eval(_ALLOCATION, 2, *keys, subject, now, now + expires_s)
+        if allocated == WAITS:
+            return None
+        if allocated == EXPIRED:
+            self._drop_expired(now)
+        try:
+            return super().apply_async(args, kwargs, **options)
+        except Exception:
+            _client().zrem(self._waiting_key, subject)
+            raise
+
+    def before_start(self, task_id: str, args: Any, kwargs: Any) -> None:  # noqa: ARG002
+        """Let the next message about this subject wait; Celery calls it when the task starts."""
+        try:
+            _client().zrem(self._waiting_key, _subject(args))
+        except redis.RedisError as error:
+            # The mark ends by itself.
+            log.warning("mark of a waiting task not removed", extra={"reason": str(error)})
+
+    def waiting(self) -> int:
+        """How many subjects have a message that waits and has not expired."""
+        count: int = _client().zcount(self._waiting_key, f"({time.time()}", "+inf")
+        return count
+
+    def last_queued(self) -> dict[int, float]:
+        """When each subject was last queued, in seconds since the epoch; subjects are numbers."""
+        _client().zremrangebyscore(self._queued_key, "-inf", time.time() - REMEMBERED_S)
+        return {
+            int(pk): at for pk, at in _client().zrange(self._queued_key, 0, -1, withscores=True)
+        }
+
+    @property
+    def _waiting_key(self) -> str:
+        return f"sluice:waiting:{self.name}"
+
+    @property
+    def _queued_key(self) -> str:
+        return f"sluice:queued:{self.name}"
+
+    def _drop_expired(self, now: float) -> None:
+        """Remove this task's expired messages: without a worker nobody else takes them away."""
+        client = _client()
+        for raw in client.lrange(self.waits_in, 0, -1):
+            headers = json.loads(raw)["headers"]
+            expires = headers.get("expires")
+            if headers["task"] == self.name and expires and _is_past(expires, now):
+                # The oldest are at the end, where they are taken.
+                client.lrem(self.waits_in, -1, raw)
+        client.zremrangebyscore(self._waiting_key, "-inf", now)
+
+
+def _subject(args: Any) -> str:
+    return " ".join(str(value) for value in args or ())
+
+
+def _is_past(expires: str, now: float) -> bool:
+    return datetime.fromisoformat(expires).timestamp() <= now
+
+
+@cache
+def _client() -> redis.Redis:
+    return redis.Redis.from_url(
+        settings.REDIS_URL,
+        socket_timeout=SOCKET_TIMEOUT_S,
+        socket_connect_timeout=SOCKET_TIMEOUT_S,
+        decode_responses=True,
+    )

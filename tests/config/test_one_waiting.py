@@ -1,0 +1,179 @@
+"""At most one message per kind and subject waits, in a real valkey without any worker."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import pytest
+import redis
+from celery.beat import Scheduler
+from django.test import override_settings
+
+from advisor.decisions.inventory import add_resource
+from advisor.models import Resource, ResourceKind, ResourceStatus
+from advisor.tasks import advise_everywhere, detect_everywhere, detect_resource
+from config import one_waiting
+from config.celery import BEAT_SCHEDULE, app
+from config.queues import QUEUES
+from ingest.models import Organisation
+from tests.config.queued import Message, all_waiting, empty, waiting
+
+pytestmark = pytest.mark.valkey
+
+EVALUATE_EXPIRES_S = 60.0
+
+
+@pytest.fixture
+def queue(valkey_url: str) -> Iterator[str]:
+    """The address of the queue, with nothing in it."""
+    empty(valkey_url)
+    yield valkey_url
+    empty(valkey_url)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Let so many seconds go by."""
+    gone = [0.0]
+    real = time.time
+    monkeypatch.setattr(one_waiting.time, "time", lambda: real() + gone[0])
+
+    def wait(seconds: float) -> None:
+        gone[0] += seconds
+
+    return wait
+
+
+@pytest.fixture
+def resources(db: None) -> list[Resource]:
+    organisation = Organisation.objects.create(slug="acme", name="Acme")
+    return [
+        add_resource(
+            organisation=organisation,
+            name=name,
+            kind=ResourceKind.DATASTORE,
+            attachments=[("h1", name)],
+        )
+        for name in ("sda", "sdb", "sdc")
+    ]
+
+
+def test_ten_minutes_without_worker_leave_one_message_of_each_scheduled_task(
+    queue: str, clock: Callable[[float], None]
+) -> None:
+    app.loader.import_default_modules()  # As the scheduler's process does.
+    scheduler = Scheduler(app=app, lazy=True)
+    scheduler.setup_schedule()
+    entries = [scheduler.schedule[name] for name in BEAT_SCHEDULE]
+
+    # 120 times five seconds; each fires more often than Beat would let it.
+    for _ in range(120):
+        for entry in entries:
+            scheduler.apply_entry(entry)
+        clock(5.0)
+
+    sent = Counter(message.task for message in all_waiting(queue))
+    assert sent == {entry["task"].rpartition(".")[2]: 1 for entry in BEAT_SCHEDULE.values()}
+
+
+def test_fan_outs_without_worker_leave_one_message_of_each_subject(
+    queue: str, clock: Callable[[float], None], resources: list[Resource]
+) -> None:
+    for _ in range(30):
+        detect_everywhere()
+        clock(5.0)
+
+    sent = Counter(waiting(queue, "evaluate"))
+    assert sent == {Message(task="detect_resource", args=(one.pk,)): 1 for one in resources}
+
+
+def test_message_waits_again_once_the_task_has_started(
+    queue: str, resources: list[Resource]
+) -> None:
+    one = resources[0]
+    detect_resource.apply_async((one.pk,))
+    assert detect_resource.apply_async((one.pk,)) is None
+
+    detect_resource.apply((one.pk,))
+
+    assert detect_resource.apply_async((one.pk,)) is not None
+
+
+def test_lost_mark_costs_one_message_and_no_more(queue: str, resources: list[Resource]) -> None:
+    detect_everywhere()
+    with redis.Redis.from_url(queue) as client:
+        client.delete("sluice:waiting:advisor.tasks.detect_resource")
+
+    for _ in range(5):
+        detect_everywhere()
+
+    assert len(waiting(queue, "evaluate")) == 2 * len(resources)
+
+
+def test_mark_of_a_message_that_a_killed_worker_took_ends_with_its_expiry(
+    queue: str, clock: Callable[[float], None]
+) -> None:
+    detect_resource.apply_async((1,))
+    with redis.Redis.from_url(queue) as client:
+        # What a worker does that is killed before it begins.
+        client.rpop("evaluate")
+
+    assert detect_resource.apply_async((1,)) is None
+    clock(EVALUATE_EXPIRES_S + 1)
+
+    assert detect_resource.apply_async((1,)) is not None
+    assert len(waiting(queue, "evaluate")) == 1
+
+
+def test_message_that_could_not_be_sent_leaves_no_mark(queue: str) -> None:
+    with pytest.raises(TypeError):
+        detect_resource.apply_async((1,), {"unknown": 1})
+
+    assert detect_resource.apply_async((1,)) is not None
+
+
+def test_task_runs_although_the_queue_does_not_answer(resources: list[Resource]) -> None:
+    one_waiting._client.cache_clear()
+    with override_settings(REDIS_URL="redis://127.0.0.1:1/0"):
+        detect_resource.apply((resources[0].pk,), throw=True)
+    one_waiting._client.cache_clear()
+
+    assert ResourceStatus.objects.get().looked_at is not None
+
+
+def test_advice_has_its_turn_every_five_minutes(
+    queue: str, clock: Callable[[float], None], resources: list[Resource], monkeypatch
+) -> None:
+    monkeypatch.setattr("advisor.tasks.time.time", one_waiting.time.time)
+    turns = 0
+    # A little more than ten minutes: at 0, 300 and 600 s.
+    for _ in range(41):
+        advise_everywhere()
+        for message in waiting(queue, "advise"):
+            app.tasks[f"advisor.tasks.{message.task}"].before_start("id", message.args, {})
+            turns += 1
+        with redis.Redis.from_url(queue) as client:
+            client.delete("advise")
+        clock(15.0)
+
+    assert turns == 3 * len(resources)
+
+
+def test_every_task_has_a_queue_limits_and_an_expiry() -> None:
+    app.loader.import_default_modules()
+    by_name = {queue.name: queue for queue in QUEUES}
+
+    own = {name: task for name, task in app.tasks.items() if not name.startswith("celery.")}
+
+    assert list(by_name) == ["evaluate", "advise", "report", "upkeep"]
+    assert {name.rpartition(".")[2] for name in own} == {
+        task for queue in QUEUES for task in queue.tasks
+    }
+    for task in own.values():
+        limits = by_name[task.waits_in]
+        assert 0 < task.soft_time_limit == limits.soft_limit_s
+        assert task.soft_time_limit < task.time_limit == limits.hard_limit_s
+        assert task.expires == limits.expires_s
+        assert app.amqp.router.route({}, task.name)["queue"].name == limits.name
