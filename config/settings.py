@@ -5,6 +5,7 @@ from urllib.parse import quote
 import dj_database_url
 
 from config import env
+from config.database_timeouts import with_timeouts
 from config.paths import POSTGRES_PORT, data_dir
 from config.secret_key import secret_key
 
@@ -61,12 +62,19 @@ EMBEDDED_DATABASE_URL = (
     f"postgres://sluice@{quote(str(DATA_DIR.sockets), safe='')}:{POSTGRES_PORT}/sluice"
 )
 DATABASE_URL = env.secret("DATABASE_URL") or EMBEDDED_DATABASE_URL
+# Longer statements and waits for locks are ended, except in `sluice migrate` (0: never).
+STATEMENT_TIMEOUT_S = env.integer("SLUICE_STATEMENT_TIMEOUT_S", 30)
+LOCK_TIMEOUT_S = env.integer("SLUICE_LOCK_TIMEOUT_S", 10)
 DATABASES = {
-    "default": dj_database_url.parse(
-        DATABASE_URL,
-        engine="django.db.backends.postgresql",
-        conn_max_age=60,
-        conn_health_checks=True,
+    "default": with_timeouts(
+        dj_database_url.parse(
+            DATABASE_URL,
+            engine="django.db.backends.postgresql",
+            conn_max_age=60,
+            conn_health_checks=True,
+        ),
+        statement_s=STATEMENT_TIMEOUT_S,
+        lock_s=LOCK_TIMEOUT_S,
     )
 }
 REDIS_URL = env.secret("REDIS_URL") or DATA_DIR.valkey_url

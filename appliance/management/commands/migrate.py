@@ -1,0 +1,19 @@
+"""`sluice migrate`: Django's own, without the timeouts of other connections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.commands import migrate
+from django.db import connections
+
+from config.database_timeouts import without_timeouts
+
+
+class Command(migrate.Command):
+    """Bring the database's tables up to date, however long a step takes."""
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run Django's command on a connection without timeouts."""
+        with without_timeouts(connections[options["database"]]):
+            super().handle(*args, **options)
