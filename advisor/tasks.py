@@ -3,6 +3,9 @@
 What is due everywhere is queued as a task per resource, organisation or prediction, so that an
 error or a hang of one ends no other. Organisations take turns (`advisor.core.turns`), and so few
 wait at a time that a turn comes soon.
+
+Services are imported by the process that runs a task: the scheduler and the parents of the worker
+processes need none of them, and their libraries take a second and 100 MB in each.
 """
 
 from __future__ import annotations
@@ -17,10 +20,10 @@ from django.utils import timezone
 from accounts.models import Organisation
 from advisor.advice import advise, recommend
 from advisor.core.turns import fair_turns
-from advisor.decisions import discovery
 from advisor.models import Recommendation, Resource, Topic
 from advisor.pipeline import detect, score
 from advisor.pipeline import upkeep as housekeeping
+from ingest.models import Organisation
 
 MOST_EVALUATIONS = 500
 """So many resources wait to be judged at most; each takes a fraction of a second."""
@@ -40,6 +43,8 @@ def detect_everywhere() -> None:
 @shared_task
 def detect_resource(resource_id: int) -> None:
     """Bring one resource's state and incidents up to date."""
+    from advisor.pipeline import detect
+
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
         detect.detect(resource=resource, now=timezone.now())
@@ -54,6 +59,8 @@ def recommend_everywhere() -> None:
 @shared_task
 def recommend_resource(resource_id: int) -> None:
     """Advise on one resource."""
+    from advisor.advice import recommend
+
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
         recommend.recommend(resource=resource, now=timezone.now())
@@ -68,6 +75,8 @@ def advise_everywhere() -> None:
 @shared_task
 def advise_resource(resource_id: int) -> None:
     """Advise on thresholds, queue depths, quiet hours, placement and limits of one resource."""
+    from advisor.advice import advise
+
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
         advise.advise(resource=resource, now=timezone.now())
@@ -76,6 +85,8 @@ def advise_resource(resource_id: int) -> None:
 @shared_task
 def place_everywhere() -> None:
     """One look per uplink with reservations: a violated one has to be mended in five minutes."""
+    from advisor.advice import advise
+
     uplinks = advise.reserved_uplinks().order_by("pk").values_list("organisation", "pk")
     _queue_turns(place_on_hosts, uplinks, most=MOST_ADVICE)
 
@@ -83,6 +94,8 @@ def place_everywhere() -> None:
 @shared_task
 def place_on_hosts(resource_id: int) -> None:
     """Advise on where workloads have to move so that an uplink's reservations hold."""
+    from advisor.advice import advise
+
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
         advise.advise(resource=resource, now=timezone.now(), topics=[Topic.HOST_PLACEMENT])
@@ -91,6 +104,8 @@ def place_on_hosts(resource_id: int) -> None:
 @shared_task
 def score_everywhere() -> None:
     """Queue a comparison with what was measured per recent prediction."""
+    from advisor.pipeline import score
+
     recent = score.recent_predictions(now=timezone.now()).values_list("organisation", "pk")
     _queue_turns(score_prediction, recent, most=MOST_UPKEEP)
 
@@ -98,6 +113,8 @@ def score_everywhere() -> None:
 @shared_task
 def score_prediction(recommendation_id: int) -> None:
     """Hold one prediction against what was measured."""
+    from advisor.pipeline import score
+
     found = Recommendation.objects.select_related("resource").filter(pk=recommendation_id).first()
     if found is not None:
         score.score_recommendation(recommendation=found, now=timezone.now())
@@ -113,6 +130,8 @@ def discover_everywhere() -> None:
 @shared_task
 def discover_organisation(organisation_id: int) -> None:
     """Turn the devices of one organisation that send samples into resources."""
+    from advisor.decisions import discovery
+
     organisation = Organisation.objects.filter(pk=organisation_id).first()
     if organisation is not None:
         discovery.discover(organisation=organisation)
@@ -121,6 +140,8 @@ def discover_organisation(organisation_id: int) -> None:
 @shared_task
 def tidy() -> None:
     """Expire old recommendations and drop conclusions beyond retention."""
+    from advisor.pipeline import upkeep as housekeeping
+
     housekeeping.tidy(now=timezone.now())
 
 

@@ -44,6 +44,7 @@ class Child:
     def __init__(self, spec: ChildSpec) -> None:
         self.spec = spec
         self.started_at = time.monotonic()
+        self._is_asked_to_stop = False
         with spec.log.open("ab") as log:
             self.process = subprocess.Popen(
                 spec.argv,
@@ -80,8 +81,9 @@ class Child:
             time.sleep(POLL_INTERVAL_S)
 
     def request_stop(self) -> None:
-        """Ask it to end; it may take its time."""
-        if self.exit_status is None:
+        """Ask it to end, once: some programs take a second signal for haste."""
+        if self.exit_status is None and not self._is_asked_to_stop:
+            self._is_asked_to_stop = True
             self.process.send_signal(self.spec.stop_signal)
 
     def stop(self) -> None:

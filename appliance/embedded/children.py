@@ -1,16 +1,19 @@
-"""The product's own processes: web, worker, scheduler, and the local Telegraf."""
+"""The product's own processes: web, workers, scheduler, and the local Telegraf."""
 
 import http.client
+import socket
 import sys
 from typing import Any
 
 from appliance.embedded.child import ChildSpec
 from config.celery import app
 from config.paths import DataDir
+from config.queues import QUEUES, WorkQueue
 
 WEB_WORKERS = 2
 WEB_THREADS = 8
-TASK_PROCESSES = 2
+# Django's checks of URLs import every page and its libraries, which no worker needs.
+WITHOUT_CHECKS = {"CELERY_SKIP_CHECKS": "1"}
 # Celery waits for running tasks; the longest takes about as long as one look at all samples.
 WORKER_STOP_TIMEOUT_S = 30.0
 
@@ -33,26 +36,43 @@ def web(data: DataDir, *, host: str, port: int, allowed_hosts: str) -> ChildSpec
     )
 
 
-def worker(data: DataDir) -> ChildSpec:
-    """The process that does queued and periodic work, ready when it answers on the queue."""
+def workers(data: DataDir) -> list[ChildSpec]:
+    """One worker per queue, so that no queue can take the slots of another."""
+    return [_worker(data, queue) for queue in QUEUES]
+
+
+def _worker(data: DataDir, queue: WorkQueue) -> ChildSpec:
+    """The process that does the work of one queue, ready when it answers."""
+    name = f"{queue.name}@{socket.gethostname()}"
     return _python(
         data,
-        "worker",
+        f"worker-{queue.name}",
         "celery",
         "--app=config.celery",
         "worker",
-        f"--concurrency={TASK_PROCESSES}",
+        f"--queues={queue.name}",
+        f"--concurrency={queue.slots}",
+        f"--hostname={name}",
         "--loglevel=INFO",
         "--without-gossip",
         "--without-mingle",
+        environment=WITHOUT_CHECKS,
         stop_timeout_s=WORKER_STOP_TIMEOUT_S,
-        is_ready=lambda: bool(app.control.ping(timeout=0.5)),
+        is_ready=lambda: bool(app.control.ping(destination=[name], timeout=0.5, limit=1)),
     )
 
 
 def scheduler(data: DataDir) -> ChildSpec:
     """The process that queues periodic work."""
-    return _python(data, "scheduler", "celery", "--app=config.celery", "beat", "--loglevel=INFO")
+    return _python(
+        data,
+        "scheduler",
+        "celery",
+        "--app=config.celery",
+        "beat",
+        "--loglevel=INFO",
+        environment=WITHOUT_CHECKS,
+    )
 
 
 def local_address(host: str) -> str:

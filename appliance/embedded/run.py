@@ -109,9 +109,8 @@ def _prepare_database(say: Say) -> NewLogin | None:
 
 
 def _start_product(data: DataDir, options: RunOptions, supervisor: Supervisor, say: Say) -> None:
-    say("starting the worker and the scheduler")
-    supervisor.start(children.worker(data))
-    supervisor.start(children.scheduler(data))
+    say("starting the workers and the scheduler")
+    supervisor.start(*children.workers(data), children.scheduler(data))
     say("starting the web server")
     names = allowed_hosts(options.host)
     supervisor.start(children.web(data, host=options.host, port=options.port, allowed_hosts=names))

@@ -17,22 +17,24 @@ MAX_LOG_BYTES = 20 * 1024 * 1024
 
 
 class Supervisor:
-    """Starts children one by one, watches them, and stops the last started first."""
+    """Starts children group by group, watches them, and stops the last started first."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._children: dict[str, Child] = {}
+        self._groups: list[tuple[str, ...]] = []
         self._restarts: dict[str, deque[float]] = {}
 
-    def start(self, spec: ChildSpec) -> None:
-        """Start a child and wait until it does its work.
+    def start(self, *specs: ChildSpec) -> None:
+        """Start children side by side and wait until each does its work.
 
-        Raises ChildFailed with the end of its log when it does not.
+        Raises ChildFailed with the end of its log when one does not.
         """
-        trim_log(spec.log)
-        child = Child(spec)
-        self._children[spec.name] = child
-        child.wait_until_ready()
+        self._groups.append(tuple(spec.name for spec in specs))
+        for spec in specs:
+            self._launch(spec)
+        for spec in specs:
+            self._children[spec.name].wait_until_ready()
 
     def watch(self) -> None:
         """Restart what ends, for ever.
@@ -52,11 +54,21 @@ class Supervisor:
 
     def stop(self) -> None:
         """End every child, each after those that were started later and may depend on it."""
-        for child in reversed(self._children.values()):
-            if child.exit_status is None:
-                self._say(f"stopping {child.spec.name}")
-            child.stop()
+        for names in reversed(self._groups):
+            group = [self._children[name] for name in names if name in self._children]
+            for child in group:
+                if child.exit_status is None:
+                    self._say(f"stopping {child.spec.name}")
+                child.request_stop()
+            for child in group:
+                child.stop()
         self._children.clear()
+        self._groups.clear()
+
+    def _launch(self, spec: ChildSpec) -> Child:
+        trim_log(spec.log)
+        child = self._children[spec.name] = Child(spec)
+        return child
 
     def _restart(self, name: str, child: Child) -> None:
         now = time.monotonic()
@@ -68,7 +80,7 @@ class Supervisor:
         self._say(f"{child.describe_end()}\nrestarting {name}")
         child.stop()
         time.sleep(RESTART_DELAY_S)
-        self.start(child.spec)
+        self._launch(child.spec).wait_until_ready()
 
     def _give_up(self, name: str, child: Child) -> None:
         reason = (

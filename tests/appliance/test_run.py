@@ -61,12 +61,13 @@ def test_web_worker_and_scheduler_run(running):
     commands = " ".join(running.processes().values())
 
     assert health(running) == 200
-    assert "celery --app=config.celery worker" in commands
+    for queue in ("evaluate", "advise", "report", "upkeep"):
+        assert f"celery --app=config.celery worker --queues={queue} " in commands
     assert "celery --app=config.celery beat" in commands
 
 
 def test_scheduled_work_is_done(running):
-    log = running.data_dir / "log" / "worker.log"
+    log = running.data_dir / "log" / "worker-evaluate.log"
 
     deadline = time.monotonic() + DEADLINE_S
     while not re.search(r"Task advisor\.tasks\.detect_everywhere\S+ succeeded", log.read_text()):
