@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 import redis
 
+from config.celery import app
 from config.queues import QUEUES
+
+app.set_default()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

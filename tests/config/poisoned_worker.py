@@ -1,0 +1,45 @@
+"""The product's worker, with seconds for limits and resources whose names say what they do.
+
+`celery --app=tests.config.poisoned_worker worker` is started by tests on their own database.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+from config import queues
+
+for queue in queues.QUEUES:
+    object.__setattr__(queue, "soft_limit_s", 2)
+    object.__setattr__(queue, "hard_limit_s", 4)
+
+from config.celery import app  # noqa: E402  the limits come first
+
+app.finalize()
+
+from advisor.advice import advise, recommend
+from advisor.pipeline import detect
+
+
+def _may_fail(service: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*, resource: Any, **rest: Any) -> Any:
+        match resource.name.rpartition("/")[2]:
+            case "raises":
+                raise RuntimeError("poison")
+            case "hangs":
+                time.sleep(3600.0)
+            case "hangs-for-good":
+                # Nothing but the end of its process helps.
+                signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+                time.sleep(3600.0)
+        return service(resource=resource, **rest)
+
+    return run
+
+
+detect.detect = _may_fail(detect.detect)
+recommend.recommend = _may_fail(recommend.recommend)
+advise.advise = _may_fail(advise.advise)

@@ -1,0 +1,155 @@
+"""Resources that raise, hang or cannot be interrupted; a real worker goes on with the others."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from io import StringIO
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+
+from advisor.decisions.inventory import add_resource
+from advisor.models import Resource, ResourceKind, ResourceStatus
+from advisor.tasks import advise_everywhere, detect_everywhere, recommend_everywhere
+from ingest.models import Organisation
+from tests.config.queued import empty
+
+pytestmark = [pytest.mark.valkey, pytest.mark.django_db(transaction=True), pytest.mark.slow]
+
+DEADLINE_S = 100.0
+HEALTHY = ("sda", "sdb", "sdc")
+
+
+@pytest.fixture
+def log(valkey_url: str, transactional_db: None, tmp_path: Path) -> Iterator[Path]:
+    """What a worker of the queues evaluate and advise says."""
+    empty(valkey_url)
+    yield tmp_path / "worker.log"
+    empty(valkey_url)
+
+
+@contextmanager
+def worker(log: Path, *queues: str) -> Iterator[None]:
+    database = connection.settings_dict
+    host, name = quote(str(database["HOST"]), safe=""), database["NAME"]
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "DATABASE_URL": f"postgres://{database['USER']}@{host}:{database['PORT']}/{name}",
+        "CELERY_SKIP_CHECKS": "1",
+    }
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [
+                sys.executable, "-m", "celery", "--app=tests.config.poisoned_worker", "worker",
+                f"--queues={','.join(queues)}", "--concurrency=2", "--loglevel=INFO",
+                "--without-gossip", "--without-mingle",
+            ],
+            cwd=Path(__file__).resolve().parents[2],
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )  # fmt: skip
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(20.0)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def wait_for(condition: Callable[[], bool], log: Path) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline, log.read_text()[-4000:]
+        time.sleep(0.1)
+
+
+def make(slug: str, *names: str) -> None:
+    organisation = Organisation.objects.create(slug=slug, name=slug.title())
+    for name in names:
+        add_resource(
+            organisation=organisation,
+            name=f"h1/{name}",
+            kind=ResourceKind.DATASTORE,
+            attachments=[("h1", name)],
+        )
+
+
+def judged() -> set[str]:
+    found = ResourceStatus.objects.exclude(looked_at=None)
+    return set(found.values_list("resource__name", flat=True))
+
+
+@pytest.mark.timeout(240)
+def test_resource_that_raises_in_every_task_ends_no_other(log: Path) -> None:
+    make("acme", "raises")
+    make("globex", *HEALTHY)
+
+    with worker(log, "evaluate", "advise"):
+        detect_everywhere()
+        wait_for(lambda: len(judged()) == 3, log)
+        recommend_everywhere()
+        advise_everywhere()
+        wait_for(lambda: log.read_text().count("RuntimeError: poison") >= 3, log)
+        wait_for(lambda: ResourceStatus.objects.filter(advice_gap__gt="").count() == 3, log)
+
+    assert judged() == {f"h1/{name}" for name in HEALTHY}
+    # Each of the three kinds failed for it, and is said with its name and number in the log.
+    failed = set(re.findall(r"Task (advisor\.tasks\.\w+)\[[^]]*\] raised", log.read_text()))
+    assert failed == {
+        "advisor.tasks.detect_resource",
+        "advisor.tasks.recommend_resource",
+        "advisor.tasks.advise_resource",
+    }
+    # People see that nobody has judged it, and what is known of the others.
+    assert "unknown" in status_of("acme")
+    assert "no samples yet; is Telegraf running on h1?" in status_of("globex")
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("hangs", "SoftTimeLimitExceeded"),
+        ("hangs-for-good", "Hard time limit (4s) exceeded for advisor.tasks.detect_resource"),
+    ],
+)
+def test_resource_that_hangs_is_ended_by_its_limit_and_the_others_go_on(
+    log: Path, name: str, said: str
+) -> None:
+    make("acme", name)
+    make("globex", *HEALTHY)
+
+    with worker(log, "evaluate"):
+        detect_everywhere()
+        # The other slot judges the others while one hangs.
+        wait_for(lambda: len(judged()) == 3, log)
+        wait_for(lambda: said in log.read_text(), log)
+        # And its slot is free again afterwards.
+        ResourceStatus.objects.update(looked_at=None)
+        detect_everywhere()
+        wait_for(lambda: len(judged()) == 3, log)
+
+    assert judged() == {f"h1/{name}" for name in HEALTHY}
+    assert Resource.objects.count() == 4
+
+
+def status_of(slug: str) -> str:
+    out = StringIO()
+    with suppress(SystemExit):
+        call_command("status", organisation=slug, stdout=out)
+    return out.getvalue()
