@@ -1,8 +1,12 @@
 """The queue's address and the schedule."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from config.celery import BEAT_SCHEDULE, app, broker_url
+from config.queues import QUEUES
 
 
 @pytest.mark.parametrize(
@@ -33,3 +37,14 @@ def test_violated_reservations_are_looked_for_as_often_as_the_advice_says() -> N
     assert every_s == LOOK_EVERY.total_seconds()
     # A tenth of the five minutes, so that nine tenths are left to move a workload.
     assert every_s <= FIX_WITHIN_S / 10
+
+
+def test_queues_are_documented_as_they_are() -> None:
+    document = (Path(__file__).resolve().parents[2] / "docs" / "architecture.md").read_text()
+    rows = re.findall(
+        r"^\| `(\w+)` \|[^|]*\| (\d+) \| (\d+) s, (\d+) s \| (\d+) s \|$", document, re.MULTILINE
+    )
+
+    assert [(name, *map(int, numbers)) for name, *numbers in rows] == [
+        (one.name, one.slots, one.soft_limit_s, one.hard_limit_s, one.expires_s) for one in QUEUES
+    ]
