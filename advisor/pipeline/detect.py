@@ -49,10 +49,11 @@ def detect(*, resource: Resource, now: datetime) -> ResourceStatus:
     status, _ = ResourceStatus.objects.get_or_create(resource=resource)
     # One detector a resource at a time. A second one has nothing to add, and waiting would hold
     # up other resources.
-    free = ResourceStatus.objects.select_for_update(skip_locked=True).filter(pk=status.pk).first()
-    if free is None:
+    free = ResourceStatus.objects.select_for_update(skip_locked=True, of=("self",))
+    mine = free.filter(pk=status.pk).order_by("pk").first()
+    if mine is None:
         return status
-    status = free
+    status = mine
     state = loads(DetectorState, status.detector) if status.detector else DetectorState()
     until = whole_windows(resource, now=now)
     since = max(state.last_at or until - LOOKBACK, until - LOOKBACK)

@@ -1,4 +1,4 @@
-"""The product's worker, with seconds for limits and resources whose names say what they do.
+"""The product's worker, with resources whose names say what they do.
 
 `celery --app=tests.config.poisoned_worker worker` is started by tests on their own database.
 """
@@ -10,15 +10,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from config import queues
+import django
 
-for queue in queues.QUEUES:
-    object.__setattr__(queue, "soft_limit_s", 2)
-    object.__setattr__(queue, "hard_limit_s", 4)
+from config.celery import app  # noqa: F401  what celery looks for
 
-from config.celery import app  # noqa: E402  the limits come first
-
-app.finalize()
+django.setup()
 
 from advisor.advice import advise, recommend
 from advisor.pipeline import detect

@@ -26,7 +26,7 @@ from tests.config.queued import empty
 
 pytestmark = [pytest.mark.valkey, pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
-DEADLINE_S = 100.0
+DEADLINE_S = 110.0
 HEALTHY = ("sda", "sdb", "sdc")
 
 
@@ -94,7 +94,7 @@ def judged() -> set[str]:
     return set(found.values_list("resource__name", flat=True))
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(300)
 def test_resource_that_raises_in_every_task_ends_no_other(log: Path) -> None:
     make("acme", "raises")
     make("globex", *HEALTHY)
@@ -120,12 +120,12 @@ def test_resource_that_raises_in_every_task_ends_no_other(log: Path) -> None:
     assert "no samples yet; is Telegraf running on h1?" in status_of("globex")
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("name", "said"),
     [
         ("hangs", "SoftTimeLimitExceeded"),
-        ("hangs-for-good", "Hard time limit (4s) exceeded for advisor.tasks.detect_resource"),
+        ("hangs-for-good", "Hard time limit (50s) exceeded for advisor.tasks.detect_resource"),
     ],
 )
 def test_resource_that_hangs_is_ended_by_its_limit_and_the_others_go_on(
