@@ -23,7 +23,6 @@ from advisor.core.turns import fair_turns
 from advisor.models import Recommendation, Resource, Topic
 from advisor.pipeline import detect, score
 from advisor.pipeline import upkeep as housekeeping
-from ingest.models import Organisation
 
 MOST_EVALUATIONS = 500
 """So many resources wait to be judged at most; each takes a fraction of a second."""
@@ -43,7 +42,6 @@ def detect_everywhere() -> None:
 @shared_task
 def detect_resource(resource_id: int) -> None:
     """Bring one resource's state and incidents up to date."""
-    from advisor.pipeline import detect
 
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
@@ -59,7 +57,6 @@ def recommend_everywhere() -> None:
 @shared_task
 def recommend_resource(resource_id: int) -> None:
     """Advise on one resource."""
-    from advisor.advice import recommend
 
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
@@ -75,7 +72,6 @@ def advise_everywhere() -> None:
 @shared_task
 def advise_resource(resource_id: int) -> None:
     """Advise on thresholds, queue depths, quiet hours, placement and limits of one resource."""
-    from advisor.advice import advise
 
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
@@ -85,7 +81,6 @@ def advise_resource(resource_id: int) -> None:
 @shared_task
 def place_everywhere() -> None:
     """One look per uplink with reservations: a violated one has to be mended in five minutes."""
-    from advisor.advice import advise
 
     uplinks = advise.reserved_uplinks().order_by("pk").values_list("organisation", "pk")
     _queue_turns(place_on_hosts, uplinks, most=MOST_ADVICE)
@@ -94,7 +89,6 @@ def place_everywhere() -> None:
 @shared_task
 def place_on_hosts(resource_id: int) -> None:
     """Advise on where workloads have to move so that an uplink's reservations hold."""
-    from advisor.advice import advise
 
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
@@ -104,7 +98,6 @@ def place_on_hosts(resource_id: int) -> None:
 @shared_task
 def score_everywhere() -> None:
     """Queue a comparison with what was measured per recent prediction."""
-    from advisor.pipeline import score
 
     recent = score.recent_predictions(now=timezone.now()).values_list("organisation", "pk")
     _queue_turns(score_prediction, recent, most=MOST_UPKEEP)
@@ -113,7 +106,6 @@ def score_everywhere() -> None:
 @shared_task
 def score_prediction(recommendation_id: int) -> None:
     """Hold one prediction against what was measured."""
-    from advisor.pipeline import score
 
     found = Recommendation.objects.select_related("resource").filter(pk=recommendation_id).first()
     if found is not None:
@@ -140,7 +132,6 @@ def discover_organisation(organisation_id: int) -> None:
 @shared_task
 def tidy() -> None:
     """Expire old recommendations and drop conclusions beyond retention."""
-    from advisor.pipeline import upkeep as housekeeping
 
     housekeeping.tidy(now=timezone.now())
 

@@ -17,6 +17,7 @@ from advisor.advice.inputs.datastore_inputs import (
     threshold_inputs,
 )
 from advisor.advice.inputs.placement_inputs import host_placement_inputs, placement_inputs
+from advisor.advice.one_adviser import be_the_only_adviser
 from advisor.advice.recommendation_store import (
     approved_before,
     keep,
@@ -35,7 +36,6 @@ from advisor.models import (
     ResourceStatus,
     Topic,
 )
-from advisor.advice.one_adviser import be_the_only_adviser
 
 Gather = Callable[[Resource, datetime], Sequence[object]]
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from accounts.models import Organisation
+from advisor.advice.one_adviser import be_the_only_adviser
 from advisor.advice.recommendation_store import keep, rejected_before
 from advisor.advice.what_if import open_draft
 from advisor.core.advice.kinds import AdviceKind, answer
@@ -36,8 +37,6 @@ from advisor.models import (
     Topic,
 )
 from advisor.pipeline.muting import maintenance_windows_of, muting_of
-from advisor.advice.one_adviser import be_the_only_adviser
-from ingest.models import Organisation
 
 USUAL_SPAN = timedelta(hours=24)
 """What a workload takes when nothing holds it back is learnt from the last day."""

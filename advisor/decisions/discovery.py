@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import re
 
-from accounts.models import Organisation
-from advisor.core.resource import PAYLOAD_RATIO
 from django.db import DatabaseError, transaction
 
+from accounts.models import Organisation
+from advisor.core.resource import PAYLOAD_RATIO
 from advisor.decisions.inventory import add_resource, change_resource
 from advisor.errors import InventoryError
 from advisor.models import Attachment, Resource, ResourceKind

@@ -9,10 +9,8 @@ from django.utils import timezone
 
 from accounts.models import Organisation, Scope, Token
 from advisor.models import Enforcer
-from ingest.models import Host
-from ingest.core.lengths import shortened
 from ingest.core.lengths import LONGEST_TOKEN_NAME, shortened
-from ingest.models import Host, Organisation, Scope, Token
+from ingest.models import Host
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

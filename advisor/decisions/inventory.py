@@ -22,7 +22,6 @@ from advisor.models import (
     Workload,
 )
 from advisor.pipeline.incidents import restate_parties
-from ingest.models import Host
 from ingest.core.lengths import (
     LONGEST_DEVICE,
     LONGEST_HOST_NAME,
@@ -31,7 +30,7 @@ from ingest.core.lengths import (
     LONGEST_STATED_NAME,
     shortened,
 )
-from ingest.models import Host, Organisation
+from ingest.models import Host
 
 DATASTORE_THRESHOLD_MS = 30.0
 """SIOC's classic default congestion threshold (algorithms reference, section 2.4)."""

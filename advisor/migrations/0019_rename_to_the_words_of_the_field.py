@@ -37,7 +37,7 @@ def renamed_partial_index(model, old, new):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("advisor", "0016_remove_unproven_scores"),
+        ("advisor", "0017_lengthen_resource_name"),
         # Content types are renamed with their models, by their columns of today.
         ("contenttypes", "0002_remove_content_type_name"),
     ]

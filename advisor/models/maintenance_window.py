@@ -9,7 +9,6 @@ from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from advisor.models.resource import Resource
 from advisor.models.workload import Workload
 from ingest.core.lengths import LONGEST_STATED_NAME
-from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
 
 
 class Recurrence(models.TextChoices):

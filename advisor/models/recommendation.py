@@ -9,7 +9,6 @@ from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from advisor.models.congestion import Incident
 from advisor.models.resource import Resource
 from ingest.core.lengths import LONGEST_STATED_NAME
-from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
 
 
 class RecommendationState(models.TextChoices):

@@ -9,10 +9,9 @@ from datetime import datetime, timedelta
 from statistics import fmean
 from typing import Any
 
-from accounts.models import Organisation
-from advisor.core.enforced_time import Stretch
 from django.db.models import QuerySet
 
+from advisor.core.enforced_time import Stretch
 from advisor.core.forecast.calibration import PredictedRate, score
 from advisor.history.allocation_history import MOST_WINDOWS
 from advisor.history.enforced_time import enforced_time

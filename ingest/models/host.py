@@ -6,7 +6,6 @@ from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from ingest.core.lengths import LONGEST_HOST_NAME
-from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
 
 
 class Host(models.Model):

@@ -10,7 +10,8 @@ from typing import Any
 from django.db import DatabaseError
 from django.db.models import QuerySet
 
-from ingest.models import Organisation, RejectedLine, Series
+from accounts.models import Organisation
+from ingest.models import RejectedLine, Series
 from ingest.partitions import drop_partitions, ensure_partitions
 
 log = logging.getLogger(__name__)

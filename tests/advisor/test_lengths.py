@@ -6,6 +6,7 @@ import pytest
 from django.apps import apps
 from django.db.models import CharField
 
+from accounts.models import Organisation, Token
 from advisor.decisions.discovery import discover
 from advisor.decisions.enrolment import enroll
 from advisor.decisions.inventory import InventoryError, add_resource, set_allocation
@@ -14,7 +15,6 @@ from enforcers.contract import LONGEST_SELECTOR
 from enforcers.field_checks import LONGEST_NAME as LONGEST_ON_WIRE
 from ingest.core.catalogue import MEASUREMENTS
 from ingest.core.lengths import LONGEST_DEVICE, LONGEST_HOST_NAME, LONGEST_PATH, LONGEST_TOKEN_NAME
-from ingest.models import Organisation, Token
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, make_cluster
 

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 import pytest
 import redis
 
+from accounts.models import Organisation
 from advisor.decisions.inventory import add_resource
 from advisor.models import Resource, ResourceKind, ResourceStatus
 from advisor.tasks import MOST_EVALUATIONS, detect_everywhere, detect_resource
-from ingest.models import Organisation
 from tests.config.queued import empty, waiting
 
 pytestmark = [pytest.mark.valkey, pytest.mark.django_db]

@@ -11,13 +11,13 @@ import redis
 from celery.beat import Scheduler
 from django.test import override_settings
 
+from accounts.models import Organisation
 from advisor.decisions.inventory import add_resource
 from advisor.models import Resource, ResourceKind, ResourceStatus
 from advisor.tasks import advise_everywhere, detect_everywhere, detect_resource
 from config import one_waiting
 from config.celery import BEAT_SCHEDULE, app
 from config.queues import QUEUES
-from ingest.models import Organisation
 from tests.config.queued import Message, all_waiting, empty, waiting
 
 pytestmark = pytest.mark.valkey

@@ -18,10 +18,10 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
+from accounts.models import Organisation
 from advisor.decisions.inventory import add_resource
 from advisor.models import Resource, ResourceKind, ResourceStatus
 from advisor.tasks import advise_everywhere, detect_everywhere, recommend_everywhere
-from ingest.models import Organisation
 from tests.config.queued import empty
 
 pytestmark = [pytest.mark.valkey, pytest.mark.django_db(transaction=True), pytest.mark.slow]

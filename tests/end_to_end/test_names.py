@@ -18,11 +18,12 @@ from django.utils.html import escape
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from accounts.models import Membership, Organisation, Role
 from advisor.models import Resource
 from advisor.pipeline.detect import detect
 from advisor.tasks import discover_organisation
 from ingest.core.lengths import LONGEST_HOST_NAME
-from ingest.models import Membership, Organisation, RejectedLine, Role
+from ingest.models import RejectedLine
 from tests.advisor.samples import send
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

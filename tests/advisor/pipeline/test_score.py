@@ -21,17 +21,12 @@ from advisor.models import (
     Recommendation,
     RecommendationState,
 )
-from advisor.pipeline.score import NotScored, score_all, score_recommendation
+from advisor.pipeline.score import NotScored, recent_predictions, score_all, score_recommendation
 from advisor.queries.calibration import calibration_of
-from advisor.tasks import score_everywhere
+from advisor.tasks import score_prediction
 from enforcers.contract import Outcome
 from ingest.models import Host
 from tests.advisor.agent_passes import agent_pass, agent_works
-from advisor.models import Policy, PredictionScore, Recommendation, RecommendationState
-from advisor.pipeline.score import NotScored, recent_predictions, score_recommendation
-from advisor.queries.calibration import calibration_of
-from advisor.tasks import score_prediction
-from ingest.models import Organisation
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
 

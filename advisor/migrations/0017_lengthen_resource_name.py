@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("advisor", "0011_add_external_load")]
+    dependencies = [("advisor", "0016_remove_unproven_scores")]
 
     operations = [
         migrations.AlterField("resource", "name", models.CharField(max_length=509)),
