@@ -18,11 +18,8 @@ from celery import shared_task
 from django.utils import timezone
 
 from accounts.models import Organisation
-from advisor.advice import advise, recommend
 from advisor.core.turns import fair_turns
 from advisor.models import Recommendation, Resource, Topic
-from advisor.pipeline import detect, score
-from advisor.pipeline import upkeep as housekeeping
 
 MOST_EVALUATIONS = 500
 """So many resources wait to be judged at most; each takes a fraction of a second."""
@@ -42,6 +39,7 @@ def detect_everywhere() -> None:
 @shared_task
 def detect_resource(resource_id: int) -> None:
     """Bring one resource's state and incidents up to date."""
+    from advisor.pipeline import detect
 
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
@@ -57,6 +55,7 @@ def recommend_everywhere() -> None:
 @shared_task
 def recommend_resource(resource_id: int) -> None:
     """Advise on one resource."""
+    from advisor.advice import recommend
 
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
@@ -72,6 +71,7 @@ def advise_everywhere() -> None:
 @shared_task
 def advise_resource(resource_id: int) -> None:
     """Advise on thresholds, queue depths, quiet hours, placement and limits of one resource."""
+    from advisor.advice import advise
 
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
@@ -81,6 +81,7 @@ def advise_resource(resource_id: int) -> None:
 @shared_task
 def place_everywhere() -> None:
     """One look per uplink with reservations: a violated one has to be mended in five minutes."""
+    from advisor.advice import advise
 
     uplinks = advise.reserved_uplinks().order_by("pk").values_list("organisation", "pk")
     _queue_turns(place_on_hosts, uplinks, most=MOST_ADVICE)
@@ -89,6 +90,7 @@ def place_everywhere() -> None:
 @shared_task
 def place_on_hosts(resource_id: int) -> None:
     """Advise on where workloads have to move so that an uplink's reservations hold."""
+    from advisor.advice import advise
 
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
@@ -98,6 +100,7 @@ def place_on_hosts(resource_id: int) -> None:
 @shared_task
 def score_everywhere() -> None:
     """Queue a comparison with what was measured per recent prediction."""
+    from advisor.pipeline import score
 
     recent = score.recent_predictions(now=timezone.now()).values_list("organisation", "pk")
     _queue_turns(score_prediction, recent, most=MOST_UPKEEP)
@@ -106,6 +109,7 @@ def score_everywhere() -> None:
 @shared_task
 def score_prediction(recommendation_id: int) -> None:
     """Hold one prediction against what was measured."""
+    from advisor.pipeline import score
 
     found = Recommendation.objects.select_related("resource").filter(pk=recommendation_id).first()
     if found is not None:
@@ -132,8 +136,9 @@ def discover_organisation(organisation_id: int) -> None:
 @shared_task
 def tidy() -> None:
     """Expire old recommendations and drop conclusions beyond retention."""
+    from advisor.pipeline import upkeep
 
-    housekeeping.tidy(now=timezone.now())
+    upkeep.tidy(now=timezone.now())
 
 
 def _resources() -> Iterable[tuple[int, int]]:

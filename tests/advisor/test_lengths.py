@@ -35,13 +35,13 @@ HOLDS = {
     "advisor.Recommendation.subject": 200,
     "advisor.MaintenanceWindow.name": 200,
     # Shortened to this.
-    "ingest.Token.name": LONGEST_TOKEN_NAME,
+    "accounts.Token.name": LONGEST_TOKEN_NAME,
 }
 """By column, how long what it has to hold can be."""
 
 NAMED_BY_THE_PRODUCT = {
-    "ingest.Membership.role", "ingest.Organisation.name", "ingest.Organisation.slug",
-    "ingest.Token.scope", "ingest.Token.digest",
+    "accounts.Membership.role", "accounts.Organisation.name", "ingest.Organisation.slug",
+    "accounts.Token.scope", "ingest.Token.digest",
     "advisor.MaintenanceWindow.zone",
     "advisor.Recommendation.kind", "advisor.ComplianceRecord.allocation",
     "advisor.ComplianceRecord.outcome", "advisor.ComplianceRecord.verdict",

@@ -21,7 +21,7 @@ from advisor.models import (
     Recommendation,
     RecommendationState,
 )
-from advisor.pipeline.score import NotScored, recent_predictions, score_all, score_recommendation
+from advisor.pipeline.score import NotScored, recent_predictions, score_recommendation
 from advisor.queries.calibration import calibration_of
 from advisor.tasks import score_prediction
 from enforcers.contract import Outcome
@@ -156,7 +156,7 @@ def test_policy_that_no_host_applied_is_not_scored(
         at = APPROVED_AT + timedelta(minutes=minute + 1)
         agent_pass(cluster.enrolment.host, at=at, outcome=outcome, reason="no sch_htb")
 
-    score_all(organisation=cluster.organisation, now=NOW)
+    score_recent()
 
     row.refresh_from_db()
     assert row.score_gap == reason
@@ -233,8 +233,7 @@ def test_only_the_time_of_its_own_policy_counts(cluster: Cluster) -> None:
 
 
 def test_scoring_again_renews_the_score(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    enforced(cluster)
-    row = approved(cluster)
+    row = enforced(cluster)
     measured(cluster, *PREDICTED)
     monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
 
