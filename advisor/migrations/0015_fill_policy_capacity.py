@@ -27,9 +27,18 @@ def _divided(recommendation: Any) -> float | None:
     """It stands in the evidence of advice, and among the inputs of a draft."""
     if recommendation is None:
         return None
-    evidence = json.loads(recommendation.answer).get("evidence") or {}
-    capacity = evidence.get("capacity") or json.loads(recommendation.inputs).get("capacity")
+    evidence = _document(recommendation.answer).get("evidence") or {}
+    capacity = evidence.get("capacity") or _document(recommendation.inputs).get("capacity")
     return float(capacity) if capacity else None
+
+
+def _document(text: str) -> dict[str, Any]:
+    """What is stored; nothing if it is no document, so that one row stops no upgrade."""
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 class Migration(migrations.Migration):

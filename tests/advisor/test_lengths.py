@@ -40,8 +40,8 @@ HOLDS = {
 """By column, how long what it has to hold can be."""
 
 NAMED_BY_THE_PRODUCT = {
-    "accounts.Membership.role", "accounts.Organisation.name", "ingest.Organisation.slug",
-    "accounts.Token.scope", "ingest.Token.digest",
+    "accounts.Membership.role", "accounts.Organisation.name", "accounts.Organisation.slug",
+    "accounts.Token.scope", "accounts.Token.digest",
     "advisor.MaintenanceWindow.zone",
     "advisor.Recommendation.kind", "advisor.ComplianceRecord.allocation",
     "advisor.ComplianceRecord.outcome", "advisor.ComplianceRecord.verdict",
@@ -55,7 +55,7 @@ def columns() -> dict[str, CharField]:
     """Every text column with a limit whose values are not a closed set."""
     return {
         f"{model._meta.label}.{field.name}": field
-        for label in ("ingest", "advisor")
+        for label in ("accounts", "ingest", "advisor")
         for model in apps.get_app_config(label).get_models()
         for field in model._meta.get_fields()
         if isinstance(field, CharField) and not field.choices

@@ -69,7 +69,7 @@ def test_nothing_stale_is_called_congested(viewer: Client, fleet: Fleet) -> None
     resource = page_of(viewer.get(f"/resources/{fleet.resources['nfs-07'].pk}/"))
 
     assert overview.text("h1") == "1 resource was congested when last seen"
-    assert resource.text("h1") == "nfs-07 is in an unknown state"
+    assert resource.text("h1") == "nfs-07 has an unknown state"
 
 
 def test_silent_host_is_told_in_the_same_words_everywhere(viewer: Client, fleet: Fleet) -> None:
