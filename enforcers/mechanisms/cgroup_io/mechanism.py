@@ -185,8 +185,8 @@ def _shortfall(item: Allocation, present: Group, observed: IoObserved) -> Note |
         without_shares = "this kernel has no io.weight (CONFIG_BLK_CGROUP_IOCOST is off)"
     elif not observed.is_iocost_enabled:
         without_shares = (
-            f"shares have no effect: iocost is off for {observed.number}; switch it on with "
-            f"'{observed.number} enable=1' in io.cost.qos"
+            f"shares have no effect: iocost is off for {observed.number}, for the kernel has no "
+            "measured model of this device; the limit needs none"
         )
     if item.reservation > 0:
         reason = "cgroup v2 has no reservation of I/O"
