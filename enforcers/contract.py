@@ -16,6 +16,10 @@ from enforcers.errors import SignatureError as SignatureError  # noqa: PLC0414  
 SCHEMA_VERSION = 1
 LONGEST_SELECTOR = 1024
 LARGEST_SHARES = 1_000_000
+# The host's own part of an uplink: of a slow link 10 %, of a fast one 5 %.
+HOST_SMALL_RATIO = 0.05
+HOST_LARGE_RATIO = 0.10
+HOST_ENOUGH_BITS_PER_S = 10e6
 
 
 class ResourceKind(StrEnum):
@@ -255,6 +259,15 @@ class ComplianceReport:
     def __post_init__(self) -> None:
         canonical_json.check_version(self.schema_version, known=SCHEMA_VERSION)
         field_checks.check_name("host", self.host)
+
+
+def host_part_bits_per_s(capacity_bits_per_s: float) -> float:
+    """What an uplink keeps for the host's own traffic, its way to the service included.
+
+    Reservations share what is left.
+    """
+    small, large = (ratio * capacity_bits_per_s for ratio in (HOST_SMALL_RATIO, HOST_LARGE_RATIO))
+    return max(small, min(HOST_ENOUGH_BITS_PER_S, large))
 
 
 def encode_document(document: PolicyDocument) -> bytes:

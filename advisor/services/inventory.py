@@ -196,8 +196,7 @@ def _admit(resource: Resource, workload_name: str, reservation: float) -> None:
             f"fit; {format_rate(sum(item.reservation for item in promised), resource.unit)} of "
             f"{format_rate(reservable, resource.unit)} that may be reserved are promised to "
             f"{', '.join(item.workload for item in promised) or 'nobody'} "
-            f"({resource.reservable_ratio:.0%} of the "
-            f"{'line rate' if resource.line_rate else 'capacity'})"
+            f"({resource.reservable_rule})"
         )
 
 

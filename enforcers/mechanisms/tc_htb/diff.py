@@ -19,11 +19,11 @@ def build_changes(tree: Tree, observed: HtbObserved) -> list[Change]:
         changes.append(_add_root(device, observed))
     changes += _class_changes(device, ROOT_CLASS, tree.root, observed, None)
     changes += _class_changes(device, DEFAULT_CLASS, tree.default, observed, None)
-    changes += _leaf_changes(device, DEFAULT_CLASS, tree, observed, None)
+    changes += _leaf_changes(device, DEFAULT_CLASS, tree.host_queue_limit_bytes, observed, None)
     for branch in tree.branches:
         owner = branch.allocation.id
         changes += _class_changes(device, branch.classid, branch.numbers, observed, owner)
-        changes += _leaf_changes(device, branch.classid, tree, observed, owner)
+        changes += _leaf_changes(device, branch.classid, tree.queue_limit_bytes, observed, owner)
         changes += _filter_changes(device, branch, observed)
     return changes + _removals(device, tree, observed)
 
@@ -97,10 +97,9 @@ def _class_changes(
 
 
 def _leaf_changes(
-    device: str, classid: str, tree: Tree, observed: HtbObserved, allocation: str | None
+    device: str, classid: str, limit: int, observed: HtbObserved, allocation: str | None
 ) -> list[Change]:
     present = observed.leaf(classid)
-    limit = tree.queue_limit_bytes
     before = None
     if present is not None:
         shown = present.option("limit") or "?"

@@ -47,6 +47,18 @@ def test_reservation_beyond_three_quarters_is_refused_with_names(cluster: Cluste
     assert Claim.objects.get(workload__name="web-2").reservation == 0
 
 
+def test_reservations_leave_the_hosts_own_part_of_an_uplink(cluster: Cluster) -> None:
+    cluster.uplink.reservable_ratio = 1.0
+    cluster.uplink.capacity = 94 * MBIT
+    cluster.uplink.save()
+    # The host keeps 9.4 of 94 Mbit/s, so 84.6 may be reserved.
+    refused = r"84.6 Mbit/s that may be reserved .* \(the uplink less its host's own part\)"
+    with pytest.raises(InventoryError, match=refused):
+        claim(cluster, "web-1", 84.7 * MBIT)
+
+    assert claim(cluster, "web-1", 84.6 * MBIT).reservation == 84.6 * MBIT
+
+
 def test_raising_an_own_reservation_does_not_count_it_twice(cluster: Cluster) -> None:
     assert claim(cluster, "web-1", 60 * MBIT).reservation == 60 * MBIT
 
