@@ -9,6 +9,8 @@ from enforcers.mechanisms.tc_htb.tree import Branch, Tree
 # The kernel keeps bursts as time in ticks, so they come back a little smaller.
 BURST_TOLERANCE_RATIO = 0.02
 BURST_TOLERANCE_S = 2e-6
+# By less than so many bytes, in print_size of iproute2; what it prints in bytes is exact.
+SHOWN_SIZE_ROUNDING = (("Mb", 1024), ("Kb", 16))
 
 
 def build_changes(tree: Tree, observed: HtbObserved) -> list[Change]:
@@ -217,8 +219,9 @@ def _is_burst(shown: int, wanted: int, rate_bits_per_s: int) -> bool:
 
 
 def _is_size(shown: str, wanted: int) -> bool:
-    # tc rounds sizes near a whole kibibyte or mebibyte; anything else is exact.
-    return abs(parse_size_bytes(shown) - wanted) <= max(16, wanted // 1000)
+    """Whether tc shows this size: it rounds what is near a whole kibibyte or mebibyte."""
+    rounded_by = next((by for unit, by in SHOWN_SIZE_ROUNDING if shown.endswith(unit)), 1)
+    return abs(parse_size_bytes(shown) - wanted) < rounded_by
 
 
 def _present_text(present: HtbClass) -> str:

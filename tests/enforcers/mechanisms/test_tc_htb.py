@@ -197,6 +197,62 @@ def test_vnic_that_was_made_anew_gets_its_filter_again(tc: FakeTc, rig: Rig) -> 
     assert set(found) == {"p1", "p2", "p3"}
 
 
+def test_filter_that_leads_into_the_class_of_another_is_put_right(tc: FakeTc, rig: Rig) -> None:
+    rig.apply(HTB, THREE)
+    filters = tc.devices["up0"].filters
+    first = next(item for item in filters.values() if item["indev"] == "p1")
+    first["classid"] = "51ce:12"
+
+    left = rig.apply(HTB, THREE)
+
+    # Which class is whose may change; each interface leads to one with its own numbers.
+    assert left.changes == ()
+    rates = {item["indev"]: options(tc, item["classid"])["rate"] for item in filters.values()}
+    assert rates == {"p1": "75000000bit", "p2": "8000bit", "p3": "8000bit"}
+    assert len(filters) == len({item["classid"] for item in filters.values()}) == 3
+
+
+def test_second_filter_into_the_class_of_another_is_removed(tc: FakeTc, rig: Rig) -> None:
+    rig.apply(HTB, THREE)
+    filters = tc.devices["up0"].filters
+    before = {handle: dict(item) for handle, item in filters.items()}
+    first = next(item for item in filters.values() if item["indev"] == "p1")
+    filters["800::900"] = {**first, "classid": "51ce:12"}
+
+    left = rig.apply(HTB, THREE)
+
+    assert left.changes == ()
+    assert filters == before
+
+
+@pytest.mark.parametrize(
+    ("shown", "link", "is_right"),
+    [
+        ("587500", LINK, True),
+        ("587501", LINK, False),
+        # 6.4 Gbit/s for 50 ms are 40,000,000 bytes; tc shows 40,000,512 as 39063Kb.
+        ("40000000", 6.4e9, True),
+        ("39063Kb", 6.4e9, False),
+        # 94.3718 Mbit/s for 50 ms are 589,824 bytes less 0.25, which is 576 KiB.
+        ("576Kb", 94.3718e6, True),
+        ("577Kb", 94.3718e6, False),
+        # 167.936 Mbit/s for 50 ms are 1,049,600 bytes, 1024 above a mebibyte.
+        ("1Mb", 167.936e6, False),
+        ("1Mb", 167.9358e6, True),
+    ],
+)
+def test_queue_is_right_where_tc_shows_its_size(
+    tc: FakeTc, rig: Rig, shown: str, link: float, is_right: bool
+) -> None:
+    wanted = desired(uplink(capacity=link), vnic(1))
+    rig.apply(HTB, wanted)
+    tc.devices["up0"].leaves["51ce:10"] = shown
+
+    plan = rig.plan(HTB, wanted)
+
+    assert (plan.changes == ()) is is_right
+
+
 def test_largest_packet_is_one_frame_where_nobody_offloads(tc: FakeTc, rig: Rig) -> None:
     for device in tc.devices.values():
         device.gso_max_segs = 1
