@@ -44,21 +44,6 @@ class ReservationMode(StrEnum):
     ADDITIVE = "additive"
 
 
-class Mechanism(StrEnum):
-    """The kernel facility that enforces."""
-
-    TC_HTB = "tc_htb"
-    CGROUP_IO = "cgroup_io"
-
-
-class SelectorKind(StrEnum):
-    """How the I/O of a workload is recognised on its host."""
-
-    VNIC = "vnic"
-    SOURCE_ADDRESS = "source_address"
-    CGROUP = "cgroup"
-
-
 class Outcome(StrEnum):
     """What became of one allocation in one pass of the agent."""
 
@@ -92,22 +77,24 @@ class ResourceSpec:
     capacity: float
     unit: Unit
     mode: ReservationMode
-    mechanism: Mechanism
+    mechanism: str
 
     def __post_init__(self) -> None:
         field_checks.check_name("name", self.name)
         field_checks.check_name("device", self.device)
+        field_checks.check_word("mechanism", self.mechanism)
         field_checks.check_positive("capacity", self.capacity)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selector:
-    """Recognises a workload: interface name, IP address or prefix, or cgroup path."""
+    """Recognises a workload; each mechanism has kinds of its own, like vnic or cgroup."""
 
-    kind: SelectorKind
+    kind: str
     value: str
 
     def __post_init__(self) -> None:
+        field_checks.check_word("kind", self.kind)
         field_checks.check_name("value", self.value, longest=LONGEST_SELECTOR)
 
 
@@ -231,7 +218,7 @@ class AllocationReport:
 class MechanismSupport:
     """Whether this host can run a mechanism, and if not, why."""
 
-    mechanism: Mechanism
+    mechanism: str
     supported: bool
     reason: str
 

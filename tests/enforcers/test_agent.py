@@ -72,9 +72,7 @@ class Bench:
                     token="t" * 20,
                     signing_key=KEY,
                 ),
-                "interfaces": frozenset({"up0"}),
-                "cgroup_subtrees": frozenset(),
-                "io_devices": frozenset(),
+                "mechanisms": {},
                 **config,
             }
         )

@@ -7,6 +7,8 @@ import pytest
 from enforcers import config
 from enforcers.config import OnExit
 from enforcers.errors import ConfigError
+from enforcers.mechanisms.cgroup_io.mechanism import CgroupIoConfig
+from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
 
 SAMPLE = Path(config.__file__).parent / "sample.toml"
 FULL = """
@@ -64,8 +66,12 @@ def test_every_key_is_read(folder: Path) -> None:
     assert (loaded.server.timeout_s, loaded.server.ca_file) == (3.0, folder / "ca.pem")
     assert loaded.server.token == "sluice-token-0001"
     assert loaded.server.signing_key == b"ab" * 32
-    assert loaded.interfaces == {"up0", "up1"}
-    assert (loaded.cgroup_subtrees, loaded.io_devices) == ({"/machine.slice"}, {"8:0"})
+    assert loaded.mechanisms == {
+        "tc_htb": HtbConfig(interfaces=frozenset({"up0", "up1"})),
+        "cgroup_io": CgroupIoConfig(
+            subtrees=frozenset({"/machine.slice"}), devices=frozenset({"8:0"})
+        ),
+    }
 
 
 def test_defaults_touch_nothing_and_restore(folder: Path) -> None:
@@ -74,7 +80,8 @@ def test_defaults_touch_nothing_and_restore(folder: Path) -> None:
     assert (loaded.poll_s, loaded.report_s) == (10.0, 30.0)
     assert (loaded.on_exit, loaded.dry_run) == (OnExit.RESTORE, False)
     assert loaded.state_dir == Path("/var/lib/sluice-enforcer")
-    assert loaded.interfaces == loaded.cgroup_subtrees == loaded.io_devices == frozenset()
+    assert loaded.mechanisms == {"tc_htb": HtbConfig(), "cgroup_io": CgroupIoConfig()}
+    assert HtbConfig().interfaces == CgroupIoConfig().devices == frozenset()
 
 
 def test_sample_is_a_valid_configuration_and_shows_the_defaults(folder: Path) -> None:
@@ -118,6 +125,12 @@ def test_mechanism_sample_is_part_of_a_valid_configuration(folder: Path, name: s
             "dryrun = true",
             "agent.dryrun",
             "unknown key; known are dry_run, host, ",
+        ),
+        (
+            "devices =",
+            "divices =",
+            "cgroup_io.divices",
+            "unknown key; known are devices, subtrees",
         ),
         ("[tc_htb]", "[tc_hbt]", "tc_hbt", "unknown key; known are agent, cgroup_io, server"),
         ('["up0", "up1"]', '"up0"', "tc_htb.interfaces", "a list of texts"),

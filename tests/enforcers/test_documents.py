@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from enforcers import cli, config
-from enforcers.contract import Mechanism
+from enforcers.registry import MECHANISMS
 from enforcers.state_dir import StateDir
 
 SOURCE = Path(cli.__file__).parent
@@ -14,7 +14,7 @@ README = (SOURCE / "README.md").read_text()
 HEADINGS = ["What it does", "Needs", "Maps", "Outcomes", "Undo by hand"]
 
 
-@pytest.mark.parametrize("name", list(Mechanism))
+@pytest.mark.parametrize("name", [kind.name for kind in MECHANISMS])
 def test_every_mechanism_has_a_readme_with_the_same_headings(name: str) -> None:
     text = (SOURCE / "mechanisms" / name / "README.md").read_text()
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from enforcers.contract import Allocation, Mechanism, ReservationMode
+from enforcers.contract import Allocation, ReservationMode
 from enforcers.mechanisms.tc_htb.observed import HtbObserved
 from tests.enforcers.policies import LINK, desired, nothing, uplink, vnic
 from tests.enforcers.rig import Rig, start_rig
@@ -17,7 +17,7 @@ from tests.host.stillness import Stillness
 
 pytestmark = pytest.mark.root
 
-HTB = Mechanism.TC_HTB
+HTB = "tc_htb"
 CLASSES = {"vm1": "51ce:10", "vm2": "51ce:11", "vm3": "51ce:12", "rest": "51ce:2"}
 SETTLE_S = 1.5
 WINDOW_S = 5.0

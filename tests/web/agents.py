@@ -17,7 +17,6 @@ from enforcers.contract import (
     ComplianceReport,
     EnforcementState,
     Measurement,
-    Mechanism,
     MechanismSupport,
     Outcome,
     PolicyDocument,
@@ -26,15 +25,15 @@ from enforcers.contract import (
 from ingest.models import Host
 
 SUPPORT = (
-    MechanismSupport(mechanism=Mechanism.TC_HTB, supported=True, reason="sch_htb is loaded"),
+    MechanismSupport(mechanism="tc_htb", supported=True, reason="sch_htb is loaded"),
     MechanismSupport(
-        mechanism=Mechanism.CGROUP_IO, supported=True, reason="cgroup v2 with the io controller"
+        mechanism="cgroup_io", supported=True, reason="cgroup v2 with the io controller"
     ),
 )
 NO_CGROUP = (
     SUPPORT[0],
     MechanismSupport(
-        mechanism=Mechanism.CGROUP_IO,
+        mechanism="cgroup_io",
         supported=False,
         reason="cgroup v1 is mounted: io.max and io.weight do not exist",
     ),

@@ -1,22 +1,22 @@
 """Enforces limits and shares of a block device through cgroup v2 `io.max` and `io.weight`."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import ClassVar
 
 from enforcers.contract import (
     Allocation,
-    Mechanism,
     MechanismSupport,
     Outcome,
     ResourceSpec,
-    SelectorKind,
     Setting,
     Unit,
 )
+from enforcers.errors import ValueRefused
 from enforcers.executor import Execution, Executor
-from enforcers.host_fs import HostFs
 from enforcers.ledger import LedgerEntry
-from enforcers.mechanism import Counters, Desired, Note, Plan, Seen
+from enforcers.mechanism import Counters, Desired, HostAccess, Note, Plan, Seen
 from enforcers.mechanisms.cgroup_io import controls
 from enforcers.mechanisms.cgroup_io.io_text import UNLIMITED, WEIGHT_FOLLOWS_DEFAULT
 from enforcers.mechanisms.cgroup_io.observed import (
@@ -27,22 +27,39 @@ from enforcers.mechanisms.cgroup_io.observed import (
     why_no_io,
 )
 
+CGROUP = "cgroup"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CgroupIoConfig:
+    """The devices, and the paths below the cgroup mount, whose controls may be changed."""
+
+    subtrees: frozenset[str] = frozenset()
+    devices: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        for subtree in sorted(self.subtrees):
+            path = PurePosixPath(subtree)
+            if not path.is_absolute() or str(path) != subtree or ".." in path.parts:
+                rule = "must be paths below the cgroup mount, like /machine.slice"
+                raise ValueRefused("subtrees", subtree, rule)
+
 
 class CgroupIo:
     """Limit is `io.max`, shares are `io.weight`; a reservation has no counterpart."""
 
-    def __init__(
-        self, *, host_fs: HostFs, subtrees: frozenset[str], devices: frozenset[str]
-    ) -> None:
-        """`subtrees` and `devices` are those whose controls it may change."""
-        self._host_fs = host_fs
-        self._subtrees = subtrees
-        self._devices = devices
+    name: ClassVar[str] = controls.NAME
+    Config: ClassVar[type[CgroupIoConfig]] = CgroupIoConfig
+
+    def __init__(self, host: HostAccess, config: CgroupIoConfig) -> None:
+        self._host_fs = host.host_fs
+        self._subtrees = config.subtrees
+        self._devices = config.devices
 
     def support(self) -> MechanismSupport:
         mount = io_mount(self._host_fs)
         return MechanismSupport(
-            mechanism=Mechanism.CGROUP_IO,
+            mechanism=self.name,
             supported=mount is not None,
             reason=why_no_io(self._host_fs)
             if mount is None
@@ -132,7 +149,7 @@ class CgroupIo:
 
     def _group_problem(self, item: Allocation) -> Note | None:
         """Why an allocation's group may not be touched."""
-        if item.selector.kind is not SelectorKind.CGROUP:
+        if item.selector.kind != CGROUP:
             return Note(
                 outcome=Outcome.UNSUPPORTED,
                 reason=f"cgroup_io recognises a workload by cgroup, not by {item.selector.kind}",

@@ -9,13 +9,12 @@ from enforcers.contract import (
     Outcome,
     ReservationMode,
     ResourceSpec,
-    SelectorKind,
     Setting,
     Unit,
 )
 from enforcers.mechanism import Note
 from enforcers.mechanisms.tc_htb import sizing
-from enforcers.mechanisms.tc_htb.classify import Match, match_for
+from enforcers.mechanisms.tc_htb.classify import Kind, Match, match_for
 from enforcers.mechanisms.tc_htb.observed import DEFAULT_CLASS, MAJOR, ROOT_CLASS, HtbObserved
 from enforcers.mechanisms.tc_htb.sizing import ClassNumbers, Guarantee, Packets
 
@@ -155,7 +154,7 @@ def _matches(
                 reason=f"{item.selector.kind} {item.selector.value!r} belongs to another "
                 "allocation already",
             )
-        elif item.selector.kind is SelectorKind.VNIC and match.indev not in observed.links:
+        elif item.selector.kind == Kind.VNIC and match.indev not in observed.links:
             notes[item.id] = Note(
                 outcome=Outcome.FAILED,
                 reason=f"there is no interface {match.indev!r}; does the workload run here?",

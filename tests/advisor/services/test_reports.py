@@ -17,7 +17,6 @@ from enforcers.contract import (
     ComplianceReport,
     EnforcementState,
     Measurement,
-    Mechanism,
     MechanismSupport,
     Outcome,
     Setting,
@@ -65,9 +64,7 @@ def report(
         state=EnforcementState.ENFORCING,
         refusal=None,
         reports_dropped=0,
-        support=(
-            MechanismSupport(mechanism=Mechanism.TC_HTB, supported=True, reason="HTB is there"),
-        ),
+        support=(MechanismSupport(mechanism="tc_htb", supported=True, reason="HTB is there"),),
         allocations=tuple(
             AllocationReport(
                 id=allocation_id(claim),

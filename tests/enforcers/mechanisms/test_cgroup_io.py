@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from enforcers.contract import Allocation, Mechanism, Outcome, Unit
+from enforcers.contract import Allocation, Outcome, Unit
 from enforcers.mechanisms.cgroup_io import mechanism
 from tests.enforcers.fake_cgroups import MOUNT, FakeCgroups
 from tests.enforcers.fake_tc import FakeTc
 from tests.enforcers.policies import datastore, desired, group, nothing, vnic
 from tests.enforcers.rig import Rig, start_rig
 
-IO = Mechanism.CGROUP_IO
+IO = "cgroup_io"
 README = Path(mechanism.__file__).parent / "README.md"
 VM1, VM2 = "/machine.slice/vm1.scope", "/machine.slice/vm2.scope"
 

@@ -10,18 +10,16 @@ from hypothesis import strategies as st
 
 from enforcers.contract import (
     Allocation,
-    Mechanism,
     Outcome,
     ReservationMode,
     Selector,
-    SelectorKind,
     Unit,
 )
 from tests.enforcers.fake_tc import FakeTc
 from tests.enforcers.policies import LINK, desired, nothing, uplink, vnic
 from tests.enforcers.rig import Rig, start_rig
 
-HTB = Mechanism.TC_HTB
+HTB = "tc_htb"
 THREE = desired(uplink(), vnic(1, 75e6), vnic(2), vnic(3))
 
 
@@ -32,7 +30,7 @@ def options(tc: FakeTc, classid: str) -> dict[str, str]:
 
 def source(number: int, value: str, **change: Any) -> Allocation:
     """An allocation recognised by source address."""
-    selector = Selector(kind=SelectorKind.SOURCE_ADDRESS, value=value)
+    selector = Selector(kind="source_address", value=value)
     return vnic(number, selector=selector, **change)
 
 
@@ -336,7 +334,7 @@ def test_reservations_that_leave_exactly_the_hosts_part_are_accepted(rig: Rig) -
     ("allocation", "outcome", "reason"),
     [
         (
-            vnic(1, selector=Selector(kind=SelectorKind.CGROUP, value="/a")),
+            vnic(1, selector=Selector(kind="cgroup", value="/a")),
             Outcome.UNSUPPORTED,
             "does not recognise packets by cgroup",
         ),
@@ -346,7 +344,7 @@ def test_reservations_that_leave_exactly_the_hosts_part_are_accepted(rig: Rig) -
         (source(1, "0.0.0.0/0"), Outcome.UNSUPPORTED, "matches every packet"),
         (vnic(1, limit=7999.0), Outcome.UNSUPPORTED, "cannot limit below 8000 bit/s"),
         (
-            vnic(1, selector=Selector(kind=SelectorKind.VNIC, value="p2")),
+            vnic(1, selector=Selector(kind="vnic", value="p2")),
             Outcome.FAILED,
             "vnic 'p2' belongs to another allocation already",
         ),
