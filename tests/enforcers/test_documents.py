@@ -1,5 +1,6 @@
 """What the agent's documents say is what the agent does."""
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -53,5 +54,7 @@ def test_sample_names_every_key_of_the_configuration() -> None:
 
     keys = set(re.findall(r'\.take_(?!table)\w+\("(\w+)"', source))
     keys |= set(re.findall(r'_secret\(table, "(\w+)"\)', source))
-    assert len(keys) == 14
+    assert len(keys) == 11
+    keys |= {field.name for kind in MECHANISMS for field in dataclasses.fields(kind.Config)}
+    assert {"interfaces", "subtrees", "devices"} < keys
     assert all(re.search(rf"(?m)^(# )?{key} = ", sample) for key in keys)

@@ -7,6 +7,8 @@ from typing import ClassVar
 
 from enforcers.contract import (
     Allocation,
+    Control,
+    Holds,
     MechanismSupport,
     Outcome,
     ResourceSpec,
@@ -22,6 +24,7 @@ from enforcers.mechanisms.cgroup_io.io_text import UNLIMITED, WEIGHT_FOLLOWS_DEF
 from enforcers.mechanisms.cgroup_io.observed import (
     Group,
     IoObserved,
+    has_iocost,
     io_mount,
     observe,
     why_no_io,
@@ -64,6 +67,9 @@ class CgroupIo:
             reason=why_no_io(self._host_fs)
             if mount is None
             else f"io controller at {mount}: limits; shares where iocost is on; no reservations",
+            units=(Unit.IOPS, Unit.BYTES_PER_S),
+            selectors=(CGROUP,),
+            holds=_holds(has_iocost=mount is not None and has_iocost(self._host_fs, mount)),
         )
 
     def observe(self, desired: Desired, entries: tuple[LedgerEntry, ...]) -> IoObserved:
@@ -168,6 +174,19 @@ class CgroupIo:
             reason=f"cgroup {item.selector.value!r} is not below one of cgroup_io.subtrees "
             f"(now: {allowed})",
         )
+
+
+def _holds(*, has_iocost: bool) -> Holds:
+    return Holds(
+        reservation=Control(is_held=False, words="cgroup v2 has no reservation of I/O"),
+        limit=Control(is_held=True, words="io.max, for reads and for writes each by itself"),
+        shares=Control(
+            is_held=has_iocost,
+            words="io.weight"
+            if has_iocost
+            else "io.weight needs iocost with a measured model of the device",
+        ),
+    )
 
 
 def _obstacle(spec: ResourceSpec, observed: IoObserved) -> str | None:

@@ -5,16 +5,23 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from enforcers.contract import MechanismSupport, Outcome
+from enforcers.contract import Control, Holds, MechanismSupport, Outcome, Unit
 from enforcers.executor import Execution, Executor
 from enforcers.ledger import LedgerEntry
 from enforcers.mechanism import Counters, Desired, HostAccess, Note, Plan, Seen
 from enforcers.mechanisms.tc_htb import kernel_probe
+from enforcers.mechanisms.tc_htb.classify import Kind
 from enforcers.mechanisms.tc_htb.diff import build_changes, remove_root
 from enforcers.mechanisms.tc_htb.observed import ROOT_THING, HtbObserved, observe
 from enforcers.mechanisms.tc_htb.sizing import ClassNumbers
 from enforcers.mechanisms.tc_htb.tc_text import HtbClass
 from enforcers.mechanisms.tc_htb.tree import Branch, Tree, wanted_tree
+
+HOLDS = Holds(
+    reservation=Control(is_held=True, words="HTB rate, beside the host's own part of the uplink"),
+    limit=Control(is_held=True, words="HTB ceil"),
+    shares=Control(is_held=True, words="HTB quantum: what the rates leave, divided by shares"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +55,9 @@ class TcHtb:
             mechanism=self.name,
             supported=problem is None,
             reason=problem or "HTB, bfifo and u32 work, tried in a namespace of their own",
+            units=(Unit.BITS_PER_S,),
+            selectors=tuple(Kind),
+            holds=HOLDS,
         )
 
     def observe(self, desired: Desired, entries: tuple[LedgerEntry, ...]) -> HtbObserved:

@@ -201,7 +201,7 @@ def _sized(
     rates = sizing.fit_rates(
         {item.id: guarantee(spec, item) for item in allocations}, capacity - host_rate
     )
-    highest_rate = max(host_rate, *rates.values())
+    highest_rate = max([host_rate, *rates.values()])
     shares = [item.shares for item in allocations]
     smallest_shares = min(shares, default=1)
     base = sizing.base_quantum_bytes(

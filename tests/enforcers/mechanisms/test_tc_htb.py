@@ -336,7 +336,7 @@ def test_reservations_that_leave_exactly_the_hosts_part_are_accepted(rig: Rig) -
         (
             vnic(1, selector=Selector(kind="cgroup", value="/a")),
             Outcome.UNSUPPORTED,
-            "does not recognise packets by cgroup",
+            "tc_htb recognises packets by vnic or source_address, not by cgroup",
         ),
         (vnic(9), Outcome.FAILED, "there is no interface 'p9'; does the workload run here?"),
         (source(1, "10.0.0.300"), Outcome.UNSUPPORTED, "source address '10.0.0.300'"),
