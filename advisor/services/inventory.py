@@ -8,12 +8,14 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from advisor.core.admission import ReservationClaim, admit
+from advisor.core.mechanism_choice import known_selectors
 from advisor.core.quantity import format_rate
 from advisor.errors import InventoryError
 from advisor.models import (
     AdapterKind,
     Attachment,
     Claim,
+    Enforcer,
     Mode,
     Resource,
     ResourceKind,
@@ -21,6 +23,7 @@ from advisor.models import (
     Workload,
 )
 from advisor.services.episodes import restate_parties
+from enforcers.contract import ContractError, Selector, read_support
 from ingest.models import Host, Organisation
 
 DATASTORE_THRESHOLD_MS = 30.0
@@ -132,11 +135,14 @@ def set_claim(
     limit: float | None = None,
     shares: int | None = None,
     tier: str | None = None,
+    selector: tuple[str, str] | None = None,
     facts: Mapping[str, Any] | None = None,
     may_exceed: bool = False,
 ) -> Claim:
     """State what a workload was promised on a resource; creates the workload if it is new.
 
+    The adapter tells what the workload gets. `selector`, a kind and a value, tells how the
+    host's agent recognises its I/O; None means by the adapter, too.
     `facts` are more columns of the claim: limit_scope, io_count, size_bytes. With `may_exceed` a
     reservation is stated although it does not fit here, so that a move is recommended.
     """
@@ -149,6 +155,9 @@ def set_claim(
         raise InventoryError(f"{workload_name}: shares must be at least 1")
     if not may_exceed:
         _admit(resource, workload_name, reservation)
+    host = _claim_host(resource, host_name)
+    if selector is not None:
+        _check_selector(host, *selector)
     workload, _ = Workload.objects.get_or_create(
         organisation=resource.organisation, name=workload_name
     )
@@ -158,12 +167,14 @@ def set_claim(
     claim, _ = Claim.objects.update_or_create(
         resource=resource,
         workload=workload,
-        host=_claim_host(resource, host_name),
+        host=host,
         vdisk=vdisk,
         defaults={
             **(facts or {}),
             "adapter_kind": adapter_kind,
             "adapter": adapter,
+            "selector_kind": selector[0] if selector else "",
+            "selector": selector[1] if selector else "",
             "reservation": reservation,
             "limit": limit,
             "shares": shares,
@@ -171,6 +182,21 @@ def set_claim(
     )
     restate_parties(resource)
     return claim
+
+
+def _check_selector(host: Host, kind: str, value: str) -> None:
+    """Refuse what is no selector, or none that the host's agent knows, once it has said so."""
+    try:
+        Selector(kind=kind, value=value)
+    except ContractError as error:
+        raise InventoryError(f"{kind}={value}: {error.problem}") from error
+    enforcer = Enforcer.objects.filter(host=host).first()
+    known = known_selectors(read_support(enforcer.support if enforcer else []))
+    if known and kind not in known:
+        raise InventoryError(
+            f"the agent of {host.name} recognises no workload by {kind}, "
+            f"only by {', '.join(sorted(known))}"
+        )
 
 
 def _admit(resource: Resource, workload_name: str, reservation: float) -> None:

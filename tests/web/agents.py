@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -23,17 +24,12 @@ from enforcers.contract import (
     Setting,
 )
 from ingest.models import Host
+from tests.advisor.agent_support import SUPPORT
 
-SUPPORT = (
-    MechanismSupport(mechanism="tc_htb", supported=True, reason="sch_htb is loaded"),
-    MechanismSupport(
-        mechanism="cgroup_io", supported=True, reason="cgroup v2 with the io controller"
-    ),
-)
 NO_CGROUP = (
     SUPPORT[0],
-    MechanismSupport(
-        mechanism="cgroup_io",
+    replace(
+        SUPPORT[1],
         supported=False,
         reason="cgroup v1 is mounted: io.max and io.weight do not exist",
     ),

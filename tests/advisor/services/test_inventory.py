@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from advisor.errors import InventoryError
-from advisor.models import AdapterKind, Attachment, Claim, ResourceKind
+from advisor.models import AdapterKind, Attachment, Claim, Enforcer, ResourceKind
 from advisor.services import inventory
 from tests.advisor.scenario import MBIT, Cluster, make_cluster
 
@@ -17,7 +19,7 @@ def cluster() -> Cluster:
     return make_cluster()
 
 
-def claim(cluster: Cluster, workload: str, reservation: float, **more: float) -> Claim:
+def claim(cluster: Cluster, workload: str, reservation: float, **more: Any) -> Claim:
     return inventory.set_claim(
         resource=cluster.uplink,
         workload_name=workload,
@@ -139,3 +141,37 @@ def test_claim_on_a_shared_datastore_needs_its_host(cluster: Cluster) -> None:
             adapter_kind=AdapterKind.CGROUP,
             adapter="/db.slice",
         )
+
+
+@pytest.mark.parametrize(
+    ("selector", "complaint"),
+    [
+        (("mark", "7"), "recognises no workload by mark, only by cgroup, source_address, vnic"),
+        (("Mark", "7"), "must be 1..32 small letters"),
+        (("source_address", "\n"), "printable characters"),
+    ],
+    ids=["unknown to the agent", "no word", "unprintable"],
+)
+def test_selector_of_no_use_is_refused(
+    cluster: Cluster, selector: tuple[str, str], complaint: str
+) -> None:
+    with pytest.raises(InventoryError, match=complaint):
+        claim(cluster, "web-1", 75 * MBIT, selector=selector)
+
+    assert Claim.objects.get(workload__name="web-1").recognised_by == ("vnic", "p1")
+
+
+def test_selector_is_taken_on_trust_until_the_agent_has_reported(cluster: Cluster) -> None:
+    Enforcer.objects.update(support=[])
+
+    stated = claim(cluster, "web-1", 75 * MBIT, selector=("mark", "7"))
+
+    assert stated.recognised_by == ("mark", "7")
+
+
+def test_claim_without_a_selector_is_recognised_by_its_adapter_again(cluster: Cluster) -> None:
+    claim(cluster, "web-1", 75 * MBIT, selector=("source_address", "10.0.0.7"))
+
+    stated = claim(cluster, "web-1", 75 * MBIT)
+
+    assert stated.recognised_by == ("vnic", "p9")
