@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command, load_command_clas
 
 from advisor.models import Enforcer, Policy, ResourceStatus, State
 from enforcers.config import load
+from enforcers.mechanisms.cgroup_io.mechanism import CgroupIoConfig
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
 from ingest.models import Organisation, Token
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
@@ -176,6 +177,17 @@ def test_enrolment_is_a_configuration_that_the_agent_accepts(
     assert config.mechanisms["tc_htb"] == HtbConfig(interfaces=frozenset({"up0"}))
     assert Token.objects.valid(config.server.token, now=NOW).host == cluster.enrolment.host
     assert config.server.signing_key.decode() == Enforcer.objects.get().signing_key
+
+
+def test_enrolment_allows_what_a_mechanism_may_touch(cluster: Cluster, tmp_path: Path) -> None:
+    allowed = ("--allow", "cgroup_io.subtrees=/a,/b", "--allow", "cgroup_io.devices=")
+
+    sluice("enroll", "h1", "--out", str(tmp_path), *allowed)
+
+    config = load(tmp_path / "agent.toml")
+    assert config.mechanisms["cgroup_io"] == CgroupIoConfig(subtrees=frozenset({"/a", "/b"}))
+    with pytest.raises(CommandError, match="'devices=sda' is not MECHANISM"):
+        sluice("enroll", "h1", "--out", str(tmp_path), "--allow", "devices=sda")
 
 
 def test_enrolling_again_makes_the_earlier_token_worthless(

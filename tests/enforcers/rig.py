@@ -1,6 +1,7 @@
 """The agent's enforcement over a kernel in memory and a state directory on disk."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from enforcers.ledger import Ledger
 from enforcers.mechanism import Desired, EnforcementMechanism, HostAccess, Plan
 from enforcers.mechanisms.cgroup_io.mechanism import CgroupIoConfig
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
-from enforcers.registry import build_mechanisms
+from enforcers.registry import MECHANISMS, Mechanisms, build_mechanisms
 from enforcers.runner import Runner
 from tests.enforcers.policies import NOON
 
@@ -66,6 +67,8 @@ def start_rig(
     dry_run: bool = False,
     interfaces: frozenset[str] = frozenset({"up0"}),
     devices: frozenset[str] = frozenset({"8:0"}),
+    more: Mechanisms = (),
+    configs: Mapping[str, Any] | None = None,
 ) -> Rig:
     """Start as the agent does, from whatever is in the directory."""
     files = host_fs or host_of_root(directory / "host")
@@ -75,7 +78,9 @@ def start_rig(
         {
             "tc_htb": HtbConfig(interfaces=interfaces),
             "cgroup_io": CgroupIoConfig(subtrees=frozenset({"/machine.slice"}), devices=devices),
+            **(configs or {}),
         },
+        (*MECHANISMS, *more),
     )
     executor = Executor(
         runner=runner,

@@ -1,5 +1,6 @@
 """The agent's configuration: every value of no use is refused with file, key and rule."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from enforcers.config import OnExit
 from enforcers.errors import ConfigError
 from enforcers.mechanisms.cgroup_io.mechanism import CgroupIoConfig
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
+from enforcers.registry import MECHANISMS
+from tests.enforcers.throttle.mechanism import Throttle, ThrottleConfig
 
 SAMPLE = Path(config.__file__).parent / "sample.toml"
 FULL = """
@@ -72,6 +75,33 @@ def test_every_key_is_read(folder: Path) -> None:
             subtrees=frozenset({"/machine.slice"}), devices=frozenset({"8:0"})
         ),
     }
+
+
+def test_table_of_a_mechanism_is_read_by_the_fields_of_its_class(folder: Path) -> None:
+    text = f'{SMALL}[throttle]\ndevices = ["ds0"]\n'
+
+    (folder / "agent.toml").write_text(text)
+    loaded = config.load(folder / "agent.toml", (*MECHANISMS, Throttle))
+
+    assert loaded.mechanisms["throttle"] == ThrottleConfig(devices=frozenset({"ds0"}))
+    assert loaded.mechanisms["tc_htb"] == HtbConfig()
+    with pytest.raises(ConfigError, match=r"throttle = .*unknown key; known are agent, cgroup_io"):
+        load(folder, text)
+
+
+def test_mechanism_whose_keys_are_no_lists_of_names_is_a_mistake_in_its_class(
+    folder: Path,
+) -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Odd:
+        speed: int = 1
+
+    class OddThrottle(Throttle):
+        Config = Odd  # type: ignore[assignment]
+
+    (folder / "agent.toml").write_text(SMALL)
+    with pytest.raises(TypeError, match=r"Odd\.speed must be a frozenset\[str\]"):
+        config.load(folder / "agent.toml", (OddThrottle,))
 
 
 def test_defaults_touch_nothing_and_restore(folder: Path) -> None:
