@@ -1,7 +1,7 @@
 """Refusals of the advisor's services, worded for the person who asked.
 
 AdvisorError
-├── InventoryError      a resource, workload or claim was described wrongly
+├── InventoryError      a resource, workload or allocation was described wrongly
 ├── DecisionRefused     approving, rejecting or rolling back is not possible (any more)
 ├── ReportRefused       an agent's report does not fit what the service knows
 ├── UnknownExperiment   no experiment of that name can be replayed

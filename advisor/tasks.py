@@ -5,8 +5,11 @@ from __future__ import annotations
 from celery import shared_task
 from django.utils import timezone
 
+from advisor.advice import advise, recommend
+from advisor.decisions import discovery
 from advisor.models import Resource, Topic
-from advisor.services import advise, detect, discovery, housekeeping, recommend, score
+from advisor.pipeline import detect, score
+from advisor.pipeline import upkeep as housekeeping
 from ingest.models import Organisation
 
 STALE_AFTER_S = 30.0
@@ -22,7 +25,7 @@ def detect_everywhere() -> None:
 
 @shared_task
 def detect_resource(resource_id: int) -> None:
-    """Bring one resource's state and episodes up to date."""
+    """Bring one resource's state and incidents up to date."""
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
         detect.detect(resource=resource, now=timezone.now())

@@ -84,8 +84,8 @@ after a change, five runs each.
 
 ## Attribution
 
-Name the aggressor of an episode. Data: simulated clusters of six workloads that share a datastore,
-in which one is let loose in stretches of 8 to 20 s, or none is.
+Name the aggressor of an incident. Data: simulated clusters of six workloads that share a
+datastore, in which one is let loose in stretches of 8 to 20 s, or none is.
 
 {blame}
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import many_claims
+from bench import many_allocations
 from bench.private_server import private_server
 
 REPEATS = 9
@@ -63,7 +63,7 @@ def run(*, hours: float) -> None:
                 later[name].append(took)
     print_table(first, {name: statistics.median(times) for name, times in later.items()})
     print()
-    many_claims.run(fleet)
+    many_allocations.run(fleet)
 
 
 def answered(response) -> object:
@@ -75,11 +75,11 @@ def answered(response) -> object:
 
 def addresses(fleet) -> dict[str, tuple[str, dict[str, str]]]:
     """What people open, with the headers their browser sends."""
-    from advisor.models import Episode, Recommendation
+    from advisor.models import Incident, Recommendation
 
     nfs = fleet.resources["nfs-07"].pk
     up = fleet.resources["kvm-02/eno1"].pk
-    episode = Episode.objects.order_by("-pk").values_list("pk", flat=True)[0]
+    incident = Incident.objects.order_by("-pk").values_list("pk", flat=True)[0]
     advice = Recommendation.objects.order_by("-pk").values_list("pk", flat=True)[0]
     part = {"HX-Request": "true"}
     charts = f"/api/v1/resources/{nfs}/charts"
@@ -89,9 +89,9 @@ def addresses(fleet) -> dict[str, tuple[str, dict[str, str]]]:
         "uplink": (f"/resources/{up}/", {}),
         "recommendations": ("/recommendations/", {}),
         "recommendation": (f"/recommendations/{advice}/", {}),
-        "episodes": ("/episodes/", {}),
-        "episode": (f"/episodes/{episode}/", {}),
-        "episode's cause": (f"/episodes/{episode}/cause/", part),
+        "incidents": ("/incidents/", {}),
+        "incident": (f"/incidents/{incident}/", {}),
+        "incident's cause": (f"/incidents/{incident}/cause/", part),
         "hosts": ("/hosts/", {}),
         "host": (f"/hosts/{fleet.hosts['kvm-02'].pk}/", {}),
         "charts of an hour": (f"{charts}?range=1h", {}),

@@ -15,11 +15,11 @@ def private_server(folder: Path, *, timescaledb: bool) -> Iterator[list[str]]:
     import django
     from django.core.management import call_command
 
-    from config.embedded.child import Child
-    from config.embedded.paths import POSTGRES_PORT, data_dir
-    from config.embedded.postgres_cluster import PostgresCluster
-    from config.embedded.postgres_programs import choose_programs, runnable_by
-    from config.embedded.service_user import make_directory, service_user
+    from appliance.embedded.child import Child
+    from appliance.embedded.postgres_cluster import PostgresCluster
+    from appliance.embedded.postgres_programs import choose_programs, runnable_by
+    from appliance.embedded.service_user import make_directory, service_user
+    from config.paths import POSTGRES_PORT, data_dir
 
     data, user = data_dir(), service_user()
     programs = runnable_by(choose_programs(timescaledb=timescaledb), user, copies=data.programs)

@@ -5,7 +5,7 @@ from urllib.parse import quote
 import dj_database_url
 
 from config import env
-from config.embedded.paths import POSTGRES_PORT, data_dir
+from config.paths import POSTGRES_PORT, data_dir
 from config.secret_key import secret_key
 
 DATA_DIR = data_dir()
@@ -13,7 +13,7 @@ DATA_DIR = data_dir()
 # --- What is installed
 
 INSTALLED_APPS = [
-    "config",
+    "appliance",
     "web",
     "advisor",
     "ingest",
@@ -80,7 +80,7 @@ DEBUG = env.boolean("SLUICE_DEBUG", default=False)
 SECRET_KEY = secret_key(DATA_DIR.secret_key)
 ALLOWED_HOSTS = env.words("SLUICE_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = env.words("SLUICE_TRUSTED_ORIGINS", "")
-# A larger body is answered 413, which makes Telegraf split its batch (config/chunked_body.py).
+# A larger body is answered 413, which makes Telegraf split its batch (ingest/chunked_body.py).
 MAX_BODY_BYTES = env.integer("SLUICE_MAX_BODY_BYTES", 16 * 1024 * 1024, minimum=1024)
 # Django's own answer to a large body is 400, which makes Telegraf drop it; ours comes first.
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES + 1

@@ -5,7 +5,7 @@ import os
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
-from config.chunked_body import ChunkedBody
+from ingest.chunked_body import ChunkedBody
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 

@@ -134,7 +134,7 @@ def _precision(request: HttpRequest) -> Precision:
 
 
 def _body(request: HttpRequest) -> bytes:
-    # Django takes a chunked body for an empty one. config.chunked_body gives it its length.
+    # Django takes a chunked body for an empty one. ingest.chunked_body gives it its length.
     if request.META.get("HTTP_TRANSFER_ENCODING"):
         raise CannotReadBodyError(
             "this web server does not pass on chunked bodies; start Sluice with `sluice run`"

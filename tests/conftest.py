@@ -42,11 +42,11 @@ def shared_dir() -> Path:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[None]:
     """A private PostgreSQL for this run, below the run's own data directory."""
-    from config.embedded.child import Child
-    from config.embedded.paths import data_dir
-    from config.embedded.postgres_cluster import PostgresCluster
-    from config.embedded.postgres_programs import choose_programs, runnable_by
-    from config.embedded.service_user import make_directory, service_user
+    from appliance.embedded.child import Child
+    from appliance.embedded.postgres_cluster import PostgresCluster
+    from appliance.embedded.postgres_programs import choose_programs, runnable_by
+    from appliance.embedded.service_user import make_directory, service_user
+    from config.paths import data_dir
 
     data, user = data_dir(), service_user()
     programs = choose_programs(timescaledb=ON_TIMESCALEDB)
@@ -73,10 +73,10 @@ def django_db_modify_db_settings(postgres_server: None) -> None:
 @pytest.fixture(scope="session")
 def valkey_url() -> Iterator[str]:
     """The address of a private valkey for this run; its tests are marked `valkey`."""
-    from config.embedded.child import Child
-    from config.embedded.paths import data_dir
-    from config.embedded.service_user import make_directory, service_user
-    from config.embedded.valkey import valkey_server
+    from appliance.embedded.child import Child
+    from appliance.embedded.service_user import make_directory, service_user
+    from appliance.embedded.valkey import valkey_server
+    from config.paths import data_dir
 
     data, user = data_dir(), service_user()
     data.logs.mkdir(exist_ok=True)
@@ -91,7 +91,7 @@ def valkey_url() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def telegraf() -> Path:
     """The real Telegraf; its tests are marked `telegraf`."""
-    from config.embedded.telegraf import find_telegraf
+    from appliance.embedded.telegraf import find_telegraf
 
     program = find_telegraf()
     assert program is not None, "mark the test: pytest.mark.telegraf"

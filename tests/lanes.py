@@ -14,9 +14,9 @@ from collections.abc import Callable
 
 import pytest
 
-from config.embedded.errors import NoServerProgram
-from config.embedded.postgres_programs import choose_programs
-from config.embedded.valkey import find_valkey
+from appliance.embedded.errors import NoServerProgram
+from appliance.embedded.postgres_programs import choose_programs
+from appliance.embedded.valkey import find_valkey
 
 DATABASE_FIXTURES = frozenset({"db", "transactional_db", "live_server", "postgres_server"})
 ALL = "all"
@@ -51,7 +51,7 @@ def _valkey() -> str | None:
 
 
 def _telegraf() -> str | None:
-    from config.embedded.telegraf import find_telegraf
+    from appliance.embedded.telegraf import find_telegraf
 
     return None if find_telegraf() else "no Telegraf; make telegraf obtains it"
 

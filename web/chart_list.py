@@ -27,7 +27,7 @@ def chart_list(resource: Resource) -> list[tuple[str, str, str]]:
     left_out = set()
     if resource.is_uplink and resource.capacity is None:
         left_out.add("level")
-    if not resource.claims.exists():
+    if not resource.allocations.exists():
         left_out.add("workloads")
     every = _UPLINK if resource.is_uplink else _DATASTORE
     return [chart for chart in every if chart[0] not in left_out]

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from advisor.core.duration import duration_text
-from advisor.core.quantity import format_rate, significant
+from advisor.core.quantity import format_rate, without_dust
 
 EN_DASH = "\N{EN DASH}"
 """What stands for a missing value; the reason for its absence always goes with it."""
+
+MOST_NAMES = 3
+"""More than these nobody reads in a sentence; tables have them all."""
 
 _STEPS = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
 _NAMES = {"bits_per_s": "bit/s", "bytes_per_s": "B/s", "iops": "IOPS"}
@@ -26,7 +29,7 @@ class Scale:
         """The number without its unit, which stands in the column head."""
         if value is None:
             return EN_DASH
-        return grouped(significant(value / self.factor))
+        return grouped(without_dust(value / self.factor))
 
     def with_unit(self, value: float | None) -> str:
         """The number with its unit, for a sentence."""
@@ -86,7 +89,9 @@ def absolute_text(at: datetime) -> str:
 
 
 def joined(words: list[str]) -> str:
-    """Words as a sentence lists them: `a`, `a and b`, `a, b and c`."""
+    """Words as a sentence lists them: `a`, `a and b`, `a, b and c`, `a, b, c +40 more`."""
+    if len(words) > MOST_NAMES:
+        return f"{', '.join(words[:MOST_NAMES])} +{len(words) - MOST_NAMES} more"
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} and {words[-1]}"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from django.urls import URLPattern, path
+from django.views.generic import RedirectView
 
 from web.api import charts, enforcer
 from web.views import (
-    episode_cause,
-    episodes,
     hosts,
+    incident_cause,
+    incidents,
     overview,
     recommendations,
     replay,
@@ -33,10 +34,13 @@ urlpatterns: list[URLPattern] = [
     path("recommendations/<int:pk>/", recommendations.recommendation, name="recommendation"),
     path("recommendations/<int:pk>/approve/", recommendations.approve_one, name="approve"),
     path("recommendations/<int:pk>/reject/", recommendations.reject_one, name="reject"),
-    path("episodes/", episodes.episodes, name="episodes"),
-    path("episodes/<int:pk>/", episodes.episode, name="episode"),
-    path("episodes/<int:pk>/cause/", episode_cause.cause, name="episode-cause"),
-    path("episodes/<int:pk>/mute/", episode_cause.mute, name="mute-episode"),
+    path("incidents/", incidents.incidents, name="incidents"),
+    path("incidents/<int:pk>/", incidents.incident, name="incident"),
+    path("incidents/<int:pk>/cause/", incident_cause.cause, name="incident-cause"),
+    path("incidents/<int:pk>/mute/", incident_cause.mute, name="mute-incident"),
+    # Links in mails and bookmarks of the release before lead on.
+    path("episodes/", RedirectView.as_view(pattern_name="incidents", query_string=True)),
+    path("episodes/<int:pk>/", RedirectView.as_view(pattern_name="incident")),
     path("replay/", replay.replays, name="replays"),
     path("replay/<str:name>/", replay.replay, name="replay"),
     path("replay/<str:name>/timeline.json", replay.timeline, name="replay-timeline"),

@@ -10,7 +10,7 @@ from web.bars import WIDTH
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIfBar:
-    """One claim; the bars show its row's `now` and `then`, out of WIDTH."""
+    """One allocation; the bars show its row's `now` and `then`, out of WIDTH."""
 
     row: WhatIfRow
     now_width: int
@@ -18,7 +18,7 @@ class WhatIfBar:
 
 
 def what_if_bars(found: WhatIf) -> list[WhatIfBar]:
-    """One pair per claim, in the order of the claims."""
+    """One pair per allocation, in the order of the allocations."""
     largest = max((max(row.now, row.then) for row in found.rows), default=0.0) * 1.02 or 1.0
     return [
         WhatIfBar(

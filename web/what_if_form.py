@@ -1,4 +1,4 @@
-"""The form of a what-if: fields per claim in the unit of the page, and what is wrong with them."""
+"""The form of a what-if: fields per allocation in the unit of the page, and their errors."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from advisor.advice.what_if import WhatIfScene
 from advisor.core.grant import Grant
-from advisor.models import Claim
-from advisor.services.what_if import Ground
+from advisor.models import Allocation
 from web.formatting import Scale, rate_scale
 
 LENGTHS = {"1": "1 hour", "6": "6 hours", "24": "1 day", "168": "7 days"}
@@ -35,10 +35,10 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimFields:
-    """The controls of one claim."""
+class AllocationFields:
+    """The controls of one allocation."""
 
-    claim: Claim
+    allocation: Allocation
     grant: Grant
     controls: tuple[Field, ...]
 
@@ -47,12 +47,12 @@ class ClaimFields:
 class WhatIfForm:
     """The fields read from an address or a post; without them what is proposed."""
 
-    ground: Ground
+    scene: WhatIfScene
     scale: Scale
     hours: str
     capacity: float | None
     capacity_field: Field
-    rows: list[ClaimFields] = field(default_factory=list)
+    rows: list[AllocationFields] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
     @property
@@ -61,7 +61,7 @@ class WhatIfForm:
 
     @property
     def candidate(self) -> dict[int, Grant]:
-        return {row.claim.pk: row.grant for row in self.rows}
+        return {row.allocation.pk: row.grant for row in self.rows}
 
     @property
     def wrong(self) -> list[str]:
@@ -76,17 +76,17 @@ class WhatIfForm:
         return [("hours", self.hours), ("capacity", self.capacity_field.text), *fields]
 
 
-def read_form(ground: Ground, data: Mapping[str, str]) -> WhatIfForm:
+def read_form(scene: WhatIfScene, data: Mapping[str, str]) -> WhatIfForm:
     """The form with what was sent; an absent field has what is proposed."""
-    resource = ground.resource
-    known = resource.capacity or _largest(ground)
+    resource = scene.resource
+    known = resource.capacity or _largest(scene)
     scale = rate_scale(resource.unit, known)
     errors: list[str] = []
     capacity_field, capacity = _capacity(data, resource.capacity, scale, errors)
     hours = data.get("hours", DEFAULT_HOURS)
     most = written(known * 1.0, scale) if known else "10000"
     form = WhatIfForm(
-        ground=ground,
+        scene=scene,
         scale=scale,
         hours=hours if hours in LENGTHS else DEFAULT_HOURS,
         capacity=capacity,
@@ -94,16 +94,16 @@ def read_form(ground: Ground, data: Mapping[str, str]) -> WhatIfForm:
         errors=errors,
     )
     form.rows = [
-        _claim_fields(claim, grant, data, scale=scale, most=most, errors=errors)
-        for claim, grant in zip(ground.claims, ground.proposed, strict=True)
+        _allocation_fields(allocation, grant, data, scale=scale, most=most, errors=errors)
+        for allocation, grant in zip(scene.allocations, scene.proposed, strict=True)
     ]
     return form
 
 
-def _largest(ground: Ground) -> float | None:
+def _largest(scene: WhatIfScene) -> float | None:
     amounts = [
         amount
-        for grant in (*ground.now, *ground.proposed)
+        for grant in (*scene.now, *scene.proposed)
         for amount in (grant.reservation, grant.limit)
         if amount
     ]
@@ -144,22 +144,24 @@ def _capacity(
     return made, value
 
 
-def _claim_fields(
-    claim: Claim,
+def _allocation_fields(
+    allocation: Allocation,
     proposed: Grant,
     data: Mapping[str, str],
     *,
     scale: Scale,
     most: str,
     errors: list[str],
-) -> ClaimFields:
-    who = claim.workload.name
+) -> AllocationFields:
+    who = allocation.workload.name
     texts = {
         "shares": str(proposed.shares),
         "reservation": written(proposed.reservation, scale) if proposed.reservation else "",
         "limit": written(proposed.limit, scale),
     }
-    sent = {name: data.get(f"{name}-{claim.pk}", text).strip() for name, text in texts.items()}
+    sent = {
+        name: data.get(f"{name}-{allocation.pk}", text).strip() for name, text in texts.items()
+    }
     shares, wrong_shares = _shares(sent["shares"])
     reservation, wrong_reservation = _amount(sent["reservation"] or "0", scale)
     limit, wrong_limit = _amount(sent["limit"], scale) if sent["limit"] else (None, "")
@@ -172,17 +174,17 @@ def _claim_fields(
     # Untouched fields keep their exact number, which the text may round.
     same = {name for name in texts if sent[name] == texts[name]}
     grant = Grant(
-        claim=claim.pk,
+        allocation=allocation.pk,
         shares=proposed.shares if wrong_shares else shares,
         reservation=proposed.reservation if "reservation" in same else reservation,
         limit=proposed.limit if "limit" in same else limit,
     )
-    return ClaimFields(
-        claim=claim,
+    return AllocationFields(
+        allocation=allocation,
         grant=proposed if any(wrong.values()) else grant,
         controls=tuple(
             Field(
-                name=f"{name}-{claim.pk}",
+                name=f"{name}-{allocation.pk}",
                 label=f"{name.capitalize()} of {who}",
                 text=sent[name],
                 hint=_HINTS[name],

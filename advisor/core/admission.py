@@ -17,7 +17,7 @@ TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReservationClaim:
+class RequestedReservation:
     """A reservation that is or shall be promised, in the unit of the capacity."""
 
     workload: str
@@ -29,7 +29,7 @@ class ReservationClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """`refused` names the claims that do not fit; `reason` says by how much."""
+    """`refused` names the allocations that do not fit; `reason` says by how much."""
 
     reservable: float
     reserved: float
@@ -38,7 +38,7 @@ class Admission:
 
     @property
     def admitted(self) -> bool:
-        """Whether all claims fit."""
+        """Whether all allocations fit."""
         return not self.refused
 
 
@@ -59,30 +59,33 @@ def reservable_in_pool(
     return sum(reservable_on_host([rate], ratio=ratio) for rate in uplink_rates)
 
 
-def admit(reservable: float, claims: Sequence[ReservationClaim]) -> Admission:
-    """Promise the claims in their order, as long as they fit; put what is promised already first.
+def admit(reservable: float, allocations: Sequence[RequestedReservation]) -> Admission:
+    """Promise the allocations in their order, as long as they fit; put what is promised already
+    first.
 
-    A claim that does not fit is refused, and a smaller one after it may still fit.
+    An allocation that does not fit is refused, and a smaller one after it may still fit.
     """
     check_amount("reservable", reservable)
     reserved = 0.0
     refused = []
-    for claim in claims:
-        if reserved + claim.reservation <= reservable * (1 + TOLERANCE):
-            reserved += claim.reservation
+    for allocation in allocations:
+        if reserved + allocation.reservation <= reservable * (1 + TOLERANCE):
+            reserved += allocation.reservation
         else:
-            refused.append(claim)
+            refused.append(allocation)
     return Admission(
         reservable=reservable,
         reserved=reserved,
-        refused=tuple(claim.workload for claim in refused),
+        refused=tuple(allocation.workload for allocation in refused),
         reason=_reason(reservable, reserved, refused),
     )
 
 
-def _reason(reservable: float, reserved: float, refused: Sequence[ReservationClaim]) -> str:
+def _reason(reservable: float, reserved: float, refused: Sequence[RequestedReservation]) -> str:
     if not refused:
         return f"{reserved:g} of {reservable:g} that may be reserved"
-    asked = ", ".join(f"{claim.workload} asks for {claim.reservation:g}" for claim in refused)
+    asked = ", ".join(
+        f"{allocation.workload} asks for {allocation.reservation:g}" for allocation in refused
+    )
     free = max(0.0, reservable - reserved)
     return f"{asked}; {free:g} of {reservable:g} that may be reserved is free"

@@ -1,4 +1,4 @@
-"""Divide a capacity among claims by reservation, limit, shares and demand, exactly.
+"""Divide a capacity among allocations by reservation, limit, shares and demand, exactly.
 
 Two meanings of reservation exist, so it is a field of the resource:
 `floor` (storage: mClock, SIOC) gives clamp(λ·shares, reservation, min(limit, demand));
@@ -16,7 +16,7 @@ import numpy as np
 from advisor.core.waterfill import Floats, Groups, Indexes, fill, groups_of
 
 LARGEST = 1e300
-"""Largest capacity, reservation or shares: sums over millions of claims stay finite below it."""
+"""Largest capacity, reservation or shares: sums over millions of them stay finite below it."""
 
 
 class ReservationMode(StrEnum):
@@ -27,8 +27,8 @@ class ReservationMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """What one claimant may, must and wants to get, in the unit of the capacity.
+class Allocation:
+    """What one workload may, must and wants to get, in the unit of the capacity.
 
     `limit=None` is unlimited, `demand=None` is unknown and counts as unlimited; so does infinity.
     Where reservation and limit contradict each other, the limit wins.
@@ -43,7 +43,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A named claim in a tree; an inner node bounds and guarantees the sum of its children."""
+    """A named allocation in a tree; an inner node bounds and guarantees its children's sum."""
 
     name: str
     reservation: float = 0.0
@@ -53,24 +53,27 @@ class Node:
     children: tuple["Node", ...] = ()
 
 
-def allocate(capacity: float, claims: Sequence[Claim], mode: ReservationMode) -> list[float]:
-    """What each claim gets of the capacity, in the order of the claims.
+def entitlements(
+    capacity: float, allocations: Sequence[Allocation], mode: ReservationMode
+) -> list[float]:
+    """What each allocation gets of the capacity, in the order of the allocations.
 
-    Reservations that do not fit are scaled down in proportion to the reservations. What a claim
-    cannot use goes to the others by shares; a claim with shares 0 gets its reservation only.
-    ValueError names the claim and field that is negative, NaN or too large.
+    Reservations that do not fit are scaled down in proportion to the reservations. What an
+    allocation
+    cannot use goes to the others by shares; an allocation with shares 0 gets its reservation only.
+    ValueError names the allocation and field that is negative, NaN or too large.
     """
     total = _checked_capacity(capacity)
-    if not claims:
+    if not allocations:
         return []
-    reservation, cap, shares = _columns(claims, lambda index: f"claim {index}")
-    one = groups_of(np.array([len(claims)]))
+    reservation, cap, shares = _columns(allocations, lambda index: f"allocation {index}")
+    one = groups_of(np.array([len(allocations)]))
     amount = solve(np.array([total]), reservation, cap, shares, mode=mode, groups=one)
     result: list[float] = amount.tolist()
     return result
 
 
-def allocate_tree(capacity: float, root: Node, mode: ReservationMode) -> dict[str, float]:
+def entitlements_tree(capacity: float, root: Node, mode: ReservationMode) -> dict[str, float]:
     """What each node gets, by its path ("/uplink/class/workload"), parents before children.
 
     A node can take what its children can take, and its reservation is at least the sum of theirs.
@@ -99,7 +102,7 @@ def allocate_tree(capacity: float, root: Node, mode: ReservationMode) -> dict[st
 
 
 def check_tree(root: Node) -> None:
-    """Refuse a tree with ambiguous paths or bad numbers, as `allocate_tree` does."""
+    """Refuse a tree with ambiguous paths or bad numbers, as `entitlements_tree` does."""
     tree = _flatten(root)
     _columns(tree.nodes, lambda index: tree.paths[index])
 
@@ -113,7 +116,7 @@ def solve(
     mode: ReservationMode,
     groups: Groups,
 ) -> Floats:
-    """Allocate many independent groups of claims at once, each its own capacity.
+    """Allocate many independent groups of allocations at once, each its own capacity.
 
     `cap` is min(limit, demand) and may be infinite; the other numbers are finite and not negative.
     """
@@ -150,14 +153,20 @@ def _checked_capacity(capacity: float) -> float:
 
 
 def _columns(
-    claims: Sequence[Claim] | Sequence[Node], where: Callable[[int], str]
+    allocations: Sequence[Allocation] | Sequence[Node], where: Callable[[int], str]
 ) -> tuple[Floats, Floats, Floats]:
     """Reservations, caps (the lower of limit and demand) and shares, each number checked."""
-    reservation = _column([claim.reservation for claim in claims], "reservation", where)
-    shares = _column([claim.shares for claim in claims], "shares", where)
+    reservation = _column(
+        [allocation.reservation for allocation in allocations], "reservation", where
+    )
+    shares = _column([allocation.shares for allocation in allocations], "shares", where)
     unlimited = np.inf
-    limits = [unlimited if claim.limit is None else claim.limit for claim in claims]
-    demands = [unlimited if claim.demand is None else claim.demand for claim in claims]
+    limits = [
+        unlimited if allocation.limit is None else allocation.limit for allocation in allocations
+    ]
+    demands = [
+        unlimited if allocation.demand is None else allocation.demand for allocation in allocations
+    ]
     limit = _column(limits, "limit", where, most=unlimited)
     demand = _column(demands, "demand", where, most=unlimited)
     return reservation, np.minimum(limit, demand), shares

@@ -32,7 +32,7 @@ class HostLatency:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimObservation:
+class AllocationObservation:
     """What one workload got of a resource in a window, and what it was promised at that time.
 
     `backlogged` says whether more was waiting to be sent or served (queue, pressure, backlog);
@@ -61,15 +61,15 @@ class ClaimObservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatastoreObservation:
-    """One window of a datastore: what each host waited, and what each claim got.
+    """One window of a datastore: what each host waited, and what each allocation got.
 
-    `unit` is that of the claims' rates, reservations and limits: I/Os or bytes per second.
+    `unit` is that of the allocations' rates, reservations and limits: I/Os or bytes per second.
     """
 
     at: datetime
     window_s: float
     hosts: tuple[HostLatency, ...]
-    claims: tuple[ClaimObservation, ...] = ()
+    allocations: tuple[AllocationObservation, ...] = ()
     unit: Unit = Unit.IOPS
 
     def __post_init__(self) -> None:
@@ -79,11 +79,11 @@ class DatastoreObservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UplinkObservation:
-    """One window of an uplink: what went out, what could, and what each claim got.
+    """One window of an uplink: what went out, what could, and what each allocation got.
 
     `tx_bits_per_s` None means that nothing was measured in the window. `packets` left, `drops`
     should have; `segments` and `retransmits` are those of the host's TCP. Queues and drops of a
-    claim that its own limit holds back are the limit's, and not counted here.
+    allocation that its own limit holds back are the limit's, and not counted here.
     """
 
     at: datetime
@@ -95,7 +95,7 @@ class UplinkObservation:
     backlog_bytes: float | None = None
     segments: float | None = None
     retransmits: float | None = None
-    claims: tuple[ClaimObservation, ...] = ()
+    allocations: tuple[AllocationObservation, ...] = ()
 
     def __post_init__(self) -> None:
         check_aware("at", self.at)

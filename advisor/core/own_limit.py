@@ -1,4 +1,4 @@
-"""Whether a claim's own limit holds it back; then it is not the resource that it waits for."""
+"""Whether its own limit holds a workload back, so that it does not wait for the resource."""
 
 AT_LIMIT_RATIO = 0.95
 """A rate this near to an enforced limit is held back by it, not by the resource."""
@@ -12,7 +12,7 @@ def reaches_limit(rate: float, limit: float | None) -> bool:
 
 
 def is_held_back(rate: float, limit: float | None, *, is_uplink: bool) -> bool:
-    """Whether an enforced limit holds a claim to this rate.
+    """Whether an enforced limit holds an allocation to this rate.
 
     What an adapter hands to an uplink is counted before the limit, so it may be any amount above
     it. I/O is counted behind the limit: far above it, nothing holds it back.

@@ -13,6 +13,8 @@ _SUFFIXES = {
 }
 _SHOWN = {"bits_per_s": "bit/s", "bytes_per_s": "B/s", "iops": "IOPS"}
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?(?:e[0-9]+)?)\s*([a-z/]*)\s*", re.IGNORECASE)
+DECIMALS = 3
+"""More would be dust: no resource is told apart by a thousandth of its unit."""
 
 
 class QuantityError(ValueError):
@@ -58,7 +60,7 @@ def format_rate(value: float | None, unit: str) -> str:
         # 999.5 would round to 1000 of the smaller prefix.
         if magnitude >= factor * 0.9995 and not (unit == "iops" and factor == 1e3):
             return f"{significant(value / factor)} {prefix}{_SHOWN[unit]}"
-    return f"{significant(value)} {_SHOWN[unit]}"
+    return f"{without_dust(value)} {_SHOWN[unit]}"
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -69,3 +71,12 @@ def significant(value: float, digits: int = 3) -> str:
     rounded = float(f"{value:.{digits - 1}e}")
     decimals = digits - 1 - math.floor(math.log10(abs(rounded)))
     return f"{value:.{max(decimals, 0)}f}"
+
+
+def without_dust(value: float) -> str:
+    """Three significant digits, but no more than three decimals: 0.0436 is 0.044, 4e-10 is 0."""
+    text = significant(value)
+    if len(text.partition(".")[2]) <= DECIMALS:
+        return text
+    rounded = f"{value:.{DECIMALS}f}"
+    return rounded if float(rounded) else "0"

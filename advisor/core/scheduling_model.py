@@ -64,7 +64,7 @@ class TagScheduler:
 
     `capacity` is what the device serves, in cost per second; reservations and limits are in the
     same unit. `burst` is how much cost a client that was idle may take ahead of its shares.
-    ValueError names the path of a node that `allocate_tree` refuses too, or a tree too deep.
+    ValueError names the path of a node that `entitlements_tree` refuses too, or a tree too deep.
     """
 
     def __init__(

@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from statistics import median
 from typing import assert_never
 
-from advisor.core.allocation import Claim, ReservationMode, allocate
+from advisor.core.allocation import Allocation, ReservationMode, entitlements
 from advisor.core.iosize import REFERENCE_BYTES, size_cost
 from advisor.core.observation import (
-    ClaimObservation,
+    AllocationObservation,
     DatastoreObservation,
     Observation,
     UplinkObservation,
 )
 from advisor.core.resource import Unit
 
-UNCLAIMED = "(unclaimed)"
-"""The name of traffic that belongs to no claim."""
-UNCLAIMED_RATIO = 0.05
-"""Less than this part of the load is measurement error, not a claimant."""
-UNCLAIMED_SHARES = 1000.0
-"""Traffic without a claim counts like a workload of the medium tier."""
+UNALLOCATED = "(unallocated)"
+"""The name of traffic that belongs to no allocation."""
+UNALLOCATED_RATIO = 0.05
+"""Less than this part of the load is measurement error, not a workload."""
+UNALLOCATED_SHARES = 1000.0
+"""Traffic without an allocation counts like a workload of the medium tier."""
 KEEPS_UP_RATIO = 0.5
 """Who gets this part of the median rate under congestion is presumed to want more."""
 TRICKLE_RATIO = 0.05
@@ -32,9 +32,9 @@ TRICKLE_RATIO = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """One claim in one window; `cost` and `entitlement` are device time per second.
+    """One allocation in one window; `cost` and `entitlement` are device time per second.
 
-    `rate_per_cost` turns them into the resource's unit at this claim's I/O size.
+    `rate_per_cost` turns them into the resource's unit at this allocation's I/O size.
     """
 
     workload: str
@@ -45,62 +45,74 @@ class Standing:
 
 
 def standings(observation: Observation, mode: ReservationMode) -> tuple[Standing, ...]:
-    """Each claim's use against its entitlement in a congested window, in the order given.
+    """Each allocation's use against its entitlement in a congested window, in the order given.
 
-    A claim that was held back may want anything; one that was not wants what it got. Use that
-    belongs to no claim is listed last, as a claim of its own.
+    An allocation that was held back may want anything; one that was not wants what it got. Use
+    that belongs to no allocation is listed last, as an allocation of its own.
     """
-    claims = [claim for claim in observation.claims if claim.rate > 0 or claim.backlogged]
-    unclaimed = _unclaimed(observation)
-    if unclaimed is not None:
-        claims.append(unclaimed)
-    if not claims:
+    allocations = [
+        allocation
+        for allocation in observation.allocations
+        if allocation.rate > 0 or allocation.backlogged
+    ]
+    unallocated = _unallocated(observation)
+    if unallocated is not None:
+        allocations.append(unallocated)
+    if not allocations:
         return ()
-    per_unit = [device_cost(observation, claim.mean_io_bytes) for claim in claims]
-    costs = [claim.rate * cost for claim, cost in zip(claims, per_unit, strict=True)]
-    middle = median(claim.rate for claim in claims)
-    entitlements = allocate(
+    per_unit = [device_cost(observation, allocation.mean_io_bytes) for allocation in allocations]
+    costs = [
+        allocation.rate * cost for allocation, cost in zip(allocations, per_unit, strict=True)
+    ]
+    middle = median(allocation.rate for allocation in allocations)
+    due = entitlements(
         sum(costs),
-        [_claim(claim, cost, middle) for claim, cost in zip(claims, per_unit, strict=True)],
+        [
+            _allocation(allocation, cost, middle)
+            for allocation, cost in zip(allocations, per_unit, strict=True)
+        ],
         mode,
     )
     return tuple(
         Standing(
-            workload=claim.workload,
+            workload=allocation.workload,
             cost=cost,
             entitlement=entitlement,
-            reservation=claim.reservation,
+            reservation=allocation.reservation,
             rate_per_cost=1 / each,
         )
-        for claim, cost, entitlement, each in zip(
-            claims, costs, entitlements, per_unit, strict=True
+        for allocation, cost, entitlement, each in zip(
+            allocations, costs, due, per_unit, strict=True
         )
     )
 
 
-def demand(claim: ClaimObservation, median_rate: float) -> float | None:
-    """What the claim would take under congestion; None means more than it got, nobody knows what.
+def demand(allocation: AllocationObservation, median_rate: float) -> float | None:
+    """What the allocation would take under congestion; None means more than it got, nobody knows
+    what.
 
-    Where nobody measured whether more was waiting, it is presumed of a claim that is below its
-    reservation, and of one that keeps up with the others.
+    Where nobody measured whether more was waiting, it is presumed of an allocation that is below
+    its reservation, and of one that keeps up with the others.
     """
-    if claim.backlogged is True and not claim.throttled:
+    if allocation.backlogged is True and not allocation.throttled:
         return None
-    if claim.backlogged is False or claim.throttled:
-        return claim.rate
-    if claim.usual_rate is not None:
-        return max(claim.rate, claim.usual_rate)
-    if TRICKLE_RATIO * claim.reservation < claim.rate < claim.reservation:
+    if allocation.backlogged is False or allocation.throttled:
+        return allocation.rate
+    if allocation.usual_rate is not None:
+        return max(allocation.rate, allocation.usual_rate)
+    if TRICKLE_RATIO * allocation.reservation < allocation.rate < allocation.reservation:
         return None
-    return None if claim.rate >= KEEPS_UP_RATIO * median_rate else claim.rate
+    return None if allocation.rate >= KEEPS_UP_RATIO * median_rate else allocation.rate
 
 
-def _claim(claim: ClaimObservation, per_unit: float, median_rate: float) -> Claim:
-    wanted = demand(claim, median_rate)
-    return Claim(
-        reservation=claim.reservation * per_unit,
-        limit=None if claim.limit is None else claim.limit * per_unit,
-        shares=claim.shares,
+def _allocation(
+    allocation: AllocationObservation, per_unit: float, median_rate: float
+) -> Allocation:
+    wanted = demand(allocation, median_rate)
+    return Allocation(
+        reservation=allocation.reservation * per_unit,
+        limit=None if allocation.limit is None else allocation.limit * per_unit,
+        shares=allocation.shares,
         demand=None if wanted is None else wanted * per_unit,
     )
 
@@ -129,7 +141,7 @@ def unit_cost(unit: Unit, mean_io_bytes: float | None) -> float:
 
 
 def delivered(observation: Observation) -> float | None:
-    """The rate of everything that passed, in the unit of the claims; None if not measured."""
+    """The rate of everything that passed, in the unit of the allocations; None if not measured."""
     match observation:
         case DatastoreObservation():
             sizes = (
@@ -145,9 +157,9 @@ def delivered(observation: Observation) -> float | None:
             assert_never(observation)
 
 
-def _unclaimed(observation: Observation) -> ClaimObservation | None:
+def _unallocated(observation: Observation) -> AllocationObservation | None:
     load = delivered(observation) or 0.0
-    rest = load - sum(claim.rate for claim in observation.claims)
-    if rest <= UNCLAIMED_RATIO * load:
+    rest = load - sum(allocation.rate for allocation in observation.allocations)
+    if rest <= UNALLOCATED_RATIO * load:
         return None
-    return ClaimObservation(workload=UNCLAIMED, rate=rest, shares=UNCLAIMED_SHARES)
+    return AllocationObservation(workload=UNALLOCATED, rate=rest, shares=UNALLOCATED_SHARES)

@@ -1,6 +1,7 @@
 """Exact water-filling: find the one level at which a capacity is used up.
 
-The amount a claim gets at level λ is clamp(λ·weight, floor, cap). It never falls as λ rises, and
+The amount an allocation gets at level λ is clamp(λ·weight, floor, cap). It never falls as λ
+rises, and
 is linear between the breakpoints floor/weight and cap/weight. So the breakpoints are sorted, the
 last one that still fits is looked up, and the level inside that piece is solved for in one step:
 O(n log n), with no tolerance and no iteration towards a limit.
@@ -21,23 +22,23 @@ Indexes = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Groups:
-    """Claims in order, cut into groups that are not empty: group g begins at `starts[g]`."""
+    """Allocations in order, cut into groups that are not empty: group g begins at `starts[g]`."""
 
     starts: Indexes
     sizes: Indexes
 
     def spread(self, per_group: Floats) -> Floats:
-        """Repeat the value of each group once per claim of it."""
+        """Repeat the value of each group once per allocation of it."""
         return np.repeat(per_group, self.sizes)
 
-    def total(self, per_claim: Floats) -> Floats:
+    def total(self, per_allocation: Floats) -> Floats:
         """Sum over each group."""
-        sums: Floats = np.add.reduceat(per_claim, self.starts)
+        sums: Floats = np.add.reduceat(per_allocation, self.starts)
         return sums
 
-    def largest(self, per_claim: Floats) -> Floats:
+    def largest(self, per_allocation: Floats) -> Floats:
         """Maximum over each group."""
-        maxima: Floats = np.maximum.reduceat(per_claim, self.starts)
+        maxima: Floats = np.maximum.reduceat(per_allocation, self.starts)
         return maxima
 
 
@@ -70,7 +71,7 @@ def fill(capacity: Floats, floor: Floats, cap: Floats, weight: Floats, groups: G
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Basin:
-    """What `fill` fills, checked and scaled; a claim of weight 0 has reach = floor."""
+    """What `fill` fills, checked and scaled; an allocation of weight 0 has reach = floor."""
 
     capacity: Floats
     floor: Floats
@@ -93,7 +94,7 @@ class _Basin:
         return np.where(rising, np.clip(spread(rest) * part, self.floor, self.reach), fixed)
 
     def _per_weight(self, amount: Floats) -> Floats:
-        """The level at which each claim has this amount; weight 0 has it beyond every level."""
+        """The level at which each one has this amount; weight 0 has it beyond every level."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return np.where(self.weight > 0, amount / self.weight, np.inf)
 

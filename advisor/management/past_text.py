@@ -12,9 +12,9 @@ COLUMNS = ["workload", "host", "change", "rate", "expected", "throttled_min", "u
 
 
 def past_text(past: PastTable, unit: str) -> str:
-    """Per claim what was and what would have been; a dash where a line below says why."""
+    """Per allocation what was and what would have been; a dash where a line below says why."""
     if past.gap or not past.rows:
-        return f"Not played: {past.gap or 'no workload has a claim on it'}"
+        return f"Not played: {past.gap or 'no workload has an allocation on it'}"
     lines = [
         f"{past.verdict} ({past.length})",
         table([_row(row, unit) for row in past.rows], COLUMNS),

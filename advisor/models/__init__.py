@@ -1,13 +1,13 @@
 from advisor.models.compliance import ComplianceRecord
-from advisor.models.congestion import Episode, ResourceStatus, State, StatePoint
-from advisor.models.planned_job import PlannedJob, Recurrence
+from advisor.models.congestion import Incident, ResourceStatus, State, StatePoint
+from advisor.models.maintenance_window import MaintenanceWindow, Recurrence
 from advisor.models.policy import Enforcer, Policy, PublishedDocument
 from advisor.models.prediction_score import PredictionScore
 from advisor.models.recommendation import Recommendation, RecommendationState, Topic
 from advisor.models.resource import Attachment, Mode, Resource, ResourceKind, ThresholdMode, Unit
 from advisor.models.workload import (
     AdapterKind,
-    Claim,
+    Allocation,
     IoCount,
     LimitScope,
     Tier,
@@ -17,15 +17,15 @@ from advisor.models.workload import (
 
 __all__ = [
     "AdapterKind",
+    "Allocation",
     "Attachment",
-    "Claim",
     "ComplianceRecord",
     "Enforcer",
-    "Episode",
+    "Incident",
     "IoCount",
     "LimitScope",
+    "MaintenanceWindow",
     "Mode",
-    "PlannedJob",
     "Policy",
     "PredictionScore",
     "PublishedDocument",

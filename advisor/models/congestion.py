@@ -44,7 +44,7 @@ class ResourceStatus(models.Model):
 class StatePoint(models.Model):
     """The detector's conclusion about one window; `value` is compared with `threshold`.
 
-    `signs` are those of an uplink that were beyond what is normal: objects with the sign, its
+    `signals` are those of an uplink that were beyond what is normal: objects with the signal, its
     value and unit and what it is compared with.
     """
 
@@ -61,7 +61,7 @@ class StatePoint(models.Model):
         help_text="Our own I/Os a second in device time, as I/Os of the reference size",
     )
     reason = models.TextField(blank=True)
-    signs = models.JSONField(default=list)
+    signals = models.JSONField(default=list)
 
     class Meta:
         ordering = ["resource", "at"]
@@ -73,18 +73,18 @@ class StatePoint(models.Model):
         return f"{self.resource} at {self.at:%H:%M:%S}: {self.state}"
 
 
-class Episode(models.Model):
+class Incident(models.Model):
     """One stretch of congestion of one resource, however many workloads suffer.
 
     `victims` and `aggressors` are lists of objects with a workload name and its number;
-    `evidence` holds the windows the conclusion rests on, `signs` what an uplink showed in them.
+    `evidence` holds the windows the conclusion rests on, `signals` what an uplink showed in them.
     `external` is None on an uplink, and until a datastore's load was looked at.
     """
 
     organisation = models.ForeignKey(
-        Organisation, on_delete=models.CASCADE, related_name="episodes"
+        Organisation, on_delete=models.CASCADE, related_name="incidents"
     )
-    resource = models.ForeignKey(Resource, on_delete=models.CASCADE, related_name="episodes")
+    resource = models.ForeignKey(Resource, on_delete=models.CASCADE, related_name="incidents")
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
     peak_value = models.FloatField()
@@ -93,7 +93,7 @@ class Episode(models.Model):
     victims = models.JSONField(default=list)
     aggressors = models.JSONField(default=list)
     evidence = models.JSONField(default=list)
-    signs = models.JSONField(default=list)
+    signals = models.JSONField(default=list)
     external = models.JSONField(
         null=True, help_text="Whether load from outside is seen, and what says so"
     )
@@ -104,12 +104,12 @@ class Episode(models.Model):
         ordering = ["-started_at", "pk"]
         constraints = [
             models.UniqueConstraint(
-                fields=["resource", "started_at"], name="one_episode_per_start"
+                fields=["resource", "started_at"], name="one_incident_per_start"
             ),
             models.UniqueConstraint(
                 fields=["resource"],
                 condition=models.Q(ended_at=None),
-                name="one_open_episode_per_resource",
+                name="one_open_incident_per_resource",
             ),
         ]
 

@@ -21,7 +21,8 @@ class PolicyIsImmutable(Exception):
 class Policy(models.Model):
     """One immutable version of what a resource's workloads shall get; the highest is in force.
 
-    `allocations` is a list of objects: claim, workload, reservation, limit, shares, entitlement.
+    `allocations` is a list of objects: allocation, workload, reservation, limit, shares,
+    entitlement.
     An empty list means: restore what the agent found. A database trigger refuses updates too.
     """
 

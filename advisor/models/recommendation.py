@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
-from advisor.models.congestion import Episode
+from advisor.models.congestion import Incident
 from advisor.models.resource import Resource
 from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
 
@@ -49,8 +49,8 @@ class Recommendation(models.Model):
     resource = models.ForeignKey(
         Resource, on_delete=models.CASCADE, related_name="recommendations"
     )
-    episode = models.ForeignKey(
-        Episode, null=True, blank=True, on_delete=models.SET_NULL, related_name="recommendations"
+    incident = models.ForeignKey(
+        Incident, null=True, blank=True, on_delete=models.SET_NULL, related_name="recommendations"
     )
     topic = models.CharField(max_length=20, choices=Topic.choices, default=Topic.POLICY)
     subject = models.CharField(

@@ -69,15 +69,15 @@ class IoCount(models.TextChoices):
     PER_32_KIB = "per_32_kib"
 
 
-class Claim(models.Model):
+class Allocation(models.Model):
     """What one workload was promised on one resource, and the adapter through which it comes.
 
     `shares` None means the default of the workload's tier. Values are in the resource's unit.
     """
 
-    resource = models.ForeignKey(Resource, on_delete=models.CASCADE, related_name="claims")
-    workload = models.ForeignKey(Workload, on_delete=models.CASCADE, related_name="claims")
-    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="claims")
+    resource = models.ForeignKey(Resource, on_delete=models.CASCADE, related_name="allocations")
+    workload = models.ForeignKey(Workload, on_delete=models.CASCADE, related_name="allocations")
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="allocations")
     vdisk = models.CharField(
         max_length=200, blank=True, help_text="Tells several virtual disks of a workload apart"
     )
@@ -102,7 +102,7 @@ class Claim(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["resource", "workload", "host", "vdisk"],
-                name="one_claim_per_workload_host_and_vdisk",
+                name="one_allocation_per_workload_host_and_vdisk",
             ),
             models.CheckConstraint(
                 condition=models.Q(limit__isnull=True)
@@ -125,3 +125,18 @@ class Claim(models.Model):
         if self.selector_kind:
             return self.selector_kind, self.selector
         return self.adapter_kind, self.adapter
+
+
+def allocation_id(allocation: Allocation) -> str:
+    """The name of an allocation on the wire."""
+    return f"allocation-{allocation.pk}"
+
+
+_PREFIXES = ("allocation", "claim")
+"""`claim` stands in documents that agents may still hold."""
+
+
+def allocation_pk(allocation_id: str) -> int | None:
+    """The allocation that `allocation_id` names, None if it is none of ours."""
+    prefix, _, number = allocation_id.partition("-")
+    return int(number) if prefix in _PREFIXES and number.isdecimal() else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from advisor.core.advice.queue_depth_answer import QueueDepthAdvice, QueueDepthInputs
-from advisor.core.advice.reservation_conflicts import ConflictInputs, OffPeakAdvice
+from advisor.core.advice.scsi_conflicts import ConflictInputs, OffPeakAdvice
 from advisor.core.advice.threshold_advice import ThresholdAdvice, ThresholdInputs
 from advisor.core.canonical import CanonicalError, loads
 from advisor.core.explanation.answer import Alternative, Confidence

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from advisor.core.advice.queue_depth_answer import Bottleneck, QueueDepthAdvice, QueueDepthInputs
-from advisor.core.advice.reservation_conflicts import ConflictInputs, OffPeakAdvice
+from advisor.core.advice.scsi_conflicts import ConflictInputs, OffPeakAdvice
 from advisor.core.advice.threshold_advice import ThresholdInputs
 from advisor.core.limits.limit_inputs import LimitInputs
 from advisor.core.placement.device_line import LineSource
@@ -170,8 +170,8 @@ def commitment(topic: Topic, resource: str, *, threshold: float | None = None) -
     match topic:
         case Topic.THRESHOLD:
             return Commitment(
-                does="The threshold is set at once and holds from the next window on.",
-                does_not="Nothing is written on any host.",
+                does="The threshold takes effect within 10 s.",
+                does_not="No host is changed.",
                 undo=f"sluice resource set {resource} --threshold "
                 f"{'MS' if threshold is None else format(threshold, 'g')} sets the earlier one "
                 "again.",
@@ -203,7 +203,7 @@ def commitment(topic: Topic, resource: str, *, threshold: float | None = None) -
             return Commitment(
                 does="It is noted that somebody will move the workloads and settle the "
                 "reservations that no host can promise.",
-                does_not="Sluice moves no workload and changes no claim.",
+                does_not="Sluice moves no workload and changes no allocation.",
                 undo="A workload that was moved can be moved back.",
                 button=_BY_HAND,
             )

@@ -7,7 +7,7 @@ from datetime import UTC, timedelta
 
 from advisor.core.advice.policy_inputs import AdviceInputs
 from advisor.core.advice.queue_depth_answer import QueueDepthAdvice, QueueDepthInputs
-from advisor.core.advice.reservation_conflicts import ConflictInputs, ConflictWindow, OffPeakAdvice
+from advisor.core.advice.scsi_conflicts import ConflictInputs, ConflictWindow, OffPeakAdvice
 from advisor.core.advice.threshold_advice import ThresholdAdvice, ThresholdInputs
 from advisor.core.canonical import CanonicalError, loads
 from advisor.core.device.device_fit import DeviceFit, LoadPoint, fit_device
@@ -231,7 +231,7 @@ def limit_picture(inputs: LimitInputs, answer: LimitCheck) -> Picture | None:
     )
 
 
-def episode_picture(row: Recommendation) -> Picture | None:
+def incident_picture(row: Recommendation) -> Picture | None:
     """Latency or load while it was congested, against the threshold that held.
 
     None for a draft, and for inputs that another version stored.
@@ -240,23 +240,23 @@ def episode_picture(row: Recommendation) -> Picture | None:
         inputs = loads(AdviceInputs, row.inputs)
     except CanonicalError:
         return None
-    if inputs.episode is None:
+    if inputs.incident is None:
         return None
     is_uplink = inputs.kind is ResourceKind.UPLINK
     factor, unit = (100.0, "%") if is_uplink else (1.0, "ms")
-    began = inputs.episode.started_at
+    began = inputs.incident.started_at
     points = [
         ((one.at - began) / timedelta(minutes=1), factor * one.value)
-        for one in inputs.episode.evidence
+        for one in inputs.incident.evidence
         if one.value is not None and one.at >= began
     ]
     level = "load" if is_uplink else "latency"
-    threshold = factor * inputs.episode.threshold
+    threshold = factor * inputs.incident.threshold
     if len(points) < 2:
         return None
     return Picture(
-        title="The episode it answers",
-        said=f"The {level} was up to {factor * inputs.episode.peak_value:.3g} {unit}, the "
+        title="The incident it answers",
+        said=f"The {level} was up to {factor * inputs.incident.peak_value:.3g} {unit}, the "
         f"threshold is {threshold:.3g} {unit}",
         x=Axis(label="minutes since it began"),
         y=Axis(label=level, unit=unit),

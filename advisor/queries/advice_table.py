@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from advisor.core.advice.queue_depth_answer import QueueDepthAdvice
-from advisor.core.advice.reservation_conflicts import OffPeakAdvice
+from advisor.core.advice.scsi_conflicts import OffPeakAdvice
 from advisor.core.advice.threshold_advice import ThresholdAdvice, ThresholdInputs
 from advisor.core.duration import duration_text
 from advisor.core.limits.limit_check import LimitCheck

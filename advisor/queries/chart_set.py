@@ -35,14 +35,14 @@ def chart_set(
         step_s=grid.step_s,
         ends_s=grid.ends_s,
         charts=charts,
-        episodes=_episodes(resource, since, until),
+        incidents=_incidents(resource, since, until),
     )
 
 
-def _episodes(
+def _incidents(
     resource: Resource, since: datetime, until: datetime
 ) -> tuple[tuple[datetime, datetime | None], ...]:
-    touching = resource.episodes.filter(started_at__lte=until)
+    touching = resource.incidents.filter(started_at__lte=until)
     open_or_later = Q(ended_at=None) | Q(ended_at__gte=since)
     rows = touching.filter(open_or_later).order_by("started_at")
     return tuple(rows.values_list("started_at", "ended_at"))

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from advisor.models import Attachment, Resource
-from advisor.queries.claim_rates import WorkloadTrack
+from advisor.queries.allocation_rates import WorkloadTrack
 from advisor.queries.grid import Grid, fitting_step_s, make_grid, total_of
 from advisor.queries.resources import resource_line
 from ingest.core.rates import DiskRates, NetRates
@@ -56,12 +56,12 @@ class Chart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartSet:
-    """All charts of a resource over one range; of `episodes` an open one ends in None."""
+    """All charts of a resource over one range; of `incidents` an open one ends in None."""
 
     step_s: int
     ends_s: tuple[int, ...]
     charts: tuple[Chart, ...]
-    episodes: tuple[tuple[datetime, datetime | None], ...]
+    incidents: tuple[tuple[datetime, datetime | None], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,21 +88,21 @@ class ChartRange:
 def workload_chart(
     resource: Resource, tracks: list[WorkloadTrack], total: list[float | None]
 ) -> Chart:
-    """What each workload got, stacked; what no claim explains comes last."""
+    """What each workload got, stacked; what no allocation explains comes last."""
     stacked = [
         Track(label=track.workload, colour=position, values=track.values)
         for position, track in enumerate(tracks, start=1)
     ]
     if tracks:
-        claimed = total_of([track.values for track in tracks])
+        allocated = total_of([track.values for track in tracks])
         rest = tuple(
             None if whole is None else max(0.0, whole - (part or 0.0))
-            for whole, part in zip(total, claimed, strict=True)
+            for whole, part in zip(total, allocated, strict=True)
         )
         stacked.append(Track(label=OTHERS, colour=0, values=rest))
     gap = None
     if not tracks:
-        gap = f"No workload has a claim on {resource.name}. State one with: sluice claim set"
+        gap = f"No workload has an allocation on {resource.name}: sluice allocation set"
     elif all(value is None for track in tracks for value in track.values):
         gap = "No samples of these workloads' adapters arrived in this range."
     return Chart(

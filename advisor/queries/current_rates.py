@@ -1,4 +1,4 @@
-"""What every claim of a resource gets right now, in a few queries however many there are."""
+"""What every allocation of a resource gets right now, in a few queries however many there are."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from advisor.models import AdapterKind, Claim, Resource
-from advisor.queries.cgroup_device import cgroup_device_numbers
-from advisor.queries.cgroup_rate import rate_in_unit
+from advisor.history.cgroup_device import cgroup_device_numbers
+from advisor.history.cgroup_rate import rate_in_unit
+from advisor.models import AdapterKind, Allocation, Resource
 from ingest.core.counters import Reading, longest_interval_s
 from ingest.core.rates import (
     CGROUP_COUNTERS,
@@ -27,51 +27,55 @@ _REACH = timedelta(seconds=120)
 
 
 def current_rates(
-    resource: Resource, claims: Sequence[Claim], *, now: datetime
+    resource: Resource, allocations: Sequence[Allocation], *, now: datetime
 ) -> dict[int, float | None]:
-    """By claim, its mean rate over the newest minute that was measured, in the resource's unit."""
-    adapters = {_key(claim): claim.pk for claim in claims}
-    series = _series(claims, adapters)
-    is_net = {claim.pk: claim.adapter_kind == AdapterKind.VNIC for claim in claims}
-    net = [pk for pk, claim in series.items() if is_net[claim]]
-    cgroup = [pk for pk, claim in series.items() if not is_net[claim]]
+    """By allocation, its mean rate over the newest measured minute, in the resource's unit."""
+    adapters = {_key(allocation): allocation.pk for allocation in allocations}
+    series = _series(allocations, adapters)
+    is_net = {
+        allocation.pk: allocation.adapter_kind == AdapterKind.VNIC for allocation in allocations
+    }
+    net = [pk for pk, allocation in series.items() if is_net[allocation]]
+    cgroup = [pk for pk, allocation in series.items() if not is_net[allocation]]
     readings = {
         **_readings(NetSample, net, NET_COUNTERS, now),
         **_readings(CgroupSample, cgroup, CGROUP_COUNTERS, now),
     }
-    rates: dict[int, float | None] = {claim.pk: None for claim in claims}
+    rates: dict[int, float | None] = {allocation.pk: None for allocation in allocations}
     for series_pk, found in readings.items():
-        claim_pk = series[series_pk]
-        mean = _net_mean(found) if is_net[claim_pk] else _cgroup_mean(found, resource.unit)
-        rates[claim_pk] = mean if mean is not None else rates[claim_pk]
+        allocation_pk = series[series_pk]
+        mean = _net_mean(found) if is_net[allocation_pk] else _cgroup_mean(found, resource.unit)
+        rates[allocation_pk] = mean if mean is not None else rates[allocation_pk]
     return rates
 
 
 Key = tuple[int, str, str]
 
 
-def _key(claim: Claim) -> Key:
-    measurement = "net" if claim.adapter_kind == AdapterKind.VNIC else "cgroup"
-    return claim.host_id, measurement, claim.adapter
+def _key(allocation: Allocation) -> Key:
+    measurement = "net" if allocation.adapter_kind == AdapterKind.VNIC else "cgroup"
+    return allocation.host_id, measurement, allocation.adapter
 
 
-def _series(claims: Sequence[Claim], adapters: dict[Key, int]) -> dict[int, int]:
-    """The claim of each series; a cgroup counts on the resource's own device only."""
-    if not claims:
+def _series(allocations: Sequence[Allocation], adapters: dict[Key, int]) -> dict[int, int]:
+    """The allocation of each series; a cgroup counts on the resource's own device only."""
+    if not allocations:
         return {}
-    devices = cgroup_device_numbers(claims)
+    devices = cgroup_device_numbers(allocations)
     rows = Series.objects.filter(
-        host__in={claim.host_id for claim in claims},
+        host__in={allocation.host_id for allocation in allocations},
         measurement__in=("net", "cgroup"),
-        subject__in={claim.adapter for claim in claims},
+        subject__in={allocation.adapter for allocation in allocations},
     ).order_by("last_sample_at")
     found = {}
     for pk, host, measurement, subject, tags in rows.values_list(
         "pk", "host_id", "measurement", "subject", "tags"
     ):
-        claim = adapters.get((host, measurement, subject))
-        if claim is not None and (measurement == "net" or tags["device"] == devices.get(claim)):
-            found[pk] = claim
+        allocation = adapters.get((host, measurement, subject))
+        if allocation is not None and (
+            measurement == "net" or tags["device"] == devices.get(allocation)
+        ):
+            found[pk] = allocation
     return found
 
 

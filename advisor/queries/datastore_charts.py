@@ -9,6 +9,7 @@ from itertools import zip_longest
 from advisor.core.detection.latency import normalized_latency
 from advisor.core.observation import HostLatency
 from advisor.models import Attachment, Resource, Unit
+from advisor.queries.allocation_rates import workload_tracks
 from advisor.queries.charts import (
     PLAIN,
     PLAIN_TOO,
@@ -21,7 +22,6 @@ from advisor.queries.charts import (
     threshold_marks,
     workload_chart,
 )
-from advisor.queries.claim_rates import workload_tracks
 from advisor.queries.grid import Grid, mean_on, total_of
 from ingest import queries
 from ingest.core.rates import DiskRates

@@ -1,24 +1,175 @@
-"""Which open episodes belong together: one cause, however many resources show it."""
+"""Incidents as sentences and pages show them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
-from advisor.core.detection.grouping import CongestedResource, Incident, group_incidents
-from advisor.core.resource import ResourceKind
-from advisor.queries.episodes import EpisodeLine
+from django.db.models import Q, QuerySet
+
+from advisor.core.detection.maintenance_windows import MaintenanceWindow, Muting
+from advisor.core.detection.nic_signals import signal_text
+from advisor.history.external_load import comes_from_outside
+from advisor.models import Incident, Recommendation, RecommendationState, Resource, Topic
+from advisor.pipeline.muting import maintenance_windows_of, muting_of
+from advisor.queries.resources import ResourceLine, resource_line
+from advisor.queries.scope import Scope
 
 
-def shared_incidents(lines: Sequence[EpisodeLine]) -> list[Incident]:
-    """The incidents that more than one of these episodes belongs to, such as shared disks."""
-    congested = [
-        CongestedResource(
-            resource=line.resource.name,
-            kind=ResourceKind(line.resource.kind),
-            began_at=line.started_at,
-            ended_at=line.ended_at,
-            disks=line.resource.disks,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Party:
+    """A workload in an incident with its means over it, in the resource's unit.
+
+    Victims have a reservation and the part of their entitlement that they missed; aggressors have
+    their part of all device time and of everything taken above entitlement.
+    """
+
+    workload: str
+    rate: float | None
+    entitlement: float | None
+    reservation: float | None
+    shortfall_ratio: float | None
+    part_ratio: float | None
+    excess_ratio: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalLine:
+    """A signal of an uplink: in how many windows it fired, the worst value and the norm."""
+
+    name: str
+    windows: int
+    worst: str
+    threshold: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentLine:
+    """One incident; `current` is the resource now, and counts only while the incident is open.
+
+    `muting` says whether a maintenance window explains it, so that it is no alarm; `outside` says
+    what shows that load from outside causes it, and is empty if nothing does.
+    """
+
+    pk: int
+    resource: Resource
+    current: ResourceLine
+    started_at: datetime
+    ended_at: datetime | None
+    peak_value: float
+    threshold: float
+    victims: tuple[Party, ...]
+    aggressors: tuple[Party, ...]
+    evidence: Sequence[Any]
+    signals: tuple[SignalLine, ...]
+    recommendation_pk: int | None
+    muting: Muting
+    outside: str
+
+    @property
+    def is_open(self) -> bool:
+        return self.ended_at is None
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether samples stopped while it lasted, so that nobody knows if it goes on."""
+        return self.is_open and self.current.shown_state == "unknown"
+
+    @property
+    def value(self) -> float:
+        """The value to tell: the newest while it lasts, else the worst."""
+        if self.is_open and self.current.value is not None:
+            return self.current.value
+        return self.peak_value
+
+    @property
+    def main_aggressor(self) -> Party | None:
+        return self.aggressors[0] if self.aggressors else None
+
+    @property
+    def victim_names(self) -> list[str]:
+        return [victim.workload for victim in self.victims]
+
+
+def incident_rows(scope: Scope) -> QuerySet[Incident]:
+    """The organisation's incidents with their resource, newest first."""
+    rows: QuerySet[Incident] = scope.rows(Incident)
+    return rows.select_related("resource__status", "organisation").order_by("-started_at", "pk")
+
+
+def open_incident_lines(scope: Scope, *, now: datetime) -> list[IncidentLine]:
+    """The incidents that still go on, the longest first."""
+    return incident_lines(incident_rows(scope).filter(ended_at=None).reverse(), now=now)
+
+
+def incident_lines(
+    rows: QuerySet[Incident] | Sequence[Incident], *, now: datetime
+) -> list[IncidentLine]:
+    """The rows as lines, each with its open recommendation."""
+    found = list(rows)
+    advice = _open_recommendations(found, now)
+    # All rows are of one organisation: a page shows one at a time.
+    planned = maintenance_windows_of(found[0].organisation) if found else []
+    return [_line(row, advice.get(row.resource_id), planned, now) for row in found]
+
+
+def _open_recommendations(rows: Sequence[Incident], now: datetime) -> dict[int, int]:
+    is_open = Q(state=RecommendationState.PROPOSED, topic=Topic.POLICY, expires_at__gt=now)
+    resources = [row.resource_id for row in rows if row.ended_at is None]
+    open_rows = Recommendation.objects.filter(is_open, resource__in=resources)
+    return dict(open_rows.values_list("resource_id", "pk"))
+
+
+def _line(
+    row: Incident,
+    recommendation_pk: int | None,
+    planned: Sequence[MaintenanceWindow],
+    now: datetime,
+) -> IncidentLine:
+    return IncidentLine(
+        pk=row.pk,
+        resource=row.resource,
+        current=resource_line(row.resource, now=now),
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+        peak_value=row.peak_value,
+        threshold=row.threshold,
+        victims=_parties(row.victims),
+        aggressors=_parties(row.aggressors),
+        evidence=row.evidence,
+        signals=signal_lines(row),
+        recommendation_pk=recommendation_pk,
+        muting=muting_of(row, planned, now=now),
+        outside=comes_from_outside(row),
+    )
+
+
+def signal_lines(row: Incident) -> tuple[SignalLine, ...]:
+    """What fired in the windows of an uplink's incident."""
+    return tuple(
+        SignalLine(
+            name=item["signal"].replace("_", " "),
+            windows=item["windows"],
+            worst=signal_text(item["worst"], item["unit"]),
+            threshold=signal_text(item["threshold"], item["unit"]),
         )
-        for line in lines
-    ]
-    return [one for one in group_incidents(congested, []) if len(one.resources) > 1]
+        for item in row.signals
+    )
+
+
+def _parties(items: Sequence[dict[str, Any]]) -> tuple[Party, ...]:
+    """The parties in the order in which they were stored: the worst first."""
+    return tuple(
+        Party(
+            workload=item["workload"],
+            rate=item.get("rate"),
+            entitlement=item.get("entitlement"),
+            reservation=item.get("reservation"),
+            shortfall_ratio=item.get("shortfall_ratio"),
+            part_ratio=item.get("part_ratio"),
+            excess_ratio=item.get("excess_ratio"),
+        )
+        for item in items
+    )

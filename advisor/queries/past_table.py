@@ -11,7 +11,7 @@ from advisor.core.advice.what_if_draft import PolicyDraft
 from advisor.core.duration import duration_text
 from advisor.core.forecast.backtest import Change, WorkloadBacktest
 from advisor.core.forecast.counterfactual import (
-    ClaimEffect,
+    AllocationEffect,
     Counterfactual,
     LatencyEffect,
     latency_interval,
@@ -22,7 +22,7 @@ from advisor.core.forecast.what_if import WhatIf, WhatIfRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastRow:
-    """One claim; the rates are those of the congested windows, or of all if none was.
+    """One allocation; the rates are those of the congested windows, or of all if none was.
 
     `interval` is where its rate is expected, `latency_interval` its latency, after earlier
     predictions; `interval_gap` says why nobody can tell.
@@ -114,11 +114,11 @@ def past_table(answer: PolicyAnswer | PolicyDraft) -> PastTable:
 def _rows(answer: PolicyAnswer, played: Counterfactual) -> list[PastRow]:
     return [
         _row(one, item.interval, item.interval_gap, item.predicted_after)
-        for one, item in zip(played.claims, answer.allocations, strict=True)
+        for one, item in zip(played.allocations, answer.allocations, strict=True)
     ]
 
 
-def _row(one: ClaimEffect, interval: Interval | None, gap: str, rate: float) -> PastRow:
+def _row(one: AllocationEffect, interval: Interval | None, gap: str, rate: float) -> PastRow:
     return PastRow(
         workload=one.workload,
         host=one.host,

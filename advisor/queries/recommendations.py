@@ -14,13 +14,13 @@ from advisor.core.advice.what_if_draft import PolicyDraft
 from advisor.core.canonical import CanonicalError, loads
 from advisor.core.mechanism_choice import choose_mechanism
 from advisor.models import (
-    Claim,
+    Allocation,
     ComplianceRecord,
     Policy,
     Recommendation,
     RecommendationState,
 )
-from advisor.queries.claims import policy_in_force
+from advisor.queries.allocations import policy_in_force
 from advisor.queries.past_table import PastTable, past_table
 from advisor.queries.scope import Scope
 from enforcers.contract import Unit, read_support
@@ -28,7 +28,7 @@ from enforcers.contract import Unit, read_support
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What one control of one claim is now, and what it would be; in the resource's unit."""
+    """What one control of one allocation is now, and what it would be; in the resource's unit."""
 
     workload: str
     host: str
@@ -108,7 +108,7 @@ def recommendation_detail(row: Recommendation, *, now: datetime) -> Recommendati
     answer = _answer(row)
     in_force = policy_in_force(row.resource)
     policy = row.policies.order_by("version").first()
-    claims = _claims(answer)
+    allocations = _allocations(answer)
     return RecommendationDetail(
         row=row,
         shown_state=shown_state(row, now),
@@ -116,7 +116,7 @@ def recommendation_detail(row: Recommendation, *, now: datetime) -> Recommendati
         in_force=in_force,
         changes=tuple(_changes(answer, in_force)) if answer else (),
         effects=tuple(_effects(answer, policy)) if answer else (),
-        reach=_reach(answer, claims),
+        reach=_reach(answer, allocations),
         policy=policy,
         past=past_table(answer) if answer else None,
     )
@@ -129,19 +129,21 @@ def _answer(row: Recommendation) -> Answer | PolicyDraft | None:
         return None
 
 
-def _claims(answer: Answer | PolicyDraft | None) -> list[Claim]:
-    wanted = [item.claim for item in answer.allocations] if answer else []
+def _allocations(answer: Answer | PolicyDraft | None) -> list[Allocation]:
+    wanted = [item.allocation for item in answer.allocations] if answer else []
     return list(
-        Claim.objects.filter(pk__in=wanted).select_related("host__enforcer").order_by("host__name")
+        Allocation.objects.filter(pk__in=wanted)
+        .select_related("host__enforcer")
+        .order_by("host__name")
     )
 
 
 def _changes(answer: Answer | PolicyDraft, in_force: Policy | None) -> list[Change]:
     """Only what differs from the policy in force; without one everything is unset."""
-    known = {item["claim"]: item for item in in_force.allocations} if in_force else {}
+    known = {item["allocation"]: item for item in in_force.allocations} if in_force else {}
     changes = []
     for item in answer.allocations:
-        before = known.get(item.claim, {})
+        before = known.get(item.allocation, {})
         pairs: Sequence[tuple[str, float | None, float | None]] = (
             ("reservation", before.get("reservation") or None, item.reservation or None),
             ("limit", before.get("limit"), item.limit),
@@ -181,15 +183,17 @@ def _newest_under(policy: Policy) -> dict[tuple[str, str], ComplianceRecord]:
     return {(row.workload.name, row.host.name): row for row in newest}
 
 
-def _reach(answer: Answer | PolicyDraft | None, claims: Sequence[Claim]) -> Reach:
-    hosts = {claim.host.name: hasattr(claim.host, "enforcer") for claim in claims}
+def _reach(answer: Answer | PolicyDraft | None, allocations: Sequence[Allocation]) -> Reach:
+    hosts = {
+        allocation.host.name: hasattr(allocation.host, "enforcer") for allocation in allocations
+    }
     reserved = {
-        item.claim for item in (answer.allocations if answer else ()) if item.reservation > 0
+        item.allocation for item in (answer.allocations if answer else ()) if item.reservation > 0
     }
     unheld = {
-        claim.host.name: why
-        for claim in claims
-        if claim.pk in reserved and (why := _why_unheld(claim)) is not None
+        item.host.name: why
+        for item in allocations
+        if item.pk in reserved and (why := _why_unheld(item)) is not None
     }
     return Reach(
         hosts=tuple(sorted(hosts)),
@@ -199,15 +203,15 @@ def _reach(answer: Answer | PolicyDraft | None, claims: Sequence[Claim]) -> Reac
     )
 
 
-def _why_unheld(claim: Claim) -> str | None:
-    """Why the claim's host cannot hold a reservation, by its agent; None if it can or is mute."""
-    enforcer = getattr(claim.host, "enforcer", None)
+def _why_unheld(allocation: Allocation) -> str | None:
+    """Why its host cannot hold a reservation, by the agent; None if it can or has not said."""
+    enforcer = getattr(allocation.host, "enforcer", None)
     if enforcer is None:
         return None
     chosen = choose_mechanism(
         read_support(enforcer.support),
-        unit=Unit(claim.resource.unit),
-        selectors=[claim.recognised_by[0]],
+        unit=Unit(allocation.resource.unit),
+        selectors=[allocation.recognised_by[0]],
     )
     if isinstance(chosen, str) or chosen.holds is None or chosen.holds.reservation.is_held:
         return None

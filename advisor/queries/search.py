@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from django.db.models.functions import Length
 
-from advisor.models import Claim, Resource, Workload
+from advisor.models import Allocation, Resource, Workload
 from advisor.queries.scope import Scope
 from ingest.models import Host
 
@@ -58,9 +58,9 @@ def _hosts(scope: Scope, wanted: str) -> list[Hit]:
 
 
 def _workloads(scope: Scope, wanted: str) -> list[Hit]:
-    rows = _named(scope, Workload, wanted).filter(claims__isnull=False).distinct()[:PER_KIND]
+    rows = _named(scope, Workload, wanted).filter(allocations__isnull=False).distinct()[:PER_KIND]
     places = (
-        Claim.objects.filter(workload__in=[row.pk for row in rows])
+        Allocation.objects.filter(workload__in=[row.pk for row in rows])
         .order_by("resource__name")
         .values_list("workload_id", "resource__name")
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from advisor.models import Attachment, Resource, Unit
+from advisor.queries.allocation_rates import workload_tracks
 from advisor.queries.charts import (
     PLAIN,
     PLAIN_TOO,
@@ -17,7 +18,6 @@ from advisor.queries.charts import (
     threshold_marks,
     workload_chart,
 )
-from advisor.queries.claim_rates import workload_tracks
 from advisor.queries.grid import Grid, mean_on
 from ingest import queries
 

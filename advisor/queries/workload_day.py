@@ -1,4 +1,4 @@
-"""A workload's last day on every resource it has a claim on: what it got of what was promised."""
+"""A workload's last day on every resource it shares: what it got of what was promised."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from django.db.models import Q
 
 from advisor.core.own_limit import is_held_back
 from advisor.core.quantity import format_rate
-from advisor.models import Claim, Policy, Resource, State, StatePoint, Workload
-from advisor.queries.episodes import EpisodeLine, episode_lines, episode_rows
+from advisor.history.observe import AllocationWindow, allocation_windows
+from advisor.history.tiers import shares_of
+from advisor.history.windows import Span
+from advisor.models import Allocation, Policy, Resource, State, StatePoint, Workload
+from advisor.queries.incidents import IncidentLine, incident_lines, incident_rows
 from advisor.queries.picture import Axis, Level, Line, Picture, Point
 from advisor.queries.scope import Scope
-from advisor.services.observe import ClaimWindow, claim_windows
-from advisor.services.tiers import shares_of
-from advisor.services.windows import Span
 
 LENGTH = timedelta(days=1)
 SHORTEST_WINDOW_S = 60.0
 MOST_POINTS = 1440
 """A day in minutes."""
 SHOWN_POINTS = 360
-EPISODES_OF = timedelta(days=7)
-MOST_EPISODES = 20
+INCIDENTS_OF = timedelta(days=7)
+MOST_INCIDENTS = 20
 GAP = 2.5
 """So many usual distances between two windows are a gap."""
 SHORT = 0.95
@@ -36,7 +36,7 @@ SHORT = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """What held for a claim from `since` on; a limit of None is none."""
+    """What held for an allocation from `since` on; a limit of None is none."""
 
     since: datetime | None
     reservation: float
@@ -45,14 +45,14 @@ class Promise:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimDay:
-    """One claim over the last day; minutes are None where nothing was measured.
+class AllocationDay:
+    """One allocation over the last day; minutes are None where nothing was measured.
 
     `unmet_min` counts the windows below the reservation in which more was wanted: the workload
     waited for I/O, or the resource was congested. `throttled_min` counts those at its own limit.
     """
 
-    claim: Claim
+    allocation: Allocation
     resource: Resource
     shares: int
     promise: Promise
@@ -71,30 +71,31 @@ class ClaimDay:
         return 1 - self.unmet_min / self.measured_min
 
 
-def claim_days(workload: Workload, *, now: datetime) -> list[ClaimDay]:
-    """Its claims in order of their resources."""
-    claims = workload.claims.select_related("resource", "host", "workload")
+def allocation_days(workload: Workload, *, now: datetime) -> list[AllocationDay]:
+    """Its allocations in order of their resources."""
+    allocations = workload.allocations.select_related("resource", "host", "workload")
     return [
-        _claim_day(claim, now) for claim in claims.order_by("resource__name", "host__name", "pk")
+        _allocation_day(allocation, now)
+        for allocation in allocations.order_by("resource__name", "host__name", "pk")
     ]
 
 
-def episodes_with(scope: Scope, workload: Workload, *, now: datetime) -> list[EpisodeLine]:
-    """The episodes of the last week in which it suffered or took too much, newest first."""
+def incidents_with(scope: Scope, workload: Workload, *, now: datetime) -> list[IncidentLine]:
+    """The incidents of the last week in which it suffered or took too much, newest first."""
     named = [{"workload": workload.name}]
-    rows = episode_rows(scope).filter(
+    rows = incident_rows(scope).filter(
         Q(victims__contains=named) | Q(aggressors__contains=named),
-        started_at__gt=now - EPISODES_OF,
+        started_at__gt=now - INCIDENTS_OF,
     )
-    return episode_lines(list(rows[:MOST_EPISODES]), now=now)
+    return incident_lines(list(rows[:MOST_INCIDENTS]), now=now)
 
 
-def _claim_day(claim: Claim, now: datetime) -> ClaimDay:
-    resource = claim.resource
+def _allocation_day(allocation: Allocation, now: datetime) -> AllocationDay:
+    resource = allocation.resource
     window_s = max(resource.window_s, SHORTEST_WINDOW_S)
     span = Span(since=now - LENGTH, until=now, window_s=window_s)
-    windows = claim_windows(claim, span=span, max_points=MOST_POINTS)
-    promises = _promises(claim)
+    windows = allocation_windows(allocation, span=span, max_points=MOST_POINTS)
+    promises = _promises(allocation)
     throttled = unmet = 0
     congested = _congested(resource, span) if windows else []
     for window in windows:
@@ -107,29 +108,34 @@ def _claim_day(claim: Claim, now: datetime) -> ClaimDay:
             and _wanted_more(window, congested, window_s)
         )
     minutes = window_s / 60
-    return ClaimDay(
-        claim=claim,
+    return AllocationDay(
+        allocation=allocation,
         resource=resource,
-        shares=shares_of(claim),
+        shares=shares_of(allocation),
         promise=promises[-1],
         is_enforced=promises[-1].since is not None,
         mean=sum(one.rate for one in windows) / len(windows) if windows else None,
         measured_min=len(windows) * minutes,
         unmet_min=unmet * minutes if windows else None,
         throttled_min=throttled * minutes if windows else None,
-        picture=_picture(claim, windows, promises[-1]) if len(windows) > 1 else None,
+        picture=_picture(allocation, windows, promises[-1]) if len(windows) > 1 else None,
     )
 
 
-def _promises(claim: Claim) -> list[Promise]:
-    """What was stated, then what each policy version that knows the claim made of it."""
+def _promises(allocation: Allocation) -> list[Promise]:
+    """What was stated, then what each policy version that knows the allocation made of it."""
     promises = [
-        Promise(since=None, reservation=claim.reservation, limit=claim.limit, entitlement=None)
+        Promise(
+            since=None,
+            reservation=allocation.reservation,
+            limit=allocation.limit,
+            entitlement=None,
+        )
     ]
-    versions = Policy.objects.filter(resource=claim.resource).order_by("version")
+    versions = Policy.objects.filter(resource=allocation.resource).order_by("version")
     for created_at, allocations in versions.values_list("created_at", "allocations"):
         found: dict[str, Any] | None = next(
-            (one for one in allocations if one["claim"] == claim.pk), None
+            (one for one in allocations if one["allocation"] == allocation.pk), None
         )
         if found is None:
             # A version without it restores what was found.
@@ -158,16 +164,18 @@ def _congested(resource: Resource, span: Span) -> list[datetime]:
     return list(points.order_by("at").values_list("at", flat=True))
 
 
-def _wanted_more(window: ClaimWindow, congested: Sequence[datetime], window_s: float) -> bool:
+def _wanted_more(window: AllocationWindow, congested: Sequence[datetime], window_s: float) -> bool:
     if window.backlogged is not None:
         return window.backlogged
     begin = window.at - timedelta(seconds=window_s)
     return any(begin < at <= window.at for at in congested)
 
 
-def _picture(claim: Claim, windows: Sequence[ClaimWindow], promise: Promise) -> Picture:
+def _picture(
+    allocation: Allocation, windows: Sequence[AllocationWindow], promise: Promise
+) -> Picture:
     """Its rate since the first sample of the day, against what it may have and was promised."""
-    unit = claim.resource.unit
+    unit = allocation.resource.unit
     factor, label = (1.0, "IOPS") if unit == "iops" else (1e6, _MEGA[unit])
     begins, length = windows[0].at, windows[-1].at - windows[0].at
     levels = (
@@ -176,8 +184,8 @@ def _picture(claim: Claim, windows: Sequence[ClaimWindow], promise: Promise) -> 
         ("entitled", promise.entitlement, True),
     )
     return Picture(
-        title=f"Rate on {claim.resource.name}",
-        said=f"Its rate on {claim.resource.name} over the last day, "
+        title=f"Rate on {allocation.resource.name}",
+        said=f"Its rate on {allocation.resource.name} over the last day, "
         f"{format_rate(sum(one.rate for one in windows) / len(windows), unit)} on average",
         x=Axis(
             label="time, UTC",
@@ -196,7 +204,7 @@ def _picture(claim: Claim, windows: Sequence[ClaimWindow], promise: Promise) -> 
     )
 
 
-def _with_gaps(windows: Sequence[ClaimWindow], factor: float) -> tuple[Point | None, ...]:
+def _with_gaps(windows: Sequence[AllocationWindow], factor: float) -> tuple[Point | None, ...]:
     """Hours since the first window and rates; None where windows are missing between two."""
     shown = windows[:: max(len(windows) // SHOWN_POINTS, 1)]
     usual = median(later.at - one.at for one, later in pairwise(shown)) if len(shown) > 1 else None

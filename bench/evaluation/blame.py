@@ -81,7 +81,7 @@ def _spans(random: Random) -> tuple[tuple[float, float], ...]:
 
 
 def _inputs(run: Run) -> AttributionInputs:
-    """What a host would have stored, and the worse half of the time as the episode."""
+    """What a host would have stored, and the worse half of the time as the incident."""
     series = tuple(
         storage_series(
             name,
@@ -102,7 +102,7 @@ def _inputs(run: Run) -> AttributionInputs:
     middle = sorted(whole)[WINDOWS // 2]
     return AttributionInputs(
         series=series,
-        in_episode=tuple(one > middle for one in whole),
+        in_incident=tuple(one > middle for one in whole),
         window_s=BUCKET_S,
         measure=DEVICE_TIME,
     )

@@ -75,7 +75,7 @@ def situations(random: Random) -> dict[str, Situation]:
         CALM[0], name="large", load=SteadyIo(outstanding_io=1, io_bytes=LARGE), active=late
     )
     idle = Transactions(clients=1, think_s=2.0, ios_per_transaction=1, io_bytes=SMALL)
-    held = replace(GREEDY, claim=replace(GREEDY.claim, limit=30.0), active=late)
+    held = replace(GREEDY, allocation=replace(GREEDY.allocation, limit=30.0), active=late)
     return {
         "a workload let loose": Situation(workloads=let_loose, contended=contended),
         "load from outside": Situation(workloads=let_loose, contended=contended, outside=("h3",)),
@@ -161,14 +161,14 @@ def _observations(run: Run, situation: Situation) -> list[DatastoreObservation]:
             if each.host in situation.outside:
                 continue
             totals = run.workloads[each.name][index]
-            above = situation.above_limit and each.claim.limit is not None
+            above = situation.above_limit and each.allocation.limit is not None
             hosts.append(
                 HostLatency(
                     host=each.name,
                     latency_ms=totals.latency_ms if above else totals.device_latency_ms,
                     io_count=totals.ios,
                     mean_io_bytes=totals.mean_io_bytes,
-                    throttled=above and reaches_limit(totals.iops, each.claim.limit),
+                    throttled=above and reaches_limit(totals.iops, each.allocation.limit),
                 )
             )
         found.append(replace(at, hosts=tuple(hosts)))

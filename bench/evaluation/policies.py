@@ -6,7 +6,7 @@ from it; a second run, with another seed, is what happened.
 
 from datetime import UTC, datetime, timedelta
 
-from advisor.core.allocation import Claim, ReservationMode
+from advisor.core.allocation import Allocation, ReservationMode
 from advisor.core.forecast.backtest import NoHistory, backtest
 from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.history import HistoryWindow
@@ -32,14 +32,14 @@ LOADS: dict[str, Load] = {
     "batch": SteadyIo(outstanding_io=48, io_bytes=8192),
     "orders": Transactions(clients=20, think_s=0.5, ios_per_transaction=4, io_bytes=8192),
 }
-EVEN = {name: Claim(shares=1000.0) for name in LOADS}
+EVEN = {name: Allocation(shares=1000.0) for name in LOADS}
 POLICIES = {
-    "shares 4:1:1:1": EVEN | {"db": Claim(shares=4000.0)},
-    "shares 1:1:1:4": EVEN | {"orders": Claim(shares=4000.0)},
-    "reservation for db": EVEN | {"db": Claim(reservation=900.0, shares=1000.0)},
-    "limit on batch": EVEN | {"batch": Claim(limit=200.0, shares=1000.0)},
+    "shares 4:1:1:1": EVEN | {"db": Allocation(shares=4000.0)},
+    "shares 1:1:1:4": EVEN | {"orders": Allocation(shares=4000.0)},
+    "reservation for db": EVEN | {"db": Allocation(reservation=900.0, shares=1000.0)},
+    "limit on batch": EVEN | {"batch": Allocation(limit=200.0, shares=1000.0)},
     "shares and a limit": EVEN
-    | {"db": Claim(shares=2000.0), "batch": Claim(limit=300.0, shares=500.0)},
+    | {"db": Allocation(shares=2000.0), "batch": Allocation(limit=300.0, shares=500.0)},
 }
 
 
@@ -47,9 +47,9 @@ def evaluate() -> str:
     """The section as Markdown."""
     past = _run(EVEN, seed=1)
     rows, rates = [], []
-    for number, (policy, claims) in enumerate(POLICIES.items()):
-        happened = _run(claims, seed=100 + number)
-        for name, (rate, latency_ms) in _predicted(past, claims).items():
+    for number, (policy, allocations) in enumerate(POLICIES.items()):
+        happened = _run(allocations, seed=100 + number)
+        for name, (rate, latency_ms) in _predicted(past, allocations).items():
             seen = happened.of(name, WARM_UP_S)
             waited_ms = _p95_ms(happened, name)
             rates.append(Outcome(predicted=rate, measured=seen.iops))
@@ -82,16 +82,16 @@ def evaluate() -> str:
     )
 
 
-def _run(claims: dict[str, Claim], *, seed: int) -> Run:
+def _run(allocations: dict[str, Allocation], *, seed: int) -> Run:
     workloads = tuple(
-        SimulatedWorkload(name=name, host="h1", load=load, claim=claims[name])
+        SimulatedWorkload(name=name, host="h1", load=load, allocation=allocations[name])
         for name, load in LOADS.items()
     )
     cluster = Cluster(datastore=DISKS, workloads=workloads, queue_depth=QUEUE_DEPTH)
     return simulate(cluster, duration_s=BUCKET_S * WINDOWS, bucket_s=BUCKET_S, seed=seed)
 
 
-def _predicted(past: Run, claims: dict[str, Claim]) -> dict[str, tuple[float, float]]:
+def _predicted(past: Run, allocations: dict[str, Allocation]) -> dict[str, tuple[float, float]]:
     """Rate and 95th percentile of window latencies of each workload."""
     names = list(LOADS)
     whole = {name: past.of(name, WARM_UP_S) for name in names}
@@ -115,7 +115,7 @@ def _predicted(past: Run, claims: dict[str, Claim]) -> dict[str, tuple[float, fl
         )
         outstanding.append([row.outstanding_io for row in rows])
     comparison = Comparison(
-        mode=ReservationMode.FLOOR, before=_grants(EVEN), after=_grants(claims)
+        mode=ReservationMode.FLOOR, before=_grants(EVEN), after=_grants(allocations)
     )
     played = backtest(names, windows, comparison)
     assert not isinstance(played, NoHistory)
@@ -136,13 +136,13 @@ def _p95_ms(run: Run, name: str) -> float:
     return rows[-1].latency_ms or 0.0
 
 
-def _grants(claims: dict[str, Claim]) -> list[Grant]:
+def _grants(allocations: dict[str, Allocation]) -> list[Grant]:
     return [
         Grant(
-            claim=index,
-            reservation=claims[name].reservation,
-            limit=claims[name].limit,
-            shares=round(claims[name].shares),
+            allocation=index,
+            reservation=allocations[name].reservation,
+            limit=allocations[name].limit,
+            shares=round(allocations[name].shares),
         )
         for index, name in enumerate(LOADS)
     ]

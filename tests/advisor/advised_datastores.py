@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from advisor.advice.advise import advise
+from advisor.decisions import inventory
 from advisor.models import (
-    Claim,
+    Allocation,
     Recommendation,
     Resource,
     Topic,
 )
-from advisor.services import inventory
-from advisor.services.advise import advise
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster
-from tests.advisor.stated_datastores import cgroup_claim, stated_datastore
+from tests.advisor.stated_datastores import cgroup_allocation, stated_datastore
 
 START = NOW - timedelta(hours=2)
 
@@ -72,7 +72,7 @@ def advised_at(now: datetime, resource: Resource, topic: Topic) -> Recommendatio
     return found
 
 
-def limited(cluster: Cluster, lun: Resource, *, iops: float, limit: float) -> Claim:
+def limited(cluster: Cluster, lun: Resource, *, iops: float, limit: float) -> Allocation:
     send(
         cluster.organisation,
         cgroup_lines("h1", "/db.slice", iops=iops, waits=0.9, steps=700)
@@ -80,4 +80,4 @@ def limited(cluster: Cluster, lun: Resource, *, iops: float, limit: float) -> Cl
         + disk_lines("h1", "lun", base_ms=0.1, slope_ms=0.01, steps=700),
         now=NOW,
     )
-    return cgroup_claim(lun, "db", path="/db.slice", limit=limit)
+    return cgroup_allocation(lun, "db", path="/db.slice", limit=limit)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from advisor.models import ComplianceRecord
-from advisor.services.documents import allocation_id
+from advisor.models.workload import allocation_id
 from tests.advisor.scenario import Cluster
 
 REPORT_S = 30.0
@@ -14,14 +14,14 @@ SAMPLES = 3
 
 
 def tell(cluster: Cluster, queues: Sequence[Mapping[str, int]], *, at: datetime) -> None:
-    """One report over 30 s; per claim how many of 3 samples saw a queue, its bytes and drops."""
+    """One report over 30 s; by allocation how many of 3 samples saw a queue, bytes and drops."""
     ComplianceRecord.objects.bulk_create(
         ComplianceRecord(
             organisation=cluster.organisation,
-            host=claim.host,
-            resource=claim.resource,
-            workload=claim.workload,
-            allocation=allocation_id(claim),
+            host=allocation.host,
+            resource=allocation.resource,
+            workload=allocation.workload,
+            allocation=allocation_id(allocation),
             reported_at=at,
             desired={},
             window_s=REPORT_S,
@@ -32,5 +32,5 @@ def tell(cluster: Cluster, queues: Sequence[Mapping[str, int]], *, at: datetime)
             outcome="unchanged",
             verdict="unknown",
         )
-        for claim, queue in zip(cluster.claims, queues, strict=False)
+        for allocation, queue in zip(cluster.allocations, queues, strict=False)
     )

@@ -9,15 +9,15 @@ from datetime import UTC, datetime, timedelta
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 
+from advisor.decisions import inventory
+from advisor.decisions.enrolment import Enrolment, enroll
 from advisor.models import (
     AdapterKind,
-    Claim,
+    Allocation,
     Recommendation,
     Resource,
     ResourceKind,
 )
-from advisor.services import inventory
-from advisor.services.enrolment import Enrolment, enroll
 from ingest.models import Membership, Organisation, Role
 from tests.advisor.agent_support import state_support
 
@@ -42,7 +42,7 @@ class Cluster:
     organisation: Organisation
     people: People
     uplink: Resource
-    claims: list[Claim]
+    allocations: list[Allocation]
     enrolment: Enrolment
 
 
@@ -57,8 +57,8 @@ def make_cluster(slug: str = "acme") -> Cluster:
         capacity=94 * MBIT,
         line_rate=100 * MBIT,
     )
-    claims = [
-        inventory.set_claim(
+    allocations = [
+        inventory.set_allocation(
             resource=uplink,
             workload_name=f"web-{number}",
             host_name="h1",
@@ -74,7 +74,7 @@ def make_cluster(slug: str = "acme") -> Cluster:
         organisation=organisation,
         people=_people(organisation),
         uplink=uplink,
-        claims=claims,
+        allocations=allocations,
         enrolment=enrolment,
     )
 
@@ -101,14 +101,14 @@ def propose(cluster: Cluster, *, reservation: float = 75 * MBIT) -> Recommendati
     rest = (94 * MBIT - reservation) / 3
     allocations = [
         {
-            "claim": claim.pk,
-            "workload": claim.workload.name,
+            "allocation": allocation.pk,
+            "workload": allocation.workload.name,
             "reservation": reservation if index == 0 else 0.0,
             "limit": None,
             "shares": 1000,
             "entitlement": rest + (reservation if index == 0 else 0.0),
         }
-        for index, claim in enumerate(cluster.claims)
+        for index, allocation in enumerate(cluster.allocations)
     ]
     return Recommendation.objects.create(
         organisation=cluster.organisation,

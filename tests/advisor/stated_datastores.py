@@ -1,11 +1,11 @@
-"""Datastores and claims of cgroups on them, as an operator states them."""
+"""Datastores and allocations of cgroups on them, as an operator states them."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from advisor.models import AdapterKind, Claim, Resource, ResourceKind
-from advisor.services import inventory
+from advisor.decisions import inventory
+from advisor.models import AdapterKind, Allocation, Resource, ResourceKind
 from ingest.models import Organisation
 
 
@@ -22,11 +22,11 @@ def stated_datastore(
     )
 
 
-def cgroup_claim(
+def cgroup_allocation(
     resource: Resource, workload: str, *, host: str = "h1", path: str = "", **fields: Any
-) -> Claim:
-    """A claim of a cgroup, which has the workload's name unless `path` says another."""
-    return inventory.set_claim(
+) -> Allocation:
+    """An allocation of a cgroup, which has the workload's name unless `path` says another."""
+    return inventory.set_allocation(
         resource=resource,
         workload_name=workload,
         host_name=host,

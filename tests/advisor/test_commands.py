@@ -55,16 +55,16 @@ def test_resource_is_added_and_listed() -> None:
     [
         (["resource", "add", "x", "--kind", "uplink", "--at", "h1"], '"h1" is not HOST:DEVICE'),
         (
-            ["claim", "set", "h1/up0", "w", "--vnic", "p1", "--reservation", "75 parsec"],
+            ["allocation", "set", "h1/up0", "w", "--vnic", "p1", "--reservation", "75 parsec"],
             '"75 parsec" is not a rate in bit/s; write it like 94Mbit',
         ),
-        (["claim", "set", "nowhere", "w", "--vnic", "p1"], 'there is no resource "nowhere"'),
+        (["allocation", "set", "nowhere", "w", "--vnic", "p1"], 'there is no resource "nowhere"'),
         (
-            ["claim", "set", "h1/up0", "w", "--vnic", "p1", "--selector", "10.0.0.7"],
+            ["allocation", "set", "h1/up0", "w", "--vnic", "p1", "--selector", "10.0.0.7"],
             "'10.0.0.7' is not KIND=VALUE, like source_address=10.0.0.7",
         ),
         (
-            ["claim", "set", "h1/up0", "w", "--vnic", "p1", "--selector", "mark=7"],
+            ["allocation", "set", "h1/up0", "w", "--vnic", "p1", "--selector", "mark=7"],
             "the agent of h1 recognises no workload by mark",
         ),
         (["approve", "99", "--user", "owner"], "there is no recommendation 99"),
@@ -83,10 +83,21 @@ def test_wrong_input_is_refused_in_one_line(
     assert "\n" not in str(refusal.value)
 
 
-def test_claim_takes_rates_as_people_write_them(cluster: Cluster) -> None:
-    sluice("claim", "set", "h1/up0", "web-2", "--vnic", "p2", "--limit", "20Mbit", "--tier", "low")
+def test_allocation_takes_rates_as_people_write_them(cluster: Cluster) -> None:
+    sluice(
+        "allocation",
+        "set",
+        "h1/up0",
+        "web-2",
+        "--vnic",
+        "p2",
+        "--limit",
+        "20Mbit",
+        "--tier",
+        "low",
+    )
 
-    rows = {row["workload"]: row for row in sluice_json("claim")}
+    rows = {row["workload"]: row for row in sluice_json("allocation")}
 
     assert rows["web-2"]["limit"] == 20 * MBIT
     assert rows["web-2"]["tier"] == "low"
@@ -102,23 +113,23 @@ def test_claim_takes_rates_as_people_write_them(cluster: Cluster) -> None:
     ],
     ids=["adapter", "source address", "selector"],
 )
-def test_claim_says_by_what_it_is_enforced(
+def test_allocation_says_by_what_it_is_enforced(
     cluster: Cluster, words: list[str], recognised: str
 ) -> None:
-    sluice("claim", "set", "h1/up0", "web-2", "--vnic", "p2", *words)
+    sluice("allocation", "set", "h1/up0", "web-2", "--vnic", "p2", *words)
 
-    rows = {row["workload"]: row for row in sluice_json("claim")}
+    rows = {row["workload"]: row for row in sluice_json("allocation")}
 
     assert (rows["web-2"]["adapter"], rows["web-2"]["enforced_by"]) == ("p2", recognised)
 
 
-@pytest.mark.parametrize("command", ["resource", "claim"])
+@pytest.mark.parametrize("command", ["resource", "allocation"])
 def test_shared_options_stand_behind_a_verb_too(cluster: Cluster, command: str) -> None:
     assert sluice_json(command, "list") == sluice_json(command)
 
 
-def test_claim_of_a_tier_says_what_it_counts(cluster: Cluster) -> None:
-    said = sluice("claim", "set", "h1/up0", "web-3", "--vnic", "p3", "--tier", "high")
+def test_allocation_of_a_tier_says_what_it_counts(cluster: Cluster) -> None:
+    said = sluice("allocation", "set", "h1/up0", "web-3", "--vnic", "p3", "--tier", "high")
 
     # Table 1 of the SIOC study: 2000 shares for the high tier
     assert "2000 shares" in said

@@ -10,10 +10,10 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
+from advisor.advice.recommendation_store import keep
 from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.canonical import dumps
 from advisor.models import Recommendation, Topic
-from advisor.services.keep_advice import keep
 from ingest.models import Organisation
 from tests.advisor.core.advice.test_kinds import STORED
 from tests.advisor.scenario import NOW, make_cluster
@@ -35,7 +35,7 @@ def advice(request: pytest.FixtureRequest) -> Recommendation:
     return keep(
         resource=cluster.uplink,
         topic=request.param,
-        episode=None,
+        incident=None,
         inputs=inputs,
         found=answer(AdviceKind(request.param), inputs),
         now=NOW,

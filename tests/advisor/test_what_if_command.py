@@ -12,7 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from advisor.models import Recommendation, RecommendationState
-from advisor.services.detect import detect
+from advisor.pipeline.detect import detect
 from ingest.models import Organisation
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
@@ -71,7 +71,7 @@ def test_table_names_winners_and_the_time_that_was_played(cluster: Cluster) -> N
     assert "No interval: 0 earlier predictions came to be measured, 4 are needed" in said
 
 
-def test_throttled_minutes_are_told_per_claim(cluster: Cluster) -> None:
+def test_throttled_minutes_are_told_per_allocation(cluster: Cluster) -> None:
     said = sluice(
         "what-if", "h1/up0", "--hours", "1",
         "--set", "web-1:reservation=0", "--set", "web-3:limit=10Mbit",
@@ -98,8 +98,11 @@ def test_draft_is_made_and_can_be_approved(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--set", "web-9:shares=1"], '"web-9" has no claim on h1/up0; these have: web-1, web-2'),
-        (["--set", "web-1@h9:shares=1"], '"web-1@h9" has no claim on h1/up0'),
+        (
+            ["--set", "web-9:shares=1"],
+            '"web-9" has no allocation on h1/up0; these have: web-1, web-2',
+        ),
+        (["--set", "web-1@h9:shares=1"], '"web-1@h9" has no allocation on h1/up0'),
         (["--set", "web-1:weight=1"], "with one of shares, tier, reservation, limit"),
         (["--set", "web-1"], "is not WORKLOAD:CONTROL=VALUE"),
         (["--set", "web-1:shares=0"], 'shares "0" is not a whole number of at least 1'),

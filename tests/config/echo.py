@@ -5,7 +5,7 @@ import os
 from django.conf import settings
 from django.core.handlers.wsgi import WSGIRequest
 
-from config.chunked_body import Application, ChunkedBody, Environ, StartResponse
+from ingest.chunked_body import Application, ChunkedBody, Environ, StartResponse
 
 LIMIT_BYTES = 100_000
 

@@ -31,8 +31,8 @@ def test_killed_worker_loses_no_task():
 
 
 def test_violated_reservations_are_looked_for_as_often_as_the_advice_says() -> None:
+    from advisor.advice.inputs.placement_inputs import LOOK_EVERY
     from advisor.core.placement.host_placement import FIX_WITHIN_S
-    from advisor.services.inputs.placement_inputs import LOOK_EVERY
 
     every_s = BEAT_SCHEDULE["place"]["schedule"]
 

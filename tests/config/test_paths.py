@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from config.embedded.errors import DataDirError
-from config.embedded.paths import MAX_SOCKET_PATH_BYTES, DataDir, data_dir
+from config.paths import MAX_SOCKET_PATH_BYTES, DataDir, DataDirError, data_dir
 
 
 @pytest.mark.parametrize(

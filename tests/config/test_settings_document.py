@@ -24,7 +24,7 @@ def documented() -> dict[str, set[str]]:
 
 
 def test_every_setting_of_the_product_is_documented_and_no_other():
-    assert documented()["product"] == read_by("config", "ingest", "advisor", "web")
+    assert documented()["product"] == read_by("appliance", "config", "ingest", "advisor", "web")
 
 
 def test_every_setting_of_the_tests_is_documented_and_no_other():

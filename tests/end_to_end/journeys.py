@@ -64,9 +64,9 @@ def _uplink_lines(now: datetime, helped: bool) -> Iterator[str]:
 def _uplink_commands(helped: bool) -> Iterator[str]:
     yield "resource add h1/up0 --kind uplink --at h1:up0 --capacity 94Mbit --line-rate 100Mbit"
     promised = "--reservation 75Mbit" if helped else ""
-    yield f"claim set h1/up0 web-1 --vnic p1 {promised}"
-    yield "claim set h1/up0 web-2 --vnic p2"
-    yield "claim set h1/up0 web-3 --vnic p3"
+    yield f"allocation set h1/up0 web-1 --vnic p1 {promised}"
+    yield "allocation set h1/up0 web-2 --vnic p2"
+    yield "allocation set h1/up0 web-3 --vnic p3"
 
 
 def _shared(congested: int, *, calm: int = CALM) -> Lines:
@@ -94,10 +94,10 @@ def _waits(phases: tuple[DiskPhase, ...], *, calm: float, congested: float) -> l
 
 def _shared_commands(helped: bool) -> Iterator[str]:
     yield "resource add shared --kind datastore --at k1:sdb --at k2:sdb"
-    # Claims are stated after the service has seen the episode begin.
+    # Allocations are stated after the service has seen the incident begin.
     yield "detect"
-    yield "claim set shared gold --host k1 --cgroup /gold --tier high"
-    yield "claim set shared batch --host k2 --cgroup /batch --tier low"
+    yield "allocation set shared gold --host k1 --cgroup /gold --tier high"
+    yield "allocation set shared batch --host k2 --cgroup /batch --tier low"
 
 
 def _limit_by_policy_lines(now: datetime, helped: bool) -> Iterator[str]:
@@ -183,7 +183,7 @@ def _placement_commands(helped: bool) -> Iterator[str]:
     for name in ("slow", "other"):
         yield f"resource add {name} --kind datastore --at k4:{name} --size 4TB --used 1TB"
     for name in ("a", "b"):
-        yield f"claim set slow {name} --cgroup /{name} --size 50GB --vdisk {name}"
+        yield f"allocation set slow {name} --cgroup /{name} --size 50GB --vdisk {name}"
 
 
 def _hosts_lines(now: datetime, helped: bool) -> Iterator[str]:
@@ -200,8 +200,8 @@ def _hosts_commands(helped: bool) -> Iterator[str]:
         )
     # seed 002: 4.5 beside 7.5 exceeds three quarters of 10; beside nothing it fits
     first = "7.5Gbit" if helped else "3Gbit"
-    yield f"claim set n1/eno1 vm-1 --vnic v1 --reservation {first}"
-    yield "claim set n1/eno1 vm-2 --vnic v2 --reservation 4.5Gbit --even-if-full"
+    yield f"allocation set n1/eno1 vm-1 --vnic v1 --reservation {first}"
+    yield "allocation set n1/eno1 vm-2 --vnic v2 --reservation 4.5Gbit --even-if-full"
 
 
 # --- Limits that misbehave
@@ -222,7 +222,7 @@ def _limit_commands(*names: str) -> Commands:
     def commands(helped: bool) -> Iterator[str]:
         yield "resource add ds --kind datastore --at m1:ds"
         for name in names:
-            yield f"claim set ds db --cgroup /{name} --vdisk {name} --limit 200"
+            yield f"allocation set ds db --cgroup /{name} --vdisk {name} --limit 200"
 
     return commands
 

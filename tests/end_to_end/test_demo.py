@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from config.demo.scratch import PREFIX
+from appliance.demo.scratch import PREFIX
 
 SLUICE = str(Path(sys.executable).with_name("sluice"))
 DEMO_DEADLINE_S = 400

@@ -204,7 +204,7 @@ def test_database_that_ends_the_connection_is_503_and_then_204(
 
 
 def test_chunked_body_that_the_server_hides_is_never_taken_for_empty(tenant: Tenant) -> None:
-    # What Django makes of a chunked request without config.chunked_body.
+    # What Django makes of a chunked request without ingest.chunked_body.
     request = RequestFactory().post(
         "/api/v2/write",
         b"",

@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 
 from django.contrib.auth.models import AbstractBaseUser
 
-from advisor.models import Claim, Policy, Resource
-from advisor.services.documents import current_document, publish_documents
-from advisor.services.reports import accept_report
-from advisor.services.tiers import shares_of
+from advisor.decisions.documents import current_document, publish_documents
+from advisor.decisions.reports import accept_report
+from advisor.history.tiers import shares_of
+from advisor.models import Allocation, Policy, Resource
+from enforcers.contract import Allocation as WireAllocation
 from enforcers.contract import (
-    Allocation,
     AllocationReport,
     ComplianceReport,
     EnforcementState,
@@ -43,7 +43,7 @@ def publish(
     now: datetime,
     entitlements: Mapping[str, float],
 ) -> Policy:
-    """Put the claims of a resource into force as they are stated."""
+    """Put the allocations of a resource into force as they are stated."""
     version = resource.policies.count() + 1
     policy = Policy(
         organisation=resource.organisation,
@@ -51,14 +51,16 @@ def publish(
         version=version,
         allocations=[
             {
-                "claim": claim.pk,
-                "workload": claim.workload.name,
-                "reservation": claim.reservation,
-                "limit": claim.limit,
-                "shares": shares_of(claim),
-                "entitlement": entitlements[claim.workload.name],
+                "allocation": allocation.pk,
+                "workload": allocation.workload.name,
+                "reservation": allocation.reservation,
+                "limit": allocation.limit,
+                "shares": shares_of(allocation),
+                "entitlement": entitlements[allocation.workload.name],
             }
-            for claim in Claim.objects.filter(resource=resource).select_related("workload")
+            for allocation in Allocation.objects.filter(resource=resource).select_related(
+                "workload"
+            )
         ],
         created_at=now,
     )
@@ -110,7 +112,7 @@ def report_of(
 
 
 def _allocation(
-    item: Allocation, rates: Mapping[str, float], drifted: Mapping[str, str]
+    item: WireAllocation, rates: Mapping[str, float], drifted: Mapping[str, str]
 ) -> AllocationReport:
     wanted = Setting(reservation=item.reservation, limit=item.limit, shares=item.shares)
     reason = drifted.get(item.workload, "as wanted")

@@ -10,8 +10,8 @@ from django.contrib.auth.models import AbstractBaseUser
 
 from advisor.models import (
     AdapterKind,
+    Allocation,
     Attachment,
-    Claim,
     Mode,
     Resource,
     ResourceKind,
@@ -78,7 +78,7 @@ class Fleet:
         self.resources[name] = resource
         return resource
 
-    def add_claim(
+    def add_allocation(
         self,
         resource: Resource,
         workload: str,
@@ -88,11 +88,11 @@ class Fleet:
         reservation: float = 0.0,
         limit: float | None = None,
         vnic: str | None = None,
-    ) -> Claim:
+    ) -> Allocation:
         row, _ = Workload.objects.get_or_create(
             organisation=self.organisation, name=workload, defaults={"tier": tier}
         )
-        return Claim.objects.create(
+        return Allocation.objects.create(
             resource=resource,
             workload=row,
             host=self.hosts[host],

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from advisor.models import Claim, Resource, ResourceKind, State, StatePoint, Tier
-from advisor.services.decide import reject
-from advisor.services.detect import LOOKBACK, detect, detect_all
-from advisor.services.enrolment import enroll
-from advisor.services.recommend import recommend, recommend_all
+from advisor.advice.recommend import recommend, recommend_all
+from advisor.decisions.decide import reject
+from advisor.decisions.enrolment import enroll
+from advisor.models import Allocation, Resource, ResourceKind, State, StatePoint, Tier
+from advisor.pipeline.detect import LOOKBACK, detect, detect_all
 from ingest.models import Host
 from ingest.partitions import ensure_partitions
 from tests.advisor.agent_support import state_support
@@ -79,29 +79,31 @@ class _Story:
             "report-2": _squeezed(steady(150, seed=6, size=0.5), batch, 0.2),
             "batch-3": batch,
         }
-        self.fleet.add_claim(nfs, "db-orders", "kvm-01", Tier.HIGH, reservation=1500.0)
-        self.fleet.add_claim(nfs, "web-shop", "kvm-02", Tier.MEDIUM, reservation=600.0)
-        self.fleet.add_claim(nfs, "mail-1", "kvm-02", Tier.MEDIUM)
-        self.fleet.add_claim(nfs, "report-2", "kvm-01", Tier.LOW)
-        self.fleet.add_claim(nfs, "batch-3", "kvm-03", Tier.LOW)
+        self.fleet.add_allocation(nfs, "db-orders", "kvm-01", Tier.HIGH, reservation=1500.0)
+        self.fleet.add_allocation(nfs, "web-shop", "kvm-02", Tier.MEDIUM, reservation=600.0)
+        self.fleet.add_allocation(nfs, "mail-1", "kvm-02", Tier.MEDIUM)
+        self.fleet.add_allocation(nfs, "report-2", "kvm-01", Tier.LOW)
+        self.fleet.add_allocation(nfs, "batch-3", "kvm-03", Tier.LOW)
         latency = _queueing(total(*curves.values()), capacity=5200.0, base_ms=2.1, seed=7)
         for attachment in nfs.attachments.select_related("host"):
-            claims = Claim.objects.filter(resource=nfs, host=attachment.host)
-            names = claims.values_list("workload__name", flat=True)
+            allocations = Allocation.objects.filter(resource=nfs, host=attachment.host)
+            names = allocations.values_list("workload__name", flat=True)
             on_host = total(*(curves[name] for name in names))
             self.recorder.disk(
                 attachment.host, attachment.device, iops=on_host, latency_ms=latency
             )
-            for claim in claims.select_related("workload"):
+            for allocation in allocations.select_related("workload"):
                 self.recorder.cgroup(
                     attachment.host,
-                    claim.adapter,
+                    allocation.adapter,
                     attachment.device,
-                    iops=curves[claim.workload.name],
+                    iops=curves[allocation.workload.name],
                 )
-                hungry = claim.workload.name in ("db-orders", "web-shop", "batch-3")
+                hungry = allocation.workload.name in ("db-orders", "web-shop", "batch-3")
                 self.recorder.pressure(
-                    attachment.host, claim.adapter, waiting=_part(batch, 1e-4 if hungry else 5e-6)
+                    attachment.host,
+                    allocation.adapter,
+                    waiting=_part(batch, 1e-4 if hungry else 5e-6),
                 )
         self._history(nfs, latency, load=total(*curves.values()))
 
@@ -133,11 +135,11 @@ class _Story:
             steady(3.6 * GBIT, seed=21, size=0.07),
             steady(1.1 * GBIT, seed=22, size=0.1),
         )
-        self.fleet.add_claim(
+        self.fleet.add_allocation(
             up, "web-shop", "kvm-02", Tier.HIGH, reservation=3 * GBIT, vnic="vnet3"
         )
-        self.fleet.add_claim(up, "mail-1", "kvm-02", Tier.MEDIUM, vnic="vnet5")
-        self.fleet.add_claim(up, "backup-7", "kvm-02", Tier.LOW, limit=4 * GBIT, vnic="vnet9")
+        self.fleet.add_allocation(up, "mail-1", "kvm-02", Tier.MEDIUM, vnic="vnet5")
+        self.fleet.add_allocation(up, "backup-7", "kvm-02", Tier.LOW, limit=4 * GBIT, vnic="vnet9")
         host = self.fleet.hosts["kvm-02"]
         for vnic, curve in (("vnet3", web), ("vnet5", mail), ("vnet9", backup)):
             self.recorder.net(host, vnic, sent=_part(curve, 0.1), received=curve)

@@ -8,24 +8,24 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
-from advisor.models import Episode, Policy, Recommendation, RecommendationState, Workload
+from advisor.models import Incident, Policy, Recommendation, RecommendationState, Workload
 from ingest.models import Host, Membership, Organisation, Role
 from tests.web.conftest import client_of
 from tests.web.fleet import PASSWORD, Fleet
 
-LISTS = ("overview", "recommendations", "episodes", "hosts", "search")
+LISTS = ("overview", "recommendations", "incidents", "hosts", "search")
 
 
 def details(fleet: Fleet) -> dict[str, str]:
     """The address of one page of each kind, and of what only operators may send."""
     resource = fleet.resources["nfs-07"].pk
     advice = Recommendation.objects.get(state=RecommendationState.PROPOSED).pk
-    episode = Episode.objects.get(ended_at=None).pk
+    incident = Incident.objects.get(ended_at=None).pk
     host = fleet.hosts["kvm-02"].pk
     return {
         "resource": reverse("resource", args=[resource]),
         "recommendation": reverse("recommendation", args=[advice]),
-        "episode": reverse("episode", args=[episode]),
+        "incident": reverse("incident", args=[incident]),
         "host": reverse("host", args=[host]),
         "workload": reverse("workload", args=[Workload.objects.get(name="db-orders").pk]),
         "charts": reverse("charts", args=[resource]),
@@ -74,7 +74,7 @@ def test_login_with_another_password_says_what_to_check(
     answer = client.post(reverse("login"), {"username": "new-viewer", "password": "wrong"})
 
     assert answer.status_code == 200
-    assert b"Name and password do not belong together" in answer.content
+    assert b"Incorrect username or password" in answer.content
     assert b'aria-invalid="true"' in answer.content
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from advisor.models import Episode, Recommendation, Workload
+from advisor.models import Incident, Recommendation, Workload
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.html import Element, Page, page_of
@@ -19,8 +19,8 @@ PAGES: dict[str, Addresses] = {
     "overview": lambda _: "/",
     "recommendations": lambda _: "/recommendations/",
     "recommendation": lambda _: f"/recommendations/{Recommendation.objects.get().pk}/",
-    "episodes": lambda _: "/episodes/",
-    "episode": lambda _: f"/episodes/{Episode.objects.get().pk}/",
+    "incidents": lambda _: "/incidents/",
+    "incident": lambda _: f"/incidents/{Incident.objects.get().pk}/",
     "hosts": lambda _: "/hosts/",
     "host": lambda fleet: f"/hosts/{fleet.hosts['kvm-02'].pk}/",
     "datastore": lambda fleet: f"/resources/{fleet.resources['nfs-07'].pk}/",

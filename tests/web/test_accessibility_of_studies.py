@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
+from advisor.advice.recommendation_store import keep
 from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.canonical import dumps
-from advisor.models import Episode, Topic
-from advisor.services.keep_advice import keep
+from advisor.models import Incident, Topic
 from tests.advisor.core.advice.test_kinds import STORED
 from tests.web import test_accessibility as rules
 from tests.web.fleet import Fleet
@@ -28,7 +28,7 @@ def advice(fleet: Fleet) -> str:
     row = keep(
         resource=fleet.resources["nfs-07"],
         topic=Topic.QUEUE_DEPTH,
-        episode=None,
+        incident=None,
         inputs=inputs,
         found=answer(AdviceKind.QUEUE_DEPTH, inputs),
         now=fleet.now,
@@ -43,7 +43,7 @@ def what_if(fleet: Fleet, *, query: str = "hours=1") -> str:
 PAGES: dict[str, Callable[[Fleet], str]] = {
     "what if": what_if,
     "what if with a wrong number": lambda fleet: what_if(fleet, query="hours=1&capacity=x"),
-    "cause": lambda _: f"/episodes/{Episode.objects.get().pk}/cause/",
+    "cause": lambda _: f"/incidents/{Incident.objects.get().pk}/cause/",
     "replays": lambda _: "/replay/",
     "replay with a player": lambda _: "/replay/000-test-3/",
     "replay of a scale": lambda _: "/replay/003-hosts-per-lun/",

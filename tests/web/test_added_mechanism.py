@@ -115,7 +115,7 @@ def agent(tmp_path: Path, cluster: Cluster, host_fs: HostFs) -> Agent:
     agent = start_agent(tmp_path / "agent", host_fs, cluster)
     agent.tick()
     sluice(
-        *("claim", "set", "ds", "db", "--cgroup", "/machine.slice/db"),
+        *("allocation", "set", "ds", "db", "--cgroup", "/machine.slice/db"),
         *("--selector", "port=port7", "--limit", "50MB"),
     )
     agents.publish(

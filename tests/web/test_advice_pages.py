@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
+from advisor.advice.recommendation_store import keep
 from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.canonical import dumps
 from advisor.models import Recommendation, RecommendationState, Resource, ResourceStatus, Topic
-from advisor.services.keep_advice import keep
 from tests.advisor.core.advice.test_kinds import STORED
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
@@ -31,7 +31,7 @@ SEEN = {
 
 
 NOT_DONE = {
-    Topic.THRESHOLD: "Nothing is written on any host",
+    Topic.THRESHOLD: "No host is changed",
     Topic.QUEUE_DEPTH: "Sluice sets no queue depth",
     Topic.OFF_PEAK_WORK: "no schedule is changed",
     Topic.PLACEMENT: "Sluice moves nothing",
@@ -46,7 +46,7 @@ def advise(fleet: Fleet, topic: Topic) -> Recommendation:
     return keep(
         resource=fleet.resources["nfs-07"],
         topic=topic,
-        episode=None,
+        incident=None,
         inputs=inputs,
         found=answer(AdviceKind(topic), inputs),
         now=fleet.now,
@@ -124,7 +124,7 @@ def test_approval_of_a_threshold_sets_it(fleet: Fleet, operator: Client) -> None
     fleet.resources["nfs-07"].refresh_from_db()
     # latency at 90 % of the peak of 0.5 ms + 0.1 ms · outstanding
     assert fleet.resources["nfs-07"].threshold != 15.0
-    assert "the new threshold holds from the next window on" in page.text(".messages")
+    assert "the new threshold takes effect within 10 s" in page.text(".messages")
 
 
 def test_viewer_sees_the_reason_and_no_button(viewer: Client, advice: Recommendation) -> None:
@@ -198,11 +198,11 @@ def test_resource_says_why_there_is_no_other_advice(fleet: Fleet, operator: Clie
     assert "ds keeps its threshold" in page.all_text()
 
 
-def test_overview_leads_an_episode_to_its_policy_only(fleet: Fleet) -> None:
+def test_overview_leads_an_incident_to_its_policy_only(fleet: Fleet) -> None:
     policy = Recommendation.objects.get(state=RecommendationState.PROPOSED)
     Recommendation.objects.filter(pk=policy.pk).update(created_at=fleet.now - timedelta(hours=1))
     advise(fleet, Topic.QUEUE_DEPTH)
 
     page = page_of(client_of(fleet.people.viewer).get("/"))
 
-    assert page.links()["See the recommendation for nfs-07"] == f"/recommendations/{policy.pk}/"
+    assert page.links()["Review the recommendation for nfs-07"] == f"/recommendations/{policy.pk}/"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from advisor.models import Episode, Resource, ResourceKind
+from advisor.models import Incident, Resource, ResourceKind
 from ingest.models import Series
 from tests.web.fleet import Fleet
 from tests.web.load import Recorder
@@ -138,8 +138,8 @@ def test_workloads_are_stacked_up_to_what_the_device_did(viewer: Client, fleet: 
     }
 
 
-def test_episodes_of_the_range_are_shaded(viewer: Client, fleet: Fleet) -> None:
-    episode = Episode.objects.get(ended_at=None)
+def test_incidents_of_the_range_are_shaded(viewer: Client, fleet: Fleet) -> None:
+    incident = Incident.objects.get(ended_at=None)
 
     now, before = (
         charts(viewer, fleet.resources["nfs-07"], **query)
@@ -149,16 +149,16 @@ def test_episodes_of_the_range_are_shaded(viewer: Client, fleet: Fleet) -> None:
         )
     )
 
-    assert now["episodes"] == [[episode.started_at.timestamp(), None]]
-    assert before["episodes"] == []
+    assert now["incidents"] == [[incident.started_at.timestamp(), None]]
+    assert before["incidents"] == []
 
 
 @pytest.mark.parametrize(
     ("name", "key", "reason"),
     [
         ("kvm-04/eno1", "level", "capacity of kvm-04/eno1 is not stated"),
-        ("kvm-04/eno1", "workloads", "No workload has a claim on kvm-04/eno1"),
-        ("san-02", "workloads", "No workload has a claim on san-02"),
+        ("kvm-04/eno1", "workloads", "No workload has an allocation on kvm-04/eno1"),
+        ("san-02", "workloads", "No workload has an allocation on san-02"),
     ],
 )
 def test_empty_chart_says_why(
@@ -215,9 +215,9 @@ def test_csv_has_the_cells_and_units(viewer: Client, steady_disk: Resource) -> N
 
 
 def test_csv_head_is_never_a_formula(viewer: Client, fleet: Fleet) -> None:
-    claim = fleet.resources["nfs-07"].claims.get(workload__name="mail-1")
-    claim.workload.name = '=HYPERLINK("x")'
-    claim.workload.save()
+    allocation = fleet.resources["nfs-07"].allocations.get(workload__name="mail-1")
+    allocation.workload.name = '=HYPERLINK("x")'
+    allocation.workload.save()
 
     address = f"/api/v1/resources/{fleet.resources['nfs-07'].pk}/charts/workloads.csv"
     head = viewer.get(address).content.decode().splitlines()[0]

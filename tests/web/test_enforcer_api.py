@@ -13,8 +13,8 @@ from django.db import OperationalError
 from django.http import HttpResponse
 from django.test import Client
 
+from advisor.decisions.enrolment import Enrolment, enroll
 from advisor.models import ComplianceRecord, Enforcer
-from advisor.services.enrolment import Enrolment, enroll
 from enforcers.contract import (
     ComplianceReport,
     EnforcementState,

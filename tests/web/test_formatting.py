@@ -85,6 +85,31 @@ def test_level_reads_in_the_unit_of_its_threshold(scale, value, text) -> None:  
 
 
 @pytest.mark.parametrize(
+    ("rate", "largest", "unit", "text"),
+    [
+        (0.4, 10e9, "bits_per_s", "0 Gbit/s"),
+        (0.6e6, 10e9, "bits_per_s", "0.001 Gbit/s"),
+        (0.0436, 5000.0, "iops", "0.044 IOPS"),
+        (-0.0001, 5000.0, "iops", "0 IOPS"),
+    ],
+)
+def test_number_shows_no_dust_in_the_scale_of_its_column(
+    rate: float, largest: float, unit: str, text: str
+) -> None:
+    shown = rate_scale(unit, largest).with_unit(rate)
+
+    assert shown.replace("\N{NO-BREAK SPACE}", " ") == text
+
+
+@pytest.mark.parametrize(
+    ("rate", "text"),
+    [(0.4, "0.400 bit/s"), (0.0436, "0.044 bit/s"), (4e-10, "0 bit/s"), (-4e-10, "0 bit/s")],
+)
+def test_rate_alone_shows_no_dust(rate: float, text: str) -> None:
+    assert rate_text(rate, "bits_per_s").replace("\N{NO-BREAK SPACE}", " ") == text
+
+
+@pytest.mark.parametrize(
     ("digits", "text"), [("1234", "1234"), ("12345", "12 345"), ("1234567.8", "1 234 567.8")]
 )
 def test_five_digits_and_more_are_grouped(digits: str, text: str) -> None:
@@ -109,7 +134,14 @@ def test_full_time_names_its_zone() -> None:
 
 @pytest.mark.parametrize(
     ("words", "text"),
-    [([], ""), (["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")],
+    [
+        ([], ""),
+        (["a"], "a"),
+        (["a", "b"], "a and b"),
+        (["a", "b", "c"], "a, b and c"),
+        (["a", "b", "c", "d"], "a, b, c +1 more"),
+        ([*"abc", *map(str, range(40))], "a, b, c +40 more"),
+    ],
 )
 def test_words_are_listed_as_a_sentence_does(words: list[str], text: str) -> None:
     assert joined(words) == text

@@ -10,8 +10,8 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from advisor.decisions.enrolment import enroll
 from advisor.models import Enforcer, PublishedDocument
-from advisor.services.enrolment import enroll
 from enforcers.contract import EnforcementState
 from tests.web import agents
 from tests.web.conftest import client_of
@@ -29,7 +29,7 @@ def host_page(client: Client, fleet: Fleet, name: str) -> Page:
 def test_hosts_are_counted_by_state_of_their_agent(viewer: Client) -> None:
     page = page_of(viewer.get("/hosts/"))
 
-    assert page.text("h1") == "5 hosts: 1 silent, 1 enforcing, 1 idle, 2 not enrolled"
+    assert page.text("h1") == "5 hosts: 1 silent, 1 enforcing, 1 idle, 2 without agent"
 
 
 def test_list_shows_reports_revisions_drift_and_support(viewer: Client) -> None:
@@ -220,7 +220,7 @@ def test_samples_of_a_wrong_time_are_told_on_every_page(
     host.save()
 
     overview = page_of(viewer.get("/"))
-    care = overview.all_text().split("Hosts that need care")[1]
+    care = overview.all_text().split("Hosts needing attention")[1]
     said = StringIO()
     call_command("hosts", "--json", f"--organisation={fleet.organisation.slug}", stdout=said)
 
@@ -235,7 +235,7 @@ def test_samples_of_a_wrong_time_are_told_on_every_page(
 def test_host_without_an_agent_says_how_to_enrol_one(viewer: Client, fleet: Fleet) -> None:
     page = host_page(viewer, fleet, "kvm-04")
 
-    assert page.text("h1") == "kvm-04: watched only"
+    assert page.text("h1") == "kvm-04: monitoring only"
     assert "sluice enroll kvm-04 --out" in page.text("pre")
 
 

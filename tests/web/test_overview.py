@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from advisor.models import Episode, Recommendation, ResourceStatus, State
+from advisor.models import Incident, Recommendation, ResourceStatus, State
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.html import Page, page_of
@@ -23,7 +23,7 @@ def test_congested_resource_is_the_heading(viewer: Client) -> None:
 
 
 def test_two_congested_resources_are_counted(viewer: Client, fleet: Fleet) -> None:
-    Episode.objects.create(
+    Incident.objects.create(
         organisation=fleet.organisation,
         resource=fleet.resources["san-02"],
         started_at=fleet.now - timedelta(minutes=5),
@@ -37,18 +37,18 @@ def test_two_congested_resources_are_counted(viewer: Client, fleet: Fleet) -> No
 def test_sentence_names_value_threshold_aggressor_and_victims(
     viewer: Client, fleet: Fleet
 ) -> None:
-    episode = Episode.objects.get(ended_at=None)
-    episode.started_at = fleet.now - timedelta(minutes=42)
-    episode.aggressors = [{"workload": "batch-3", "part_ratio": 0.612}]
-    episode.victims = [{"workload": "db-orders"}, {"workload": "web-shop"}]
-    episode.save()
-    ResourceStatus.objects.filter(resource=episode.resource).update(value=38.04, threshold=15.0)
+    incident = Incident.objects.get(ended_at=None)
+    incident.started_at = fleet.now - timedelta(minutes=42)
+    incident.aggressors = [{"workload": "batch-3", "part_ratio": 0.612}]
+    incident.victims = [{"workload": "db-orders"}, {"workload": "web-shop"}]
+    incident.save()
+    ResourceStatus.objects.filter(resource=incident.resource).update(value=38.04, threshold=15.0)
 
     sentence = overview(viewer).text(".sentences .text")
 
     assert sentence == (
-        "nfs-07 has been congested for 42 min: 38.0 ms against 15.0 ms; batch-3 takes 61 %, "
-        "at the expense of db-orders and web-shop."
+        "nfs-07 has been congested for 42 min: 38.0 ms against 15.0 ms; batch-3 uses 61 %; "
+        "2 workloads slowed: db-orders and web-shop."
     )
 
 
@@ -57,7 +57,7 @@ def test_sentence_leads_to_the_open_recommendation(viewer: Client, fleet: Fleet)
 
     links = overview(viewer).links()
 
-    assert links["See the recommendation for nfs-07"] == f"/recommendations/{advice.pk}/"
+    assert links["Review the recommendation for nfs-07"] == f"/recommendations/{advice.pk}/"
 
 
 def test_missing_recommendation_says_what_is_missing(viewer: Client, fleet: Fleet) -> None:
@@ -70,7 +70,7 @@ def test_missing_recommendation_says_what_is_missing(viewer: Client, fleet: Flee
 
 
 def test_resource_below_its_threshold_but_not_far_is_near(viewer: Client, fleet: Fleet) -> None:
-    Episode.objects.all().delete()
+    Incident.objects.all().delete()
     ResourceStatus.objects.all().update(state="clear", value=1.0, threshold=10.0)
     near = ResourceStatus.objects.filter(resource=fleet.resources["san-02"])
 
@@ -82,7 +82,7 @@ def test_resource_below_its_threshold_but_not_far_is_near(viewer: Client, fleet:
     assert overview(viewer).text("h1") == "Nothing is congested; 1 near its threshold"
 
 
-def test_episode_whose_samples_stopped_is_not_told_as_going_on(
+def test_incident_whose_samples_stopped_is_not_told_as_going_on(
     viewer: Client, fleet: Fleet
 ) -> None:
     ResourceStatus.objects.filter(resource=fleet.resources["nfs-07"]).update(
@@ -98,7 +98,7 @@ def test_episode_whose_samples_stopped_is_not_told_as_going_on(
 def test_conclusion_that_nobody_renewed_is_unknown_with_the_reason(
     viewer: Client, fleet: Fleet
 ) -> None:
-    Episode.objects.all().delete()
+    Incident.objects.all().delete()
     ResourceStatus.objects.all().update(looked_at=fleet.now - timedelta(minutes=3))
 
     page = overview(viewer)
@@ -112,7 +112,7 @@ def test_hosts_that_need_care_say_why(viewer: Client) -> None:
 
     assert "kvm-01 The agent does not report" in text
     assert "kvm-05 No samples arrive" in text
-    assert "kvm-02 " not in text.split("Hosts that need care")[1]
+    assert "kvm-02 " not in text.split("Hosts needing attention")[1]
 
 
 def test_new_organisation_is_told_the_one_step(nothing_yet: Fleet) -> None:

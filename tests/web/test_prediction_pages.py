@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
+from advisor.decisions.decide import approve
 from advisor.models import PredictionScore, Recommendation, RecommendationState
-from advisor.services.decide import approve
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.html import page_of
@@ -31,7 +31,7 @@ def score(advice: Recommendation, fleet: Fleet, *, held: bool = True) -> Predict
         capacity=5200.0,
         rates=[
             {
-                "claim": 1, "workload": "db-orders", "host": "kvm-01",
+                "allocation": 1, "workload": "db-orders", "host": "kvm-01",
                 "before": 930.0, "predicted": 2581.0, "measured": 2477.0,
             }
         ],

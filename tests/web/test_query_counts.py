@@ -26,7 +26,7 @@ def count_queries(ask: Callable[[], object]) -> int:
 
 
 def grow(fleet: Fleet) -> None:
-    """Twenty hosts more, each with a datastore, and twenty claims more on nfs-07."""
+    """Twenty hosts more, each with a datastore, and twenty allocations more on nfs-07."""
     for number in range(20):
         host = f"more-{number}"
         fleet.add_host(host, last_sample_at=fleet.now)
@@ -37,7 +37,7 @@ def grow(fleet: Fleet) -> None:
             threshold=20.0,
             attachments=((host, "sda"),),
         )
-        fleet.add_claim(fleet.resources["nfs-07"], f"vm-{number}", "kvm-01", Tier.LOW)
+        fleet.add_allocation(fleet.resources["nfs-07"], f"vm-{number}", "kvm-01", Tier.LOW)
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -10,8 +10,8 @@ from django.test import Client
 
 from advisor.core.advice.policy_answer import Recommendation as Answer
 from advisor.core.canonical import loads
+from advisor.decisions.decide import approve, reject
 from advisor.models import Enforcer, Policy, Recommendation, RecommendationState
-from advisor.services.decide import approve, reject
 from tests.web import agents
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
@@ -91,7 +91,7 @@ def test_only_what_differs_from_the_policy_in_force_is_a_change(
     fleet: Fleet, operator: Client, advice: Recommendation
 ) -> None:
     entitlements = {item.workload: 1000.0 for item in loads(Answer, advice.answer).allocations}
-    # The claims as stated are what the advice asks for: there is nothing left to change.
+    # The allocations as stated are what the advice asks for: there is nothing left to change.
     agents.publish(
         fleet.resources["nfs-07"],
         by=fleet.people.owner,
@@ -195,7 +195,7 @@ def test_list_shows_the_open_ones_first_and_counts_them(
 
     page = page_of(operator.get("/recommendations/"))
 
-    assert page.text("h1") == "1 recommendation waits for a decision"
+    assert page.text("h1") == "1 open recommendation"
     states = [row.all_text().split()[0] for row in page.elements("tbody tr")]
     assert states == ["proposed", "rejected"]
 
@@ -223,5 +223,5 @@ def test_list_of_one_state_has_only_that(operator: Client, advice: Recommendatio
 def test_empty_list_says_what_will_appear(nothing_yet: Fleet) -> None:
     page = page_of(client_of(nothing_yet.people.viewer).get("/recommendations/"))
 
-    assert page.text("h1") == "No recommendation waits for a decision"
+    assert page.text("h1") == "No open recommendations"
     assert "a recommendation with its reason appears here" in page.all_text()

@@ -36,7 +36,7 @@ def test_list_counts_verdicts_of_every_experiment(viewer: Client) -> None:
     assert len(rows) == len(NAMES)
     assert page.links()[PLAYED] == f"/replay/{PLAYED}/"
     holding = sum(one["verdict"] == "holds" for one in findings)
-    assert f"{holding} hold," in page.text(".lead")
+    assert f"{holding} are reproduced," in page.text(".lead")
 
 
 def test_experiment_without_a_course_has_its_reason_in_the_list(viewer: Client) -> None:

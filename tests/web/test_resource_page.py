@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 
 from advisor.models import (
-    Claim,
-    Episode,
+    Allocation,
+    Incident,
     Policy,
     Resource,
     ResourceStatus,
@@ -56,12 +56,14 @@ def test_uplink_is_told_in_percent_of_its_capacity(viewer: Client, fleet: Fleet)
 def test_unknown_state_says_the_reason(viewer: Client, fleet: Fleet) -> None:
     page = shown(viewer, fleet, "kvm-05/sda")
 
-    assert page.text("h1") == "kvm-05/sda is in an unknown state"
+    assert page.text("h1") == "kvm-05/sda has an unknown state"
     assert "No samples yet; is Telegraf running on kvm-05?" in page.text(".lead")
 
 
-def test_claims_show_promise_entitlement_rate_and_verdict(viewer: Client, fleet: Fleet) -> None:
-    row = shown(viewer, fleet, "kvm-02/eno1").row("#resource-claims", "web-shop")
+def test_allocations_show_promise_entitlement_rate_and_verdict(
+    viewer: Client, fleet: Fleet
+) -> None:
+    row = shown(viewer, fleet, "kvm-02/eno1").row("#resource-allocations", "web-shop")
 
     host, tier, shares, reservation, limit, entitled, got, role, verdict = row
     assert (host, tier, shares) == ("kvm-02", "medium", "1000")
@@ -73,34 +75,34 @@ def test_claims_show_promise_entitlement_rate_and_verdict(viewer: Client, fleet:
     assert verdict == "no demand"
 
 
-def test_claims_of_an_open_episode_say_who_takes_and_who_misses(
+def test_allocations_of_an_open_incident_say_who_takes_and_who_misses(
     viewer: Client, fleet: Fleet
 ) -> None:
-    Episode.objects.filter(ended_at=None).update(
+    Incident.objects.filter(ended_at=None).update(
         aggressors=[{"workload": "batch-3", "part_ratio": 0.612}],
         victims=[{"workload": "db-orders", "shortfall_ratio": 0.404}],
     )
 
     page = shown(viewer, fleet, "nfs-07")
 
-    assert page.row("#resource-claims", "batch-3")[7] == "takes 61 %"
-    assert page.row("#resource-claims", "db-orders")[7] == "misses 40 %"
+    assert page.row("#resource-allocations", "batch-3")[7] == "uses 61 %"
+    assert page.row("#resource-allocations", "db-orders")[7] == "40 % below entitlement"
 
 
 def test_rate_without_recent_samples_is_a_dash_with_its_reason(
     viewer: Client, fleet: Fleet
 ) -> None:
-    Claim.objects.filter(workload__name="mail-1").update(adapter="/nothing/there")
+    Allocation.objects.filter(workload__name="mail-1").update(adapter="/nothing/there")
 
-    got = shown(viewer, fleet, "nfs-07").row("#resource-claims", "mail-1")[6]
+    got = shown(viewer, fleet, "nfs-07").row("#resource-allocations", "mail-1")[6]
 
     assert got == "–no value: no samples of its adapter in the last two minutes"
 
 
-def test_resource_without_claims_says_how_to_state_one(viewer: Client, fleet: Fleet) -> None:
-    text = shown(viewer, fleet, "san-02").text("#resource-claims")
+def test_resource_without_allocations_says_how_to_state_one(viewer: Client, fleet: Fleet) -> None:
+    text = shown(viewer, fleet, "san-02").text("#resource-allocations")
 
-    assert "sluice claim set san-02 WORKLOAD --cgroup PATH" in text
+    assert "sluice allocation set san-02 WORKLOAD --cgroup PATH" in text
 
 
 @pytest.mark.parametrize(
@@ -111,7 +113,7 @@ def test_resource_without_claims_says_how_to_state_one(viewer: Client, fleet: Fl
         ("kvm-02/eno1", ["level", "workloads", "rate", "losses"]),
         ("kvm-04/eno1", ["rate", "losses"]),
     ],
-    ids=["datastore", "without claims", "uplink", "without a capacity"],
+    ids=["datastore", "without allocations", "uplink", "without a capacity"],
 )
 def test_places_of_the_charts_stand_before_their_data(
     viewer: Client, fleet: Fleet, name: str, keys: list[str]
@@ -128,7 +130,7 @@ def test_uplink_without_a_capacity_says_how_to_state_it(viewer: Client, fleet: F
 
 
 @pytest.mark.parametrize("unit", [Unit.IOPS, Unit.BYTES_PER_S])
-def test_load_of_a_datastore_is_told_in_ios_whatever_its_claims_are_counted_in(
+def test_load_of_a_datastore_is_told_in_ios_whatever_its_allocations_are_counted_in(
     viewer: Client, fleet: Fleet, unit: Unit
 ) -> None:
     datastore = fleet.resources["san-02"]
@@ -152,7 +154,7 @@ def test_device_that_fell_silent_is_named_where_others_go_on(viewer: Client, fle
 
     notices = shown(viewer, fleet, "nfs-07").all_text()
 
-    assert f"No samples of {quiet} since 11:00:00 UTC: what is done there is not seen" in notices
+    assert f"No samples of {quiet} since 11:00:00 UTC: its I/O is not visible" in notices
     assert "is not seen" not in shown(viewer, fleet, "san-02").all_text()
 
 
@@ -236,14 +238,14 @@ def test_roll_back_to_what_does_not_exist_changes_nothing(
     assert Policy.objects.filter(resource=uplink).count() == 1
 
 
-@pytest.mark.parametrize("part", ["head", "claims"])
+@pytest.mark.parametrize("part", ["head", "allocations"])
 def test_parts_of_the_page_are_renewed_alone(viewer: Client, fleet: Fleet, part: str) -> None:
     address = f"/resources/{fleet.resources['nfs-07'].pk}/?part={part}"
 
     text = viewer.get(address, headers={"HX-Request": "true"}).content.decode()
 
     assert "<html" not in text
-    assert ("<h1>" in text, "<table" in text) == (part == "head", part == "claims")
+    assert ("<h1>" in text, "<table" in text) == (part == "head", part == "allocations")
 
 
 def test_new_organisation_sees_no_resource_of_others(fleet: Fleet, nothing_yet: Fleet) -> None:

@@ -25,7 +25,7 @@ def found(client: Client, text: str) -> Page:
         ("orders", {"db-orderson nfs-07"}),
         ("mail", {"mail-1on kvm-02/eno1, nfs-07"}),
     ],
-    ids=["datastore", "host", "uplinks", "workload", "workload with two claims"],
+    ids=["datastore", "host", "uplinks", "workload", "workload with two allocations"],
 )
 def test_part_of_a_name_finds(viewer: Client, text: str, links: set[str]) -> None:
     assert set(found(viewer, text).links()) == links
@@ -38,7 +38,7 @@ def test_hits_lead_to_their_pages(viewer: Client, fleet: Fleet) -> None:
 
 
 def test_nothing_found_says_for_what(viewer: Client) -> None:
-    assert "Nothing is called like “<b>”." in found(viewer, "<b>").all_text()
+    assert "No results for “<b>”" in found(viewer, "<b>").all_text()
 
 
 @pytest.mark.parametrize("text", ["", "   "])
@@ -59,5 +59,5 @@ def test_search_works_without_scripts_as_a_page(viewer: Client) -> None:
     answer = viewer.get("/search/", {"q": "nfs"})
 
     page = Page(answer.content.decode())
-    assert page.text("h1") == "Found for “nfs”"
+    assert page.text("h1") == "1 result for “nfs”"
     assert "nfs-07datastore" in page.links()

@@ -18,8 +18,8 @@ def address(fleet: Fleet, name: str = "nfs-07", *, rest: str = "") -> str:
 
 
 def field(fleet: Fleet, control: str, workload: str, resource: str = "nfs-07") -> str:
-    claim = fleet.resources[resource].claims.get(workload__name=workload)
-    return f"{control}-{claim.pk}"
+    allocation = fleet.resources[resource].allocations.get(workload__name=workload)
+    return f"{control}-{allocation.pk}"
 
 
 def ask(client: Client, fleet: Fleet, *, resource: str = "nfs-07", **data: str) -> Page:
@@ -42,7 +42,7 @@ def amount(cell: str) -> float | None:
         return None
 
 
-def test_page_starts_from_what_the_claims_state(viewer: Client, fleet: Fleet) -> None:
+def test_page_starts_from_what_the_allocations_state(viewer: Client, fleet: Fleet) -> None:
     page = ask(viewer, fleet)
 
     reserved = page.find("input", id=field(fleet, "reservation", "db-orders"))
@@ -93,7 +93,7 @@ def test_rates_of_an_uplink_are_typed_in_its_unit(viewer: Client, fleet: Fleet) 
 def test_untouched_page_of_a_policy_in_force_changes_nothing(viewer: Client, fleet: Fleet) -> None:
     page = ask(viewer, fleet, resource="kvm-02/eno1")
 
-    assert "Nobody gains, nobody loses." in page.all_text()
+    assert "No workload gains, no workload loses." in page.all_text()
     assert "Nothing." in page.all_text()
 
 
@@ -148,10 +148,10 @@ def test_htmx_asks_for_the_answer_alone(viewer: Client, fleet: Fleet) -> None:
     assert b"Winners and losers" in answer.content
 
 
-def test_resource_without_claims_says_how_to_state_one(viewer: Client, fleet: Fleet) -> None:
+def test_resource_without_allocations_says_how_to_state_one(viewer: Client, fleet: Fleet) -> None:
     page = page_of(viewer.get(address(fleet, "san-02")))
 
-    assert "sluice claim set san-02 WORKLOAD" in page.all_text()
+    assert "sluice allocation set san-02 WORKLOAD" in page.all_text()
 
 
 def test_unknown_capacity_and_silence_have_their_reason(viewer: Client, fleet: Fleet) -> None:
@@ -178,7 +178,7 @@ def test_operator_saves_a_draft_that_replaces_the_open_recommendation(
     assert "Saved as a draft" in page.text(".messages")
     # Nothing was predicted for this resource before.
     text = page.all_text()
-    assert "The past under this policy" in text
+    assert "Backtest" in text
     assert "0 earlier predictions came to be measured, 4 are needed" in text
     assert page.row(".past", "batch-3")[1] == "loses"
 
@@ -239,7 +239,7 @@ def test_outsider_sees_nothing(outsider: Client, fleet: Fleet) -> None:
 def test_resource_page_leads_to_it(viewer: Client, fleet: Fleet) -> None:
     page = page_of(viewer.get(f"/resources/{fleet.resources['nfs-07'].pk}/"))
 
-    assert page.links()["What if it were divided otherwise?"] == address(fleet)
+    assert page.links()["Simulate changes"] == address(fleet)
 
 
 def test_a_week_is_asked_for_by_its_length(viewer: Client, fleet: Fleet) -> None:

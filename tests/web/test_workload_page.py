@@ -40,13 +40,13 @@ def test_resource_leads_to_its_workloads(viewer: Client, fleet: Fleet) -> None:
     assert page.links()["batch-3"] == f"/workloads/{pk}/"
 
 
-def test_workload_without_a_claim_says_how_to_state_one(viewer: Client, fleet: Fleet) -> None:
+def test_workload_without_a_allocation_says_how_to_state_one(viewer: Client, fleet: Fleet) -> None:
     Workload.objects.create(organisation=fleet.organisation, name="new-1")
 
     page = workload_page(viewer, "new-1")
 
-    assert page.text("h1") == "new-1 has no claim"
-    assert "sluice claim set RESOURCE new-1" in page.all_text()
+    assert page.text("h1") == "new-1"
+    assert "sluice allocation set RESOURCE new-1" in page.all_text()
 
 
 def test_page_is_renewed_in_place_with_what_is_measured_since(
@@ -55,13 +55,13 @@ def test_page_is_renewed_in_place_with_what_is_measured_since(
     row = Workload.objects.get(name="db-orders")
     address = reverse("workload", args=[row.pk])
     live = page_of(viewer.get(address)).find("div", id="workload")
-    row.claims.update(reservation=0.0)
+    row.allocations.update(reservation=0.0)
 
     part = page_of(viewer.get(live["hx-get"], headers={"HX-Request": "true"}))
 
     assert live["hx-trigger"] == "every 30s"
     assert part.elements("html") == []
-    assert part.text("h1") == "Nothing is reserved for db-orders"
+    assert part.text("h1") == "db-orders"
 
 
 def test_outsider_sees_no_workload(outsider: Client, fleet: Fleet) -> None:

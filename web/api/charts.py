@@ -94,8 +94,8 @@ def _plain(found: ChartSet, wanted: TimeRange) -> dict[str, Any]:
         "until": wanted.until.timestamp(),
         "step_s": found.step_s,
         "t": found.ends_s,
-        "episodes": [
-            [start.timestamp(), end.timestamp() if end else None] for start, end in found.episodes
+        "incidents": [
+            [start.timestamp(), end.timestamp() if end else None] for start, end in found.incidents
         ],
         "charts": [_plain_chart(chart) for chart in found.charts],
     }

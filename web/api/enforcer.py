@@ -9,8 +9,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 
-from advisor.services.documents import current_document
-from advisor.services.reports import accept_report
+from advisor.decisions.documents import current_document
+from advisor.decisions.reports import accept_report
 from enforcers.contract import decode_report, encode_document
 from ingest.authentication import ForbiddenError, authenticate
 from ingest.models import Host, Scope

@@ -1,4 +1,4 @@
-// One chart: lines or a stack, labelled levels, shaded episodes. Needs uPlot as a global.
+// One chart: lines or a stack, labelled levels, shaded incidents. Needs uPlot as a global.
 
 import { withFewParts } from "./busiest.js";
 import { axisText, clock, inScale, scaleFor, withUnit } from "./units.js";
@@ -39,7 +39,7 @@ export class Plot {
     this.observer.observe(this.place);
   }
 
-  // Show the chart's data; `frame` has t, since, until and episodes, common to all charts.
+  // Show the chart's data; `frame` has t, since, until and incidents, common to all charts.
   show(whole, frame) {
     const chart = this.figure.dataset.kind === "stack" ? withFewParts(whole) : whole;
     this.whole = whole;
@@ -184,7 +184,7 @@ export class Plot {
 
   shade(u, colours) {
     const { left, top, width, height } = u.bbox;
-    for (const [start, end] of this.frame.episodes) {
+    for (const [start, end] of this.frame.incidents) {
       const from = Math.max(left, u.valToPos(start, "x", true));
       const to = Math.min(left + width, u.valToPos(end ?? this.frame.until, "x", true));
       if (to <= from) continue;

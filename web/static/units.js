@@ -18,12 +18,14 @@ export function scaleFor(unit, largest) {
   return { factor, label: `${prefix}${NAMES[unit]}` };
 }
 
-// Three significant digits, or all before the point: 6.67, 94.0, 1234.
+// Three significant digits and at most three decimals, or all before the point: 6.67, 94.0, 1234.
 export function threeDigits(value) {
   if (value === 0) return "0";
   const rounded = Number(value.toPrecision(3));
   const decimals = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(rounded))));
-  const [whole, rest] = value.toFixed(Math.min(decimals, 12)).split(".");
+  const text = value.toFixed(Math.min(decimals, 3));
+  if (Number(text) === 0) return "0";
+  const [whole, rest] = text.split(".");
   return rest ? `${grouped(whole)}.${rest}` : grouped(whole);
 }
 

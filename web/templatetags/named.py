@@ -10,7 +10,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from advisor.core.compliance import Verdict
-from advisor.core.standing import UNCLAIMED
+from advisor.core.standing import UNALLOCATED
 from advisor.queries.hosts import AgentState
 from enforcers.contract import Outcome
 from web import formatting
@@ -72,14 +72,20 @@ def agent_mark(state: str) -> str:
 
 @register.filter
 def workload_name(name: str) -> str:
-    """The workload, or what traffic without any claim is called."""
-    return "traffic without a claim" if name == UNCLAIMED else name
+    """The workload, or what traffic without any allocation is called."""
+    return "other traffic" if name == UNALLOCATED else name
 
 
 @register.filter
 def workload_names(names: list[str]) -> str:
     """The workloads as a sentence lists them."""
     return formatting.joined([workload_name(name) for name in names])
+
+
+@register.filter
+def workloads_of(rows: list[Any]) -> list[str]:
+    """The workloads of rows that name one each."""
+    return [row.workload for row in rows]
 
 
 @register.simple_tag

@@ -25,12 +25,28 @@ def four_digits(value: float) -> str:
 @register.filter
 def verdict_counts(counts: list[int]) -> str:
     """How many hold, differ and are not modelled, as a sentence says it."""
-    verbs = (("holds", "hold"), ("differs", "differ"), ("is not modelled", "are not modelled"))
+    verbs = (
+        ("is reproduced", "are reproduced"),
+        ("deviates", "deviate"),
+        ("is not modelled", "are not modelled"),
+    )
     return ", ".join(
         f"{count} {one if count == 1 else many}"
         for count, (one, many) in zip(counts, verbs, strict=True)
         if count
     )
+
+
+_WORDS = {
+    Verdict.HOLDS: "reproduced",
+    Verdict.DIFFERS: "deviates",
+    Verdict.NOT_MODELLED: "not modelled",
+}
+
+
+@register.filter
+def verdict_words(verdict: str) -> str:
+    return _WORDS[Verdict(verdict)]
 
 
 @register.filter

@@ -10,6 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from advisor.core.duration import duration_text
+from advisor.core.explanation.answer import Confidence
 from web import formatting
 
 register = template.Library()
@@ -141,6 +142,19 @@ def mark(state: str) -> SafeString:
 def words(name: str) -> str:
     """A name of the code as words: `over_throttled` is `over throttled`."""
     return str(name).replace("_", " ")
+
+
+@register.filter
+def signed(value: float) -> str:
+    """A difference, with its sign: `+43.3`."""
+    return f"{value:+.1f}"
+
+
+@register.filter
+def limited_by(confidence: Confidence) -> str:
+    """The weakest part of a confidence; empty if no part lowers it."""
+    weakest = min(confidence.parts, key=lambda part: part.value, default=None)
+    return weakest.name if weakest is not None and weakest.value < 1 else ""
 
 
 @register.filter

@@ -9,10 +9,10 @@ from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 
 from advisor.models import Recommendation, RecommendationState
-from advisor.queries.episodes import open_episode_lines
+from advisor.queries.correlation import correlated_lines
 from advisor.queries.heat import COLUMN_S, heat_strips
 from advisor.queries.hosts import host_healths
-from advisor.queries.incidents import shared_incidents
+from advisor.queries.incidents import open_incident_lines
 from advisor.queries.resources import resource_lines, resource_rows
 from web.access import Workspace, workspace_view
 from web.heat_drawing import HEIGHT, THRESHOLD_Y, axis_labels, heat_row, hour_cells, hour_starts
@@ -46,12 +46,12 @@ def overview_context(workspace: Workspace, now: datetime) -> dict[str, Any]:
     )
     # A host whose clock is ahead sent its samples by now all the same.
     sampled = [min(host.last_sample_at, now) for host in hosts if host.last_sample_at]
-    episodes = open_episode_lines(scope, now=now)
+    incidents = open_incident_lines(scope, now=now)
     return {
-        "episodes": [one for one in episodes if not one.muting.muted and not one.is_silent],
-        "silent": [one for one in episodes if not one.muting.muted and one.is_silent],
-        "planned": [one for one in episodes if one.muting.muted],
-        "incidents": shared_incidents(episodes),
+        "incidents": [one for one in incidents if not one.muting.muted and not one.is_silent],
+        "silent": [one for one in incidents if not one.muting.muted and one.is_silent],
+        "planned": [one for one in incidents if one.muting.muted],
+        "correlated": correlated_lines(incidents),
         "lines": lines,
         "near": [line for line in lines if line.shown_state == "near"],
         "unknown": [line for line in lines if line.shown_state == "unknown"],

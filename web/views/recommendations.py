@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 
 from advisor.core.advice.what_if_draft import PolicyDraft
 from advisor.core.duration import duration_text
+from advisor.decisions.decide import approve, reject
 from advisor.errors import DecisionRefused
 from advisor.models import (
     Policy,
@@ -28,7 +29,7 @@ from advisor.models import (
 )
 from advisor.queries.advice_detail import advice_detail
 from advisor.queries.advice_kinds import KINDS
-from advisor.queries.advice_picture import episode_picture
+from advisor.queries.advice_picture import incident_picture
 from advisor.queries.calibration import calibration_of
 from advisor.queries.recommendations import (
     RecommendationDetail,
@@ -36,7 +37,6 @@ from advisor.queries.recommendations import (
     recommendation_rows,
     shown_state,
 )
-from advisor.services.decide import approve, reject
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.bars import effect_bars
 from web.effect_rows import effect_rows
@@ -99,7 +99,7 @@ def _open(workspace: Workspace, pk: int) -> tuple[Workspace, Recommendation]:
         Recommendation,
         pk,
         "resource",
-        "episode",
+        "incident",
         "decided_by",
         "created_by",
         "prediction_score",
@@ -132,7 +132,7 @@ def _page(
 
 
 def _policy(detail: RecommendationDetail) -> dict[str, Any]:
-    picture = None if detail.is_draft else episode_picture(detail.row)
+    picture = None if detail.is_draft else incident_picture(detail.row)
     return {
         "drawing": drawing_of(picture) if picture else None,
         "confidence": detail.answer.confidence.value if detail.answer else None,
@@ -205,7 +205,7 @@ def _approved(row: Recommendation, policy: Policy | None) -> str:
             "force. Agents take it with their next pull and report what they did."
         )
     if row.topic == Topic.THRESHOLD:
-        return "Approved: the new threshold holds from the next window on."
+        return "Approved: the new threshold takes effect within 10 s."
     return "Approved: it is noted that somebody will do it. Nothing was changed on any host."
 
 

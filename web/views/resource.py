@@ -12,12 +12,12 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from advisor.decisions.decide import rollback
 from advisor.errors import DecisionRefused
+from advisor.history.silence import silence_text, silent_devices
 from advisor.models import Enforcer, RecommendationState, Resource, Topic, Unit
-from advisor.queries.claims import claim_lines, policy_in_force
+from advisor.queries.allocations import allocation_lines, policy_in_force
 from advisor.queries.resources import resource_line
-from advisor.services.decide import rollback
-from advisor.services.silence import silence_text, silent_devices
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.chart_list import chart_list
 from web.formatting import rate_scale
@@ -32,8 +32,8 @@ def resource(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
     now = timezone.now()
     workspace, row = open_row(workspace, Resource, pk, "status")
     if "HX-Request" in request.headers:
-        part = "claims" if request.GET.get("part") == "claims" else "head"
-        context = _claims(row, now) if part == "claims" else _head(row, now)
+        part = "allocations" if request.GET.get("part") == "allocations" else "head"
+        context = _allocations(row, now) if part == "allocations" else _head(row, now)
         template = f"web/parts/resource_{part}.html"
         return render_part(request, workspace, template, now=now, resource=row, **context)
     return _page(request, workspace, row, now=now)
@@ -58,7 +58,7 @@ def _page(
         range_names=list(LENGTHS),
         chart_list=chart_list(row),
         **_head(row, now),
-        **_claims(row, now),
+        **_allocations(row, now),
     )
 
 
@@ -69,23 +69,23 @@ def _head(row: Resource, now: datetime) -> dict[str, Any]:
     status = getattr(row, "status", None)
     return {
         "line": resource_line(row, now=now),
-        "episode": row.episodes.filter(ended_at=None).first(),
-        # What ends an episode comes first.
+        "incident": row.incidents.filter(ended_at=None).first(),
+        # What ends an incident comes first.
         "advice": sorted(open_advice, key=lambda one: (one.topic != Topic.POLICY, one.topic)),
         "advice_gaps": sorted(status.other_advice_gaps.items()) if status else [],
         # A datastore counted in bytes is watched by its I/Os all the same.
         "load_unit": Unit.BITS_PER_S if row.is_uplink else Unit.IOPS,
         "silence": silence_text(silent_devices(row, at=now)),
         "load": row.state_points.order_by("-at").values_list("load", flat=True).first(),
-        "reserved": row.claims.aggregate(total=Sum("reservation"))["total"],
+        "reserved": row.allocations.aggregate(total=Sum("reservation"))["total"],
         "attachments": list(row.attachments.select_related("host").order_by("host__name")),
     }
 
 
-def _claims(row: Resource, now: datetime) -> dict[str, Any]:
+def _allocations(row: Resource, now: datetime) -> dict[str, Any]:
     policy = policy_in_force(row)
-    episode = row.episodes.filter(ended_at=None).first()
-    lines = claim_lines(row, policy=policy, episode=episode, now=now)
+    incident = row.incidents.filter(ended_at=None).first()
+    lines = allocation_lines(row, policy=policy, incident=incident, now=now)
     numbers = [
         value
         for line in lines
@@ -93,7 +93,7 @@ def _claims(row: Resource, now: datetime) -> dict[str, Any]:
         if value is not None
     ]
     return {
-        "claims": lines,
+        "allocations": lines,
         "policy": policy,
         "scale": rate_scale(row.unit, max(numbers, default=None)),
     }

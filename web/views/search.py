@@ -20,6 +20,7 @@ def find(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     context = {
         "search_text": text,
         "groups": [(kind, found) for kind, found in groups if found],
+        "hit_count": len(hits),
         "now": timezone.now(),
     }
     if "HX-Request" in request.headers:

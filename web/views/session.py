@@ -17,7 +17,7 @@ class SignInForm(AuthenticationForm):
     """Django's form; a failure says what to do next."""
 
     error_messages: ClassVar = {
-        "invalid_login": "Name and password do not belong together. Both tell capitals apart.",
+        "invalid_login": "Incorrect username or password. Both are case-sensitive.",
         "inactive": "This account is switched off; ask an admin.",
     }
 

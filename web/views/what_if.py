@@ -11,13 +11,13 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from advisor.advice.what_if import save_draft, scene_of, what_if_inputs
 from advisor.core.advice.what_if_draft import changed_controls
 from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, what_if
 from advisor.errors import DecisionRefused, InventoryError
 from advisor.models import RecommendationState, Resource, Topic
 from advisor.queries.past_table import what_if_table
-from advisor.services.what_if import ground_of, save_draft, what_if_inputs
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.page import render_page, render_part
 from web.what_if_bars import what_if_bars
@@ -29,7 +29,7 @@ def page(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
     """The form with its answer; with htmx the answer alone."""
     now = timezone.now()
     workspace, row = open_row(workspace, Resource, pk, "status")
-    form = read_form(ground_of(row), request.GET)
+    form = read_form(scene_of(row), request.GET)
     if "HX-Request" in request.headers:
         template = "web/parts/what_if_answer.html"
         context = _answer(form, row, now)
@@ -45,7 +45,7 @@ def _page(
     now: datetime,
     status: int = 200,
 ) -> HttpResponseBase:
-    row = form.ground.resource
+    row = form.scene.resource
     return render_page(
         request,
         workspace,
@@ -82,7 +82,7 @@ def _answer(form: WhatIfForm, row: Resource, now: datetime) -> dict[str, Any]:
 
 def _inputs(form: WhatIfForm, now: datetime) -> WhatIfInputs:
     return what_if_inputs(
-        ground=form.ground,
+        scene=form.scene,
         candidate=form.candidate,
         capacity=form.capacity,
         length=form.length,
@@ -110,7 +110,7 @@ def save(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
     now = timezone.now()
     workspace, row = open_row(workspace, Resource, pk, "status")
     require_operator(workspace)
-    form = read_form(ground_of(row), request.POST)
+    form = read_form(scene_of(row), request.POST)
     if form.errors:
         messages.error(request, "Nothing was saved: correct the fields.")
         return _page(request, workspace, form, now=now, status=400)

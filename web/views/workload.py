@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from advisor.core.duration import duration_text
 from advisor.models import Workload
-from advisor.queries.workload_day import LENGTH, ClaimDay, claim_days, episodes_with
+from advisor.queries.workload_day import LENGTH, AllocationDay, allocation_days, incidents_with
 from web.access import Workspace, open_row, workspace_view
 from web.page import render_page, render_part
 from web.picture_drawing import drawing_of
@@ -21,7 +21,7 @@ NEARLY = 0.95
 def workload(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     now = timezone.now()
     workspace, row = open_row(workspace, Workload, pk)
-    days = claim_days(row, now=now)
+    days = allocation_days(row, now=now)
     worst = _worst(days)
     context = {
         "workload": row,
@@ -30,7 +30,7 @@ def workload(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         "measured": "the last day" if worst is None else _measured(worst),
         "is_promised": any(day.promise.reservation for day in days),
         "throttled_min": _sum([day.throttled_min for day in days]),
-        "episodes": episodes_with(workspace.scope, row, now=now),
+        "incidents": incidents_with(workspace.scope, row, now=now),
     }
     if "HX-Request" in request.headers:
         return render_part(request, workspace, "web/parts/workload.html", now=now, **context)
@@ -39,13 +39,13 @@ def workload(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
     )
 
 
-def _worst(days: list[ClaimDay]) -> ClaimDay | None:
+def _worst(days: list[AllocationDay]) -> AllocationDay | None:
     """The reservation that was kept least; None if nothing is reserved or measured."""
     kept = [day for day in days if day.met_ratio is not None]
     return min(kept, key=lambda day: day.met_ratio or 0.0, default=None)
 
 
-def _measured(day: ClaimDay) -> str:
+def _measured(day: AllocationDay) -> str:
     """The time that its ratio is a part of: the last day, or what was measured of it."""
     length = timedelta(minutes=day.measured_min)
     if length >= NEARLY * LENGTH:

@@ -11,7 +11,7 @@ from advisor.core.advice.policy_advice import advise
 from advisor.core.advice.policy_inputs import AdviceInputs
 from advisor.core.advice.queue_depth import advise_queue_depth
 from advisor.core.advice.queue_depth_answer import QueueDepthInputs
-from advisor.core.advice.reservation_conflicts import ConflictInputs, advise_off_peak_work
+from advisor.core.advice.scsi_conflicts import ConflictInputs, advise_off_peak_work
 from advisor.core.advice.threshold_advice import ThresholdInputs, advise_threshold
 from advisor.core.advice.what_if_draft import draft
 from advisor.core.canonical import dumps, loads

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from advisor.core.advice.candidate import Policy, Setting, in_force, with_limits
-from advisor.core.advice.policy_inputs import AdviceClaim
+from advisor.core.advice.policy_inputs import AdviceAllocation
 from advisor.core.explanation.answer import Alternative
-from advisor.core.forecast.counterfactual import PlayedClaim
+from advisor.core.forecast.counterfactual import PlayedAllocation
 from advisor.core.forecast.limit_judgement import judge_limits
 
 
@@ -21,14 +21,14 @@ class LimitChoice:
 
 def choose_limits(setting: Setting, policy: Policy) -> LimitChoice:
     """Limits on aggressors, without those that would throttle too long, if others gain by them."""
-    claims = setting.inputs.claims
+    allocations = setting.inputs.allocations
     candidate, limited = with_limits(setting, policy)
-    places = [place for place, claim in enumerate(claims) if claim in limited]
+    places = [place for place, allocation in enumerate(allocations) if allocation in limited]
     refused: list[Alternative] = []
     justification = None
     while places:
         verdict = judge_limits(
-            played_claims(claims),
+            played_allocations(allocations),
             setting.inputs.past,
             places,
             mode=setting.inputs.mode,
@@ -39,7 +39,7 @@ def choose_limits(setting: Setting, policy: Policy) -> LimitChoice:
             justification = verdict.reason
             break
         dropped = [place for place in places if place in verdict.throttled] or places
-        names = ", ".join(claims[place].workload for place in dropped)
+        names = ", ".join(allocations[place].workload for place in dropped)
         refused.append(Alternative(name=f"limit {names}", reason=verdict.reason))
         places = [place for place in places if place not in dropped]
     return LimitChoice(
@@ -50,12 +50,15 @@ def choose_limits(setting: Setting, policy: Policy) -> LimitChoice:
 
 
 def _only(policy: Policy, limited: Policy, places: Sequence[int]) -> Policy:
-    """The policy with the limits of the claims at these places."""
+    """The policy with the limits of the allocations at these places."""
     return tuple(
         limited[place] if place in places else grant for place, grant in enumerate(policy)
     )
 
 
-def played_claims(claims: Sequence[AdviceClaim]) -> list[PlayedClaim]:
-    """The claims as the past is played for them."""
-    return [PlayedClaim(claim=one.claim, workload=one.workload, host=one.host) for one in claims]
+def played_allocations(allocations: Sequence[AdviceAllocation]) -> list[PlayedAllocation]:
+    """The allocations as the past is played for them."""
+    return [
+        PlayedAllocation(allocation=one.allocation, workload=one.workload, host=one.host)
+        for one in allocations
+    ]

@@ -1,4 +1,4 @@
-"""From a congestion episode to the policy that would have helped, with everything it rests on.
+"""From a congestion incident to the policy that would have helped, with everything it rests on.
 
 Shares come from the tier or from a person, never from use. Reservations that were promised come
 first; a victim of the high tier that shares alone leave short gets one of its usual rate. A limit
@@ -22,7 +22,7 @@ from advisor.core.advice.candidate import (
     with_limits_in_force,
     with_reservations,
 )
-from advisor.core.advice.limit_choice import choose_limits, played_claims
+from advisor.core.advice.limit_choice import choose_limits, played_allocations
 from advisor.core.advice.policy_answer import (
     Advice,
     Evidence,
@@ -60,34 +60,36 @@ def advise(inputs: AdviceInputs) -> Advice:
             missing=missing,
             model_version=MODEL_VERSION,
         )
-    if inputs.episode is None:
+    if inputs.incident is None:
         return _no_change(f"{inputs.kind} {inputs.resource} was not congested")
-    if not inputs.episode.victims:
+    if not inputs.incident.victims:
         return _no_change(
             f"{inputs.kind} {inputs.resource} was congested, yet everybody got what they are "
             "entitled to: it is too small for what is asked of it"
         )
     delivered = sum(
-        claim.congested.mean for claim in inputs.claims if claim.congested and claim.active
+        allocation.congested.mean
+        for allocation in inputs.allocations
+        if allocation.congested and allocation.active
     )
     return _choose(setting_of(inputs, delivered))
 
 
 def _missing(inputs: AdviceInputs) -> tuple[Missing, ...]:
-    """What is needed for advice on an episode and is not there."""
-    if not inputs.claims:
-        return (Missing(what="claims", have=0, need=1),)
-    if inputs.episode is None:
+    """What is needed for advice on an incident and is not there."""
+    if not inputs.allocations:
+        return (Missing(what="allocations", have=0, need=1),)
+    if inputs.incident is None:
         return ()
     missing = []
     if inputs.capacity is None and inputs.kind is ResourceKind.UPLINK:
         missing.append(Missing(what="stated capacity", have=0, need=1))
-    for claim in inputs.claims:
-        have = claim.congested.sample_count if claim.congested else 0
-        if claim.active and have < inputs.samples_needed:
-            what = f"congested samples of {claim.workload}"
+    for allocation in inputs.allocations:
+        have = allocation.congested.sample_count if allocation.congested else 0
+        if allocation.active and have < inputs.samples_needed:
+            what = f"congested samples of {allocation.workload}"
             missing.append(Missing(what=what, have=have, need=inputs.samples_needed))
-    busy = [c for c in inputs.claims if c.active and c.congested and c.congested.mean > 0]
+    busy = [c for c in inputs.allocations if c.active and c.congested and c.congested.mean > 0]
     if not missing and not busy:
         missing.append(Missing(what="active workloads", have=0, need=1))
     return tuple(missing)
@@ -105,9 +107,9 @@ def _choose(setting: Setting) -> Advice:
     wanted |= usual_reservations(setting, policy)
     policy, admission = with_reservations(inputs, wanted, setting.capacity)
     helped = [
-        grant.claim
-        for claim, grant in zip(inputs.claims, policy, strict=True)
-        if grant.reservation > 0 and claim.workload in setting.victims
+        grant.allocation
+        for allocation, grant in zip(inputs.allocations, policy, strict=True)
+        if grant.reservation > 0 and allocation.workload in setting.victims
     ]
     kind = RecommendationKind.RESERVATION if helped else RecommendationKind.SHARES
     refused = [] if admission.admitted else [_refusal(inputs, wanted, admission)]
@@ -131,7 +133,7 @@ def _choose(setting: Setting) -> Advice:
 
 def _gone_aggressors(setting: Setting) -> list[str]:
     """Who took too much, if all of them have ended or are not measured any more."""
-    took = [one for one in setting.inputs.claims if one.workload in setting.aggressors]
+    took = [one for one in setting.inputs.allocations if one.workload in setting.aggressors]
     if any(one.active for one in took):
         return []
     return sorted({one.workload for one in took})
@@ -150,9 +152,9 @@ def _refusal(
     inputs: AdviceInputs, wanted: Mapping[int, float], admission: Admission
 ) -> Alternative:
     asked = ", ".join(
-        f"{claim.workload} asks for {format_rate(wanted[claim.claim], inputs.unit)}"
-        for claim in inputs.claims
-        if claim.workload in admission.refused
+        f"{allocation.workload} asks for {format_rate(wanted[allocation.allocation], inputs.unit)}"
+        for allocation in inputs.allocations
+        if allocation.workload in admission.refused
     )
     free = format_rate(admission.reservable - admission.reserved, inputs.unit)
     most = format_rate(admission.reservable, inputs.unit)
@@ -174,7 +176,7 @@ def _recommend(
         before_as_measured=not inputs.in_force or kind is RecommendationKind.LIMIT,
         after_as_pressed=kind is RecommendationKind.LIMIT,
     )
-    played = counterfactual(played_claims(inputs.claims), inputs.past, comparison)
+    played = counterfactual(played_allocations(inputs.allocations), inputs.past, comparison)
     return Recommendation(
         kind=kind,
         summary=summarize(setting, kind, rows),
@@ -190,54 +192,54 @@ def _recommend(
 
 
 def _rows(setting: Setting, policy: Policy) -> tuple[RecommendedAllocation, ...]:
-    claims = setting.inputs.claims
-    entitled = setting.rates(policy, demands=[None] * len(claims))
+    allocations = setting.inputs.allocations
+    entitled = setting.rates(policy, demands=[None] * len(allocations))
     before, after = setting.rates(in_force(setting.inputs)), setting.rates(policy)
     expected = [interval_or_gap(rate, setting.inputs.past.outcomes) for rate in after]
     return tuple(
         RecommendedAllocation(
-            claim=claim.claim,
-            workload=claim.workload,
-            host=claim.host,
+            allocation=allocation.allocation,
+            workload=allocation.workload,
+            host=allocation.host,
             reservation=grant.reservation,
             limit=grant.limit,
             shares=grant.shares,
             entitlement=rounded(entitled[index]),
             demand=None if demand is None else rounded(demand),
-            measured=None if claim.congested is None else rounded(claim.congested.mean),
+            measured=None if allocation.congested is None else rounded(allocation.congested.mean),
             predicted_before=rounded(before[index]),
             predicted_after=rounded(after[index]),
             interval=round_all(expected[index][0]),
             interval_gap=expected[index][1],
         )
-        for index, (claim, grant, demand) in enumerate(
-            zip(claims, policy, setting.demands, strict=True)
+        for index, (allocation, grant, demand) in enumerate(
+            zip(allocations, policy, setting.demands, strict=True)
         )
     )
 
 
 def _evidence(setting: Setting) -> Evidence:
-    inputs, episode = setting.inputs, setting.inputs.episode
-    assert episode is not None
+    inputs, incident = setting.inputs, setting.inputs.incident
+    assert incident is not None
     unit = inputs.unit
     return Evidence(
         began_at=inputs.began_at,
         ended_at=inputs.ended_at,
-        sample_count=sum(c.congested.sample_count for c in inputs.claims if c.congested),
+        sample_count=sum(c.congested.sample_count for c in inputs.allocations if c.congested),
         capacity=rounded(setting.capacity),
         capacity_source=setting.capacity_source,
-        peak_value=rounded(episode.peak_value),
-        threshold=rounded(episode.threshold),
+        peak_value=rounded(incident.peak_value),
+        threshold=rounded(incident.threshold),
         victims=tuple(
             f"{victim.workload} got {format_rate(victim.rate, unit)} of "
             f"{format_rate(victim.entitlement, unit)} due"
-            for victim in episode.victims
+            for victim in incident.victims
         ),
         aggressors=tuple(
             f"{aggressor.workload} took {aggressor.part_ratio:.0%}, "
             f"{format_rate(aggressor.rate, unit)} where "
             f"{format_rate(aggressor.entitlement, unit)} were due"
-            for aggressor in episode.aggressors
+            for aggressor in incident.aggressors
         ),
         formula=formula(setting),
     )

@@ -25,15 +25,15 @@ class RecommendationKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecommendedAllocation:
-    """What one claim is to get, and what that does to its rate.
+    """What one allocation is to get, and what that does to its rate.
 
     `entitlement` is what it gets at least while everybody wants everything. `measured` is its mean
-    rate in the episode; `predicted_before` and `predicted_after` come from the same solver, with
+    rate in the incident; `predicted_before` and `predicted_after` come from the same solver, with
     the policy in force and with the recommended one. None means it was not measured. `interval`
     is where earlier predictions let `predicted_after` be expected; `interval_gap` says why not.
     """
 
-    claim: int
+    allocation: int
     workload: str
     host: str
     reservation: float

@@ -11,7 +11,7 @@ from datetime import datetime
 import numpy as np
 
 from advisor.core.allocation import ReservationMode
-from advisor.core.detection.episode import Episode
+from advisor.core.detection.incident import Incident
 from advisor.core.forecast.past import Past
 from advisor.core.grant import Grant
 from advisor.core.number_checks import check_amount, check_aware, check_positive
@@ -56,16 +56,17 @@ def summarize_rates(rates: Sequence[float], *, span_days: float) -> RateSummary 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AdviceClaim:
-    """One workload's claim: what was promised to it and what it got.
+class AdviceAllocation:
+    """One workload's allocation: what was promised to it and what it got.
 
     `shares` None means those of the tier. `congested` summarises its rate in the windows of the
-    episode, `usual` in windows in which nothing held it back; None means there were none.
-    `active` is False if it did nothing in the episode, or is gone by its end.
-    `backlogged` and `throttled` are as in `ClaimObservation`, for most windows of the episode.
+    incident, `usual` in windows in which nothing held it back; None means there were none.
+    `active` is False if it did nothing in the incident, or is gone by its end.
+    `backlogged` and `throttled` are as in `AllocationObservation`, for most windows of the
+    incident.
     """
 
-    claim: int
+    allocation: int
     workload: str
     host: str
     tier: Tier
@@ -86,18 +87,18 @@ class AdviceClaim:
 
     @property
     def stated_shares(self) -> int:
-        """The shares stated for this claim, or those of its tier."""
+        """The shares stated for this allocation, or those of its tier."""
         return tier_shares(self.tier) if self.shares is None else self.shares
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviceInputs:
-    """A contended resource, its claims, and the episode that calls for advice.
+    """A contended resource, its allocations, and the incident that calls for advice.
 
     `capacity` may be None for a datastore: what it delivered while congested counts then.
     `reservable` is how much of it may be reserved; None means all of it. `in_force` is the policy
     that hosts enforce; empty means that everybody takes what they get. `past` is the last week
-    with one demand per claim, in the order of the claims.
+    with one demand per allocation, in the order of the allocations.
     """
 
     resource: str
@@ -108,8 +109,8 @@ class AdviceInputs:
     reservable: float | None
     began_at: datetime
     ended_at: datetime
-    claims: tuple[AdviceClaim, ...]
-    episode: Episode | None
+    allocations: tuple[AdviceAllocation, ...]
+    incident: Incident | None
     in_force: tuple[Grant, ...] = ()
     samples_needed: int = ENOUGH_SAMPLES
     past: Past = NO_PAST
@@ -119,7 +120,7 @@ class AdviceInputs:
         check_amount("reservable", self.reservable)
         check_aware("began_at", self.began_at)
         check_aware("ended_at", self.ended_at)
-        if len({claim.claim for claim in self.claims}) < len(self.claims):
-            raise ValueError("two claims have the same number")
-        if any(len(window.demands) != len(self.claims) for window in self.past.windows):
-            raise ValueError("every past window must have one demand per claim")
+        if len({allocation.allocation for allocation in self.allocations}) < len(self.allocations):
+            raise ValueError("two allocations have the same number")
+        if any(len(window.demands) != len(self.allocations) for window in self.past.windows):
+            raise ValueError("every past window must have one demand per allocation")

@@ -28,7 +28,9 @@ def summarize(
     )
     match kind:
         case RecommendationKind.RESERVATION:
-            others = [row for row in rows if row.reservation > 0 and row.claim != lead.claim]
+            others = [
+                row for row in rows if row.reservation > 0 and row.allocation != lead.allocation
+            ]
             change = f"Reserve {format_rate(lead.reservation, unit)} for {lead.workload}"
             who = lead.workload if others else "it"
             return f"{change}{_others(others, unit)} on {place}: {who} gets {gain}"
@@ -89,8 +91,8 @@ def alternatives(
     if kind is not RecommendationKind.LIMIT and setting.aggressors:
         capped = capped_at_entitlement(setting, policy)
         alone = [
-            0.0 if claim.workload in setting.victims else demand
-            for claim, demand in zip(setting.inputs.claims, setting.demands, strict=True)
+            0.0 if allocation.workload in setting.victims else demand
+            for allocation, demand in zip(setting.inputs.allocations, setting.demands, strict=True)
         ]
         left = sum(setting.rates(policy, demands=alone)) - sum(
             setting.rates(capped, demands=alone)
@@ -111,10 +113,10 @@ def _unchanged(setting: Setting) -> str:
     unit = setting.inputs.unit
     solved = setting.rates(in_force(setting.inputs))
     return "; ".join(
-        f"{claim.workload} stays at "
-        f"{format_rate(rate if claim.congested is None else claim.congested.mean, unit)}"
-        for claim, rate in zip(setting.inputs.claims, solved, strict=True)
-        if claim.workload in setting.victims
+        f"{allocation.workload} stays at "
+        f"{format_rate(rate if allocation.congested is None else allocation.congested.mean, unit)}"
+        for allocation, rate in zip(setting.inputs.allocations, solved, strict=True)
+        if allocation.workload in setting.victims
     )
 
 
@@ -122,9 +124,9 @@ def _effect(setting: Setting, policy: Policy, verb: str) -> str:
     """What the victims would get under another policy."""
     unit = setting.inputs.unit
     return "; ".join(
-        f"{claim.workload} {verb} {format_rate(rate, unit)}"
-        for claim, rate in zip(setting.inputs.claims, setting.rates(policy), strict=True)
-        if claim.workload in setting.victims
+        f"{allocation.workload} {verb} {format_rate(rate, unit)}"
+        for allocation, rate in zip(setting.inputs.allocations, setting.rates(policy), strict=True)
+        if allocation.workload in setting.victims
     )
 
 
@@ -132,7 +134,9 @@ def confidence_in(setting: Setting, rows: Sequence[RecommendedAllocation]) -> Co
     """How far the samples, the solver's account of the past, and the steadiness of rates carry."""
     need = setting.inputs.samples_needed
     summaries = [
-        claim.congested for claim in setting.inputs.claims if claim.active and claim.congested
+        allocation.congested
+        for allocation in setting.inputs.allocations
+        if allocation.active and allocation.congested
     ]
     fewest = min(summary.sample_count for summary in summaries)
     missed = sum(abs(row.predicted_before - (row.measured or 0.0)) for row in rows)

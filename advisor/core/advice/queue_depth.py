@@ -15,7 +15,7 @@ from advisor.core.advice.queue_depth_answer import (
     QueueDepthInputs,
     QueueDepthKind,
 )
-from advisor.core.allocation import Claim, ReservationMode, allocate
+from advisor.core.allocation import Allocation, ReservationMode, entitlements
 from advisor.core.device.queueing import fit_scalability, saturation_of
 from advisor.core.explanation.answer import (
     Alternative,
@@ -139,15 +139,15 @@ def _spread(depths: Sequence[AdvisedDepth], after: int, target: int) -> tuple[in
 
 
 def _divide(inputs: QueueDepthInputs, target: int) -> tuple[AdvisedDepth, ...]:
-    claims = [
-        Claim(
+    allocations = [
+        Allocation(
             reservation=min(SMALLEST_DEPTH, one.device_queue_depth),
             limit=one.device_queue_depth,
             shares=one.shares,
         )
         for one in inputs.hosts
     ]
-    amounts = allocate(target, claims, ReservationMode.FLOOR)
+    amounts = entitlements(target, allocations, ReservationMode.FLOOR)
     return tuple(
         AdvisedDepth(
             host=one.host,

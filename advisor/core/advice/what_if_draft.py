@@ -47,7 +47,7 @@ def draft(inputs: WhatIfInputs) -> PolicyDraft:
             summary=_summary(inputs, found),
             allocations=tuple(
                 _allocation(row, one.measured)
-                for row, one in zip(found.rows, inputs.claims, strict=True)
+                for row, one in zip(found.rows, inputs.allocations, strict=True)
             ),
             what_if=found,
             formula=_formula(inputs),
@@ -61,7 +61,7 @@ def draft(inputs: WhatIfInputs) -> PolicyDraft:
 
 def _allocation(row: WhatIfRow, measured: float | None) -> RecommendedAllocation:
     return RecommendedAllocation(
-        claim=row.claim,
+        allocation=row.allocation,
         workload=row.workload,
         host=row.host,
         reservation=row.after.reservation,
@@ -80,7 +80,7 @@ def _allocation(row: WhatIfRow, measured: float | None) -> RecommendedAllocation
 def changed_controls(inputs: WhatIfInputs) -> list[str]:
     """What differs from what holds now, in words; empty if nothing does."""
     words = []
-    for one in inputs.claims:
+    for one in inputs.allocations:
         if one.after.shares != one.before.shares:
             words.append(f"shares of {one.workload} {one.before.shares} → {one.after.shares}")
         for name in ("reservation", "limit"):
@@ -163,7 +163,7 @@ def _confidence(found: WhatIf) -> Confidence:
 
 
 def _unknown_ratio(rows: Sequence[WhatIfRow], found: WhatIf) -> float:
-    """Mean part of the congested time in which a claim's demand was not known."""
+    """Mean part of the congested time in which an allocation's demand was not known."""
     minutes = found.congested_windows * (found.window_s or 0.0) / 60
     if not rows or minutes == 0:
         return 0.0

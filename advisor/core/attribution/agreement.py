@@ -22,12 +22,12 @@ def agreement(
 
     First is who has the highest part of device time times correlation, and one above 0.
     `causes[i]` and `effects[i]` are the residual ranks of suspect i, NaN where unknown, over the
-    same windows; `parts` is a row of device time per suspect over the windows of the episode.
+    same windows; `parts` is a row of device time per suspect over the windows of the incident.
     """
     rng = np.random.default_rng(seed)
     drawn = _blocks(rng, len(causes[0]))
-    in_episode = _blocks(rng, parts.shape[1])
-    taken = np.stack([row[in_episode].sum(axis=1) for row in parts])
+    in_incident = _blocks(rng, parts.shape[1])
+    taken = np.stack([row[in_incident].sum(axis=1) for row in parts])
     part = taken / np.maximum(taken.sum(axis=0), np.finfo(np.float64).tiny)
     correlations = [
         _correlations(x[drawn], y[drawn]) for x, y in zip(causes, effects, strict=True)

@@ -1,4 +1,4 @@
-"""Who causes an episode of congestion: with a number, with how it is known, and how surely.
+"""Who causes an incident of congestion: with a number, with how it is known, and how surely.
 
 The number is the part of device time that a workload took, times how closely the others' latency
 follows its load. Both are needed: a steady giant and a small neighbour that moves along with the
@@ -48,13 +48,13 @@ UNCONFIRMED = 0.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributionInputs:
-    """The workloads of one resource over windows before, in and after an episode.
+    """The workloads of one resource over windows before, in and after an incident.
 
     `shared_harm` is the resource's own latency; it is used where no workload has one of its own.
     """
 
     series: tuple[WorkloadSeries, ...]
-    in_episode: tuple[bool, ...]
+    in_incident: tuple[bool, ...]
     window_s: float
     measure: Measure
     shared_harm: tuple[float | None, ...] | None = None
@@ -62,7 +62,7 @@ class AttributionInputs:
 
     def __post_init__(self) -> None:
         check_positive("window_s", self.window_s)
-        windows = len(self.in_episode)
+        windows = len(self.in_incident)
         names = sorted(one.workload for one in self.series)
         if twice := [name for name, other in pairwise(names) if name == other]:
             raise ValueError(f'workload "{twice[0]}" is given twice')
@@ -77,7 +77,7 @@ class AttributionInputs:
 class Suspect:
     """What speaks for and against one workload.
 
-    `part_ratio` is its part of all device time in the episode, `fair_ratio` what it is entitled
+    `part_ratio` is its part of all device time in the incident, `fair_ratio` what it is entitled
     to among those active. `score` is the part times the correlation, or times that of on and off
     (rank-biserial) where it is clear and higher. `experiment` None has its reason in
     `experiment_gap`.
@@ -119,12 +119,12 @@ class _Trail:
 
 
 def attribute(inputs: AttributionInputs) -> Attribution:
-    """Name the workloads that cause the episode, or say why nobody is named.
+    """Name the workloads that cause the incident, or say why nobody is named.
 
     Same inputs, same answer, whatever the order of the workloads.
     """
     series = tuple(sorted(inputs.series, key=lambda one: one.workload))
-    during = np.array(inputs.in_episode, dtype=np.bool_)
+    during = np.array(inputs.in_incident, dtype=np.bool_)
     load = matrix_of([one.load for one in series], len(during))
     taken = np.nan_to_num(load[:, during])
     trails = [_trail(index, series, load, during, inputs) for index in range(len(series))]
@@ -281,8 +281,8 @@ def _reason(
     if aggressors:
         first = suspects[0]
         return f"{first.workload} {first.reason}"
-    if not any(inputs.in_episode):
-        return "no window lies in the episode"
+    if not any(inputs.in_incident):
+        return "no window lies in the incident"
     active = [one for one in suspects if one.part_ratio > 0]
     if len(active) < 2:
         return "fewer than two workloads were active, so nobody harms another"

@@ -10,16 +10,16 @@ from advisor.core.attribution.workload_series import WorkloadSeries, matrix_of
 from advisor.core.dependence import Floats
 
 ENOUGH_NORMAL_WINDOWS = 12
-"""So many windows outside the episode say what is normal."""
+"""So many windows outside the incident say what is normal."""
 NORMAL_PERCENTILE = 95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VictimHarm:
-    """One workload's harm in the episode, in the unit of harm, medians.
+    """One workload's harm in the incident, in the unit of harm, medians.
 
     `lost_s` is the time it spent above the 95th percentile of its normal. `normal` and `lost_s`
-    are None where too few windows outside the episode say what is normal.
+    are None where too few windows outside the incident say what is normal.
     """
 
     workload: str
@@ -35,7 +35,7 @@ def harms(
     *,
     without: Sequence[str],
 ) -> tuple[VictimHarm, ...]:
-    """The workloads with measured harm in the episode, who lost most time first."""
+    """The workloads with measured harm in the incident, who lost most time first."""
     found = []
     for one in series:
         if one.harm is None or one.workload in without:

@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from advisor.core.detection.nic_congestion import NicFinding, find
-from advisor.core.detection.nic_signs import NicEvidence, NicWindow, signs_of
+from advisor.core.detection.nic_signals import NicEvidence, NicWindow, signals_of
 from advisor.core.detection.reading import Reading, read
 from advisor.core.detection.threshold import Threshold, ThresholdReading
 from advisor.core.number_checks import check_amount, check_positive
@@ -59,7 +59,7 @@ class StatePoint:
     """The conclusion about one window, and since when the state holds.
 
     `since` lies before `at` where the state was recognised with a delay: congestion begins with
-    the first of the windows that were above the threshold. `signs` are those of an uplink that
+    the first of the windows that were above the threshold. `signals` are those of an uplink that
     were beyond what is normal; `device_load` is that of `Reading`.
     """
 
@@ -70,7 +70,7 @@ class StatePoint:
     threshold: float | None
     load: float | None
     reason: str
-    signs: tuple[NicEvidence, ...] = ()
+    signals: tuple[NicEvidence, ...] = ()
     device_load: float | None = None
 
 
@@ -133,7 +133,7 @@ def _step(
 ) -> tuple[StatePoint, DetectorState]:
     state = _forget_after_gap(reading, state, settings)
     limit = threshold.at(reading.at)
-    signs: tuple[NicEvidence, ...] = ()
+    signals: tuple[NicEvidence, ...] = ()
     if _is_quiet(reading, settings):
         state = _measured(state, reading, above=False, below=True, settings=settings)
         reason = reading.reason or f"idle: less than {_floor_text(reading, settings)}"
@@ -146,13 +146,13 @@ def _step(
         reason = reading.reason if reading.value is None else limit.reason
     else:
         weighed = _weigh(reading, reading.value, limit.value, settings)
-        signs = weighed.signs
+        signals = weighed.signals
         state = _measured(
             state, reading, above=weighed.above, below=weighed.below, settings=settings
         )
         reason = weighed.why or _counted(state, settings)
         reason = reason if reading.unmet else f"{reason}; {limit.reason}"
-    return _point(reading, limit, state, reason, signs), state
+    return _point(reading, limit, state, reason, signals), state
 
 
 def _floor_text(reading: Reading, settings: DetectorSettings) -> str:
@@ -166,7 +166,7 @@ class _Weighed:
     above: bool
     below: bool
     why: str = ""
-    signs: tuple[NicEvidence, ...] = ()
+    signals: tuple[NicEvidence, ...] = ()
 
 
 def _weigh(reading: Reading, value: float, limit: float, settings: DetectorSettings) -> _Weighed:
@@ -177,18 +177,20 @@ def _weigh(reading: Reading, value: float, limit: float, settings: DetectorSetti
 
 
 def _weigh_uplink(nic: NicWindow, limit: float, *, is_low: bool) -> _Weighed:
-    evidence = signs_of([nic], full_ratio=limit)
-    signs = tuple(one for one in evidence if one.present)
+    evidence = signals_of([nic], full_ratio=limit)
+    signals = tuple(one for one in evidence if one.present)
     finding, why = find(evidence)
     if nic.unmet:
         why = f"below the reservation with more waiting: {', '.join(nic.unmet)}"
     if finding is NicFinding.FULL:
         why = why if nic.nobody_waits else ""
-        return _Weighed(above=not nic.nobody_waits, below=nic.nobody_waits, why=why, signs=signs)
+        return _Weighed(
+            above=not nic.nobody_waits, below=nic.nobody_waits, why=why, signals=signals
+        )
     if finding in (NicFinding.CLEAR, NicFinding.UNKNOWN):
         return _Weighed(above=False, below=is_low or nic.nobody_waits)
     above = finding is NicFinding.CONGESTED
-    return _Weighed(above=above, below=is_low and not above, why=why, signs=signs)
+    return _Weighed(above=above, below=is_low and not above, why=why, signals=signals)
 
 
 def _forget_after_gap(
@@ -256,7 +258,7 @@ def _point(
     limit: ThresholdReading,
     state: DetectorState,
     reason: str,
-    signs: tuple[NicEvidence, ...],
+    signals: tuple[NicEvidence, ...],
 ) -> StatePoint:
     shown = CongestionState.UNKNOWN if state.unknown_since else state.verdict
     since = state.unknown_since or state.verdict_since
@@ -268,6 +270,6 @@ def _point(
         threshold=limit.value,
         load=reading.load,
         reason=reason,
-        signs=signs,
+        signals=signals,
         device_load=reading.device_load,
     )

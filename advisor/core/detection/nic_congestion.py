@@ -1,14 +1,14 @@
-"""What an uplink's own signs say: full, waiting, dropping, or losing packets somewhere else.
+"""What an uplink's own signals say: full, waiting, dropping, or losing packets somewhere else.
 
 A full link that keeps nobody waiting is well used, not congested; retransmits beside a link that
-is neither full nor dropping point beyond it. So no sign is believed alone.
+is neither full nor dropping point beyond it. So no signal is believed alone.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from advisor.core.detection.nic_signs import NicEvidence, NicSign, NicWindow, signs_of
+from advisor.core.detection.nic_signals import NicEvidence, NicSignal, NicWindow, signals_of
 from advisor.core.explanation.answer import Confidence
 from advisor.core.explanation.confidence import ground, weakest
 from advisor.core.explanation.rounding import round_all
@@ -18,7 +18,7 @@ PLENTY_WINDOWS = 12
 
 
 class NicFinding(StrEnum):
-    """What the signs mean together."""
+    """What the signals mean together."""
 
     CONGESTED = "congested"
     BURSTS = "bursts"
@@ -30,7 +30,7 @@ class NicFinding(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NicJudgement:
-    """What the signs mean, with each of them; signs that were not measured are absent."""
+    """What the signals mean, with each of them; signals that were not measured are absent."""
 
     finding: NicFinding
     evidence: tuple[NicEvidence, ...]
@@ -40,38 +40,38 @@ class NicJudgement:
 
 
 def judge_uplink(windows: Sequence[NicWindow]) -> NicJudgement:
-    """The signs over all the windows together."""
+    """The signals over all the windows together."""
     if len(windows) < ENOUGH_WINDOWS:
         reason = f"{len(windows)} windows, {ENOUGH_WINDOWS} are needed"
         return _judgement(NicFinding.UNKNOWN, (), windows, reason)
-    evidence = signs_of(windows)
+    evidence = signals_of(windows)
     finding, reason = find(evidence)
     return _judgement(finding, evidence, windows, reason)
 
 
 def find(evidence: Sequence[NicEvidence]) -> tuple[NicFinding, str]:
-    """What these signs mean together, and why."""
-    seen = {one.sign for one in evidence}
-    present = {one.sign for one in evidence if one.present}
-    if NicSign.UNMET_RESERVATION in present:
+    """What these signals mean together, and why."""
+    seen = {one.signal for one in evidence}
+    present = {one.signal for one in evidence if one.present}
+    if NicSignal.UNMET_RESERVATION in present:
         return NicFinding.CONGESTED, "a reservation is not met though more is waiting"
-    if NicSign.BACKLOG in present:
+    if NicSignal.BACKLOG in present:
         return NicFinding.CONGESTED, "packets wait in a queue that never drains"
-    if NicSign.DROPS in present:
-        if NicSign.UTILISATION in present:
+    if NicSignal.DROPS in present:
+        if NicSignal.UTILISATION in present:
             return NicFinding.CONGESTED, "it is full and drops packets"
         return (
             NicFinding.BURSTS,
             "it drops packets though it is not full: bursts overflow its queue",
         )
-    if NicSign.RETRANSMITS in present:
-        if NicSign.UTILISATION in present:
+    if NicSignal.RETRANSMITS in present:
+        if NicSignal.UTILISATION in present:
             return NicFinding.CONGESTED, "it is full and packets have to be sent again"
         text = "packets are lost, but not here: it is neither full nor does it drop any"
         return NicFinding.LOSS_ELSEWHERE, text
-    if NicSign.UTILISATION in present:
+    if NicSignal.UTILISATION in present:
         return NicFinding.FULL, "it is full, and nobody is seen to wait"
-    if NicSign.UTILISATION not in seen:
+    if NicSignal.UTILISATION not in seen:
         return NicFinding.UNKNOWN, "its rate or its capacity was not measured"
     return NicFinding.CLEAR, "it has room"
 
@@ -95,9 +95,9 @@ def _judgement(
                     f"{len(windows)} windows, {PLENTY_WINDOWS} are plenty",
                 ),
                 ground(
-                    "signs",
-                    measured / len(NicSign),
-                    f"{measured} of {len(NicSign)} signs were measured",
+                    "signals",
+                    measured / len(NicSignal),
+                    f"{measured} of {len(NicSignal)} signals were measured",
                 ),
             ),
             reason=reason,

@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from advisor.core.detection.latency import normalized_latency
-from advisor.core.detection.nic_signs import NicWindow
+from advisor.core.detection.nic_signals import NicWindow
 from advisor.core.iosize import size_cost
 from advisor.core.observation import (
-    ClaimObservation,
+    AllocationObservation,
     DatastoreObservation,
     Observation,
     UplinkObservation,
@@ -119,10 +119,10 @@ def _used_ratio(observation: UplinkObservation) -> float | None:
 
 def _nobody_waits(observation: UplinkObservation) -> bool:
     """Whether all traffic has an owner, and none of them waits for anything but its own limit."""
-    seen = sum(one.rate for one in observation.claims if one.backlogged is not None)
+    seen = sum(one.rate for one in observation.allocations if one.backlogged is not None)
     if observation.tx_bits_per_s is None or seen < SEEN_RATIO * observation.tx_bits_per_s:
         return False
-    return not any(one.backlogged and not one.throttled for one in observation.claims)
+    return not any(one.backlogged and not one.throttled for one in observation.allocations)
 
 
 def _unmet(observation: UplinkObservation, used_ratio: float | None) -> tuple[str, ...]:
@@ -133,10 +133,14 @@ def _unmet(observation: UplinkObservation, used_ratio: float | None) -> tuple[st
     )
     if not busy:
         return ()
-    return tuple(sorted(claim.workload for claim in observation.claims if is_unmet(claim)))
+    return tuple(
+        sorted(
+            allocation.workload for allocation in observation.allocations if is_unmet(allocation)
+        )
+    )
 
 
-def is_unmet(claim: ClaimObservation) -> bool:
-    """Whether the claim has more waiting, is below its reservation, and not by its own limit."""
-    missing = claim.rate < claim.reservation * (1 - UNMET_TOLERANCE)
-    return missing and claim.backlogged is True and not claim.throttled
+def is_unmet(allocation: AllocationObservation) -> bool:
+    """Whether it has more waiting and is below its reservation, though not by its own limit."""
+    missing = allocation.rate < allocation.reservation * (1 - UNMET_TOLERANCE)
+    return missing and allocation.backlogged is True and not allocation.throttled

@@ -3,7 +3,7 @@
 from advisor.core.explanation.answer import Confidence, ConfidencePart
 
 DIGITS = 3
-"""More digits would claim more precision than a ground for confidence has."""
+"""More digits would allocation more precision than a ground for confidence has."""
 
 
 def ground(name: str, value: float, how: str) -> ConfidencePart:

@@ -1,4 +1,4 @@
-"""Two policies for the same claims, played over the same past."""
+"""Two policies for the same allocations, played over the same past."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from advisor.core.number_checks import check_positive
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """The policy in force and a candidate, with a grant per claim in one order.
+    """The policy in force and a candidate, with a grant per allocation in one order.
 
     Under the candidate there is `capacity_ratio` times as much to divide. With
     `before_as_measured` the first is what was measured, where that is known: without a policy no
@@ -36,7 +36,7 @@ class Comparison:
     def play(
         self, windows: Sequence[HistoryWindow], pressure: Pressure = ()
     ) -> tuple[Played, Played]:
-        """The windows under each; `pressure` is how hard each claim pressed, empty if unknown."""
+        """The windows under each; `pressure` is how hard each one pressed, empty if unknown."""
         return (
             play(
                 windows,

@@ -25,7 +25,7 @@ NO_OUTSTANDING = "how much each workload kept outstanding is not known"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyEffect:
-    """A claim's 95th percentile of latency under both policies, by Little's law.
+    """An allocation's 95th percentile of latency under both policies, by Little's law.
 
     Over the congested windows, or over all if none was. None where nothing can be told; `gap`
     says why. `starved` counts minutes in which it would wait for ever.
@@ -39,13 +39,13 @@ class LatencyEffect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimEffect:
-    """One claim: `past` over all windows, `contended` over the congested ones, None without.
+class AllocationEffect:
+    """One allocation: `past` over all windows, `contended` over the congested ones, None without.
 
     `change` goes by the congested windows if there were any.
     """
 
-    claim: int
+    allocation: int
     workload: str
     host: str
     change: Change
@@ -67,32 +67,32 @@ class Counterfactual:
     congested_windows: int
     idle_ratio_before: float
     idle_ratio_after: float
-    claims: tuple[ClaimEffect, ...]
+    allocations: tuple[AllocationEffect, ...]
 
-    def of(self, change: Change) -> tuple[ClaimEffect, ...]:
-        """The claims to which this happens."""
-        return tuple(one for one in self.claims if one.change is change)
+    def of(self, change: Change) -> tuple[AllocationEffect, ...]:
+        """The allocations to which this happens."""
+        return tuple(one for one in self.allocations if one.change is change)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlayedClaim:
-    """A claim by its number, and the words that tell people which one it is."""
+class PlayedAllocation:
+    """An allocation by its number, and the words that tell people which one it is."""
 
-    claim: int
+    allocation: int
     workload: str
     host: str
 
 
 def counterfactual(
-    claims: Sequence[PlayedClaim], past: Past, comparison: Comparison
+    allocations: Sequence[PlayedAllocation], past: Past, comparison: Comparison
 ) -> Counterfactual | None:
-    """Play the past under both policies; None without windows or claims."""
-    whole = _played(claims, past, comparison)
+    """Play the past under both policies; None without windows or allocations."""
+    whole = _played(allocations, past, comparison)
     if whole is None:
         return None
     congested = past.contended() if any(past.congested) else None
-    contended = _played(claims, congested, comparison) if congested else None
-    latencies = _latencies(claims, congested or past, comparison)
+    contended = _played(allocations, congested, comparison) if congested else None
+    latencies = _latencies(allocations, congested or past, comparison)
     return round_all(
         Counterfactual(
             hours=past.hours,
@@ -101,9 +101,9 @@ def counterfactual(
             congested_windows=sum(past.congested),
             idle_ratio_before=whole.idle_ratio_before,
             idle_ratio_after=whole.idle_ratio_after,
-            claims=tuple(
-                ClaimEffect(
-                    claim=one.claim,
+            allocations=tuple(
+                AllocationEffect(
+                    allocation=one.allocation,
                     workload=one.workload,
                     host=one.host,
                     change=(contended or whole).workloads[index].change,
@@ -111,30 +111,32 @@ def counterfactual(
                     contended=contended.workloads[index] if contended else None,
                     latency=latencies[index],
                 )
-                for index, one in enumerate(claims)
+                for index, one in enumerate(allocations)
             ),
         )
     )
 
 
-def _played(claims: Sequence[PlayedClaim], past: Past, comparison: Comparison) -> Backtest | None:
-    found = backtest(_names(claims), past.windows, comparison, pressure=past.pressure)
+def _played(
+    allocations: Sequence[PlayedAllocation], past: Past, comparison: Comparison
+) -> Backtest | None:
+    found = backtest(_names(allocations), past.windows, comparison, pressure=past.pressure)
     return None if isinstance(found, NoHistory) else found
 
 
 def _latencies(
-    claims: Sequence[PlayedClaim], past: Past, comparison: Comparison
+    allocations: Sequence[PlayedAllocation], past: Past, comparison: Comparison
 ) -> Sequence[LatencyEffect]:
     if not past.outstanding:
-        return [unknown_latency(past.latency_gap or NO_OUTSTANDING)] * len(claims)
+        return [unknown_latency(past.latency_gap or NO_OUTSTANDING)] * len(allocations)
     waited = latency_backtest(
-        _names(claims), past.windows, past.outstanding, comparison, pressure=past.pressure
+        _names(allocations), past.windows, past.outstanding, comparison, pressure=past.pressure
     )
     return [_effect(one) for one in waited]
 
 
-def _names(claims: Sequence[PlayedClaim]) -> list[str]:
-    return [str(one.claim) for one in claims]
+def _names(allocations: Sequence[PlayedAllocation]) -> list[str]:
+    return [str(one.allocation) for one in allocations]
 
 
 def unknown_latency(gap: str) -> LatencyEffect:

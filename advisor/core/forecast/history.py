@@ -44,7 +44,7 @@ def history_of(
     """
     windows = []
     for observation in sorted(observations, key=lambda one: one.at):
-        delivered = sum(claim.rate for claim in observation.claims)
+        delivered = sum(allocation.rate for allocation in observation.allocations)
         is_congested = observation.at in congested
         wanted = _demands(observation, is_congested=is_congested)
         windows.append(
@@ -59,11 +59,13 @@ def history_of(
 
 
 def _demands(observation: Observation, *, is_congested: bool) -> dict[str, float | None]:
-    """Demand of each workload over all its claims; None where any of them is not known."""
-    middle = median([claim.rate for claim in observation.claims if claim.rate > 0] or [0.0])
+    """Demand of each workload over all its allocations; None where any of them is not known."""
+    middle = median(
+        [allocation.rate for allocation in observation.allocations if allocation.rate > 0] or [0.0]
+    )
     wanted: dict[str, float | None] = {}
-    for claim in observation.claims:
-        one = demand(claim, middle) if is_congested else claim.rate
-        so_far = wanted.get(claim.workload, 0.0)
-        wanted[claim.workload] = None if one is None or so_far is None else so_far + one
+    for allocation in observation.allocations:
+        one = demand(allocation, middle) if is_congested else allocation.rate
+        so_far = wanted.get(allocation.workload, 0.0)
+        wanted[allocation.workload] = None if one is None or so_far is None else so_far + one
     return wanted

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from advisor.core.allocation import ReservationMode
 from advisor.core.forecast.comparison import Comparison
-from advisor.core.forecast.counterfactual import Counterfactual, PlayedClaim, counterfactual
+from advisor.core.forecast.counterfactual import Counterfactual, PlayedAllocation, counterfactual
 from advisor.core.forecast.latency_backtest import joint_latency
 from advisor.core.forecast.past import Past
 from advisor.core.grant import Grant
@@ -26,7 +26,7 @@ LEAST_HOURS = 24.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitVerdict:
-    """`throttled` holds the places of claims that would be held back too long."""
+    """`throttled` holds the places of allocations that would be held back too long."""
 
     allowed: bool
     reason: str
@@ -34,7 +34,7 @@ class LimitVerdict:
 
 
 def judge_limits(
-    claims: Sequence[PlayedClaim],
+    allocations: Sequence[PlayedAllocation],
     past: Past,
     limited: Sequence[int],
     *,
@@ -42,14 +42,14 @@ def judge_limits(
     before: Sequence[Grant],
     after: Sequence[Grant],
 ) -> LimitVerdict:
-    """Whether the limits on the claims at these places may be recommended, and why."""
+    """Whether the limits on the allocations at these places may be recommended, and why."""
     if past.hours < LEAST_HOURS * (1 - 1e-9):
         have = past.gap or f"{past.hours:.1f} h of the past week are stored"
         return LimitVerdict(allowed=False, reason=f"{have}; {LEAST_HOURS:g} h are needed")
     comparison = Comparison(
         mode=mode, before=before, after=after, before_as_measured=True, after_as_pressed=True
     )
-    found = counterfactual(claims, past, comparison)
+    found = counterfactual(allocations, past, comparison)
     if found is None or not any(past.congested) or not past.rates:
         return LimitVerdict(
             allowed=False, reason=f"no window of the {_span(past)} shows the congestion"
@@ -58,15 +58,15 @@ def judge_limits(
     if long:
         return LimitVerdict(
             allowed=False,
-            reason=f"{_parts(claims, found, long)} of the {_span(past)}; "
+            reason=f"{_parts(allocations, found, long)} of the {_span(past)}; "
             f"less than {MOST_THROTTLED_RATIO:.0%} is allowed",
             throttled=tuple(long),
         )
-    others = [place for place in range(len(claims)) if place not in set(limited)]
+    others = [place for place in range(len(allocations)) if place not in set(limited)]
     gain, words = _gain(past.contended(), found, others, comparison)
     return LimitVerdict(
         allowed=gain >= LEAST_GAIN_RATIO,
-        reason=f"{_parts(claims, found, limited)} of the {_span(past)}, and in congestion "
+        reason=f"{_parts(allocations, found, limited)} of the {_span(past)}, and in congestion "
         f"{words}; {LEAST_GAIN_RATIO:.0%} are needed",
     )
 
@@ -76,13 +76,15 @@ def _span(past: Past) -> str:
 
 
 def _throttled(found: Counterfactual, place: int) -> float:
-    """Part of all the time in which the claim's own limit would hold it back."""
-    return found.claims[place].past.throttled_min_after / (60 * found.hours)
+    """Part of all the time in which the allocation's own limit would hold it back."""
+    return found.allocations[place].past.throttled_min_after / (60 * found.hours)
 
 
-def _parts(claims: Sequence[PlayedClaim], found: Counterfactual, places: Sequence[int]) -> str:
+def _parts(
+    allocations: Sequence[PlayedAllocation], found: Counterfactual, places: Sequence[int]
+) -> str:
     return "; ".join(
-        f"{claims[place].workload} would be throttled {_throttled(found, place):.2%}"
+        f"{allocations[place].workload} would be throttled {_throttled(found, place):.2%}"
         for place in places
     )
 
@@ -107,7 +109,7 @@ def _gain(
         if old is not None and new is not None and old > 0:
             gain = 1 - new / old
             return gain, f"the others' p95 latency would {_words(-gain)}"
-    rates = [found.claims[place].contended for place in others]
+    rates = [found.allocations[place].contended for place in others]
     was = sum(one.rate_before for one in rates if one is not None)
     would = sum(one.rate_after for one in rates if one is not None)
     gain = would / was - 1 if was > 0 else 0.0

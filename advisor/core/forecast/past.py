@@ -8,15 +8,16 @@ from advisor.core.forecast.prediction_interval import Outcome
 from advisor.core.number_checks import check_amount
 
 Row = tuple[float | None, ...]
-"""One number per claim, in the order of the claims; None was not measured."""
+"""One number per allocation, in the order of the allocations; None was not measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """Windows with one demand per claim, and what came of earlier predictions.
+    """Windows with one demand per allocation, and what came of earlier predictions.
 
     `congested` says of each window whether the resource was congested in it. `rates` has a row
-    per window with what each claim got; it may be empty. `latency_ms` is the device's latency in
+    per window with what each allocation got; it may be empty. `latency_ms` is the device's
+    latency in
     each window; it is empty where there is none, and `latency_gap` says why. `gap` says why
     windows are missing.
     """
@@ -34,14 +35,14 @@ class Past:
         if len(self.congested) != count:
             raise ValueError("congested must have one value per window")
         if len({len(window.demands) for window in self.windows}) > 1:
-            raise ValueError("every window must have one demand per claim")
+            raise ValueError("every window must have one demand per allocation")
         if self.rates and len(self.rates) != count:
             raise ValueError("rates must have one row per window")
         if self.latency_ms and len(self.latency_ms) != count:
             raise ValueError("latency_ms must have one value per window")
         for window, row in zip(self.windows, self.rates, strict=False):
             if len(row) != len(window.demands):
-                raise ValueError("rates must have one number per claim")
+                raise ValueError("rates must have one number per allocation")
             _check_row("rate", row)
         _check_row("latency_ms", self.latency_ms)
 
@@ -52,7 +53,7 @@ class Past:
 
     @property
     def outstanding(self) -> tuple[Row, ...]:
-        """I/Os that each claim kept waiting, by Little's law at the device; empty if unknown."""
+        """I/Os that each allocation kept waiting, by Little's law; empty if unknown."""
         if not self.rates or not self.latency_ms:
             return ()
         return tuple(
@@ -62,7 +63,7 @@ class Past:
 
     @property
     def pressure(self) -> tuple[tuple[float, ...], ...]:
-        """How hard each claim pressed, as weights: what it got; empty if unknown."""
+        """How hard each allocation pressed, as weights: what it got; empty if unknown."""
         return tuple(tuple(rate or 0.0 for rate in row) for row in self.rates)
 
     def contended(self) -> "Past":

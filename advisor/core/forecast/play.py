@@ -46,7 +46,7 @@ def play(
     """Solve all windows at once under one policy.
 
     With `pressure`, a row of weights per window, nothing but the policy's limits counts: what
-    there is goes to the claims as hard as each pressed.
+    there is goes to the allocations as hard as each pressed.
     """
     demands = np.array(
         [[np.inf if value is None else value for value in window.demands] for window in windows]

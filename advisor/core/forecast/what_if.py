@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from advisor.core.admission import ReservationClaim, admit
-from advisor.core.allocation import Claim, ReservationMode, allocate
+from advisor.core.admission import RequestedReservation, admit
+from advisor.core.allocation import Allocation, ReservationMode, entitlements
 from advisor.core.duration import duration_text
 from advisor.core.explanation.rounding import round_all
 from advisor.core.forecast.backtest import CHANGE_TOLERANCE, Change, WorkloadBacktest
 from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.counterfactual import (
-    ClaimEffect,
+    AllocationEffect,
     LatencyEffect,
-    PlayedClaim,
+    PlayedAllocation,
     counterfactual,
     latency_interval,
     unknown_latency,
@@ -34,14 +34,14 @@ NOT_COMPUTED = unknown_latency("it was not computed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateClaim:
-    """One claim with what it has now and what it would have; the grants bear its number.
+class CandidateAllocation:
+    """One allocation with what it has now and what it would have; the grants bear its number.
 
     `measured` is its mean rate in the congested windows, or in all if none was; None means that
     nothing was measured.
     """
 
-    claim: int
+    allocation: int
     workload: str
     host: str
     before: Grant
@@ -66,7 +66,7 @@ class CandidateClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIfInputs:
-    """A resource, its claims now and then, and past windows with one demand per claim.
+    """A resource, its allocations now and then, and past windows with one demand per allocation.
 
     `congested` says of each window whether the resource was congested in it. `reservable` is how
     much may be reserved with the candidate; None means all of it. `gap` says why windows are
@@ -85,7 +85,7 @@ class WhatIfInputs:
     enforced: bool
     began_at: datetime
     ended_at: datetime
-    claims: tuple[CandidateClaim, ...]
+    allocations: tuple[CandidateAllocation, ...]
     windows: tuple[HistoryWindow, ...] = ()
     congested: tuple[bool, ...] = ()
     gap: str = ""
@@ -100,8 +100,8 @@ class WhatIfInputs:
         check_amount("reservable", self.reservable)
         check_aware("began_at", self.began_at)
         check_aware("ended_at", self.ended_at)
-        if any(len(window.demands) != len(self.claims) for window in self.past.windows):
-            raise ValueError("every window must have one demand per claim")
+        if any(len(window.demands) != len(self.allocations) for window in self.past.windows):
+            raise ValueError("every window must have one demand per allocation")
 
     @property
     def past(self) -> Past:
@@ -119,7 +119,7 @@ class WhatIfInputs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIfRow:
-    """One claim before and after.
+    """One allocation before and after.
 
     `past` covers all windows, `contended` the congested ones; None where there were none. `now`
     and `then` are what `change` is judged by: the mean rates in the congested windows if there
@@ -129,7 +129,7 @@ class WhatIfRow:
     `latency_interval` the same for the latency after; `interval_gap` why they do not.
     """
 
-    claim: int
+    allocation: int
     workload: str
     host: str
     before: Grant
@@ -151,7 +151,7 @@ class WhatIfRow:
 class WhatIf:
     """What the candidate would do; `gap` says why the past says nothing, or only a part.
 
-    `refused` names the claims whose reservation does not fit, and `refusal` says by how much.
+    `refused` names the allocations whose reservation does not fit, and `refusal` says by how much.
     """
 
     rows: tuple[WhatIfRow, ...]
@@ -167,14 +167,14 @@ class WhatIf:
 
 def what_if(inputs: WhatIfInputs) -> WhatIf:
     """Entitlement before and after, and what the past would have been."""
-    before = [one.before for one in inputs.claims]
-    after = [one.after for one in inputs.claims]
+    before = [one.before for one in inputs.allocations]
+    after = [one.after for one in inputs.allocations]
     entitled = _entitled(inputs.capacity, before, inputs.mode)
     entitled_after = _entitled(inputs.capacity_after, after, inputs.mode)
     played = counterfactual(
         [
-            PlayedClaim(claim=one.claim, workload=one.workload, host=one.host)
-            for one in inputs.claims
+            PlayedAllocation(allocation=one.allocation, workload=one.workload, host=one.host)
+            for one in inputs.allocations
         ],
         inputs.past,
         Comparison(
@@ -188,8 +188,8 @@ def what_if(inputs: WhatIfInputs) -> WhatIf:
     admission = admit(
         inputs.capacity_after if inputs.reservable is None else inputs.reservable,
         [
-            ReservationClaim(workload=one.workload, reservation=one.after.reservation)
-            for one in inputs.claims
+            RequestedReservation(workload=one.workload, reservation=one.after.reservation)
+            for one in inputs.allocations
             if one.after.reservation > 0
         ],
     )
@@ -200,9 +200,9 @@ def what_if(inputs: WhatIfInputs) -> WhatIf:
                     inputs,
                     one,
                     (entitled[index], entitled_after[index]),
-                    played.claims[index] if played else None,
+                    played.allocations[index] if played else None,
                 )
-                for index, one in enumerate(inputs.claims)
+                for index, one in enumerate(inputs.allocations)
             ),
             windows=len(inputs.windows),
             congested_windows=sum(inputs.congested),
@@ -217,17 +217,18 @@ def what_if(inputs: WhatIfInputs) -> WhatIf:
 
 
 def _entitled(capacity: float, grants: Sequence[Grant], mode: ReservationMode) -> list[float]:
-    claims = [
-        Claim(reservation=one.reservation, limit=one.limit, shares=one.shares) for one in grants
+    allocations = [
+        Allocation(reservation=one.reservation, limit=one.limit, shares=one.shares)
+        for one in grants
     ]
-    return allocate(capacity, claims, mode)
+    return entitlements(capacity, allocations, mode)
 
 
 def _row(
     inputs: WhatIfInputs,
-    one: CandidateClaim,
+    one: CandidateAllocation,
     entitled: tuple[float, float],
-    played: ClaimEffect | None,
+    played: AllocationEffect | None,
 ) -> WhatIfRow:
     now, then = entitled
     contended = played.contended if played else None
@@ -238,7 +239,7 @@ def _row(
     interval, gap = interval_or_gap(then, inputs.outcomes)
     latency = played.latency if played else unknown_latency(_gap(inputs))
     return WhatIfRow(
-        claim=one.claim,
+        allocation=one.allocation,
         workload=one.workload,
         host=one.host,
         before=one.before,
@@ -264,8 +265,8 @@ def _change(before: float, after: float) -> Change:
 
 
 def _gap(inputs: WhatIfInputs) -> str:
-    if not inputs.claims:
-        return "no workload has a claim on it"
+    if not inputs.allocations:
+        return "no workload has an allocation on it"
     if inputs.gap:
         return inputs.gap
     if not inputs.windows:

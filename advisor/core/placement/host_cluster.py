@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from advisor.core.admission import TOLERANCE, reservable_on_host
-from advisor.core.allocation import Claim, ReservationMode, allocate
+from advisor.core.allocation import Allocation, ReservationMode, entitlements
 from advisor.core.placement.host_inputs import HostUplinks, NetworkWorkload
 
 BUSY_RATIO = 0.8
@@ -58,12 +58,12 @@ class Cluster:
         rates: dict[str, float] = {}
         for name, host in self.hosts.items():
             there = self.on(name)
-            claims = [
-                Claim(one.reservation_bits_per_s, one.limit_bits_per_s, one.shares)
+            allocations = [
+                Allocation(one.reservation_bits_per_s, one.limit_bits_per_s, one.shares)
                 for one in there
             ]
             capacity = host.carries_bits_per_s or host.line_bits_per_s
-            amounts = allocate(capacity, claims, ReservationMode.ADDITIVE)
+            amounts = entitlements(capacity, allocations, ReservationMode.ADDITIVE)
             rates.update(zip((one.workload for one in there), amounts, strict=True))
         return rates
 

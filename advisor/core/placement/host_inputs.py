@@ -54,7 +54,7 @@ class HostUplinks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkWorkload:
-    """A workload with a network claim; `host` None means that it is to be started somewhere.
+    """A workload with a network allocation; `host` None means that it is to be started somewhere.
 
     `promised` says that its reservation is in force; a new one has to fit beside those. Of two
     alike the one with the lower `rank` was promised first.

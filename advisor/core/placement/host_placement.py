@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from advisor.core.admission import ReservationClaim, admit, reservable_in_pool
+from advisor.core.admission import RequestedReservation, admit, reservable_in_pool
 from advisor.core.explanation.answer import InsufficientData, Missing, NoChange
 from advisor.core.explanation.rounding import round_all
 from advisor.core.placement.host_cluster import Cluster
@@ -75,11 +75,11 @@ def _refused_of(
     workloads: Sequence[NetworkWorkload], reservable: float, place: str
 ) -> list[RefusedReservation]:
     """The workloads that do not fit, in this order, with what was left for them."""
-    claims = [
-        ReservationClaim(workload=one.workload, reservation=one.reservation_bits_per_s)
+    allocations = [
+        RequestedReservation(workload=one.workload, reservation=one.reservation_bits_per_s)
         for one in workloads
     ]
-    admission = admit(reservable, claims)
+    admission = admit(reservable, allocations)
     left = max(reservable - admission.reserved, 0.0)
     reason = f"{place} is fully reserved" if left == 0 else f"{place} has {shown_rate(left)} left"
     return [

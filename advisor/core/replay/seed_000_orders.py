@@ -6,7 +6,7 @@ alone: 40 outstanding I/Os, 1,624 IOPS, 22 / 22 / 22 / 33 % of the load, without
 
 from collections.abc import Mapping
 
-from advisor.core.allocation import Claim
+from advisor.core.allocation import Allocation
 from advisor.core.iosize import SIZE_TERM_BYTES
 from advisor.core.replay.experiment import Basis, Premise
 from advisor.core.simulation.cluster import Cluster
@@ -62,7 +62,7 @@ def order_vm(
         io_bytes=IO_BYTES,
     )
     return SimulatedWorkload(
-        name=vm, host=HOSTS[vm], load=load, claim=Claim(shares=shares), active=active
+        name=vm, host=HOSTS[vm], load=load, allocation=Allocation(shares=shares), active=active
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from advisor.core.allocation import Claim
+from advisor.core.allocation import Allocation
 from advisor.core.iosize import size_cost
 from advisor.core.replay.experiment import Basis, Experiment, Premise, Replay
 from advisor.core.replay.figure import Figure, bars, over_time
@@ -97,7 +97,7 @@ def _run(
         name="Iometer",
         host="host 2",
         load=SteadyIo(outstanding_io=LARGE_OUTSTANDING_IO, io_bytes=LARGE_BYTES),
-        claim=Claim(shares=large_shares),
+        allocation=Allocation(shares=large_shares),
     )
     cluster = Cluster(
         datastore=DATASTORE,

@@ -9,7 +9,7 @@ rest. What 256 KiB cost is not calibrated: the link carries what the fastest pat
 
 from collections.abc import Iterable
 
-from advisor.core.allocation import Claim
+from advisor.core.allocation import Allocation
 from advisor.core.replay.experiment import Basis, Premise
 from advisor.core.simulation.cluster import Cluster
 from advisor.core.simulation.control import WindowControl
@@ -49,9 +49,9 @@ HOST_IOPS = {
 LINK_BYTES_PER_S = len(HOSTS) * max(HOST_IOPS.values()) * SMALL_BYTES
 
 TIERS = {
-    "high": Claim(reservation=100, limit=100_000, shares=2000),
-    "medium": Claim(reservation=50, limit=10_000, shares=1000),
-    "low": Claim(reservation=10, limit=1_000, shares=500),
+    "high": Allocation(reservation=100, limit=100_000, shares=2000),
+    "medium": Allocation(reservation=50, limit=10_000, shares=1000),
+    "low": Allocation(reservation=10, limit=1_000, shares=500),
 }
 """Table 1."""
 
@@ -76,7 +76,7 @@ def fio_vm(
     name: str,
     host: str,
     pattern: Access,
-    claim: Claim,
+    allocation: Allocation,
     *,
     large: bool = False,
     active: tuple[tuple[float, float], ...] = ALWAYS,
@@ -87,7 +87,7 @@ def fio_vm(
         io_bytes=LARGE_BYTES if large else SMALL_BYTES,
         access=pattern,
     )
-    return SimulatedWorkload(name=name, host=host, load=load, claim=claim, active=active)
+    return SimulatedWorkload(name=name, host=host, load=load, allocation=allocation, active=active)
 
 
 def fio_cluster(

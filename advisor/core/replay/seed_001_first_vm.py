@@ -2,7 +2,7 @@
 
 from statistics import fmean
 
-from advisor.core.allocation import Claim
+from advisor.core.allocation import Allocation
 from advisor.core.replay.experiment import Basis, Premise
 from advisor.core.replay.seed_001_fio import HOSTS, VMS_PER_HOST, fio_cluster, fio_vm
 from advisor.core.simulation.cluster import Run, simulate
@@ -11,7 +11,7 @@ from advisor.core.simulation.load import Access
 PERIOD_S = 0.1
 DURATION_S = 2.0
 SETTLED_S = 0.8
-EQUAL = Claim(shares=1000)
+EQUAL = Allocation(shares=1000)
 COMPRESSED = Premise(
     quantity="time before the change, and after it",
     value=DURATION_S,
@@ -31,8 +31,8 @@ def others(host: str) -> list[str]:
     return [name_of(host, number) for number in range(2, VMS_PER_HOST + 1)]
 
 
-def play_pattern(pattern: Access, first: Claim) -> Run:
-    """Sixteen VMs with equal shares, but for the claim of the first of each host."""
+def play_pattern(pattern: Access, first: Allocation) -> Run:
+    """Sixteen VMs with equal shares, but for the allocation of the first of each host."""
     workloads = [
         fio_vm(name_of(host, number), host, pattern, first if number == 1 else EQUAL)
         for host in HOSTS

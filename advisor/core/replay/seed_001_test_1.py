@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from advisor.core.allocation import Claim
+from advisor.core.allocation import Allocation
 from advisor.core.replay.experiment import Experiment, Replay
 from advisor.core.replay.figure import Figure, bars, over_time
 from advisor.core.replay.finding import (
@@ -47,7 +47,7 @@ RESERVED = "001-test-1-reservation"
 def play_shares() -> Replay:
     """The first VM of each host has 1000 shares, then 3000; the others 1000 all the time."""
     before = {pattern: play_pattern(pattern, EQUAL) for pattern in PATTERNS}
-    after = {pattern: play_pattern(pattern, Claim(shares=3000)) for pattern in PATTERNS}
+    after = {pattern: play_pattern(pattern, Allocation(shares=3000)) for pattern in PATTERNS}
     rows = [_default_row(before[Access.SEQUENTIAL_WRITE])]
     for pattern, run in after.items():
         rows += _share_rows(pattern, run)
@@ -74,7 +74,7 @@ def play_limit() -> Replay:
     """The first VM of each host may do 500 IOPS."""
     before = {pattern: play_pattern(pattern, EQUAL) for pattern in PATTERNS}
     runs = {
-        pattern: play_pattern(pattern, Claim(limit=LIMIT_IOPS, shares=1000))
+        pattern: play_pattern(pattern, Allocation(limit=LIMIT_IOPS, shares=1000))
         for pattern in PATTERNS
     }
     rows = [row for pattern, run in runs.items() for row in _limit_rows(pattern, before, run)]
@@ -97,8 +97,8 @@ def play_reservation() -> Replay:
     """The first VM of each host has the share test's result and 100 IOPS more reserved."""
     runs, shared = {}, {}
     for pattern, reservation in RESERVATION_IOPS.items():
-        shared[pattern] = play_pattern(pattern, Claim(shares=3000))
-        runs[pattern] = play_pattern(pattern, Claim(reservation=reservation, shares=1000))
+        shared[pattern] = play_pattern(pattern, Allocation(shares=3000))
+        runs[pattern] = play_pattern(pattern, Allocation(reservation=reservation, shares=1000))
     rows = [
         row
         for pattern, run in runs.items()

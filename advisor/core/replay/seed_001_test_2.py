@@ -71,13 +71,13 @@ def _ratios(pattern: Access, run: Run) -> list[Finding]:
         compare(
             f"IOPS of the slowest {tier} VM, {pattern}",
             "IOPS",
-            seed_value=claim.reservation,
+            seed_value=allocation.reservation,
             value=min(run.of(name, SETTLED_S).iops for name in of_tier(run, tier)),
             tolerance=LIMIT,
             relation=Relation.AT_LEAST,
             why="its reservation is met, here by its shares alone",
         )
-        for tier, claim in TIERS.items()
+        for tier, allocation in TIERS.items()
     ]
 
 

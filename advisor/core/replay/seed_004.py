@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from advisor.core.allocation import Claim
+from advisor.core.allocation import Allocation
 from advisor.core.replay.experiment import Basis, Experiment, Premise, Replay
 from advisor.core.replay.figure import Figure, bars, over_time
 from advisor.core.replay.finding import (
@@ -133,7 +133,7 @@ def _run(lab: Lab, workers: int, limit: float | None) -> Run:
         name=VM,
         host="host",
         load=SteadyIo(outstanding_io=workers, io_bytes=IO_BYTES),
-        claim=Claim(limit=limit, shares=1000),
+        allocation=Allocation(limit=limit, shares=1000),
     )
     cluster = Cluster(datastore=lab.datastore, workloads=(vm,))
     return simulate(cluster, duration_s=DURATION_S, bucket_s=1.0, seed=1)

@@ -77,7 +77,7 @@ class WindowLoop:
         shares = [
             sum(
                 active_shares(
-                    [each.claim.shares for each in host.workloads],
+                    [each.allocation.shares for each in host.workloads],
                     [each.outstanding_io for each in totals],
                     window=host.window,
                 )

@@ -91,10 +91,10 @@ class HostQueue:
 
 
 def _node(workload: SimulatedWorkload) -> Node:
-    claim = workload.claim
+    allocation = workload.allocation
     return Node(
         name=workload.name,
-        reservation=claim.reservation,
-        limit=claim.limit,
-        shares=claim.shares,
+        reservation=allocation.reservation,
+        limit=allocation.limit,
+        shares=allocation.shares,
     )

@@ -5,7 +5,7 @@ from enum import StrEnum
 from itertools import pairwise
 from math import inf
 
-from advisor.core.allocation import Claim
+from advisor.core.allocation import Allocation
 from advisor.core.number_checks import check_amount, check_positive
 
 MOST_AT_ONCE = 1_000_000
@@ -85,12 +85,13 @@ class Transactions:
 Load = SteadyIo | Transactions
 
 ALWAYS = ((0.0, inf),)
-DEFAULT_CLAIM = Claim(shares=1000.0)
+DEFAULT_ALLOCATION = Allocation(shares=1000.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedWorkload:
-    """A workload on a host: its load, its claim on the datastore in IOPS, and when it is active.
+    """A workload on a host: its load, its allocation on the datastore in IOPS, and when it is
+    active.
 
     `active` holds spans of simulated time, in order and without overlap.
     """
@@ -98,7 +99,7 @@ class SimulatedWorkload:
     name: str
     host: str
     load: Load
-    claim: Claim = DEFAULT_CLAIM
+    allocation: Allocation = DEFAULT_ALLOCATION
     active: tuple[tuple[float, float], ...] = ALWAYS
 
     def __post_init__(self) -> None:

@@ -1,7 +1,7 @@
 """Pages of a web server on an uplink that bulk senders keep busy: how long a page takes to leave.
 
 Each sender keeps a socket buffer of packets waiting. An ordinary adapter sends packets in the
-order in which they come, a tag scheduler by the claims of the ports.
+order in which they come, a tag scheduler by the allocations of the ports.
 """
 
 from collections import deque
@@ -97,7 +97,7 @@ class _InOrder:
 
 
 class _ByTags:
-    """A queue per port, ordered by its claims."""
+    """A queue per port, ordered by its allocations."""
 
     def __init__(self, tree: Node, capacity_bits_per_s: float) -> None:
         self._scheduler = TagScheduler(

@@ -1,4 +1,4 @@
-"""A simulated uplink: streams in traffic classes, ordered by the tags of a tree of claims."""
+"""A simulated uplink: streams in traffic classes, ordered by the tags of a tree of allocations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

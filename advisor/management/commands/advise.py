@@ -7,9 +7,9 @@ from typing import Any
 
 from django.utils import timezone
 
+from advisor.advice.advise import advise
 from advisor.management.product_command import ProductCommand, find_resource
 from advisor.models import Recommendation, Resource
-from advisor.services.advise import advise
 from ingest.models import Organisation
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from advisor.decisions.decide import approve
 from advisor.management.product_command import ProductCommand, find_user
 from advisor.models import Recommendation
 from advisor.queries.advice_detail import advice_detail
-from advisor.services.decide import approve
 from ingest.models import Organisation
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from django.utils import timezone
 
+from advisor.decisions import discovery
 from advisor.management.product_command import ProductCommand, level_text
-from advisor.services import detect, discovery
+from advisor.pipeline import detect
 from ingest.models import Organisation
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from advisor.decisions.enrolment import enroll
 from advisor.management.product_command import ProductCommand
 from advisor.models import Attachment, ResourceKind
-from advisor.services.enrolment import enroll
 from ingest.models import Host, Organisation
 
 

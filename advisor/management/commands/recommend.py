@@ -7,9 +7,9 @@ from typing import Any
 
 from django.utils import timezone
 
+from advisor.advice import recommend
 from advisor.management.product_command import ProductCommand, find_resource
 from advisor.models import Recommendation
-from advisor.services import recommend
 from ingest.models import Organisation
 
 

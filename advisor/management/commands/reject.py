@@ -7,9 +7,9 @@ from typing import Any
 
 from django.utils import timezone
 
+from advisor.decisions.decide import reject
 from advisor.management.commands.approve import find_recommendation
 from advisor.management.product_command import ProductCommand, find_user
-from advisor.services.decide import reject
 from ingest.models import Organisation
 
 

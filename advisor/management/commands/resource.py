@@ -8,9 +8,9 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from advisor.core.quantity import format_rate, parse_rate
+from advisor.decisions import inventory
 from advisor.management.product_command import ProductCommand, find_resource, level_text, some
 from advisor.models import Mode, Resource, ResourceKind, ThresholdMode, Unit
-from advisor.services import inventory
 from ingest.management.product_command import add_verb
 from ingest.models import Organisation
 
@@ -50,7 +50,9 @@ class Command(ProductCommand):
             "peak_throughput: the latency at 90 %% of the peak throughput",
         )  # fmt: skip
         _add_limits(change)
-        remove = add_verb(verbs, "remove", help="forget a resource, its claims and its history")
+        remove = add_verb(
+            verbs, "remove", help="forget a resource, its allocations and its history"
+        )
         remove.add_argument("name")
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:

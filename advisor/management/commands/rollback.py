@@ -7,8 +7,8 @@ from typing import Any
 
 from django.utils import timezone
 
+from advisor.decisions.decide import rollback
 from advisor.management.product_command import ProductCommand, find_resource, find_user
-from advisor.services.decide import rollback
 from ingest.models import Organisation
 
 

@@ -8,14 +8,14 @@ from django.utils import timezone
 
 from advisor.management.product_command import ProductCommand, level_text
 from advisor.models import Resource, State
-from advisor.services.planned_jobs import muted_resources
+from advisor.pipeline.muting import muted_resources
 from ingest.models import Organisation
 
 
 class Command(ProductCommand):
     help = (
         "What is congested now, by latency or load against what is allowed; exit status 1 if "
-        "anything is that no planned job explains"
+        "anything is that no maintenance window explains"
     )
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
@@ -25,14 +25,22 @@ class Command(ProductCommand):
         self.show(
             rows,
             as_json=options["as_json"],
-            columns=["resource", "state", "since", "level", "allowed", "planned_job", "reason"],
+            columns=[
+                "resource",
+                "state",
+                "since",
+                "level",
+                "allowed",
+                "maintenance_window",
+                "reason",
+            ],
             empty="no resources yet; they appear with the first samples",
         )
-        if any(row["state"] == State.CONGESTED and not row["planned_job"] for row in rows):
+        if any(row["state"] == State.CONGESTED and not row["maintenance_window"] for row in rows):
             raise SystemExit(1)
 
 
-def _row(resource: Resource, planned_job: str | None) -> dict[str, Any]:
+def _row(resource: Resource, maintenance_window: str | None) -> dict[str, Any]:
     status = getattr(resource, "status", None)
     return {
         "resource": resource.name,
@@ -44,7 +52,7 @@ def _row(resource: Resource, planned_job: str | None) -> dict[str, Any]:
         "level": level_text(status.value, resource.kind) if status else None,
         "allowed": level_text(status.threshold if status else resource.threshold, resource.kind),
         "reason": status.reason if status else "not looked at yet",
-        "planned_job": planned_job,
+        "maintenance_window": maintenance_window,
         "advice_gap": status.advice_gap if status else "",
         "other_advice_gaps": status.other_advice_gaps if status else {},
     }

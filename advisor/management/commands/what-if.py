@@ -11,6 +11,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from advisor.advice.what_if import WhatIfScene, save_draft, scene_of, what_if_inputs
 from advisor.core.forecast.prediction_interval import Interval
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, WhatIfRow, what_if
 from advisor.core.grant import Grant
@@ -18,9 +19,8 @@ from advisor.core.quantity import format_rate, parse_rate
 from advisor.core.resource import Tier, tier_shares
 from advisor.management.past_text import past_text
 from advisor.management.product_command import ProductCommand, find_resource, find_user
-from advisor.models import Claim
+from advisor.models import Allocation
 from advisor.queries.past_table import what_if_table
-from advisor.services.what_if import Ground, ground_of, save_draft, what_if_inputs
 from ingest.management.product_command import table
 from ingest.models import Organisation
 
@@ -51,11 +51,11 @@ class Command(ProductCommand):
             raise CommandError(f"--hours is {options['hours']:g}; it must be above 0, up to 720")
         if options["draft"] and not options["user"]:
             raise CommandError("say who makes the draft: --user NAME")
-        ground, now = ground_of(resource), timezone.now()
+        scene, now = scene_of(resource), timezone.now()
         capacity = options["capacity"]
         inputs = what_if_inputs(
-            ground=ground,
-            candidate=_candidate(ground, options["changes"]),
+            scene=scene,
+            candidate=_candidate(scene, options["changes"]),
             capacity=parse_rate(capacity, resource.unit) if capacity else None,
             length=timedelta(hours=options["hours"]),
             now=now,
@@ -73,30 +73,35 @@ class Command(ProductCommand):
             self.stdout.write(f"\nDraft {draft.pk}. Put it into force: sluice approve {draft.pk}")
 
 
-def _candidate(ground: Ground, texts: Sequence[str]) -> dict[int, Grant]:
+def _candidate(scene: WhatIfScene, texts: Sequence[str]) -> dict[int, Grant]:
     """What is proposed with these settings; several for one workload add up."""
-    grants = {grant.claim: grant for grant in ground.proposed}
+    grants = {grant.allocation: grant for grant in scene.proposed}
     for text in texts:
         who, colon, rest = text.rpartition(":")
         control, equals, value = rest.partition("=")
         if not (colon and equals and who and control in CONTROLS):
             known = ", ".join(CONTROLS)
             raise CommandError(f'"{text}" is not WORKLOAD:CONTROL=VALUE with one of {known}')
-        for claim in _claims(ground, who):
-            grants[claim.pk] = _set(grants[claim.pk], control, value, claim.resource.unit)
+        for allocation in _allocations(scene, who):
+            grants[allocation.pk] = _set(
+                grants[allocation.pk], control, value, allocation.resource.unit
+            )
     return grants
 
 
-def _claims(ground: Ground, who: str) -> list[Claim]:
+def _allocations(scene: WhatIfScene, who: str) -> list[Allocation]:
     name, _, host = who.partition("@")
     found = [
-        claim
-        for claim in ground.claims
-        if claim.workload.name == name and host in ("", claim.host.name)
+        allocation
+        for allocation in scene.allocations
+        if allocation.workload.name == name and host in ("", allocation.host.name)
     ]
     if not found:
-        names = ", ".join(sorted({claim.workload.name for claim in ground.claims})) or "none"
-        raise CommandError(f'"{who}" has no claim on {ground.resource}; these have: {names}')
+        names = (
+            ", ".join(sorted({allocation.workload.name for allocation in scene.allocations}))
+            or "none"
+        )
+        raise CommandError(f'"{who}" has no allocation on {scene.resource}; these have: {names}')
     return found
 
 
@@ -118,7 +123,7 @@ def _set(grant: Grant, control: str, value: str, unit: str) -> Grant:
 
 def _text(inputs: WhatIfInputs, found: WhatIf) -> str:
     if not found.rows:
-        return f"no workload has a claim on {inputs.resource}"
+        return f"no workload has an allocation on {inputs.resource}"
     before = "the policy in force" if inputs.enforced else "no policy: everybody counts the same"
     capacity = f"{format_rate(inputs.capacity_after, inputs.unit)} ({inputs.capacity_source})"
     span = f"{inputs.began_at:%Y-%m-%d %H:%M} to {inputs.ended_at:%Y-%m-%d %H:%M} UTC"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.core.admission import (
-    ReservationClaim,
+    RequestedReservation,
     admit,
     reservable_in_pool,
     reservable_on_host,
@@ -16,22 +16,23 @@ from advisor.core.admission import (
 reservations = st.lists(st.floats(0, 1e6), max_size=12)
 
 
-def claims(*amounts):
+def allocations(*amounts):
     return [
-        ReservationClaim(workload=f"VM{i}", reservation=r) for i, r in enumerate(amounts, start=1)
+        RequestedReservation(workload=f"VM{i}", reservation=r)
+        for i, r in enumerate(amounts, start=1)
     ]
 
 
 @given(st.floats(0, 1e6), reservations)
 def test_admitted_reservations_never_exceed_what_may_be_reserved(reservable, amounts):
-    result = admit(reservable, claims(*amounts))
+    result = admit(reservable, allocations(*amounts))
 
     assert result.reserved <= reservable * (1 + 1e-9)
 
 
 @given(st.floats(0, 1e6), reservations)
 def test_everybody_is_admitted_exactly_where_all_fit(reservable, amounts):
-    result = admit(reservable, claims(*amounts))
+    result = admit(reservable, allocations(*amounts))
 
     if sum(amounts) <= reservable:
         assert result.admitted
@@ -40,10 +41,10 @@ def test_everybody_is_admitted_exactly_where_all_fit(reservable, amounts):
 
 
 @given(st.floats(0, 1e6), reservations)
-def test_a_refused_claim_really_does_not_fit_beside_the_admitted(reservable, amounts):
-    result = admit(reservable, claims(*amounts))
+def test_a_refused_allocation_really_does_not_fit_beside_the_admitted(reservable, amounts):
+    result = admit(reservable, allocations(*amounts))
 
-    by_name = {claim.workload: claim.reservation for claim in claims(*amounts)}
+    by_name = {allocation.workload: allocation.reservation for allocation in allocations(*amounts)}
     assert all(result.reserved + by_name[name] > reservable for name in result.refused)
 
 
@@ -52,13 +53,13 @@ def test_admission_plays_the_reference_placement(placement_vector):
 
     for step in placement_vector["steps"]:
         asked = [
-            ReservationClaim(workload=name, reservation=amount)
+            RequestedReservation(workload=name, reservation=amount)
             for name, amount in step["res"].items()
         ]
         moved = {"VM2", "VM3"} & set(step["res"])
         # Until it moves, the newest reservation lies beside VM1 on the first host.
         newest = asked[-1].workload
-        here = [claim for claim in asked if claim.workload not in moved - {newest}]
+        here = [allocation for allocation in asked if allocation.workload not in moved - {newest}]
         result = admit(reservable, here)
         assert (not result.admitted) is step["fault"]
         assert result.refused == ((newest,) if step["fault"] else ())
@@ -66,7 +67,9 @@ def test_admission_plays_the_reference_placement(placement_vector):
 
 def test_the_second_host_takes_both_moved_workloads_exactly(placement_vector):
     last = placement_vector["steps"][-1]["res"]
-    there = [ReservationClaim(workload=name, reservation=last[name]) for name in ("VM2", "VM3")]
+    there = [
+        RequestedReservation(workload=name, reservation=last[name]) for name in ("VM2", "VM3")
+    ]
 
     result = admit(reservable_on_host([placement_vector["uplink"]]), there)
 
@@ -77,10 +80,10 @@ def test_the_second_host_takes_both_moved_workloads_exactly(placement_vector):
 def test_a_full_pool_refuses_any_further_reservation(placement_vector):
     pool = reservable_in_pool([placement_vector["uplink"]] * 2)
     taken = [
-        ReservationClaim(workload=name, reservation=amount)
+        RequestedReservation(workload=name, reservation=amount)
         for name, amount in placement_vector["steps"][-1]["res"].items()
     ]
-    further = ReservationClaim(workload="VM4", reservation=0.1)
+    further = RequestedReservation(workload="VM4", reservation=0.1)
 
     result = admit(pool, [*taken, further])
 
@@ -96,7 +99,7 @@ def test_a_full_pool_refuses_any_further_reservation(placement_vector):
 )
 def test_sums_that_differ_by_rounding_fit(amounts, refused):
     # 75 times 0.1 is 7.4999999999999964 or 7.500000000000002, by the order of adding.
-    assert admit(7.5, claims(*amounts)).refused == refused
+    assert admit(7.5, allocations(*amounts)).refused == refused
 
 
 def test_the_smallest_uplink_of_a_host_decides():
@@ -104,14 +107,14 @@ def test_the_smallest_uplink_of_a_host_decides():
 
 
 def test_a_host_without_an_uplink_can_reserve_nothing():
-    assert admit(reservable_on_host([]), claims(1.0)).refused == ("VM1",)
+    assert admit(reservable_on_host([]), allocations(1.0)).refused == ("VM1",)
 
 
-def test_a_smaller_claim_behind_a_refused_one_may_still_fit():
-    assert admit(10.0, claims(8.0, 5.0, 2.0)).refused == ("VM2",)
+def test_a_smaller_allocation_behind_a_refused_one_may_still_fit():
+    assert admit(10.0, allocations(8.0, 5.0, 2.0)).refused == ("VM2",)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -1.0])
 def test_an_impossible_reservation_is_refused_by_name(value):
     with pytest.raises(ValueError, match=r"^reservation of VM1 is "):
-        claims(value)
+        allocations(value)

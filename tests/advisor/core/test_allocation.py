@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from advisor.core.allocation import Claim, ReservationMode, allocate
+from advisor.core.allocation import Allocation, ReservationMode, entitlements
 
 MODES = list(ReservationMode)
 VECTOR_KEY = {ReservationMode.FLOOR: "MAX", ReservationMode.ADDITIVE: "SUM"}
@@ -18,8 +18,8 @@ shares = st.floats(1e-2, 1e4)
 
 
 @st.composite
-def claims(draw, share_values=shares):
-    return Claim(
+def allocations(draw, share_values=shares):
+    return Allocation(
         reservation=draw(amounts),
         limit=draw(st.none() | amounts),
         shares=draw(share_values),
@@ -27,17 +27,17 @@ def claims(draw, share_values=shares):
     )
 
 
-claim_lists = st.lists(claims(), min_size=1, max_size=12)
+allocation_lists = st.lists(allocations(), min_size=1, max_size=12)
 capacities = st.floats(1e-2, 1e5)
 modes = st.sampled_from(MODES)
 
 
-def cap_of(claim):
-    return min(math.inf if c is None else c for c in (claim.limit, claim.demand))
+def cap_of(allocation):
+    return min(math.inf if c is None else c for c in (allocation.limit, allocation.demand))
 
 
-def floor_of(claim):
-    return min(claim.reservation, cap_of(claim))
+def floor_of(allocation):
+    return min(allocation.reservation, cap_of(allocation))
 
 
 def close(value, scale):
@@ -46,47 +46,51 @@ def close(value, scale):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_allocation_agrees_with_the_reference(alloc_vector, mode):
-    entities = [Claim(e["r"], e["l"], e["s"], e["d"]) for e in alloc_vector["entities"]]
+    entities = [Allocation(e["r"], e["l"], e["s"], e["d"]) for e in alloc_vector["entities"]]
 
-    result = allocate(alloc_vector["capacity"], entities, mode)
+    result = entitlements(alloc_vector["capacity"], entities, mode)
 
     assert result == pytest.approx(alloc_vector[VECTOR_KEY[mode]], rel=1e-9, abs=1e-9)
 
 
-@given(capacities, claim_lists, modes)
-def test_allocation_uses_the_capacity_or_all_that_claims_can_take(capacity, claims, mode):
-    result = allocate(capacity, claims, mode)
+@given(capacities, allocation_lists, modes)
+def test_allocation_uses_the_capacity_or_all_that_allocations_can_take(
+    capacity, allocations, mode
+):
+    result = entitlements(capacity, allocations, mode)
 
-    assert sum(result) == close(min(capacity, sum(map(cap_of, claims))), capacity)
-
-
-@given(capacities, claim_lists, modes)
-def test_allocation_never_exceeds_limit_or_demand(capacity, claims, mode):
-    result = allocate(capacity, claims, mode)
-
-    assert all(0 <= x <= cap_of(claim) for x, claim in zip(result, claims, strict=True))
+    assert sum(result) == close(min(capacity, sum(map(cap_of, allocations))), capacity)
 
 
-@given(capacities, claim_lists, modes)
-def test_allocation_honours_reservations_that_fit(capacity, claims, mode):
-    assume(sum(map(floor_of, claims)) <= capacity)
+@given(capacities, allocation_lists, modes)
+def test_allocation_never_exceeds_limit_or_demand(capacity, allocations, mode):
+    result = entitlements(capacity, allocations, mode)
 
-    result = allocate(capacity, claims, mode)
+    assert all(
+        0 <= x <= cap_of(allocation) for x, allocation in zip(result, allocations, strict=True)
+    )
 
-    for x, claim in zip(result, claims, strict=True):
-        assert x >= floor_of(claim) * (1 - RELATIVE) - RELATIVE * capacity
+
+@given(capacities, allocation_lists, modes)
+def test_allocation_honours_reservations_that_fit(capacity, allocations, mode):
+    assume(sum(map(floor_of, allocations)) <= capacity)
+
+    result = entitlements(capacity, allocations, mode)
+
+    for x, allocation in zip(result, allocations, strict=True):
+        assert x >= floor_of(allocation) * (1 - RELATIVE) - RELATIVE * capacity
 
 
-@given(st.floats(0.01, 0.99), claim_lists, modes)
-def test_allocation_scales_reservations_that_do_not_fit_in_proportion(part, claims, mode):
-    capacity = part * sum(map(floor_of, claims))
+@given(st.floats(0.01, 0.99), allocation_lists, modes)
+def test_allocation_scales_reservations_that_do_not_fit_in_proportion(part, allocations, mode):
+    capacity = part * sum(map(floor_of, allocations))
 
-    result = allocate(capacity, claims, mode)
+    result = entitlements(capacity, allocations, mode)
 
     free = [
-        (x, claim)
-        for x, claim in zip(result, claims, strict=True)
-        if x < floor_of(claim) - 1e-6 * capacity
+        (x, allocation)
+        for x, allocation in zip(result, allocations, strict=True)
+        if x < floor_of(allocation) - 1e-6 * capacity
     ]
     for (x, one), (y, other) in pairwise(free):
         assert x * other.reservation == close(
@@ -94,105 +98,118 @@ def test_allocation_scales_reservations_that_do_not_fit_in_proportion(part, clai
         )
 
 
-@given(capacities, claim_lists, modes)
-def test_allocation_gives_unbound_claims_one_level_per_share(capacity, claims, mode):
-    assume(sum(map(floor_of, claims)) < capacity < sum(map(cap_of, claims)))
+@given(capacities, allocation_lists, modes)
+def test_allocation_gives_unbound_allocations_one_level_per_share(capacity, allocations, mode):
+    assume(sum(map(floor_of, allocations)) < capacity < sum(map(cap_of, allocations)))
 
-    result = allocate(capacity, claims, mode)
+    result = entitlements(capacity, allocations, mode)
 
     slack = 1e-6 * capacity
     level = [
         (x - (floor_of(c) if mode is ReservationMode.ADDITIVE else 0)) / c.shares
-        for x, c in zip(result, claims, strict=True)
+        for x, c in zip(result, allocations, strict=True)
     ]
-    bound = list(zip(result, claims, level, strict=True))
+    bound = list(zip(result, allocations, level, strict=True))
     can_rise = [lev for x, c, lev in bound if x < cap_of(c) - slack]
     can_fall = [lev for x, c, lev in bound if x > floor_of(c) + slack]
     if can_rise and can_fall:
         # Nobody who could take more lies below the level of somebody who is above a reservation.
-        assert min(can_rise) >= max(can_fall) - slack / min(c.shares for c in claims)
+        assert min(can_rise) >= max(can_fall) - slack / min(c.shares for c in allocations)
 
 
-@given(capacities, claim_lists, modes, st.floats(1.0, 100.0), st.data())
-def test_allocation_is_monotone_in_shares(capacity, claims, mode, factor, data):
-    index = data.draw(st.integers(0, len(claims) - 1))
-    one = claims[index]
-    raised = Claim(one.reservation, one.limit, one.shares * factor, one.demand)
+@given(capacities, allocation_lists, modes, st.floats(1.0, 100.0), st.data())
+def test_allocation_is_monotone_in_shares(capacity, allocations, mode, factor, data):
+    index = data.draw(st.integers(0, len(allocations) - 1))
+    one = allocations[index]
+    raised = Allocation(one.reservation, one.limit, one.shares * factor, one.demand)
 
-    before = allocate(capacity, claims, mode)[index]
-    after = allocate(capacity, [*claims[:index], raised, *claims[index + 1 :]], mode)[index]
+    before = entitlements(capacity, allocations, mode)[index]
+    after = entitlements(
+        capacity, [*allocations[:index], raised, *allocations[index + 1 :]], mode
+    )[index]
 
     assert after >= before - RELATIVE * capacity
 
 
-@given(capacities, claim_lists, modes, st.floats(1.0, 100.0))
-def test_more_capacity_lowers_nobody_while_reservations_fit(capacity, claims, mode, factor):
-    assume(sum(map(floor_of, claims)) <= capacity)
+@given(capacities, allocation_lists, modes, st.floats(1.0, 100.0))
+def test_more_capacity_lowers_nobody_while_reservations_fit(capacity, allocations, mode, factor):
+    assume(sum(map(floor_of, allocations)) <= capacity)
 
-    before = allocate(capacity, claims, mode)
-    after = allocate(capacity * factor, claims, mode)
+    before = entitlements(capacity, allocations, mode)
+    after = entitlements(capacity * factor, allocations, mode)
 
     assert all(y >= x - RELATIVE * capacity * factor for x, y in zip(before, after, strict=True))
 
 
-@given(capacities, claim_lists, modes, st.randoms(use_true_random=False))
-def test_allocation_does_not_depend_on_the_order_of_claims(capacity, claims, mode, random):
-    order = list(range(len(claims)))
+@given(capacities, allocation_lists, modes, st.randoms(use_true_random=False))
+def test_allocation_does_not_depend_on_the_order_of_allocations(
+    capacity, allocations, mode, random
+):
+    order = list(range(len(allocations)))
     random.shuffle(order)
 
-    straight = allocate(capacity, claims, mode)
-    shuffled = allocate(capacity, [claims[i] for i in order], mode)
+    straight = entitlements(capacity, allocations, mode)
+    shuffled = entitlements(capacity, [allocations[i] for i in order], mode)
 
     assert shuffled == close([straight[i] for i in order], capacity)
 
 
-@given(capacities, claim_lists, modes, st.floats(1e-6, 1e6))
-def test_allocation_does_not_depend_on_the_unit_of_shares(capacity, claims, mode, factor):
-    scaled = [Claim(c.reservation, c.limit, c.shares * factor, c.demand) for c in claims]
+@given(capacities, allocation_lists, modes, st.floats(1e-6, 1e6))
+def test_allocation_does_not_depend_on_the_unit_of_shares(capacity, allocations, mode, factor):
+    scaled = [Allocation(c.reservation, c.limit, c.shares * factor, c.demand) for c in allocations]
 
-    assert allocate(capacity, scaled, mode) == close(allocate(capacity, claims, mode), capacity)
+    assert entitlements(capacity, scaled, mode) == close(
+        entitlements(capacity, allocations, mode), capacity
+    )
 
 
-@given(capacities, claim_lists, modes, st.floats(1e-6, 1e6))
-def test_allocation_scales_with_the_unit_of_capacity(capacity, claims, mode, factor):
+@given(capacities, allocation_lists, modes, st.floats(1e-6, 1e6))
+def test_allocation_scales_with_the_unit_of_capacity(capacity, allocations, mode, factor):
     def scaled(value):
         return None if value is None else value * factor
 
     bigger = [
-        Claim(c.reservation * factor, scaled(c.limit), c.shares, scaled(c.demand)) for c in claims
+        Allocation(c.reservation * factor, scaled(c.limit), c.shares, scaled(c.demand))
+        for c in allocations
     ]
 
-    result = allocate(capacity * factor, bigger, mode)
+    result = entitlements(capacity * factor, bigger, mode)
 
-    assert [x / factor for x in result] == close(allocate(capacity, claims, mode), capacity)
+    assert [x / factor for x in result] == close(
+        entitlements(capacity, allocations, mode), capacity
+    )
 
 
-@given(capacities, claim_lists, modes)
-def test_allocation_of_its_own_result_as_demand_is_the_same(capacity, claims, mode):
-    first = allocate(capacity, claims, mode)
+@given(capacities, allocation_lists, modes)
+def test_allocation_of_its_own_result_as_demand_is_the_same(capacity, allocations, mode):
+    first = entitlements(capacity, allocations, mode)
     wanting = [
-        Claim(c.reservation, c.limit, c.shares, x) for c, x in zip(claims, first, strict=True)
+        Allocation(c.reservation, c.limit, c.shares, x)
+        for c, x in zip(allocations, first, strict=True)
     ]
 
-    assert allocate(capacity, wanting, mode) == close(first, capacity)
+    assert entitlements(capacity, wanting, mode) == close(first, capacity)
 
 
-@given(capacities, claim_lists)
-def test_modes_agree_without_reservations(capacity, claims):
-    free = [Claim(0.0, c.limit, c.shares, c.demand) for c in claims]
+@given(capacities, allocation_lists)
+def test_modes_agree_without_reservations(capacity, allocations):
+    free = [Allocation(0.0, c.limit, c.shares, c.demand) for c in allocations]
 
-    floor = allocate(capacity, free, ReservationMode.FLOOR)
-    additive = allocate(capacity, free, ReservationMode.ADDITIVE)
+    floor = entitlements(capacity, free, ReservationMode.FLOOR)
+    additive = entitlements(capacity, free, ReservationMode.ADDITIVE)
 
     assert floor == close(additive, capacity)
 
 
-@given(capacities, claim_lists)
-def test_modes_agree_where_every_reservation_is_all_a_claim_can_take(capacity, claims):
-    full = [Claim(1e4, 1e4 if c.limit is None else c.limit, c.shares, c.demand) for c in claims]
+@given(capacities, allocation_lists)
+def test_modes_agree_where_every_reservation_is_all_a_allocation_can_take(capacity, allocations):
+    full = [
+        Allocation(1e4, 1e4 if c.limit is None else c.limit, c.shares, c.demand)
+        for c in allocations
+    ]
 
-    floor = allocate(capacity, full, ReservationMode.FLOOR)
-    additive = allocate(capacity, full, ReservationMode.ADDITIVE)
+    floor = entitlements(capacity, full, ReservationMode.FLOOR)
+    additive = entitlements(capacity, full, ReservationMode.ADDITIVE)
 
     assert floor == close(additive, capacity)
 
@@ -201,47 +218,52 @@ extremes = st.sampled_from([0.0, 5e-324, 1e-300, 1e-9, 1.0, 1e9, 1e18, 1e300])
 
 
 @st.composite
-def extreme_claims(draw):
+def extreme_allocations(draw):
     maybe = st.none() | st.just(math.inf) | extremes
-    return Claim(draw(extremes), draw(maybe), draw(extremes), draw(maybe))
+    return Allocation(draw(extremes), draw(maybe), draw(extremes), draw(maybe))
 
 
-@given(extremes, st.lists(extreme_claims(), max_size=8), modes)
-def test_allocation_of_extreme_numbers_is_bounded_and_never_nan(capacity, claims, mode):
-    result = allocate(capacity, claims, mode)
+@given(extremes, st.lists(extreme_allocations(), max_size=8), modes)
+def test_allocation_of_extreme_numbers_is_bounded_and_never_nan(capacity, allocations, mode):
+    result = entitlements(capacity, allocations, mode)
 
-    assert len(result) == len(claims)
-    assert all(0 <= x <= cap_of(claim) for x, claim in zip(result, claims, strict=True))
+    assert len(result) == len(allocations)
+    assert all(
+        0 <= x <= cap_of(allocation) for x, allocation in zip(result, allocations, strict=True)
+    )
     assert sum(result) <= capacity * (1 + RELATIVE)
 
 
-@given(st.floats(1e-3, 1e3), st.lists(claims(st.floats(1e-150, 1e150)), min_size=1), modes)
-def test_allocation_uses_the_capacity_whatever_the_span_of_shares(capacity, claims, mode):
-    result = allocate(capacity, claims, mode)
+@given(st.floats(1e-3, 1e3), st.lists(allocations(st.floats(1e-150, 1e150)), min_size=1), modes)
+def test_allocation_uses_the_capacity_whatever_the_span_of_shares(capacity, allocations, mode):
+    result = entitlements(capacity, allocations, mode)
 
-    assert sum(result) == close(min(capacity, sum(map(cap_of, claims))), capacity)
+    assert sum(result) == close(min(capacity, sum(map(cap_of, allocations))), capacity)
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_allocation_of_nothing_is_nothing(mode):
-    assert allocate(100.0, [], mode) == []
+    assert entitlements(100.0, [], mode) == []
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_zero_capacity_gives_everybody_zero(mode):
-    assert allocate(0, [Claim(reservation=5), Claim(shares=3)], mode) == [0.0, 0.0]
+    assert entitlements(0, [Allocation(reservation=5), Allocation(shares=3)], mode) == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_capacity_that_nobody_may_take_stays_unused(mode):
     # 20 reserved; shares 0 takes no more, and nobody else is there for the other 80.
-    assert allocate(100, [Claim(reservation=20, shares=0)], mode) == [20.0]
+    assert entitlements(100, [Allocation(reservation=20, shares=0)], mode) == [20.0]
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_huge_share_with_a_limit_leaves_the_rest_to_a_small_one(mode):
     # 1e18 shares are held at the limit 10; 90 remain for the single share.
-    assert allocate(100, [Claim(limit=10, shares=1e18), Claim(shares=1)], mode) == [10.0, 90.0]
+    assert entitlements(100, [Allocation(limit=10, shares=1e18), Allocation(shares=1)], mode) == [
+        10.0,
+        90.0,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -253,12 +275,12 @@ def test_a_huge_share_with_a_limit_leaves_the_rest_to_a_small_one(mode):
     ]
     + [("reservation", math.inf), ("shares", math.inf), ("reservation", None), ("shares", None)],
 )
-def test_a_bad_number_is_refused_with_its_claim_and_field(field, value):
-    with pytest.raises(ValueError, match=rf"^claim 1: {field} is "):
-        allocate(100, [Claim(), Claim(**{field: value})], ReservationMode.FLOOR)
+def test_a_bad_number_is_refused_with_its_allocation_and_field(field, value):
+    with pytest.raises(ValueError, match=rf"^allocation 1: {field} is "):
+        entitlements(100, [Allocation(), Allocation(**{field: value})], ReservationMode.FLOOR)
 
 
 @pytest.mark.parametrize("capacity", [math.nan, math.inf, -1.0, -math.inf])
 def test_a_bad_capacity_is_refused(capacity):
     with pytest.raises(ValueError, match=r"^capacity is "):
-        allocate(capacity, [Claim()], ReservationMode.FLOOR)
+        entitlements(capacity, [Allocation()], ReservationMode.FLOOR)

@@ -4,7 +4,13 @@ import json
 
 import pytest
 
-from advisor.core.allocation import Claim, Node, ReservationMode, allocate, allocate_tree
+from advisor.core.allocation import (
+    Allocation,
+    Node,
+    ReservationMode,
+    entitlements,
+    entitlements_tree,
+)
 
 FLOOR, ADDITIVE = ReservationMode
 
@@ -19,8 +25,8 @@ def test_allocation_reproduces_what_the_studies_printed(vectors):
 
     for one in printed:
         mode = ADDITIVE if one["id"].startswith("s002") else FLOOR
-        claims = [Claim(e["r"], e["l"], e["s"], e["d"]) for e in one["entities"]]
-        result = allocate(one["capacity"], claims, mode)
+        allocations = [Allocation(e["r"], e["l"], e["s"], e["d"]) for e in one["entities"]]
+        result = entitlements(one["capacity"], allocations, mode)
         for ours, theirs in zip(result, one["seed_value"], strict=True):
             assert theirs is None or ours == pytest.approx(theirs, abs=one["seed_tol"]), one["id"]
     assert len(printed) == 18
@@ -41,7 +47,9 @@ def test_additive_reservations_are_what_the_kernel_s_htb_gives(vectors, cfg, rat
     # Of every 100 Mbit on the wire 95.6 are payload.
     payload = measured["goodput"] / measured["wire_mbit"]
 
-    result = allocate(measured["goodput"], [Claim(rate * payload) for rate in rates], ADDITIVE)
+    result = entitlements(
+        measured["goodput"], [Allocation(rate * payload) for rate in rates], ADDITIVE
+    )
 
     assert result == pytest.approx(run[key], abs=0.06)
 
@@ -50,7 +58,7 @@ def test_quanta_divide_the_kernel_s_htb_as_shares_do(vectors):
     runs = vectors["external"]["htb_measured"]["runs"]
     run = next(one for one in runs if one["cfg"].startswith("quanta 90k:30k:30k"))
 
-    result = allocate(95.6, [Claim(shares=s) for s in (90, 30, 30)], ADDITIVE)
+    result = entitlements(95.6, [Allocation(shares=s) for s in (90, 30, 30)], ADDITIVE)
 
     assert result == pytest.approx(run["want"], abs=0.01)
     assert result == pytest.approx(run["mbit"], rel=0.005)
@@ -63,7 +71,7 @@ def test_shares_in_a_tree_divide_as_iocost_weights_do(vectors, demand, key, mode
     pair = (Node(name="A0", shares=100), Node(name="A1", shares=100))
     a, b = Node(name="A", shares=100, children=pair), Node(name="B", shares=300, demand=demand)
 
-    result = allocate_tree(1.0, Node(name="root", children=(a, b)), mode)
+    result = entitlements_tree(1.0, Node(name="root", children=(a, b)), mode)
 
     by_name = {path.rsplit("/", 1)[1]: value for path, value in result.items()}
     assert {name: by_name[name] for name in expected} == pytest.approx(expected)

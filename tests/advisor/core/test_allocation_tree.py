@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.allocation import Claim, Node, ReservationMode, allocate, allocate_tree
+from advisor.core.allocation import (
+    Allocation,
+    Node,
+    ReservationMode,
+    entitlements,
+    entitlements_tree,
+)
 
 MODES = list(ReservationMode)
 VECTOR_KEY = {ReservationMode.FLOOR: "MAX", ReservationMode.ADDITIVE: "SUM"}
@@ -54,7 +60,7 @@ def most(node):
 
 
 def reserved(node):
-    """The reservation a node claims: at least what its children can use of theirs."""
+    """The reservation a node allocations: at least what its children can use of theirs."""
     return max(node.reservation, sum(map(least, node.children)))
 
 
@@ -70,14 +76,14 @@ modes = st.sampled_from(MODES)
 
 @pytest.mark.parametrize("mode", MODES)
 def test_tree_allocation_agrees_with_the_reference(tree_vector, mode):
-    result = allocate_tree(tree_vector["capacity"], node_of(tree_vector["tree"]), mode)
+    result = entitlements_tree(tree_vector["capacity"], node_of(tree_vector["tree"]), mode)
 
     assert result == pytest.approx(tree_vector[VECTOR_KEY[mode]], rel=1e-9, abs=1e-9)
 
 
 @given(capacities, trees, modes)
 def test_children_share_exactly_what_their_parent_gets(capacity, root, mode):
-    result = allocate_tree(capacity, root, mode)
+    result = entitlements_tree(capacity, root, mode)
 
     for path, node in walk(root):
         if node.children:
@@ -87,7 +93,7 @@ def test_children_share_exactly_what_their_parent_gets(capacity, root, mode):
 
 @given(capacities, trees, modes)
 def test_no_node_exceeds_what_it_can_take(capacity, root, mode):
-    result = allocate_tree(capacity, root, mode)
+    result = entitlements_tree(capacity, root, mode)
 
     assert all(result[path] <= most(node) * (1 + 1e-9) for path, node in walk(root))
 
@@ -96,7 +102,7 @@ def test_no_node_exceeds_what_it_can_take(capacity, root, mode):
 def test_every_node_gets_its_reservation_where_the_root_can_hold_them(root, mode):
     capacity = least(root) + 1.0
 
-    result = allocate_tree(capacity, root, mode)
+    result = entitlements_tree(capacity, root, mode)
 
     for path, node in walk(root):
         if all(sum(map(least, n.children)) <= most(n) for _, n in walk(root)):
@@ -113,9 +119,9 @@ def test_a_tree_of_one_level_equals_the_flat_allocation(capacity, rows, mode):
         Node(name=str(i), reservation=r, limit=limit, shares=s)
         for i, (r, limit, s) in enumerate(rows)
     )
-    flat = allocate(capacity, [Claim(r, limit, s) for r, limit, s in rows], mode)
+    flat = entitlements(capacity, [Allocation(r, limit, s) for r, limit, s in rows], mode)
 
-    tree = allocate_tree(capacity, Node(name="root", children=children), mode)
+    tree = entitlements_tree(capacity, Node(name="root", children=children), mode)
 
     assert [tree[f"/root/{i}"] for i in range(len(rows))] == pytest.approx(
         flat, rel=1e-9, abs=1e-9 * capacity
@@ -123,14 +129,14 @@ def test_a_tree_of_one_level_equals_the_flat_allocation(capacity, rows, mode):
 
 
 @given(st.floats(1e-3, 1e4), trees, modes)
-def test_children_divide_their_parents_amount_as_flat_claims_do(capacity, root, mode):
-    result = allocate_tree(capacity, root, mode)
+def test_children_divide_their_parents_amount_as_flat_allocations_do(capacity, root, mode):
+    result = entitlements_tree(capacity, root, mode)
 
     for path, node in walk(root):
-        claims = [Claim(reserved(one), most(one), one.shares) for one in node.children]
+        allocations = [Allocation(reserved(one), most(one), one.shares) for one in node.children]
         inside = [result[f"{path}/{one.name}"] for one in node.children]
         assert inside == pytest.approx(
-            allocate(result[path], claims, mode), rel=1e-9, abs=1e-9 * capacity
+            entitlements(result[path], allocations, mode), rel=1e-9, abs=1e-9 * capacity
         )
 
 
@@ -141,7 +147,7 @@ def test_classes_shrink_in_proportion_where_each_reservation_exceeds_the_capacit
     pair = tuple(Node(name=name, reservation=2) for name in ("a", "b"))
     root = Node(name="nic", children=(one, Node(name="two", children=pair)))
 
-    result = allocate_tree(1, root, mode)
+    result = entitlements_tree(1, root, mode)
 
     assert [result[path] for path in ("/nic/one", "/nic/two", "/nic/two/a")] == [0.5, 0.5, 0.25]
 
@@ -150,7 +156,7 @@ def test_idle_children_leave_their_shares_inside_the_parent():
     busy, idle = Node(name="busy"), Node(name="idle", demand=0)
     pool, other = Node(name="pool", children=(busy, idle)), Node(name="other")
 
-    result = allocate_tree(100, Node(name="ds", children=(pool, other)), ReservationMode.FLOOR)
+    result = entitlements_tree(100, Node(name="ds", children=(pool, other)), ReservationMode.FLOOR)
 
     assert result["/ds/pool/busy"] == 50.0  # Half of the datastore, all of its pool.
 
@@ -161,7 +167,7 @@ def test_a_class_takes_no_more_than_its_members_without_shares_can(mode):
     member = Node(name="vm", reservation=10, shares=0)
     root = Node(name="ds", children=(Node(name="pool", children=(member,)), Node(name="other")))
 
-    result = allocate_tree(100, root, mode)
+    result = entitlements_tree(100, root, mode)
 
     assert (result["/ds/pool"], result["/ds/other"]) == (10, 90)
 
@@ -171,7 +177,7 @@ def test_a_very_deep_tree_is_solved_without_recursion():
     for _ in range(10_000):
         node = Node(name="n", children=(node,))
 
-    result = allocate_tree(7, node, ReservationMode.ADDITIVE)
+    result = entitlements_tree(7, node, ReservationMode.ADDITIVE)
 
     assert set(result.values()) == {7.0}
 
@@ -180,17 +186,17 @@ def test_a_bad_number_in_a_tree_is_refused_with_its_path():
     root = Node(name="nic", children=(Node(name="vm", limit=-1),))
 
     with pytest.raises(ValueError, match=r"^/nic/vm: limit is -1"):
-        allocate_tree(10, root, ReservationMode.FLOOR)
+        entitlements_tree(10, root, ReservationMode.FLOOR)
 
 
 @pytest.mark.parametrize("name", ["", "a/b"])
 def test_a_name_that_makes_paths_ambiguous_is_refused(name):
     with pytest.raises(ValueError, match=r"^/nic: the name "):
-        allocate_tree(10, Node(name="nic", children=(Node(name=name),)), ReservationMode.FLOOR)
+        entitlements_tree(10, Node(name="nic", children=(Node(name=name),)), ReservationMode.FLOOR)
 
 
 def test_two_children_of_the_same_name_are_refused():
     twins = (Node(name="vm"), Node(name="vm"))
 
     with pytest.raises(ValueError, match=r"^/nic: two children have the same name"):
-        allocate_tree(10, Node(name="nic", children=twins), ReservationMode.FLOOR)
+        entitlements_tree(10, Node(name="nic", children=twins), ReservationMode.FLOOR)

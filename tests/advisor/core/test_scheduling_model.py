@@ -6,7 +6,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from advisor.core.allocation import Claim, Node, ReservationMode, allocate, allocate_tree
+from advisor.core.allocation import (
+    Allocation,
+    Node,
+    ReservationMode,
+    entitlements,
+    entitlements_tree,
+)
 from advisor.core.iosize import counted_ios
 from advisor.core.scheduling_model import LATE_SERVICES, Phase, TagScheduler
 from advisor.core.scheduling_run import Source, rates, run
@@ -96,7 +102,7 @@ def test_the_reservation_of_an_idle_client_counts_for_nothing_in_its_class(mode)
 
     served = run(scheduler, sources, capacity=1000.0, until=3.0)
 
-    expected = allocate_tree(1000.0, root, mode)
+    expected = entitlements_tree(1000.0, root, mode)
     assert rates(served, seconds=3.0) == pytest.approx(
         {path: expected[path] for path in ("/dev/a/busy", "/dev/b")}, abs=1
     )
@@ -111,7 +117,7 @@ def test_a_limit_just_below_the_share_is_still_reached():
     assert rate_list(served, 8.0) == pytest.approx([5, 5, 137, 53], abs=0.5)
 
 
-claim_fields = st.fixed_dictionaries(
+allocation_fields = st.fixed_dictionaries(
     {
         "reservation": st.just(0.0) | st.floats(1, 60),
         "limit": st.none() | st.floats(5, 200),
@@ -121,20 +127,20 @@ claim_fields = st.fixed_dictionaries(
 
 
 @settings(max_examples=15)
-@given(st.lists(claim_fields, min_size=1, max_size=4), st.sampled_from(ReservationMode))
+@given(st.lists(allocation_fields, min_size=1, max_size=4), st.sampled_from(ReservationMode))
 @example([{"limit": 7.0}, {"limit": 7.0}, {"limit": 150.5}], FLOOR)
-def test_tags_agree_with_the_solver_on_any_claims(clients, mode):
+def test_tags_agree_with_the_solver_on_any_allocations(clients, mode):
     seconds, capacity = 8.0, 200.0
-    claims = [Claim(**fields) for fields in clients]
+    allocations = [Allocation(**fields) for fields in clients]
 
     served = serve(flat(*clients), capacity=capacity, mode=mode, seconds=seconds)
 
-    expected = allocate(capacity, claims, mode)
+    expected = entitlements(capacity, allocations, mode)
     assert rate_list(served, seconds) == pytest.approx(expected, rel=0.02, abs=3 / seconds)
 
 
 @settings(max_examples=15)
-@given(st.lists(claim_fields, min_size=1, max_size=4), st.sampled_from(ReservationMode))
+@given(st.lists(allocation_fields, min_size=1, max_size=4), st.sampled_from(ReservationMode))
 def test_a_limit_is_never_exceeded_in_any_second(clients, mode):
     served = serve(flat(*clients), capacity=200.0, mode=mode, seconds=5.0)
 

@@ -1,4 +1,4 @@
-"""Hierarchical tags against `allocate_tree`: any tree, clients that come and go, sizes, clocks."""
+"""Hierarchical tags against `entitlements_tree`: any tree, late clients, sizes, clocks."""
 
 import math
 from dataclasses import replace
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor.core.allocation import Node, ReservationMode, allocate_tree
+from advisor.core.allocation import Node, ReservationMode, entitlements_tree
 from advisor.core.scheduling_model import TagScheduler
 from advisor.core.scheduling_run import Source, rates, run
 
@@ -51,7 +51,7 @@ def serve(root, sources, *, mode=FLOOR, since=0.0, until=10.0, capacity=CAPACITY
 
 
 def expected(root, paths, *, mode, demand=None, capacity=CAPACITY):
-    result = allocate_tree(capacity, with_demand(root, demand or {}), mode)
+    result = entitlements_tree(capacity, with_demand(root, demand or {}), mode)
     return {path: result[path] for path in paths}
 
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.core.allocation import ReservationMode
-from advisor.core.observation import ClaimObservation, DatastoreObservation, HostLatency
+from advisor.core.observation import AllocationObservation, DatastoreObservation, HostLatency
 from advisor.core.resource import Unit
-from advisor.core.standing import UNCLAIMED, standings
+from advisor.core.standing import UNALLOCATED, standings
 
 AT = datetime(2026, 3, 2, tzinfo=UTC)
 WINDOW_S = 10.0
@@ -18,12 +18,12 @@ WINDOW_S = 10.0
 
 @st.composite
 def observed(draw):
-    """Claims of several sizes on one datastore, in I/Os per second."""
-    claims = []
+    """Allocations of several sizes on one datastore, in I/Os per second."""
+    allocations = []
     for index in range(draw(st.integers(1, 5))):
         rate = draw(st.floats(1, 1e5))
-        claims.append(
-            ClaimObservation(
+        allocations.append(
+            AllocationObservation(
                 workload=f"w{index}",
                 rate=rate,
                 reservation=draw(st.floats(0, 1e5)),
@@ -34,26 +34,28 @@ def observed(draw):
                 mean_io_bytes=draw(st.floats(512, 1e6)),
             )
         )
-    count = sum(one.rate for one in claims) * WINDOW_S
-    moved = sum(one.rate * one.mean_io_bytes for one in claims) * WINDOW_S
+    count = sum(one.rate for one in allocations) * WINDOW_S
+    moved = sum(one.rate * one.mean_io_bytes for one in allocations) * WINDOW_S
     host = HostLatency(
         host="h", latency_ms=5.0, io_count=count, mean_io_bytes=moved / count if count else None
     )
-    return DatastoreObservation(at=AT, window_s=WINDOW_S, hosts=(host,), claims=tuple(claims))
+    return DatastoreObservation(
+        at=AT, window_s=WINDOW_S, hosts=(host,), allocations=tuple(allocations)
+    )
 
 
 def in_bytes(observation):
     return replace(
         observation,
         unit=Unit.BYTES_PER_S,
-        claims=tuple(
+        allocations=tuple(
             replace(
                 one,
                 rate=one.rate * one.mean_io_bytes,
                 reservation=one.reservation * one.mean_io_bytes,
                 limit=None if one.limit is None else one.limit * one.mean_io_bytes,
             )
-            for one in observation.claims
+            for one in observation.allocations
         ),
     )
 
@@ -70,15 +72,17 @@ def test_who_gets_less_than_due_does_not_depend_on_the_unit(observation, mode):
         assert one.entitlement == pytest.approx(other.entitlement, rel=1e-6, abs=1e-6)
 
 
-def test_bytes_without_a_claim_are_listed():
+def test_bytes_without_a_allocation_are_listed():
     # 1000 I/Os of 8 kB are 8 MB/s, of which a has 6.
     host = HostLatency(host="h", latency_ms=5.0, io_count=10_000.0, mean_io_bytes=8000.0)
-    claim = ClaimObservation(workload="a", rate=6e6, mean_io_bytes=8000.0, backlogged=True)
+    allocation = AllocationObservation(
+        workload="a", rate=6e6, mean_io_bytes=8000.0, backlogged=True
+    )
     observation = DatastoreObservation(
-        at=AT, window_s=WINDOW_S, hosts=(host,), claims=(claim,), unit=Unit.BYTES_PER_S
+        at=AT, window_s=WINDOW_S, hosts=(host,), allocations=(allocation,), unit=Unit.BYTES_PER_S
     )
 
     rows = standings(observation, ReservationMode.FLOOR)
 
     # 750 I/Os of the reference size a second are a's, 250 nobody's.
-    assert {one.workload: round(one.cost) for one in rows} == {"a": 750, UNCLAIMED: 250}
+    assert {one.workload: round(one.cost) for one in rows} == {"a": 750, UNALLOCATED: 250}

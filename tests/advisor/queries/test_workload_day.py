@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.models import Claim, ResourceKind
-from advisor.queries.workload_day import ClaimDay, claim_days
-from advisor.services import inventory
+from advisor.decisions import inventory
+from advisor.models import Allocation, ResourceKind
+from advisor.queries.workload_day import AllocationDay, allocation_days
 from tests.advisor.disk_samples import CgroupPhase, cgroup_lines
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster, make_cluster
-from tests.advisor.stated_datastores import cgroup_claim
+from tests.advisor.stated_datastores import cgroup_allocation
 
 pytestmark = pytest.mark.django_db
 
@@ -25,8 +25,8 @@ def cluster() -> Cluster:
     return make_cluster()
 
 
-def claimed(cluster: Cluster, *, reservation: float, limit: float | None) -> Claim:
-    """A claim on a datastore of its own that can promise it."""
+def allocated(cluster: Cluster, *, reservation: float, limit: float | None) -> Allocation:
+    """An allocation on a datastore of its own that can promise it."""
     store = inventory.add_resource(
         organisation=cluster.organisation,
         name="ds",
@@ -34,16 +34,16 @@ def claimed(cluster: Cluster, *, reservation: float, limit: float | None) -> Cla
         attachments=[("h1", "sda")],
         capacity=1000.0,
     )
-    return cgroup_claim(store, "db", reservation=reservation, limit=limit)
+    return cgroup_allocation(store, "db", reservation=reservation, limit=limit)
 
 
-def day_of(claim: Claim) -> ClaimDay:
-    (day,) = claim_days(claim.workload, now=NOW)
+def day_of(allocation: Allocation) -> AllocationDay:
+    (day,) = allocation_days(allocation.workload, now=NOW)
     return day
 
 
 def test_minutes_are_told_by_what_held_the_rate_back(cluster: Cluster) -> None:
-    claim = claimed(cluster, reservation=80.0, limit=100.0)
+    allocation = allocated(cluster, reservation=80.0, limit=100.0)
     phases = [
         CgroupPhase(intervals=TWENTY_MINUTES, iops=100, waits=0.9),
         CgroupPhase(intervals=TWENTY_MINUTES, iops=50, waits=0.9),
@@ -52,7 +52,7 @@ def test_minutes_are_told_by_what_held_the_rate_back(cluster: Cluster) -> None:
     lines = cgroup_lines("h1", "/db", phases, start=NOW - timedelta(hours=1))
     send(cluster.organisation, lines, now=NOW)
 
-    day = day_of(claim)
+    day = day_of(allocation)
 
     # At its limit, then below its reservation while it waited, then idle by its own will.
     assert day.measured_min == pytest.approx(60, abs=1)
@@ -69,18 +69,18 @@ def test_minutes_are_told_by_what_held_the_rate_back(cluster: Cluster) -> None:
 
 
 def test_day_without_samples_has_no_minutes_and_no_ratio(cluster: Cluster) -> None:
-    day = day_of(claimed(cluster, reservation=80.0, limit=100.0))
+    day = day_of(allocated(cluster, reservation=80.0, limit=100.0))
 
     assert (day.unmet_min, day.throttled_min, day.mean) == (None, None, None)
     assert (day.met_ratio, day.picture) == (None, None)
 
 
 def test_nothing_reserved_is_never_unmet(cluster: Cluster) -> None:
-    claim = claimed(cluster, reservation=0.0, limit=None)
+    allocation = allocated(cluster, reservation=0.0, limit=None)
     phases = [CgroupPhase(intervals=TWENTY_MINUTES, iops=50, waits=0.9)]
     lines = cgroup_lines("h1", "/db", phases, start=NOW - timedelta(minutes=20))
     send(cluster.organisation, lines, now=NOW)
 
-    day = day_of(claim)
+    day = day_of(allocation)
 
     assert (day.unmet_min, day.throttled_min, day.met_ratio) == (0, 0, None)

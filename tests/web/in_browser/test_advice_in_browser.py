@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, ViewportSize
 
+from advisor.advice.recommendation_store import keep
 from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.canonical import dumps
 from advisor.models import Topic
-from advisor.services.keep_advice import keep
 from tests.advisor.core.advice.test_kinds import STORED
 from tests.web.fleet import Fleet
 from tests.web.in_browser.visit import DESKTOP, visit
@@ -28,7 +28,7 @@ def advised(fleet: Fleet) -> dict[Topic, int]:
         numbers[topic] = keep(
             resource=fleet.resources["nfs-07"],
             topic=topic,
-            episode=None,
+            incident=None,
             inputs=inputs,
             found=answer(AdviceKind(topic), inputs),
             now=fleet.now,

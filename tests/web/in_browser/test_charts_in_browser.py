@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from tests.web.fleet import Fleet
 from tests.web.in_browser.charts_on import colours_in, plot, resource_path, wait_for_charts
 from tests.web.in_browser.visit import Visit
-from tests.web.many_claims import shared_datastore
+from tests.web.many_allocations import shared_datastore
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -80,7 +80,7 @@ def test_chart_is_had_as_table_csv_and_picture(tab: Visit, fleet: Fleet, tmp_pat
 
 
 def test_stack_of_many_workloads_shows_the_busiest(tab: Visit, fleet: Fleet) -> None:
-    shared_datastore(fleet, "pool", claims=20)
+    shared_datastore(fleet, "pool", allocations=20)
     tab.go(resource_path(fleet, "pool"))
     wait_for_charts(tab.page)
     chart = tab.page.locator("[data-chart=workloads]")
@@ -88,7 +88,7 @@ def test_stack_of_many_workloads_shows_the_busiest(tab: Visit, fleet: Fleet) -> 
     legend = chart.locator(".chart-legend li").all_text_contents()
     chart.get_by_role("button", name="Table").click()
 
-    # The time, the seven busiest, the others in sum, and what no claim explains.
+    # The time, the seven busiest, the others in sum, and what no allocation explains.
     assert len(legend) == 10
     assert legend[8].startswith("13 others, in the table")
     expect(chart.locator(".chart-table thead th")).to_have_count(1 + 20 + 1)

@@ -20,7 +20,7 @@ def test_login_opens_the_overview_with_what_is_congested(tab: Visit) -> None:
 def test_operator_approves_after_being_asked_once(tab: Visit, fleet: Fleet) -> None:
     advice = Recommendation.objects.get(state=RecommendationState.PROPOSED)
     tab.go("/")
-    tab.page.get_by_role("link", name="See the recommendation").click()
+    tab.page.get_by_role("link", name="Review").click()
 
     tab.page.get_by_role("button", name="Approve…").click()
     expect(tab.page.get_by_role("dialog")).to_contain_text("will change on 3 hosts")
@@ -36,11 +36,11 @@ def test_escape_closes_a_menu_and_returns_the_focus(tab: Visit) -> None:
     summary = tab.page.locator(".site-tools .menu > summary")
     summary.press("Enter")
     tab.page.keyboard.press("Tab")
-    expect(tab.page.get_by_role("button", name="Keys and help")).to_be_focused()
+    expect(tab.page.get_by_role("button", name="Shortcuts and help")).to_be_focused()
 
     tab.page.keyboard.press("Escape")
 
-    expect(tab.page.get_by_role("button", name="Keys and help")).to_be_hidden()
+    expect(tab.page.get_by_role("button", name="Shortcuts and help")).to_be_hidden()
     expect(summary).to_be_focused()
 
 
@@ -71,7 +71,7 @@ def test_keys_lead_to_pages_search_and_help(tab: Visit, fleet: Fleet) -> None:
     for keys, path in (
         ("gr", "recommendations/"),
         ("gh", "hosts/"),
-        ("ge", "episodes/"),
+        ("gi", "incidents/"),
         ("go", ""),
     ):
         tab.page.keyboard.press(keys[0])
@@ -131,7 +131,7 @@ def test_pages_fit_small_and_large_screens(
     chromium: Browser, server: str, fleet: Fleet, width: int
 ) -> None:
     advice = Recommendation.objects.get(state=RecommendationState.PROPOSED)
-    paths = ["/", resource_path(fleet, "nfs-07"), f"/recommendations/{advice.pk}/", "/episodes/",
+    paths = ["/", resource_path(fleet, "nfs-07"), f"/recommendations/{advice.pk}/", "/incidents/",
              "/hosts/", f"/hosts/{fleet.hosts['kvm-02'].pk}/"]  # fmt: skip
     too_wide = []
     with visit(chromium, server, size={"width": width, "height": 800}) as tab:

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from advisor.models import Episode, Recommendation, RecommendationState
+from advisor.models import Incident, Recommendation, RecommendationState
 from tests.web.fleet import Fleet
 from tests.web.in_browser.charts_on import colours_in
 from tests.web.in_browser.visit import Visit
@@ -16,8 +16,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 def control(page: Page, fleet: Fleet, name: str, workload: str) -> str:
-    claim = fleet.resources["nfs-07"].claims.get(workload__name=workload)
-    return f"#{name}-{claim.pk}"
+    allocation = fleet.resources["nfs-07"].allocations.get(workload__name=workload)
+    return f"#{name}-{allocation.pk}"
 
 
 def what_if(tab: Visit, fleet: Fleet) -> None:
@@ -88,12 +88,12 @@ def test_draft_is_saved_after_being_asked_once(tab: Visit, fleet: Fleet) -> None
     assert draft.kind == "what_if"
 
 
-def test_cause_of_an_episode_comes_by_itself(tab: Visit, fleet: Fleet) -> None:
-    episode = Episode.objects.get(ended_at=None)
+def test_cause_of_an_incident_comes_by_itself(tab: Visit, fleet: Fleet) -> None:
+    incident = Incident.objects.get(ended_at=None)
 
-    tab.go(f"/episodes/{episode.pk}/")
+    tab.go(f"/incidents/{incident.pk}/")
 
-    expect(tab.page.locator("#cause")).to_contain_text("How sure")
+    expect(tab.page.locator("#cause")).to_contain_text("Confidence")
     expect(tab.page.locator("#cause tbody tr").first).to_contain_text("batch-3")
 
 

@@ -85,7 +85,7 @@ class Visit:
 
     def log_in(self, name: str) -> None:
         self.go("/login/")
-        self.page.get_by_label("Name").fill(name)
+        self.page.get_by_label("Username").fill(name)
         self.page.get_by_label("Password").fill(PASSWORD)
         self.page.get_by_role("button", name="Log in").click()
         self.page.wait_for_url(f"{self.address}/")

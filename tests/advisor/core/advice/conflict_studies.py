@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from advisor.core.advice.reservation_conflicts import ConflictInputs, ConflictWindow
+from advisor.core.advice.scsi_conflicts import ConflictInputs, ConflictWindow
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
 NORMAL_DAYS, DAYS = 4, 8

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from advisor.core.advice.policy_inputs import AdviceClaim, AdviceInputs, summarize_rates
+from advisor.core.advice.policy_inputs import AdviceAllocation, AdviceInputs, summarize_rates
 from advisor.core.allocation import ReservationMode
-from advisor.core.detection.episode import Aggressor, Episode, Victim
+from advisor.core.detection.incident import Aggressor, Incident, Victim
 from advisor.core.grant import Grant
 from advisor.core.resource import ResourceKind, Tier, Unit
 
@@ -19,10 +19,10 @@ def steady(rate, *, samples=60, span_days=1.0):
     return summarize_rates([rate] * samples, span_days=span_days) if samples else None
 
 
-def claim(number, workload, rate, *, samples=60, **fields):
-    """A claim whose workload took this rate, unchanging, during the episode."""
-    return AdviceClaim(
-        claim=number,
+def allocation(number, workload, rate, *, samples=60, **fields):
+    """An allocation whose workload took this rate, unchanging, during the incident."""
+    return AdviceAllocation(
+        allocation=number,
         workload=workload,
         host="h1",
         tier=fields.pop("tier", Tier.MEDIUM),
@@ -31,11 +31,11 @@ def claim(number, workload, rate, *, samples=60, **fields):
     )
 
 
-def episode(victims, aggressors):
+def incident(victims, aggressors):
     """`victims` and `aggressors` map names to (rate, entitlement)."""
     total = sum(rate for rate, _ in [*victims.values(), *aggressors.values()])
     excess = sum(rate - due for rate, due in aggressors.values())
-    return Episode(
+    return Incident(
         started_at=BEGAN,
         ended_at=None,
         peak_value=1.0,
@@ -77,12 +77,12 @@ def uplink(**fields):
         reservable=75 * MBIT,
         began_at=BEGAN,
         ended_at=ENDED,
-        claims=(
-            claim(1, "web-1", third, reservation=75 * MBIT, backlogged=True),
-            claim(2, "web-2", third),
-            claim(3, "web-3", third),
+        allocations=(
+            allocation(1, "web-1", third, reservation=75 * MBIT, backlogged=True),
+            allocation(2, "web-2", third),
+            allocation(3, "web-3", third),
         ),
-        episode=episode(
+        incident=incident(
             {"web-1": (third, 75 * MBIT + rest)}, {"web-2": (third, rest), "web-3": (third, rest)}
         ),
     )
@@ -100,31 +100,33 @@ def datastore(**fields):
         reservable=750.0,
         began_at=BEGAN,
         ended_at=ENDED,
-        claims=(
-            claim(1, "db", 200.0, tier=Tier.HIGH, backlogged=True),
-            claim(2, "app", 100.0, backlogged=True),
-            claim(3, "batch", 700.0, tier=Tier.LOW),
+        allocations=(
+            allocation(1, "db", 200.0, tier=Tier.HIGH, backlogged=True),
+            allocation(2, "app", 100.0, backlogged=True),
+            allocation(3, "batch", 700.0, tier=Tier.LOW),
         ),
-        episode=episode({"db": (200.0, 571.0), "app": (100.0, 286.0)}, {"batch": (700.0, 143.0)}),
+        incident=incident(
+            {"db": (200.0, 571.0), "app": (100.0, 286.0)}, {"batch": (700.0, 143.0)}
+        ),
     )
     return replace(inputs, **fields)
 
 
 def in_force(inputs):
-    """Shares alone in force, as the claims state them."""
+    """Shares alone in force, as the allocations state them."""
     return tuple(
-        Grant(claim=c.claim, reservation=0.0, limit=None, shares=c.stated_shares)
-        for c in inputs.claims
+        Grant(allocation=c.allocation, reservation=0.0, limit=None, shares=c.stated_shares)
+        for c in inputs.allocations
     )
 
 
 def crowded(past, **batch):
     """The datastore with its shares in force, which did not help; `batch` changes the batch job.
 
-    It usually takes 200 of the 700 IOPS that it took in the episode.
+    It usually takes 200 of the 700 IOPS that it took in the incident.
     """
     inputs = datastore()
     usual = {"usual": steady(200.0, span_days=20.0)}
-    changed = replace(inputs.claims[2], **(usual | batch))
-    inputs = replace(inputs, claims=(*inputs.claims[:2], changed), past=past)
+    changed = replace(inputs.allocations[2], **(usual | batch))
+    inputs = replace(inputs, allocations=(*inputs.allocations[:2], changed), past=past)
     return replace(inputs, in_force=in_force(inputs))

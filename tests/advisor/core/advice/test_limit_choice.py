@@ -40,8 +40,8 @@ def test_a_limit_is_recommended_only_once_shares_are_in_force_and_did_not_help()
 def test_no_limit_is_recommended_without_its_justification(batch):
     inputs = crowded(week(), **batch)
     force = tuple(
-        replace(grant, reservation=claim.reservation)
-        for grant, claim in zip(inputs.in_force, inputs.claims, strict=True)
+        replace(grant, reservation=allocation.reservation)
+        for grant, allocation in zip(inputs.in_force, inputs.allocations, strict=True)
     )
 
     advice = advise(replace(inputs, in_force=force))
@@ -74,7 +74,8 @@ def test_a_limit_that_the_week_does_not_bear_out_is_told_among_what_was_tried(pa
 def test_a_limit_in_force_that_nobody_stated_is_kept():
     inputs = crowded(week())
     held = tuple(
-        replace(grant, limit=242.0) if grant.claim == 3 else grant for grant in inputs.in_force
+        replace(grant, limit=242.0) if grant.allocation == 3 else grant
+        for grant in inputs.in_force
     )
 
     advice = advise(replace(inputs, in_force=held))
@@ -87,10 +88,10 @@ def test_a_recommended_limit_carries_what_the_week_would_have_been():
     found = advise(crowded(week())).counterfactual
 
     assert (found.congested_windows, found.windows) == (60, 227)
-    throttled = {one.workload: one.past.throttled_min_after for one in found.claims}
+    throttled = {one.workload: one.past.throttled_min_after for one in found.allocations}
     assert throttled == {"db": 0.0, "app": 0.0, "batch": 60.0}
     assert [one.workload for one in found.of(Change.LOSES)] == ["batch"]
     # 20 ms at 200 IOPS become 20 · 200/505 ms at (1000 - 242) · 2/3
-    (db, *_) = found.claims
+    (db, *_) = found.allocations
     assert db.latency.p95_before_ms == pytest.approx(20.0)
     assert db.latency.p95_after_ms == pytest.approx(20 * 300 / 758, rel=0.01)

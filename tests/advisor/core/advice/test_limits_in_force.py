@@ -13,9 +13,9 @@ from advisor.core.grant import Grant
 from tests.advisor.core.advice.contended_resources import datastore, in_force
 
 
-def limited(inputs, *, claim, limit):
+def limited(inputs, *, allocation, limit):
     return tuple(
-        replace(grant, limit=limit) if grant.claim == claim else grant
+        replace(grant, limit=limit) if grant.allocation == allocation else grant
         for grant in in_force(inputs)
     )
 
@@ -23,9 +23,9 @@ def limited(inputs, *, claim, limit):
 def promised(reservation):
     """The datastore on which db was promised this, after batch was limited to 242."""
     inputs = datastore()
-    db = replace(inputs.claims[0], reservation=reservation)
-    inputs = replace(inputs, claims=(db, *inputs.claims[1:]))
-    return replace(inputs, in_force=limited(inputs, claim=3, limit=242.0))
+    db = replace(inputs.allocations[0], reservation=reservation)
+    inputs = replace(inputs, allocations=(db, *inputs.allocations[1:]))
+    return replace(inputs, in_force=limited(inputs, allocation=3, limit=242.0))
 
 
 def test_a_new_reservation_lifts_no_limit():
@@ -40,7 +40,7 @@ def test_a_new_reservation_lifts_no_limit():
 
 def test_a_reservation_above_a_limit_that_nobody_stated_lifts_it():
     inputs = promised(600.0)
-    held = limited(inputs, claim=1, limit=500.0)
+    held = limited(inputs, allocation=1, limit=500.0)
 
     advice = advise(replace(inputs, in_force=held))
 
@@ -51,18 +51,23 @@ def test_a_reservation_above_a_limit_that_nobody_stated_lifts_it():
 @given(st.floats(1, 740), st.floats(1, 2000), st.integers(1, 3))
 def test_what_was_advised_is_advised_no_more_once_it_is_in_force(reservation, limit, which):
     inputs = promised(reservation)
-    inputs = replace(inputs, in_force=limited(inputs, claim=which, limit=limit))
+    inputs = replace(inputs, in_force=limited(inputs, allocation=which, limit=limit))
 
     first = advise(inputs)
 
     assert first.outcome is AdviceOutcome.RECOMMENDATION
     policy = tuple(
-        Grant(claim=row.claim, reservation=row.reservation, limit=row.limit, shares=row.shares)
+        Grant(
+            allocation=row.allocation,
+            reservation=row.reservation,
+            limit=row.limit,
+            shares=row.shares,
+        )
         for row in first.allocations
     )
     assert all(one.limit is None or one.limit >= one.reservation for one in policy)
     assert advise(replace(inputs, in_force=policy)).outcome is AdviceOutcome.NO_CHANGE
-    kept = {grant.claim: grant.limit for grant in inputs.in_force if grant.limit is not None}
+    kept = {grant.allocation: grant.limit for grant in inputs.in_force if grant.limit is not None}
     for grant in policy:
-        if grant.claim in kept and grant.reservation <= kept[grant.claim]:
-            assert grant.limit == pytest.approx(kept[grant.claim])
+        if grant.allocation in kept and grant.reservation <= kept[grant.allocation]:
+            assert grant.limit == pytest.approx(kept[grant.allocation])

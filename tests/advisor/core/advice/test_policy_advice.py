@@ -42,9 +42,9 @@ def test_shares_are_recommended_where_nothing_was_promised():
 
 def test_shares_with_an_aggressor_that_is_gone_are_not_recommended():
     inputs = datastore()
-    batch = replace(inputs.claims[2], active=False)
+    batch = replace(inputs.allocations[2], active=False)
 
-    advice = advise(replace(inputs, claims=(*inputs.claims[:2], batch)))
+    advice = advise(replace(inputs, allocations=(*inputs.allocations[:2], batch)))
 
     # db and app would divide what the two of them get anyway.
     assert advice.summary == (
@@ -55,9 +55,9 @@ def test_shares_with_an_aggressor_that_is_gone_are_not_recommended():
 
 def test_a_high_tier_victim_that_shares_leave_short_gets_its_usual_rate_reserved():
     inputs = datastore()
-    db = replace(inputs.claims[0], usual=steady(700.0))
+    db = replace(inputs.allocations[0], usual=steady(700.0))
 
-    advice = advise(replace(inputs, claims=(db, *inputs.claims[1:])))
+    advice = advise(replace(inputs, allocations=(db, *inputs.allocations[1:])))
 
     assert advice.kind is RecommendationKind.RESERVATION
     assert [row.reservation for row in advice.allocations] == [700.0, 0.0, 0.0]
@@ -76,18 +76,18 @@ def test_a_high_tier_victim_that_shares_leave_short_gets_its_usual_rate_reserved
 )
 def test_no_reservation_is_derived_without_need_or_proof(tier, usual):
     inputs = datastore()
-    db = replace(inputs.claims[0], tier=tier, shares=2000, usual=usual)
+    db = replace(inputs.allocations[0], tier=tier, shares=2000, usual=usual)
 
-    advice = advise(replace(inputs, claims=(db, *inputs.claims[1:])))
+    advice = advise(replace(inputs, allocations=(db, *inputs.allocations[1:])))
 
     assert advice.kind is RecommendationKind.SHARES
 
 
 def test_an_inactive_workload_needs_no_samples_and_leaves_its_part_to_the_others():
     inputs = uplink()
-    idle = replace(inputs.claims[2], congested=None, active=False)
+    idle = replace(inputs.allocations[2], congested=None, active=False)
 
-    advice = advise(replace(inputs, claims=(*inputs.claims[:2], idle)))
+    advice = advise(replace(inputs, allocations=(*inputs.allocations[:2], idle)))
 
     # 75 + 19/2, 19/2 and nothing; yet all three are entitled to their part.
     assert [row.predicted_after / MBIT for row in advice.allocations] == pytest.approx(
@@ -100,9 +100,9 @@ def test_a_workload_that_wants_no_more_is_predicted_its_high_percentile():
     inputs = uplink()
     # One in ten of 60 windows has 4 Mbit/s, so 95 in 100 are at most that; the mean is 2.2.
     rates = summarize_rates([2 * MBIT] * 54 + [4 * MBIT] * 6, span_days=1.0)
-    modest = replace(inputs.claims[2], workload="modest", congested=rates)
+    modest = replace(inputs.allocations[2], workload="modest", congested=rates)
 
-    advice = advise(replace(inputs, claims=(*inputs.claims[:2], modest)))
+    advice = advise(replace(inputs, allocations=(*inputs.allocations[:2], modest)))
 
     assert advice.allocations[2].demand == 4 * MBIT
     assert advice.allocations[2].predicted_after == 4 * MBIT

@@ -6,25 +6,27 @@ from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.advice.policy_advice import advise
 from advisor.core.canonical import CanonicalError, dumps
 from advisor.core.explanation.answer import AdviceOutcome
-from tests.advisor.core.advice.contended_resources import claim, uplink
+from tests.advisor.core.advice.contended_resources import allocation, uplink
 
 
 @pytest.mark.parametrize(
     ("inputs", "missing"),
     [
-        (uplink(claims=()), [("claims", 0, 1)]),
+        (uplink(allocations=()), [("allocations", 0, 1)]),
         (uplink(capacity=None), [("stated capacity", 0, 1)]),
         (
-            uplink(claims=(claim(1, "web-1", 1.0, samples=4), claim(2, "web-2", 1.0))),
+            uplink(
+                allocations=(allocation(1, "web-1", 1.0, samples=4), allocation(2, "web-2", 1.0))
+            ),
             [("congested samples of web-1", 4, 30)],
         ),
         (
-            uplink(claims=(claim(1, "web-1", 1.0, samples=0),)),
+            uplink(allocations=(allocation(1, "web-1", 1.0, samples=0),)),
             [("congested samples of web-1", 0, 30)],
         ),
-        (uplink(claims=(claim(1, "web-1", 0.0),)), [("active workloads", 0, 1)]),
+        (uplink(allocations=(allocation(1, "web-1", 0.0),)), [("active workloads", 0, 1)]),
     ],
-    ids=["no claims", "no capacity", "few samples", "no samples", "nobody active"],
+    ids=["no allocations", "no capacity", "few samples", "no samples", "nobody active"],
 )
 def test_too_little_data_is_said_with_what_is_missing(inputs, missing):
     advice = advise(inputs)
@@ -40,6 +42,6 @@ def test_a_damaged_input_text_is_refused_with_its_path():
         answer(AdviceKind.POLICY, text)
 
 
-def test_two_claims_of_the_same_number_are_refused():
+def test_two_allocations_of_the_same_number_are_refused():
     with pytest.raises(ValueError, match="same number"):
-        uplink(claims=(claim(1, "a", 1.0), claim(1, "b", 1.0)))
+        uplink(allocations=(allocation(1, "a", 1.0), allocation(1, "b", 1.0)))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.advice.policy_advice import advise
 from advisor.core.advice.policy_answer import RecommendationKind
-from advisor.core.advice.policy_inputs import AdviceClaim, AdviceInputs
+from advisor.core.advice.policy_inputs import AdviceAllocation, AdviceInputs
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps
 from advisor.core.explanation.answer import AdviceOutcome
@@ -21,8 +21,8 @@ from tests.advisor.core.advice.contended_resources import (
     BEGAN,
     ENDED,
     crowded,
-    episode,
     in_force,
+    incident,
     steady,
 )
 from tests.advisor.core.forecast.weeks import week
@@ -69,9 +69,9 @@ def pasts(draw, count):
 def advice_inputs(draw, *, samples=(0, 29, 30, 90), capacities=capacities, least_victims=0):
     """Any inputs; most of them lack something that advice needs."""
     count = draw(st.integers(1, 5))
-    claims = tuple(
-        AdviceClaim(
-            claim=index,
+    allocations = tuple(
+        AdviceAllocation(
+            allocation=index,
             workload=f"w{index}",
             host="h1",
             tier=draw(st.sampled_from(Tier)),
@@ -85,7 +85,7 @@ def advice_inputs(draw, *, samples=(0, 29, 30, 90), capacities=capacities, least
         )
         for index in range(count)
     )
-    workloads = st.sampled_from([c.workload for c in claims])
+    workloads = st.sampled_from([c.workload for c in allocations])
     names = draw(st.lists(workloads, min_size=least_victims, unique=True))
     cut = draw(st.integers(least_victims, len(names)))
     inputs = AdviceInputs(
@@ -97,8 +97,8 @@ def advice_inputs(draw, *, samples=(0, 29, 30, 90), capacities=capacities, least
         reservable=draw(st.none() | rates),
         began_at=BEGAN,
         ended_at=ENDED,
-        claims=claims,
-        episode=episode(
+        allocations=allocations,
+        incident=incident(
             dict.fromkeys(names[:cut], (1.0, 2.0)), dict.fromkeys(names[cut:], (2.0, 1.0))
         ),
         past=draw(pasts(count)),
@@ -113,14 +113,14 @@ contended_inputs = advice_inputs(samples=(30, 90), capacities=st.floats(1.0, 1e6
 def crowded_datastores(draw):
     """A datastore whose shares did not help, with a week that may bear out a limit.
 
-    The app takes more than usual too, yet the episode holds only the batch job to blame.
+    The app takes more than usual too, yet the incident holds only the batch job to blame.
     """
     past = week(busy_minutes=draw(st.integers(30, 120)))
     inputs = crowded(past, usual=steady(draw(st.floats(100.0, 500.0)), span_days=20.0))
-    db, app, batch = inputs.claims
+    db, app, batch = inputs.allocations
     app = replace(app, congested=steady(500.0), usual=steady(100.0, span_days=20.0))
-    blamed = episode({"db": (200.0, 800.0)}, {"batch": (700.0, 200.0)})
-    return replace(inputs, claims=(db, app, batch), episode=blamed)
+    blamed = incident({"db": (200.0, 800.0)}, {"batch": (700.0, 200.0)})
+    return replace(inputs, allocations=(db, app, batch), incident=blamed)
 
 
 @given(advice_inputs())
@@ -142,11 +142,11 @@ def test_a_recommended_policy_keeps_every_rule(inputs):
     reservable = evidence.capacity if inputs.reservable is None else inputs.reservable
     assert sum(row.reservation for row in rows) <= reservable * (1 + 1e-6)
     assert sum(row.predicted_after for row in rows) <= evidence.capacity * (1 + 1e-6)
-    for row, own in zip(rows, inputs.claims, strict=True):
+    for row, own in zip(rows, inputs.allocations, strict=True):
         assert row.shares == own.stated_shares
         if row.limit != own.limit:
             assert advice.kind is RecommendationKind.LIMIT
-            assert row.workload in {a.workload for a in inputs.episode.aggressors}
+            assert row.workload in {a.workload for a in inputs.incident.aggressors}
             assert row.reservation == 0
         if row.limit is not None:
             assert row.reservation <= row.limit
@@ -161,7 +161,7 @@ def test_shares_never_follow_from_use(inputs, factor):
 
     changed = replace(
         inputs,
-        claims=tuple(replace(c, congested=busier(c.congested)) for c in inputs.claims),
+        allocations=tuple(replace(c, congested=busier(c.congested)) for c in inputs.allocations),
     )
 
     both = [advise(inputs), advise(changed)]

@@ -9,12 +9,12 @@ from tests.advisor.core.advice.contended_resources import MBIT, uplink
 def promised(*amounts):
     """The summary where these rates, in Mbit/s, are promised to the first workloads."""
     inputs = uplink()
-    rest = [0] * (len(inputs.claims) - len(amounts))
-    claims = tuple(
-        replace(claim, reservation=amount * MBIT)
-        for claim, amount in zip(inputs.claims, [*amounts, *rest], strict=True)
+    rest = [0] * (len(inputs.allocations) - len(amounts))
+    allocations = tuple(
+        replace(allocation, reservation=amount * MBIT)
+        for allocation, amount in zip(inputs.allocations, [*amounts, *rest], strict=True)
     )
-    return advise(replace(inputs, claims=claims)).summary
+    return advise(replace(inputs, allocations=allocations)).summary
 
 
 def test_two_reservations_are_both_told_with_their_rates():

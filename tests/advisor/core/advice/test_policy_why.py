@@ -13,7 +13,7 @@ from tests.advisor.core.advice.contended_resources import (
     ENDED,
     MBIT,
     datastore,
-    episode,
+    incident,
     uplink,
 )
 
@@ -45,9 +45,11 @@ def test_rejected_alternatives_say_the_number_that_speaks_against_them():
 
 def test_promises_beyond_what_may_be_reserved_are_refused_by_name():
     inputs = uplink()
-    greedy = replace(inputs.claims[1], reservation=40 * MBIT)
+    greedy = replace(inputs.allocations[1], reservation=40 * MBIT)
 
-    advice = advise(replace(inputs, claims=(inputs.claims[0], greedy, inputs.claims[2])))
+    advice = advise(
+        replace(inputs, allocations=(inputs.allocations[0], greedy, inputs.allocations[2]))
+    )
 
     assert [row.reservation / MBIT for row in advice.allocations] == [75.0, 0.0, 0.0]
     assert advice.alternatives[-1].reason == (
@@ -86,10 +88,10 @@ def test_a_prediction_has_an_interval_once_enough_earlier_ones_were_measured():
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"episode": None}, "was not congested"),
-        ({"episode": episode({}, {})}, "too small for what is asked of it"),
+        ({"incident": None}, "was not congested"),
+        ({"incident": incident({}, {})}, "too small for what is asked of it"),
     ],
-    ids=["no episode", "no victim"],
+    ids=["no incident", "no victim"],
 )
 def test_no_change_is_said_with_its_reason(fields, words):
     advice = advise(uplink(**fields))

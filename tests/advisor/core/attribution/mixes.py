@@ -27,7 +27,7 @@ def closed_loop_mix(
 
     The aggressor keeps `burst` I/Os outstanding, on and off in stretches of 5 to 25 windows. The
     others keep about two, the giant twenty all the time. A second aggressor does as the first, but
-    goes on and off at its own times. The episode is where latency is clearly
+    goes on and off at its own times. The incident is where latency is clearly
     above what it is without the aggressor.
     """
     rng = np.random.default_rng(seed)
@@ -72,7 +72,7 @@ def _on(rng, windows):
     return is_on
 
 
-def _inputs(iops, sizes, seen_ms, in_episode):
+def _inputs(iops, sizes, seen_ms, in_incident):
     series = tuple(
         storage_series(
             f"w{row}",
@@ -85,7 +85,7 @@ def _inputs(iops, sizes, seen_ms, in_episode):
     )
     return AttributionInputs(
         series=series,
-        in_episode=tuple(bool(one) for one in in_episode),
+        in_incident=tuple(bool(one) for one in in_incident),
         window_s=WINDOW_S,
         measure=DEVICE_TIME,
     )

@@ -30,7 +30,7 @@ inputs = st.builds(
         max_size=4,
         unique_by=lambda one: one.workload,
     ).map(tuple),
-    in_episode=st.lists(st.booleans(), min_size=WINDOWS, max_size=WINDOWS).map(tuple),
+    in_incident=st.lists(st.booleans(), min_size=WINDOWS, max_size=WINDOWS).map(tuple),
     window_s=st.just(10.0),
     shared_harm=st.none() | columns,
 )
@@ -188,7 +188,7 @@ def test_the_answer_is_about_the_aggressor_not_about_an_entitled_giant():
 
 
 def test_victims_lost_the_time_above_their_own_normal():
-    # Normal 1 to 2 ms in 20 windows; 10 of 15 episode windows at 9 ms, 5 at 1 ms: 100 s lost.
+    # Normal 1 to 2 ms in 20 windows; 10 of 15 incident windows at 9 ms, 5 at 1 ms: 100 s lost.
     normal = [1.0, 2.0] * 10
     harm = (*normal, *[9.0] * 10, *[1.0] * 5)
     series = (
@@ -199,7 +199,7 @@ def test_victims_lost_the_time_above_their_own_normal():
     result = attribute(
         AttributionInputs(
             series=series,
-            in_episode=(False,) * 20 + (True,) * 15,
+            in_incident=(False,) * 20 + (True,) * 15,
             window_s=10.0,
             measure=DEVICE_TIME,
         )
@@ -231,7 +231,7 @@ def test_without_a_comparison_confidence_is_at_most_half():
     stop = next(index for index in range(on[0], 240) if index not in on)
     cut = tuple(replace(one, load=one.load[:stop], harm=one.harm[:stop]) for one in mix.series)
 
-    result = attribute(replace(mix, series=cut, in_episode=mix.in_episode[:stop]))
+    result = attribute(replace(mix, series=cut, in_incident=mix.in_incident[:stop]))
 
     assert result.confidence.value <= 0.5
 
@@ -248,22 +248,22 @@ def test_shared_latency_stands_in_where_workloads_have_none():
 
 
 @pytest.mark.parametrize(
-    ("series", "in_episode", "reason"),
+    ("series", "in_incident", "reason"),
     [
         ((), (True,) * 20, "fewer than two workloads were active"),
-        (("a", "b"), (False,) * 20, "no window lies in the episode"),
+        (("a", "b"), (False,) * 20, "no window lies in the incident"),
         (("a",), (True,) * 20, "fewer than two workloads were active"),
         (("a", "b"), (True,) * 20, "too few windows, or nothing varied"),
     ],
-    ids=["nobody", "no episode", "alone", "nothing varied"],
+    ids=["nobody", "no incident", "alone", "nothing varied"],
 )
-def test_nobody_is_blamed_without_evidence(series, in_episode, reason):
+def test_nobody_is_blamed_without_evidence(series, in_incident, reason):
     rows = tuple(
         WorkloadSeries(workload=name, load=(1.0,) * 20, harm=(5.0,) * 20) for name in series
     )
 
     result = attribute(
-        AttributionInputs(series=rows, in_episode=in_episode, window_s=10.0, measure=DEVICE_TIME)
+        AttributionInputs(series=rows, in_incident=in_incident, window_s=10.0, measure=DEVICE_TIME)
     )
 
     assert result.aggressors == ()
@@ -292,4 +292,4 @@ def test_series_that_do_not_fit_together_are_refused(series, complaint):
     rows = tuple(WorkloadSeries(workload=name, load=(1.0,) * n) for name, n in series)
 
     with pytest.raises(ValueError, match=f"^{complaint}"):
-        AttributionInputs(series=rows, in_episode=(True,) * 3, window_s=10.0, measure=DEVICE_TIME)
+        AttributionInputs(series=rows, in_incident=(True,) * 3, window_s=10.0, measure=DEVICE_TIME)

@@ -16,9 +16,9 @@ from advisor.core.detection.congestion import (
     DetectorState,
     detect,
 )
-from advisor.core.detection.episode import fold_episodes
+from advisor.core.detection.correlation import CongestedResource, SlowWorkload, correlate
 from advisor.core.detection.external_workload import LoadWindow, detect_external_load
-from advisor.core.detection.grouping import CongestedResource, SlowWorkload, group_incidents
+from advisor.core.detection.incident import fold_incidents
 from advisor.core.detection.latency import normalized_latency
 from advisor.core.detection.normal_history import HistoryPoint
 from advisor.core.detection.threshold import (
@@ -28,7 +28,7 @@ from advisor.core.detection.threshold import (
 )
 from advisor.core.device.device_fit import LoadPoint
 from advisor.core.observation import (
-    ClaimObservation,
+    AllocationObservation,
     DatastoreObservation,
     HostLatency,
     UplinkObservation,
@@ -45,9 +45,9 @@ positive = st.floats(1e-12, 1e18)
 times = (st.integers(0, 60) | st.integers(0, 100_000)).map(
     lambda step: START + timedelta(seconds=5 * step)
 )
-claims = st.lists(
+allocations = st.lists(
     st.builds(
-        ClaimObservation,
+        AllocationObservation,
         workload=st.sampled_from(["web", "db", "mail"]),
         rate=amounts,
         reservation=amounts,
@@ -74,7 +74,7 @@ datastores = st.builds(
         ),
         max_size=3,
     ).map(tuple),
-    claims=claims,
+    allocations=allocations,
 )
 uplinks = st.builds(
     UplinkObservation,
@@ -87,7 +87,7 @@ uplinks = st.builds(
     backlog_bytes=maybe,
     segments=maybe,
     retransmits=maybe,
-    claims=claims,
+    allocations=allocations,
 )
 histories = st.lists(datastores, max_size=25) | st.lists(uplinks, max_size=25)
 
@@ -126,17 +126,17 @@ def test_windows_given_again_change_nothing(seen, threshold):
 
 
 @given(histories, positive, st.sampled_from(ReservationMode))
-def test_episodes_of_any_windows_have_no_nan(seen, threshold, mode):
+def test_incidents_of_any_windows_have_no_nan(seen, threshold, mode):
     points = look(seen, threshold).points
 
-    episodes = fold_episodes(points, seen, mode)
+    incidents = fold_incidents(points, seen, mode)
 
-    for one in episodes:
+    for one in incidents:
         assert canonical.dumps(one)
         assert one.ended_at is None or one.ended_at > one.started_at
-        assert all(sign.worst > sign.threshold for sign in one.signs)
+        assert all(signal.worst > signal.threshold for signal in one.signals)
     congested = any(point.state is CongestionState.CONGESTED for point in points)
-    assert congested or not episodes
+    assert congested or not incidents
 
 
 @given(st.lists(st.tuples(times, maybe, maybe), max_size=40))
@@ -203,21 +203,21 @@ def test_a_threshold_near_the_peak_of_any_points_is_a_number_above_zero(points, 
     ),
 )
 def test_every_congested_resource_is_in_an_incident(congested, slow):
-    incidents = group_incidents(congested, slow)
+    correlated = correlate(congested, slow)
 
-    named = {name for one in incidents for name in one.resources}
+    named = {name for one in correlated for name in one.resources}
     assert {one.resource for one in congested} <= named
-    assert all(one.reason for one in incidents)
+    assert all(one.reason for one in correlated)
 
 
 def test_nothing_has_a_defined_result_everywhere():
     assert look([], 1.0).points == ()
-    assert fold_episodes([], [], ReservationMode.FLOOR) == []
+    assert fold_incidents([], [], ReservationMode.FLOOR) == []
     assert detect_external_load([], []).began_at is None
     assert normalized_latency([]).latency_ms is None
     assert baseline_threshold([]).at(START).value is None
     assert peak_throughput_threshold([]).at(START).value is None
-    assert group_incidents([], []) == []
+    assert correlate([], []) == []
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -1.0])

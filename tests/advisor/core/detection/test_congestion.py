@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from advisor.core.detection.congestion import FRESH, CongestionState, DetectorSettings, detect
 from advisor.core.detection.threshold import FixedThreshold, NoThreshold
 from advisor.core.observation import (
-    ClaimObservation,
+    AllocationObservation,
     DatastoreObservation,
     HostLatency,
     UplinkObservation,
@@ -45,7 +45,7 @@ def states(observations, settings=SETTINGS, threshold=THRESHOLD):
     return [point.state for point in found.points]
 
 
-def uplink(index, rate, *, claims=(), capacity=100.0, drops=None):
+def uplink(index, rate, *, allocations=(), capacity=100.0, drops=None):
     at = START + timedelta(seconds=WINDOW_S * (index + 1))
     return UplinkObservation(
         at=at,
@@ -53,7 +53,7 @@ def uplink(index, rate, *, claims=(), capacity=100.0, drops=None):
         tx_bits_per_s=rate,
         capacity_bits_per_s=capacity,
         drops=drops,
-        claims=claims,
+        allocations=allocations,
     )
 
 
@@ -210,14 +210,14 @@ def test_an_uplink_is_congested_when_its_use_exceeds_the_threshold():
 
 
 @pytest.mark.parametrize(
-    ("claim", "last"),
+    ("allocation", "last"),
     [
-        (ClaimObservation(workload="a", rate=30, reservation=75, backlogged=True), CONGESTED),
-        (ClaimObservation(workload="a", rate=30, reservation=75, backlogged=None), CLEAR),
-        (ClaimObservation(workload="a", rate=30, reservation=75, backlogged=False), CLEAR),
-        (ClaimObservation(workload="a", rate=74, reservation=75, backlogged=True), CLEAR),
+        (AllocationObservation(workload="a", rate=30, reservation=75, backlogged=True), CONGESTED),
+        (AllocationObservation(workload="a", rate=30, reservation=75, backlogged=None), CLEAR),
+        (AllocationObservation(workload="a", rate=30, reservation=75, backlogged=False), CLEAR),
+        (AllocationObservation(workload="a", rate=74, reservation=75, backlogged=True), CLEAR),
         (
-            ClaimObservation(
+            AllocationObservation(
                 workload="a", rate=30, reservation=75, backlogged=True, throttled=True
             ),
             CLEAR,
@@ -225,8 +225,8 @@ def test_an_uplink_is_congested_when_its_use_exceeds_the_threshold():
     ],
     ids=["unmet", "nobody can tell", "wants no more", "met within 5 %", "held by its own limit"],
 )
-def test_a_busy_uplink_is_congested_where_a_reservation_is_unmet(claim, last):
-    windows = [uplink(i, 85.0, claims=(claim,)) for i in range(3)]
+def test_a_busy_uplink_is_congested_where_a_reservation_is_unmet(allocation, last):
+    windows = [uplink(i, 85.0, allocations=(allocation,)) for i in range(3)]
 
     assert states(windows, threshold=FixedThreshold(value=0.9))[-1] is last
 
@@ -235,8 +235,8 @@ def test_a_busy_uplink_is_congested_where_a_reservation_is_unmet(claim, last):
     ("drops", "last"), [(None, CLEAR), (12, CONGESTED)], ids=["no drops", "drops"]
 )
 def test_an_unmet_reservation_on_an_idle_uplink_is_not_congestion(drops, last):
-    claim = ClaimObservation(workload="a", rate=30, reservation=75, backlogged=True)
-    windows = [uplink(i, 30.0, claims=(claim,), drops=drops) for i in range(3)]
+    allocation = AllocationObservation(workload="a", rate=30, reservation=75, backlogged=True)
+    windows = [uplink(i, 30.0, allocations=(allocation,), drops=drops) for i in range(3)]
 
     assert states(windows, threshold=FixedThreshold(value=0.9))[-1] is last
 

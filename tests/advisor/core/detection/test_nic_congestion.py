@@ -1,4 +1,4 @@
-"""Signs of an uplink: what each combination means, and that none is believed alone."""
+"""Signals of an uplink: what each combination means, and that none is believed alone."""
 
 import math
 from datetime import UTC, datetime, timedelta
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from advisor.core import canonical
 from advisor.core.detection.nic_congestion import NicFinding, judge_uplink
-from advisor.core.detection.nic_signs import NicSign, NicWindow, count_signs, signs_of
+from advisor.core.detection.nic_signals import NicSignal, NicWindow, count_signals, signals_of
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 GBIT = 1e9
@@ -64,7 +64,7 @@ def test_a_judgement_does_not_depend_on_order_and_has_no_nan(rows, random):
 
 @given(random_windows, st.floats(0.01, 1))
 def test_signs_are_finite_and_beyond_their_threshold_exactly_if_present(rows, full_ratio):
-    for one in signs_of(rows, full_ratio=full_ratio):
+    for one in signals_of(rows, full_ratio=full_ratio):
         assert math.isfinite(one.value)
         assert one.value >= 0
         assert one.present is (one.value > one.threshold)
@@ -72,22 +72,24 @@ def test_signs_are_finite_and_beyond_their_threshold_exactly_if_present(rows, fu
 
 @given(random_windows)
 def test_every_sign_that_fired_is_counted_once_per_window(rows):
-    evidence = [signs_of([row]) for row in rows]
+    evidence = [signals_of([row]) for row in rows]
 
-    counts = count_signs(evidence)
+    counts = count_signals(evidence)
 
-    fired = [one.sign for signs in evidence for one in signs if one.present]
-    assert {one.sign: one.windows for one in counts} == {sign: fired.count(sign) for sign in fired}
+    fired = [one.signal for signals in evidence for one in signals if one.present]
+    assert {one.signal: one.windows for one in counts} == {
+        signal: fired.count(signal) for signal in fired
+    }
     assert all(one.worst > one.threshold for one in counts)
 
 
 def test_the_worst_window_of_a_sign_is_kept():
     rows = [windows(1, drops=200.0), windows(1, drops=5000.0), windows(1)]
 
-    (drops,) = count_signs([signs_of(row) for row in rows])
+    (drops,) = count_signals([signals_of(row) for row in rows])
 
     # 5000 of 1,005,000 packets offered
-    assert (drops.sign, drops.windows) == (NicSign.DROPS, 2)
+    assert (drops.signal, drops.windows) == (NicSignal.DROPS, 2)
     assert drops.worst == pytest.approx(5000 / 1_005_000)
 
 
@@ -95,9 +97,9 @@ def test_the_worst_window_of_a_sign_is_kept():
 def test_congestion_is_never_found_without_a_sign_of_waiting_or_loss(rows):
     result = judge_uplink(rows)
 
-    present = {one.sign for one in result.evidence if one.present}
+    present = {one.signal for one in result.evidence if one.present}
     if result.finding is NicFinding.CONGESTED:
-        assert present - {NicSign.UTILISATION}
+        assert present - {NicSignal.UTILISATION}
     if result.finding is NicFinding.CLEAR:
         assert not present
 
@@ -151,11 +153,11 @@ def test_who_is_short_is_named():
 
 
 def test_confidence_falls_with_what_was_not_measured():
-    all_signs = judge_uplink(windows())
-    three_signs = judge_uplink(windows(segments=None, backlog_bytes=None))
+    all_signals = judge_uplink(windows())
+    three_signals = judge_uplink(windows(segments=None, backlog_bytes=None))
 
-    assert all_signs.confidence.value == 1.0
-    assert three_signs.confidence.value == 0.6
+    assert all_signals.confidence.value == 1.0
+    assert three_signals.confidence.value == 0.6
 
 
 def test_two_windows_say_nothing():

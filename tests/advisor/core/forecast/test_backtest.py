@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.allocation import Claim, ReservationMode, allocate
+from advisor.core.allocation import Allocation, ReservationMode, entitlements
 from advisor.core.forecast.backtest import Change, NoHistory, backtest
 from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.history import HistoryWindow, history_of
 from advisor.core.grant import Grant
-from advisor.core.observation import ClaimObservation, UplinkObservation
+from advisor.core.observation import AllocationObservation, UplinkObservation
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
 def grants(*fields):
     defaults = {"reservation": 0.0, "limit": None, "shares": 1000}
-    return [Grant(claim=index, **(defaults | one)) for index, one in enumerate(fields)]
+    return [Grant(allocation=index, **(defaults | one)) for index, one in enumerate(fields)]
 
 
 def history(*rows, capacity=100.0):
@@ -109,9 +109,12 @@ def test_each_window_is_played_as_the_solver_would(case, mode):
     result = play(history(*rows), before, after, mode)
 
     singly = [
-        allocate(
+        entitlements(
             100.0,
-            [Claim(g.reservation, g.limit, g.shares, d) for g, d in zip(after, row, strict=True)],
+            [
+                Allocation(g.reservation, g.limit, g.shares, d)
+                for g, d in zip(after, row, strict=True)
+            ],
             mode,
         )
         for row in rows
@@ -150,22 +153,22 @@ def test_a_week_of_ten_second_windows_is_played_at_once():
     assert result.workloads[0].rate_after == pytest.approx(35.0)
 
 
-def observation(index, *claims):
+def observation(index, *allocations):
     return UplinkObservation(
         at=START + timedelta(minutes=index),
         window_s=60.0,
-        tx_bits_per_s=sum(claim.rate for claim in claims),
+        tx_bits_per_s=sum(allocation.rate for allocation in allocations),
         capacity_bits_per_s=100.0,
-        claims=claims,
+        allocations=allocations,
     )
 
 
 def test_history_knows_demand_where_nothing_was_short():
-    clear = observation(1, ClaimObservation(workload="a", rate=20.0))
+    clear = observation(1, AllocationObservation(workload="a", rate=20.0))
     full = observation(
         2,
-        ClaimObservation(workload="a", rate=40.0, backlogged=True),
-        ClaimObservation(workload="b", rate=50.0, backlogged=False),
+        AllocationObservation(workload="a", rate=40.0, backlogged=True),
+        AllocationObservation(workload="b", rate=50.0, backlogged=False),
     )
 
     windows = history_of([full, clear], ["a", "b"], capacity=100.0, congested={full.at})
@@ -181,11 +184,11 @@ def test_history_knows_demand_where_nothing_was_short():
     [({"backlogged": False}, 50.0), ({"backlogged": True}, None)],
     ids=["known", "one of them unknown"],
 )
-def test_demand_of_a_workload_is_that_of_all_its_claims(second, expected):
+def test_demand_of_a_workload_is_that_of_all_its_allocations(second, expected):
     full = observation(
         1,
-        ClaimObservation(workload="a", rate=20.0, backlogged=False),
-        ClaimObservation(workload="a", rate=30.0, **second),
+        AllocationObservation(workload="a", rate=20.0, backlogged=False),
+        AllocationObservation(workload="a", rate=30.0, **second),
     )
 
     (window,) = history_of([full], ["a"], capacity=100.0, congested={full.at})

@@ -18,7 +18,7 @@ NAMES = ["db", "batch"]
 
 def grants(*shares, limit=None):
     return [
-        Grant(claim=index, reservation=0.0, limit=limit if index else None, shares=one)
+        Grant(allocation=index, reservation=0.0, limit=limit if index else None, shares=one)
         for index, one in enumerate(shares)
     ]
 

@@ -10,7 +10,7 @@ from advisor.core.allocation import ReservationMode
 from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.counterfactual import counterfactual
-from tests.advisor.core.forecast.weeks import CLAIMS, grants, judged, week
+from tests.advisor.core.forecast.weeks import ALLOCATIONS, grants, judged, week
 
 
 def test_limit_that_frees_a_crowded_hour_of_a_week_is_allowed():
@@ -75,17 +75,17 @@ def test_what_pressed_is_played_as_it_was_measured():
         mode=ReservationMode.FLOOR, before=grants(), after=grants(limit=250.0),
         before_as_measured=True, after_as_pressed=True,
     )  # fmt: skip
-    found = counterfactual(CLAIMS, past, policies)
+    found = counterfactual(ALLOCATIONS, past, policies)
 
     # Minutes of one hour among windows of whole hours: time is told, not their number.
     assert (found.hours, found.congested_hours) == (168.0, 1.0)
     assert (found.windows, found.congested_windows) == (227, 60)
-    contended = [one.contended for one in found.claims]
+    contended = [one.contended for one in found.allocations]
     assert [one.rate_before for one in contended] == pytest.approx([200, 100, 700])
     assert [one.rate_after for one in contended] == pytest.approx([500, 250, 250])
-    assert [one.change for one in found.claims] == [Change.GAINS, Change.GAINS, Change.LOSES]
+    assert [one.change for one in found.allocations] == [Change.GAINS, Change.GAINS, Change.LOSES]
     # 60 minutes at its limit, and no minute more
-    assert [one.past.throttled_min_after for one in found.claims] == [0.0, 0.0, 60.0]
+    assert [one.past.throttled_min_after for one in found.allocations] == [0.0, 0.0, 60.0]
     assert found.of(Change.LOSES)[0].workload == "batch"
 
 

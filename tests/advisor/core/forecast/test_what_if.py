@@ -13,21 +13,25 @@ from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import CanonicalError, dumps, loads
 from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.history import HistoryWindow
-from advisor.core.forecast.what_if import CandidateClaim, WhatIfInputs, what_if
+from advisor.core.forecast.what_if import CandidateAllocation, WhatIfInputs, what_if
 from advisor.core.grant import Grant
 from advisor.core.resource import ResourceKind, Unit
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
-def grant(claim, *, reservation=0.0, limit=None, shares=1000):
-    return Grant(claim=claim, reservation=reservation, limit=limit, shares=shares)
+def grant(allocation, *, reservation=0.0, limit=None, shares=1000):
+    return Grant(allocation=allocation, reservation=reservation, limit=limit, shares=shares)
 
 
-def candidate(claim, before=None, after=None):
-    before = before or grant(claim)
-    return CandidateClaim(
-        claim=claim, workload=f"w{claim}", host="h1", before=before, after=after or before
+def candidate(allocation, before=None, after=None):
+    before = before or grant(allocation)
+    return CandidateAllocation(
+        allocation=allocation,
+        workload=f"w{allocation}",
+        host="h1",
+        before=before,
+        after=after or before,
     )
 
 
@@ -37,7 +41,7 @@ def window(minute, *demands, capacity=100.0):
     )
 
 
-def inputs(*claims, windows=(), congested=(), **other):
+def inputs(*allocations, windows=(), congested=(), **other):
     stated = {
         "capacity": 100.0, "capacity_source": "stated", "capacity_after": 100.0,
         "reservable": 75.0, "enforced": True, "mode": ReservationMode.ADDITIVE,
@@ -48,7 +52,7 @@ def inputs(*claims, windows=(), congested=(), **other):
         unit=Unit.BITS_PER_S,
         began_at=START,
         ended_at=START + timedelta(hours=1),
-        claims=claims,
+        allocations=allocations,
         windows=tuple(windows),
         congested=tuple(congested),
         **(stated | other),
@@ -164,7 +168,10 @@ def test_reservations_beyond_what_may_be_reserved_are_refused_by_name():
     [
         ({"windows": (), "congested": ()}, "no samples were stored in that time"),
         ({"gap": "no samples of w2"}, "no samples of w2"),
-        ({"claims": (), "windows": (), "congested": ()}, "no workload has a claim on it"),
+        (
+            {"allocations": (), "windows": (), "congested": ()},
+            "no workload has an allocation on it",
+        ),
     ],
 )
 def test_missing_past_has_its_reason(change, gap):
@@ -196,17 +203,17 @@ def settings(draw):
     demand = st.one_of(st.none(), amounts)
     windows = draw(st.lists(st.tuples(*[demand] * count), max_size=8))
 
-    def one(claim):
+    def one(allocation):
         reservation = draw(amounts)
         return grant(
-            claim,
+            allocation,
             reservation=reservation,
             limit=draw(st.none() | st.floats(max(reservation, 1.0), 2e9)),
             shares=draw(st.integers(1, 10_000)),
         )
 
     return inputs(
-        *[candidate(claim, one(claim), one(claim)) for claim in range(count)],
+        *[candidate(allocation, one(allocation), one(allocation)) for allocation in range(count)],
         windows=[window(place, *row) for place, row in enumerate(windows, start=1)],
         congested=[draw(st.booleans()) for _ in windows],
         mode=draw(st.sampled_from(list(ReservationMode))),
@@ -226,7 +233,9 @@ def test_entitlements_never_exceed_the_capacity_or_a_limit(asked):
 
 @given(settings())
 def test_unchanged_settings_change_nothing(asked):
-    same = replace(asked, claims=tuple(replace(one, after=one.before) for one in asked.claims))
+    same = replace(
+        asked, allocations=tuple(replace(one, after=one.before) for one in asked.allocations)
+    )
 
     found = what_if(same)
 

@@ -3,15 +3,15 @@
 from datetime import UTC, datetime, timedelta
 
 from advisor.core.allocation import ReservationMode
-from advisor.core.forecast.counterfactual import PlayedClaim
+from advisor.core.forecast.counterfactual import PlayedAllocation
 from advisor.core.forecast.history import HistoryWindow
 from advisor.core.forecast.limit_judgement import LimitVerdict, judge_limits
 from advisor.core.forecast.past import Past
 from advisor.core.grant import Grant
 
 ENDED = datetime(2026, 3, 9, 12, tzinfo=UTC)
-CLAIMS = [
-    PlayedClaim(claim=number, workload=name, host="h1")
+ALLOCATIONS = [
+    PlayedAllocation(allocation=number, workload=name, host="h1")
     for number, name in enumerate(("db", "app", "batch"), start=1)
 ]
 BATCH = 2
@@ -20,7 +20,12 @@ BATCH = 2
 def grants(*, limit: float | None = None) -> list[Grant]:
     """Shares 2000:1000:500, and a limit on the last."""
     return [
-        Grant(claim=place + 1, reservation=0.0, limit=limit if place == BATCH else None, shares=s)
+        Grant(
+            allocation=place + 1,
+            reservation=0.0,
+            limit=limit if place == BATCH else None,
+            shares=s,
+        )
         for place, s in enumerate((2000, 1000, 500))
     ]
 
@@ -66,7 +71,7 @@ def week(
 def judged(past: Past, *, limit: float = 250.0) -> LimitVerdict:
     """What the past says about a limit on the batch job."""
     return judge_limits(
-        CLAIMS,
+        ALLOCATIONS,
         past,
         [BATCH],
         mode=ReservationMode.FLOOR,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor.core.allocation import Claim, ReservationMode, allocate
+from advisor.core.allocation import Allocation, ReservationMode, entitlements
 from advisor.core.detection.congestion import CongestionState
 from advisor.core.simulation.cluster import Cluster, simulate
 from advisor.core.simulation.control import WindowControl
@@ -194,22 +194,22 @@ def test_queue_depth_of_the_host_keeps_the_rest_waiting_there():
     st.sampled_from([None, 200.0]),
 )
 def test_backlogged_workloads_of_a_host_get_what_the_solver_says(shares, reservation, limit):
-    claims = [Claim(shares=share) for share in shares]
-    claims[0] = Claim(reservation=reservation, shares=shares[0])
-    claims[-1] = Claim(limit=limit, shares=shares[-1])
-    names = [f"w{index}" for index in range(len(claims))]
+    allocations = [Allocation(shares=share) for share in shares]
+    allocations[0] = Allocation(reservation=reservation, shares=shares[0])
+    allocations[-1] = Allocation(limit=limit, shares=shares[-1])
+    names = [f"w{index}" for index in range(len(allocations))]
 
     result = run(
         *(
-            steady(name, outstanding=64, claim=claim)
-            for name, claim in zip(names, claims, strict=True)
+            steady(name, outstanding=64, allocation=allocation)
+            for name, allocation in zip(names, allocations, strict=True)
         ),
         queue_depth=16,
         duration_s=12,
     )
 
     total = result.whole(2).iops
-    expected = allocate(total, claims, ReservationMode.FLOOR)
+    expected = entitlements(total, allocations, ReservationMode.FLOOR)
     got = [result.of(name, 2).iops for name in names]
     # A limit close to the share costs some: what random service delays is not all made up for.
     assert got == pytest.approx(expected, rel=0.05, abs=2)
@@ -218,8 +218,8 @@ def test_backlogged_workloads_of_a_host_get_what_the_solver_says(shares, reserva
 def test_windows_of_two_hosts_come_to_rest_by_their_shares():
     law = WindowLaw(threshold_ms=10)
     result = run(
-        steady("a", "h1", outstanding=64, claim=Claim(shares=1000)),
-        steady("b", "h2", outstanding=64, claim=Claim(shares=3000)),
+        steady("a", "h1", outstanding=64, allocation=Allocation(shares=1000)),
+        steady("b", "h2", outstanding=64, allocation=Allocation(shares=3000)),
         control=WindowControl(law=law),
         duration_s=100,
     )
@@ -235,8 +235,8 @@ def test_without_congestion_shares_change_nothing():
     law = WindowLaw(threshold_ms=50)
 
     result = run(
-        steady("a", "h1", claim=Claim(shares=1000)),
-        steady("b", "h2", claim=Claim(shares=4000)),
+        steady("a", "h1", allocation=Allocation(shares=1000)),
+        steady("b", "h2", allocation=Allocation(shares=4000)),
         control=WindowControl(law=law),
         duration_s=16,
     )
@@ -271,7 +271,7 @@ def test_same_seed_gives_the_same_run_and_another_seed_another():
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_every_number_of_a_run_is_finite(seed):
-    idle = steady("never", active=((14.0, 15.0),), claim=Claim(limit=0))
+    idle = steady("never", active=((14.0, 15.0),), allocation=Allocation(limit=0))
     result = run(clients(), idle, seed=seed, duration_s=5)
 
     for totals in result.workloads.values():
@@ -313,7 +313,7 @@ def test_host_that_may_send_nothing_is_refused():
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -1.0])
 def test_shares_that_are_no_number_are_refused(wrong):
     with pytest.raises(ValueError, match="shares"):
-        run(steady(claim=Claim(shares=wrong)))
+        run(steady(allocation=Allocation(shares=wrong)))
 
 
 def test_io_that_is_never_answered_has_no_latency():

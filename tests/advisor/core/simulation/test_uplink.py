@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor.core.allocation import Node, ReservationMode, allocate_tree
+from advisor.core.allocation import Node, ReservationMode, entitlements_tree
 from advisor.core.simulation.uplink import SimulatedUplink, Stream, tcp_bits_per_s, transmit
 
 GIGA = 1e9
@@ -45,7 +45,7 @@ def test_busy_streams_get_what_the_solver_allocates(reservations, mode):
 
     result = rates(uplink, [Stream(path=f"/uplink/{child.name}") for child in node.children])
 
-    expected = allocate_tree(9.4 * GIGA, node, mode)
+    expected = entitlements_tree(9.4 * GIGA, node, mode)
     for path, rate in result.items():
         assert rate == pytest.approx(expected[path], abs=0.02 * GIGA)
 

@@ -1,0 +1,124 @@
+"""Advice that is not a policy: thresholds, queue depths, quiet hours, placement, limits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from advisor.advice.inputs.conflict_inputs import conflict_inputs
+from advisor.advice.inputs.datastore_inputs import (
+    limit_inputs,
+    queue_depth_inputs,
+    threshold_inputs,
+)
+from advisor.advice.inputs.placement_inputs import host_placement_inputs, placement_inputs
+from advisor.advice.recommendation_store import (
+    approved_before,
+    keep,
+    open_advice,
+    rejected_before,
+    subject_of,
+)
+from advisor.core.advice.kinds import AdviceKind, answer
+from advisor.core.canonical import dumps
+from advisor.core.explanation.answer import AdviceOutcome
+from advisor.models import (
+    Recommendation,
+    RecommendationState,
+    Resource,
+    ResourceKind,
+    ResourceStatus,
+    Topic,
+)
+
+Gather = Callable[[Resource, datetime], Sequence[object]]
+
+INPUTS: dict[Topic, Gather] = {
+    Topic.THRESHOLD: threshold_inputs,
+    Topic.QUEUE_DEPTH: queue_depth_inputs,
+    Topic.OFF_PEAK_WORK: conflict_inputs,
+    Topic.PLACEMENT: placement_inputs,
+    Topic.HOST_PLACEMENT: host_placement_inputs,
+    Topic.LIMIT_CHECK: limit_inputs,
+}
+"""Each gathers the inputs of its topic; none means that it does not apply to the resource."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advised:
+    """What came of one look: the open recommendation, or why there is none."""
+
+    topic: Topic
+    found: Recommendation | str
+
+
+@transaction.atomic
+def advise(
+    *, resource: Resource, now: datetime, topics: Collection[Topic] = tuple(INPUTS)
+) -> list[Advised]:
+    """For each of the topics that applies: its open recommendations, and why there is none.
+
+    Each workload with a limit is looked at by itself; of other topics a resource has one.
+    """
+    ResourceStatus.objects.get_or_create(resource=resource)
+    # One adviser a resource at a time.
+    status = ResourceStatus.objects.select_for_update().get(resource=resource)
+    advised: list[Advised] = []
+    for topic in topics:
+        looked = [
+            Advised(topic=topic, found=_advise(resource, topic, dumps(inputs), now))
+            for inputs in INPUTS[topic](resource, now)
+        ]
+        _withdraw_others(resource, topic, looked)
+        advised += looked
+    gaps = {name: gap for name, gap in status.other_advice_gaps.items() if name not in topics}
+    for one in advised:
+        if isinstance(one.found, str):
+            gaps[one.topic] = "; ".join(filter(None, (gaps.get(one.topic), one.found)))
+    if status.other_advice_gaps != gaps:
+        status.other_advice_gaps = gaps
+        status.save(update_fields=["other_advice_gaps"])
+    return advised
+
+
+def reserved_uplinks() -> QuerySet[Resource]:
+    """Uplinks on which something is reserved, or advised because of what was."""
+    reserved = Q(allocations__reservation__gt=0)
+    advised = Q(
+        recommendations__topic=Topic.HOST_PLACEMENT,
+        recommendations__state=RecommendationState.PROPOSED,
+    )
+    return Resource.objects.filter(reserved | advised, kind=ResourceKind.UPLINK).distinct()
+
+
+def _advise(resource: Resource, topic: Topic, inputs: str, now: datetime) -> Recommendation | str:
+    """The open recommendation that these inputs call for, or why there is none."""
+    found = answer(AdviceKind(topic), inputs)
+    plain = json.loads(found)
+    summary: str = plain["summary"]
+    if plain["outcome"] == AdviceOutcome.INSUFFICIENT_DATA:
+        # Samples that are missing now speak against nothing that was found in earlier ones.
+        subject = subject_of(topic, inputs)
+        return open_advice(resource=resource, topic=topic, subject=subject, now=now) or summary
+    if plain["outcome"] != AdviceOutcome.RECOMMENDATION:
+        return summary
+    rejected = rejected_before(resource=resource, topic=topic, incident=None, found=found, now=now)
+    if rejected is not None:
+        return f"rejected as {rejected.pk}: {rejected.decision_reason}"
+    approved = approved_before(resource=resource, topic=topic, found=found, now=now)
+    if approved is not None:
+        return f"approved as {approved.pk}, and not done yet"
+    return keep(resource=resource, topic=topic, incident=None, inputs=inputs, found=found, now=now)
+
+
+def _withdraw_others(resource: Resource, topic: Topic, looked: Sequence[Advised]) -> None:
+    """What called for other advice of this topic is gone."""
+    kept = [one.found.pk for one in looked if isinstance(one.found, Recommendation)]
+    Recommendation.objects.filter(
+        resource=resource, topic=topic, state=RecommendationState.PROPOSED
+    ).exclude(pk__in=kept).update(state=RecommendationState.SUPERSEDED)

@@ -1,0 +1,260 @@
+"""What-if on a resource: the candidate settings against stored history, and drafts of policies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from advisor.access import require_operator
+from advisor.advice.recommendation_store import VALID_FOR
+from advisor.core.advice.kinds import AdviceKind, answer
+from advisor.core.advice.what_if_draft import KIND, PolicyDraft, changed_controls
+from advisor.core.allocation import ReservationMode
+from advisor.core.canonical import dumps, loads
+from advisor.core.forecast.what_if import CandidateAllocation, WhatIfInputs, what_if
+from advisor.core.grant import Grant
+from advisor.core.quantity import format_rate
+from advisor.core.resource import ResourceKind, Unit
+from advisor.errors import DecisionRefused, InventoryError
+from advisor.history.allocation_history import allocation_history
+from advisor.history.past_outcomes import past_outcomes
+from advisor.history.tiers import shares_of
+from advisor.models import (
+    Allocation,
+    Policy,
+    Recommendation,
+    RecommendationState,
+    Resource,
+    ResourceStatus,
+    Topic,
+)
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser
+
+EVEN_SHARES = 1000
+"""Where nothing is enforced everybody counts the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfScene:
+    """What a what-if starts from: the allocations with what holds now and what a form proposes.
+
+    `now` is what the policy in force grants, or plain sharing without one. `proposed` is the
+    same with a policy in force, else what the allocations state.
+    """
+
+    resource: Resource
+    policy: Policy | None
+    allocations: tuple[Allocation, ...]
+    now: tuple[Grant, ...]
+    proposed: tuple[Grant, ...]
+
+
+def scene_of(resource: Resource) -> WhatIfScene:
+    """The allocations in a stable order, the largest promise first."""
+    rows = resource.allocations.select_related("workload", "host", "resource")
+    allocations = tuple(rows.order_by("-reservation", "workload__name", "host__name", "pk"))
+    policy = resource.policies.order_by("-version").first()
+    if policy is not None and not policy.allocations:
+        policy = None
+    stated = tuple(_stated(allocation) for allocation in allocations)
+    if policy is None:
+        even = tuple(
+            Grant(allocation=allocation.pk, reservation=0.0, limit=None, shares=EVEN_SHARES)
+            for allocation in allocations
+        )
+        return WhatIfScene(
+            resource=resource, policy=None, allocations=allocations, now=even, proposed=stated
+        )
+    known = {
+        item["allocation"]: Grant(
+            allocation=item["allocation"],
+            reservation=item["reservation"],
+            limit=item["limit"],
+            shares=item["shares"],
+        )
+        for item in policy.allocations
+    }
+    held = tuple(
+        known.get(
+            allocation.pk,
+            Grant(
+                allocation=allocation.pk, reservation=0.0, limit=None, shares=shares_of(allocation)
+            ),
+        )
+        for allocation in allocations
+    )
+    return WhatIfScene(
+        resource=resource, policy=policy, allocations=allocations, now=held, proposed=held
+    )
+
+
+def _stated(allocation: Allocation) -> Grant:
+    return Grant(
+        allocation=allocation.pk,
+        reservation=allocation.reservation,
+        limit=allocation.limit,
+        shares=shares_of(allocation),
+    )
+
+
+def what_if_inputs(
+    *,
+    scene: WhatIfScene,
+    candidate: Mapping[int, Grant],
+    capacity: float | None,
+    length: timedelta,
+    now: datetime,
+) -> WhatIfInputs:
+    """Everything the answer is computed from; an allocation without a candidate keeps what is
+    proposed.
+
+    Raises InventoryError if nobody knows the capacity, or a limit is below a reservation.
+    """
+    resource = scene.resource
+    history = allocation_history(
+        resource=resource,
+        allocations=scene.allocations,
+        policy=scene.policy,
+        length=length,
+        now=now,
+    )
+    known, source = _capacity(scene, history.largest)
+    after = capacity or known
+    try:
+        return WhatIfInputs(
+            resource=resource.name,
+            kind=ResourceKind(resource.kind),
+            unit=Unit(resource.unit),
+            mode=ReservationMode(resource.mode),
+            capacity=known,
+            capacity_source=source,
+            capacity_after=after,
+            reservable=_reservable(resource, known, after),
+            enforced=scene.policy is not None,
+            began_at=history.began_at,
+            ended_at=history.ended_at,
+            allocations=tuple(
+                CandidateAllocation(
+                    allocation=allocation.pk,
+                    workload=allocation.workload.name,
+                    host=allocation.host.name,
+                    before=before,
+                    after=candidate.get(allocation.pk, proposed),
+                    measured=measured,
+                )
+                for allocation, before, proposed, measured in zip(
+                    scene.allocations, scene.now, scene.proposed, history.measured, strict=True
+                )
+            ),
+            windows=history.windows,
+            congested=history.congested,
+            gap=_silent(scene.allocations, history.measured),
+            # Without latency the rates would only make the stored text longer.
+            rates=history.rates if history.latency_ms else (),
+            latency_ms=history.latency_ms,
+            latency_gap=history.latency_gap,
+            outcomes=past_outcomes(resource),
+        )
+    except ValueError as error:
+        raise InventoryError(str(error)) from error
+
+
+def _capacity(scene: WhatIfScene, largest: float) -> tuple[float, str]:
+    resource = scene.resource
+    if resource.capacity is not None:
+        return resource.capacity, "stated"
+    if largest > 0:
+        return largest, "the most that its allocations got together"
+    if not scene.allocations:
+        raise InventoryError(
+            f"the capacity of {resource.name} is not stated, and no workload has an allocation; "
+            f"state who uses it with: sluice allocation set {resource.name} WORKLOAD"
+        )
+    raise InventoryError(
+        f"the capacity of {resource.name} is not stated and nothing was measured; state it with: "
+        f"sluice resource set {resource.name} --capacity RATE"
+    )
+
+
+def _reservable(resource: Resource, known: float, after: float) -> float:
+    """A stated line rate grows with the capacity: the link would be another one."""
+    return (resource.reservable or resource.reservable_ratio * known) * after / known
+
+
+def _silent(allocations: Sequence[Allocation], measured: Sequence[float | None]) -> str:
+    names = sorted(
+        {
+            allocation.workload.name
+            for allocation, rate in zip(allocations, measured, strict=True)
+            if rate is None
+        }
+    )
+    if not names:
+        return ""
+    hosts = sorted(
+        {allocation.host.name for allocation in allocations if allocation.workload.name in names}
+    )
+    return (
+        f"no samples of {', '.join(names)} in that time; is Telegraf running on "
+        f"{', '.join(hosts)}?"
+    )
+
+
+@transaction.atomic
+def save_draft(
+    *, inputs: WhatIfInputs, resource: Resource, user: AbstractBaseUser, now: datetime
+) -> Recommendation:
+    """Put the candidate to the vote: it takes the place of the open policy recommendation.
+
+    Raises DecisionRefused if the user may not operate, if nothing would change, if reservations
+    do not fit, or if it would take another capacity than there is.
+    """
+    require_operator(user, resource.organisation)
+    if inputs.capacity_after != inputs.capacity:
+        raise DecisionRefused(
+            "a policy cannot change a capacity; state it with: "
+            f"sluice resource set {resource.name} --capacity "
+            f"{format_rate(inputs.capacity_after, inputs.unit).replace(' ', '')}"
+        )
+    if not changed_controls(inputs):
+        raise DecisionRefused("nothing differs from what holds now, so there is nothing to decide")
+    refused = what_if(inputs)
+    if refused.refused:
+        raise DecisionRefused(f"reservations do not fit: {refused.refusal}")
+    # One adviser a resource at a time.
+    ResourceStatus.objects.get_or_create(resource=resource)
+    ResourceStatus.objects.select_for_update().get(resource=resource)
+    text = dumps(inputs)
+    found = answer(AdviceKind.WHAT_IF, text)
+    Recommendation.objects.filter(
+        resource=resource, topic=Topic.POLICY, state=RecommendationState.PROPOSED
+    ).update(state=RecommendationState.SUPERSEDED)
+    return Recommendation.objects.create(
+        organisation=resource.organisation,
+        resource=resource,
+        topic=Topic.POLICY,
+        kind=KIND,
+        summary=loads(PolicyDraft, found).summary,
+        inputs=text,
+        answer=found,
+        created_at=now,
+        created_by_id=user.pk,
+        expires_at=now + VALID_FOR,
+    )
+
+
+def open_draft(resource: Resource, now: datetime) -> Recommendation | None:
+    """The draft that waits for a decision; while it does, no other policy is recommended."""
+    return Recommendation.objects.filter(
+        resource=resource,
+        topic=Topic.POLICY,
+        kind=KIND,
+        state=RecommendationState.PROPOSED,
+        expires_at__gt=now,
+    ).first()

@@ -1,0 +1,166 @@
+"""Windows of planned work, in which slowness that the work explains raises no alarm.
+
+A backup that is allowed to be heavy excuses slow neighbours while it is meant to run. It excuses
+neither a broken reservation nor an aggressor that has no part in it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from advisor.core.number_checks import check_aware, check_positive
+
+LONGEST_S = 7 * 86_400.0
+"""A window longer than a week would overlap the next."""
+OVERRUN_S = 300.0
+"""Work may begin so early or end so late and still be the planned work."""
+
+
+class Recurrence(StrEnum):
+    """How often planned work happens."""
+
+    ONCE = "once"
+    DAILY = "daily"
+    WEEKLY = "weekly"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintenanceWindow:
+    """Work that is meant to be heavy, from `starts_at` for `length_s`, and again.
+
+    It recurs at the same wall-clock time of the zone of `starts_at`. Without `resources` it is
+    about all of them; without `workloads` anybody may be what is heavy.
+    """
+
+    name: str
+    starts_at: datetime
+    length_s: float
+    recurrence: Recurrence = Recurrence.ONCE
+    resources: tuple[str, ...] = ()
+    workloads: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_aware("starts_at", self.starts_at)
+        check_positive("length_s", self.length_s)
+        longest = 86_400.0 if self.recurrence is Recurrence.DAILY else LONGEST_S
+        if self.length_s > longest:
+            raise ValueError(
+                f"length_s is {self.length_s!r}; "
+                f"{self.recurrence} work lasts at most {longest:g} s"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowTime:
+    """What planned work may explain: a resource that was slow, and by whom.
+
+    `ended_at` None means that it goes on. `reservation_unmet` says that a promise was broken.
+    """
+
+    resource: str
+    began_at: datetime
+    ended_at: datetime | None
+    aggressors: tuple[str, ...] = ()
+    reservation_unmet: bool = False
+
+    def __post_init__(self) -> None:
+        check_aware("began_at", self.began_at)
+        if self.ended_at is not None:
+            check_aware("ended_at", self.ended_at)
+            if self.ended_at < self.began_at:
+                raise ValueError(f"ended_at {self.ended_at} lies before began_at {self.began_at}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Muting:
+    """Whether to keep quiet, and why; `maintenance window` is the planned work it is about."""
+
+    muted: bool
+    maintenance: str | None
+    reason: str
+
+
+def maintenance_at(
+    planned: Sequence[MaintenanceWindow], resource: str, at: datetime
+) -> MaintenanceWindow | None:
+    """The first maintenance window, by name, that is planned for the resource at that time."""
+    for maintenance in sorted(planned, key=lambda one: one.name):
+        if _concerns(maintenance, resource) and any(
+            begin <= at < end for begin, end in _occurrences(maintenance, at, at)
+        ):
+            return maintenance
+    return None
+
+
+def mute(slow: SlowTime, planned: Sequence[MaintenanceWindow], *, now: datetime) -> Muting:
+    """Whether one maintenance window explains all of the slow time so far."""
+    check_aware("now", now)
+    if slow.reservation_unmet:
+        return Muting(muted=False, maintenance=None, reason="a reservation was not met")
+    ended_at = max(slow.began_at, slow.ended_at or now)
+    reason = "no maintenance window was planned for it"
+    for maintenance in sorted(planned, key=lambda one: one.name):
+        if not _concerns(maintenance, slow.resource):
+            continue
+        if not _covers(maintenance, slow.began_at, ended_at):
+            if _touches(maintenance, slow.began_at, ended_at):
+                reason = f'it lasted beyond the time planned for "{maintenance.name}"'
+            continue
+        strangers = (
+            sorted(set(slow.aggressors) - set(maintenance.workloads))
+            if maintenance.workloads
+            else []
+        )
+        if strangers:
+            reason = f'{", ".join(strangers)} has no part in "{maintenance.name}"'
+            continue
+        return Muting(
+            muted=True,
+            maintenance=maintenance.name,
+            reason=f'"{maintenance.name}" is planned for this time',
+        )
+    return Muting(muted=False, maintenance=None, reason=reason)
+
+
+def _concerns(maintenance: MaintenanceWindow, resource: str) -> bool:
+    return not maintenance.resources or resource in maintenance.resources
+
+
+def _covers(maintenance: MaintenanceWindow, began_at: datetime, ended_at: datetime) -> bool:
+    slack = timedelta(seconds=OVERRUN_S)
+    return any(
+        begin - slack <= began_at and ended_at <= end + slack
+        for begin, end in _occurrences(maintenance, began_at, ended_at)
+    )
+
+
+def _touches(maintenance: MaintenanceWindow, began_at: datetime, ended_at: datetime) -> bool:
+    return any(
+        begin <= ended_at and began_at < end
+        for begin, end in _occurrences(maintenance, began_at, ended_at)
+    )
+
+
+def _occurrences(
+    maintenance: MaintenanceWindow, began_at: datetime, ended_at: datetime
+) -> Iterator[tuple[datetime, datetime]]:
+    """The occurrences near this time; wall-clock days, so that summer time moves none."""
+    length = timedelta(seconds=maintenance.length_s)
+    first = maintenance.starts_at
+    if maintenance.recurrence is Recurrence.ONCE:
+        yield first, first + length
+        return
+    every_days = 1 if maintenance.recurrence is Recurrence.DAILY else 7
+    zone = first.tzinfo
+    slack = timedelta(seconds=LONGEST_S) + timedelta(days=every_days)
+    passed_days = max((began_at - slack - first).days, 0)
+    index = passed_days // every_days
+    while True:
+        day = first.date() + timedelta(days=index * every_days)
+        begin = datetime.combine(day, first.timetz(), tzinfo=zone)
+        if begin > ended_at + slack:
+            return
+        # Elapsed time counts from the instant, not from the wall clock.
+        yield begin, (begin.astimezone(UTC) + length)
+        index += 1

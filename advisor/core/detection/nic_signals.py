@@ -1,0 +1,188 @@
+"""What can be seen of an uplink, signal by signal: its value and what it is compared with."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from statistics import median
+
+from advisor.core.number_checks import check_amount, check_aware, check_positive
+
+FULL_RATIO = 0.9
+STANDING_QUEUE_S = 0.005
+"""A queue that takes longer to drain stands, it does not just even out bursts (CoDel)."""
+DROP_RATIO = 1e-4
+RETRANSMIT_RATIO = 0.01
+MOST_WINDOWS = 0.5
+
+
+class NicSignal(StrEnum):
+    """What can be seen of an uplink."""
+
+    UTILISATION = "utilisation"
+    BACKLOG = "backlog"
+    DROPS = "drops"
+    RETRANSMITS = "retransmits"
+    UNMET_RESERVATION = "unmet_reservation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NicWindow:
+    """One window of an uplink, counters as increments; None was not measured.
+
+    `unmet` names the workloads that wanted their reservation and did not get it. `nobody_waits`
+    says that all who use the uplink were looked at and none had a queue; False is also not known.
+    """
+
+    at: datetime
+    window_s: float
+    tx_bits_per_s: float | None = None
+    capacity_bits_per_s: float | None = None
+    packets: float | None = None
+    drops: float | None = None
+    backlog_bytes: float | None = None
+    segments: float | None = None
+    retransmits: float | None = None
+    unmet: tuple[str, ...] = ()
+    nobody_waits: bool = False
+
+    def __post_init__(self) -> None:
+        check_aware("at", self.at)
+        check_positive("window_s", self.window_s)
+        check_positive("capacity_bits_per_s", self.capacity_bits_per_s)
+        for name in (
+            "tx_bits_per_s",
+            "packets",
+            "drops",
+            "backlog_bytes",
+            "segments",
+            "retransmits",
+        ):
+            check_amount(name, getattr(self, name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NicEvidence:
+    """One signal: its value, what it is compared with, and whether it is beyond that."""
+
+    signal: NicSignal
+    value: float
+    threshold: float
+    unit: str
+    present: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalCount:
+    """In how many windows a signal was beyond what is normal, and the worst of them."""
+
+    signal: NicSignal
+    windows: int
+    worst: float
+    threshold: float
+    unit: str
+
+
+def signal_text(value: float, unit: str) -> str:
+    """The value of a signal for people: a part in percent, a time in milliseconds."""
+    number, shown = (1000 * value, "ms") if unit == "s" else (100 * value, "%")
+    return f"{number:.3g} {shown}"
+
+
+def signals_of(
+    windows: Sequence[NicWindow], *, full_ratio: float = FULL_RATIO
+) -> tuple[NicEvidence, ...]:
+    """Every signal over all the windows together; one that was not measured is absent."""
+    found = (
+        _utilisation(windows, full_ratio),
+        _backlog(windows),
+        _ratio(
+            NicSignal.DROPS,
+            DROP_RATIO,
+            [(one.drops, _offered(one.packets, one.drops)) for one in windows],
+        ),
+        _ratio(
+            NicSignal.RETRANSMITS,
+            RETRANSMIT_RATIO,
+            [(one.retransmits, one.segments) for one in windows],
+        ),
+        _unmet(windows),
+    )
+    return tuple(one for one in found if one is not None)
+
+
+def count_signals(windows: Iterable[Sequence[NicEvidence]]) -> tuple[SignalCount, ...]:
+    """The signals that fired in any of the windows, in the order of `NicSignal`."""
+    fired: dict[NicSignal, list[NicEvidence]] = {}
+    for evidence in windows:
+        for one in evidence:
+            if one.present:
+                fired.setdefault(one.signal, []).append(one)
+    counts = []
+    for signal in NicSignal:
+        if signal in fired:
+            worst = max(fired[signal], key=lambda one: (one.value, -one.threshold))
+            counts.append(
+                SignalCount(
+                    signal=signal,
+                    windows=len(fired[signal]),
+                    worst=worst.value,
+                    threshold=worst.threshold,
+                    unit=worst.unit,
+                )
+            )
+    return tuple(counts)
+
+
+def _utilisation(windows: Sequence[NicWindow], full_ratio: float) -> NicEvidence | None:
+    used = [
+        one.tx_bits_per_s / one.capacity_bits_per_s
+        for one in windows
+        if one.tx_bits_per_s is not None and one.capacity_bits_per_s is not None
+    ]
+    if not used:
+        return None
+    return _compared(NicSignal.UTILISATION, median(used), full_ratio, "ratio")
+
+
+def _backlog(windows: Sequence[NicWindow]) -> NicEvidence | None:
+    """Time the queue takes to drain at the line's rate."""
+    times = [
+        one.backlog_bytes * 8 / one.capacity_bits_per_s
+        for one in windows
+        if one.backlog_bytes is not None and one.capacity_bits_per_s is not None
+    ]
+    if not times:
+        return None
+    return _compared(NicSignal.BACKLOG, median(times), STANDING_QUEUE_S, "s")
+
+
+def _offered(sent: float | None, dropped: float | None) -> float | None:
+    return None if sent is None or dropped is None else sent + dropped
+
+
+def _ratio(
+    signal: NicSignal, threshold: float, pairs: Sequence[tuple[float | None, float | None]]
+) -> NicEvidence | None:
+    """Lost in relation to all, over the windows in which both were counted."""
+    known = [(lost, all_) for lost, all_ in pairs if lost is not None and all_ is not None]
+    total = sum(all_ for _, all_ in known)
+    lost = sum(one for one, _ in known)
+    if not known:
+        return None
+    # Losses without a single success are as bad as it gets.
+    value = min(lost / total, 1.0) if total > 0 else float(lost > 0)
+    return _compared(signal, value, threshold, "ratio")
+
+
+def _unmet(windows: Sequence[NicWindow]) -> NicEvidence | None:
+    if not windows:
+        return None
+    part = sum(bool(one.unmet) for one in windows) / len(windows)
+    return _compared(NicSignal.UNMET_RESERVATION, part, MOST_WINDOWS, "ratio")
+
+
+def _compared(signal: NicSignal, value: float, threshold: float, unit: str) -> NicEvidence:
+    return NicEvidence(
+        signal=signal, value=value, threshold=threshold, unit=unit, present=value > threshold
+    )

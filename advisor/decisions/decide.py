@@ -1,0 +1,160 @@
+"""A person's decision about a recommendation, and taking it back."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.db.models import Max
+
+from advisor.access import require_operator
+from advisor.decisions.documents import publish_documents
+from advisor.decisions.inventory import change_resource
+from advisor.errors import DecisionRefused
+from advisor.models import Policy, Recommendation, RecommendationState, Resource, Topic
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser
+
+
+@transaction.atomic
+def approve(
+    *, recommendation: Recommendation, user: AbstractBaseUser, now: datetime
+) -> Policy | None:
+    """Do what the recommendation says, as far as it can be done from here.
+
+    A policy becomes the resource's newest version and is published to hosts; a threshold is set.
+    Other advice is work for a person, and approving records that it will be done: None.
+    Raises DecisionRefused if the user may not decide, or somebody was first, or it expired.
+    """
+    require_operator(user, recommendation.organisation)
+    _allocation(recommendation, RecommendationState.APPROVED, user=user, reason="", now=now)
+    if recommendation.topic == Topic.POLICY:
+        return _publish(recommendation, user=user, now=now)
+    if recommendation.topic == Topic.THRESHOLD:
+        _set_threshold(recommendation)
+    return None
+
+
+def _publish(recommendation: Recommendation, *, user: AbstractBaseUser, now: datetime) -> Policy:
+    policy = _next_version(
+        resource=recommendation.resource,
+        allocations=_allocations(recommendation),
+        user=user,
+        now=now,
+        recommendation=recommendation,
+    )
+    publish_documents(resource=recommendation.resource, now=now)
+    return policy
+
+
+def _set_threshold(recommendation: Recommendation) -> None:
+    """On all datastores of the advice alike: they share their disks."""
+    answer = json.loads(recommendation.answer)
+    for resource in Resource.objects.filter(
+        organisation=recommendation.organisation, name__in=answer["datastores"]
+    ):
+        change_resource(resource=resource, threshold=answer["threshold_ms"])
+
+
+@transaction.atomic
+def reject(
+    *, recommendation: Recommendation, user: AbstractBaseUser, reason: str, now: datetime
+) -> Recommendation:
+    """Close the recommendation with the reason why not."""
+    require_operator(user, recommendation.organisation)
+    if not reason.strip():
+        raise DecisionRefused("say why the recommendation is rejected, for whoever reads it next")
+    _allocation(recommendation, RecommendationState.REJECTED, user=user, reason=reason, now=now)
+    recommendation.refresh_from_db()
+    return recommendation
+
+
+@transaction.atomic
+def rollback(
+    *, resource: Resource, user: AbstractBaseUser, now: datetime, to_version: int | None = None
+) -> Policy:
+    """Publish the allocations of an earlier version again, as a new version.
+
+    Without `to_version` that is the version before the newest; before the first there is none,
+    so agents restore what they found.
+    """
+    require_operator(user, resource.organisation)
+    versions = list(Policy.objects.filter(resource=resource).order_by("-version"))
+    if not versions:
+        raise DecisionRefused(f"{resource} has no policy; there is nothing to roll back")
+    newest = versions[0]
+    target = newest.version - 1 if to_version is None else to_version
+    if not 0 <= target < newest.version:
+        raise DecisionRefused(
+            f"{resource} has no version {target} to go back to; "
+            f"choose 0 (no policy) to {newest.version - 1}"
+        )
+    earlier = next((policy for policy in versions if policy.version == target), None)
+    allocations = earlier.allocations if earlier else []
+    if allocations == newest.allocations:
+        raise DecisionRefused(f"{resource} already has the allocations of version {target}")
+    policy = _next_version(
+        resource=resource, allocations=allocations, user=user, now=now, rollback_of=newest
+    )
+    publish_documents(resource=resource, now=now)
+    return policy
+
+
+_ALLOCATION_KEYS = ("allocation", "workload", "reservation", "limit", "shares", "entitlement")
+
+
+def _allocations(recommendation: Recommendation) -> list[dict[str, Any]]:
+    answer = json.loads(recommendation.answer)
+    return [{key: item[key] for key in _ALLOCATION_KEYS} for item in answer["allocations"]]
+
+
+def _allocation(
+    recommendation: Recommendation,
+    state: RecommendationState,
+    *,
+    user: AbstractBaseUser,
+    reason: str,
+    now: datetime,
+) -> None:
+    open_row = Recommendation.objects.filter(
+        pk=recommendation.pk, state=RecommendationState.PROPOSED, expires_at__gt=now
+    )
+    decided = open_row.update(state=state, decided_by=user, decided_at=now, decision_reason=reason)
+    if decided == 0:
+        # Somebody was first, or it expired.
+        recommendation.refresh_from_db()
+        current = recommendation.state
+        if current == RecommendationState.PROPOSED:
+            current = RecommendationState.EXPIRED
+        raise DecisionRefused(
+            f"recommendation {recommendation.pk} is {current} and can no longer be decided"
+        )
+
+
+def _next_version(
+    *,
+    resource: Resource,
+    allocations: list[dict[str, Any]],
+    user: AbstractBaseUser,
+    now: datetime,
+    recommendation: Recommendation | None = None,
+    rollback_of: Policy | None = None,
+) -> Policy:
+    # Locks the resource so that two decisions at once get two version numbers.
+    Resource.objects.select_for_update().get(pk=resource.pk)
+    newest = Policy.objects.filter(resource=resource).aggregate(newest=Max("version"))["newest"]
+    policy = Policy(
+        organisation=resource.organisation,
+        resource=resource,
+        version=(newest or 0) + 1,
+        allocations=allocations,
+        recommendation=recommendation,
+        rollback_of=rollback_of,
+        created_at=now,
+    )
+    policy.created_by_id = user.pk
+    policy.save()
+    return policy

@@ -1,0 +1,181 @@
+"""From approved policies to the signed document of one host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+
+from advisor.core.mechanism_choice import choose_mechanism, known_selectors
+from advisor.models import (
+    Allocation,
+    Attachment,
+    Enforcer,
+    Policy,
+    PublishedDocument,
+    Resource,
+)
+from advisor.models.workload import allocation_id
+from enforcers.contract import Allocation as WireAllocation
+from enforcers.contract import (
+    MechanismSupport,
+    PolicyDocument,
+    ReservationMode,
+    ResourceKind,
+    ResourceSpec,
+    Selector,
+    Unit,
+    read_support,
+    sign,
+)
+from ingest.models import Host
+
+
+def publish_documents(*, resource: Resource, now: datetime) -> list[PublishedDocument]:
+    """Give every enrolled host of the resource a new revision if its content changed."""
+    hosts = Host.objects.filter(attachments__resource=resource, enforcer__isnull=False)
+    return [publish_document(host=host, now=now) for host in hosts.distinct()]
+
+
+@transaction.atomic
+def publish_document(*, host: Host, now: datetime) -> PublishedDocument:
+    """The newest revision for this host; a new one only if the content differs."""
+    # One publisher a host at a time: revisions are numbered without gaps.
+    enforcer = Enforcer.objects.select_for_update().get(host=host)
+    newest = PublishedDocument.objects.filter(host=host).order_by("-revision").first()
+    content = _content(host, read_support(enforcer.support))
+    if newest is not None and newest.content == content:
+        return newest
+    return PublishedDocument.objects.create(
+        host=host,
+        revision=1 if newest is None else newest.revision + 1,
+        content=content,
+        published_at=now,
+    )
+
+
+def current_document(*, host: Host, now: datetime) -> PolicyDocument:
+    """The host's policy document with a fresh lease, signed with the host's key."""
+    published = publish_document(host=host, now=now)
+    enforcer = host.enforcer
+    Enforcer.objects.filter(pk=enforcer.pk).update(last_pull_at=now)
+    document = PolicyDocument(
+        host=host.name,
+        revision=published.revision,
+        issued_at=now,
+        expires_at=now + timedelta(seconds=enforcer.lease_s),
+        dry_run=enforcer.dry_run,
+        resources=tuple(_read_resource(item) for item in published.content["resources"]),
+        allocations=tuple(_read_allocation(item) for item in published.content["allocations"]),
+    )
+    return sign(document, enforcer.signing_key.encode())
+
+
+def _content(host: Host, support: Sequence[MechanismSupport]) -> dict[str, Any]:
+    resources: list[dict[str, Any]] = []
+    allocations: list[dict[str, Any]] = []
+    left_out: list[dict[str, str]] = []
+    attachments = Attachment.objects.filter(host=host).select_related("resource")
+    for attachment in attachments.order_by("resource__name"):
+        resource = attachment.resource
+        policy = Policy.objects.filter(resource=resource).order_by("-version").first()
+        if policy is None or resource.capacity is None:
+            continue
+        own = _allocations_on(host, policy)
+        if not own:
+            continue
+        kinds = [item["selector"][0] for item in own]
+        mechanism = choose_mechanism(support, unit=Unit(resource.unit), selectors=kinds)
+        if isinstance(mechanism, str):
+            left_out.append({"what": resource.name, "reason": mechanism})
+            continue
+        known, unknown = _by_selector(own, support)
+        left_out.extend(unknown)
+        if known:
+            resources.append(_write_resource(resource, attachment.device, mechanism))
+            allocations.extend(known)
+    return {"resources": resources, "allocations": allocations, "left_out": left_out}
+
+
+def _by_selector(
+    allocations: list[dict[str, Any]], support: Sequence[MechanismSupport]
+) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """The allocations whose selectors the agent knows, and why the others are not sent."""
+    kinds = known_selectors(support)
+    known = [item for item in allocations if item["selector"][0] in kinds]
+    unknown = [
+        {
+            "what": f"{item['workload']} on {item['resource']}",
+            "reason": f"its agent recognises no workload by {item['selector'][0]}, "
+            f"only by {', '.join(sorted(kinds)) or 'nothing'}",
+        }
+        for item in allocations
+        if item["selector"][0] not in kinds
+    ]
+    return known, unknown
+
+
+def _allocations_on(host: Host, policy: Policy) -> list[dict[str, Any]]:
+    allocations = {
+        allocation.pk: allocation
+        for allocation in Allocation.objects.filter(
+            host=host, resource=policy.resource
+        ).select_related("workload")
+    }
+    return [
+        {
+            "id": allocation_id(allocations[item["allocation"]]),
+            "workload": allocations[item["allocation"]].workload.name,
+            "resource": policy.resource.name,
+            "selector": list(allocations[item["allocation"]].recognised_by),
+            "reservation": item["reservation"],
+            "limit": item["limit"],
+            "shares": item["shares"],
+            "entitlement": item["entitlement"],
+            "policy": policy.pk,
+        }
+        for item in policy.allocations
+        if item["allocation"] in allocations
+    ]
+
+
+def _write_resource(
+    resource: Resource, device: str, mechanism: MechanismSupport
+) -> dict[str, Any]:
+    return {
+        "name": resource.name,
+        "kind": resource.kind,
+        "device": device,
+        "capacity": resource.capacity,
+        "unit": resource.unit,
+        "mode": resource.mode,
+        "mechanism": mechanism.mechanism,
+    }
+
+
+def _read_resource(item: dict[str, Any]) -> ResourceSpec:
+    return ResourceSpec(
+        name=item["name"],
+        kind=ResourceKind(item["kind"]),
+        device=item["device"],
+        capacity=item["capacity"],
+        unit=Unit(item["unit"]),
+        mode=ReservationMode(item["mode"]),
+        mechanism=item["mechanism"],
+    )
+
+
+def _read_allocation(item: dict[str, Any]) -> WireAllocation:
+    kind, value = item["selector"]
+    return WireAllocation(
+        id=item["id"],
+        workload=item["workload"],
+        resource=item["resource"],
+        selector=Selector(kind=kind, value=value),
+        reservation=item["reservation"],
+        limit=item["limit"],
+        shares=item["shares"],
+        entitlement=item["entitlement"],
+    )

@@ -1,0 +1,290 @@
+"""Resources, workloads and allocations, as people state them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from advisor.core.admission import RequestedReservation, admit
+from advisor.core.mechanism_choice import known_selectors
+from advisor.core.quantity import format_rate
+from advisor.errors import InventoryError
+from advisor.models import (
+    AdapterKind,
+    Allocation,
+    Attachment,
+    Enforcer,
+    Mode,
+    Resource,
+    ResourceKind,
+    Unit,
+    Workload,
+)
+from advisor.pipeline.incidents import restate_parties
+from enforcers.contract import ContractError, Selector, read_support
+from ingest.models import Host, Organisation
+
+DATASTORE_THRESHOLD_MS = 30.0
+"""SIOC's classic default congestion threshold (algorithms reference, section 2.4)."""
+
+UPLINK_THRESHOLD_RATIO = 0.9
+"""An uplink this full has no room left for bursts."""
+
+
+@transaction.atomic
+def add_resource(
+    *,
+    organisation: Organisation,
+    name: str,
+    kind: ResourceKind,
+    attachments: list[tuple[str, str]],
+    capacity: float | None = None,
+    mode: Mode | None = None,
+    threshold: float | None = None,
+    unit: Unit | None = None,
+    window_s: float = 10.0,
+    line_rate: float | None = None,
+) -> Resource:
+    """Create a resource reached through `attachments` (host name, device).
+
+    A resource that was only discovered on one of these devices is taken over, so stating what
+    a device is keeps its history.
+    """
+    is_uplink = kind == ResourceKind.UPLINK
+    if not attachments:
+        raise InventoryError(f"{name}: say at least one host and device that reach it")
+    if is_uplink and len(attachments) > 1:
+        raise InventoryError(f"{name}: an uplink is one interface of one host")
+    resource = _discovered(organisation, attachments) or Resource(organisation=organisation)
+    resource.name = name
+    resource.kind = kind
+    resource.unit = unit or (Unit.BITS_PER_S if is_uplink else Unit.IOPS)
+    resource.capacity = capacity
+    resource.mode = mode or (Mode.ADDITIVE if is_uplink else Mode.FLOOR)
+    default = UPLINK_THRESHOLD_RATIO if is_uplink else DATASTORE_THRESHOLD_MS
+    resource.threshold = default if threshold is None else threshold
+    resource.activity_floor = _activity_floor(is_uplink=is_uplink, capacity=capacity)
+    resource.window_s = window_s
+    resource.line_rate = line_rate
+    resource.discovered = False
+    _save(resource)
+    for host_name, device in attachments:
+        _attach(resource, host_name, device)
+    return resource
+
+
+def _save(resource: Resource) -> None:
+    try:
+        with transaction.atomic():
+            resource.save()
+    except IntegrityError as error:
+        raise InventoryError(f'there is a resource named "{resource.name}" already') from error
+
+
+def _activity_floor(*, is_uplink: bool, capacity: float | None) -> float:
+    """Below this rate nothing is congested: ten I/Os a second, or 1 % of the uplink."""
+    if not is_uplink:
+        return 10.0
+    return 1e6 if capacity is None else 0.01 * capacity
+
+
+def _discovered(organisation: Organisation, attachments: list[tuple[str, str]]) -> Resource | None:
+    for host_name, device in attachments:
+        found = Attachment.objects.filter(
+            resource__organisation=organisation,
+            resource__discovered=True,
+            host__name=host_name,
+            device=device,
+        ).first()
+        if found is not None:
+            return found.resource
+    return None
+
+
+def _attach(resource: Resource, host_name: str, device: str) -> None:
+    host, _ = Host.objects.get_or_create(organisation=resource.organisation, name=host_name)
+    existing = Attachment.objects.filter(host=host, device=device).first()
+    if existing is None:
+        Attachment.objects.create(resource=resource, host=host, device=device)
+    elif existing.resource_id != resource.pk:
+        _take_over(existing, resource)
+
+
+def _take_over(attachment: Attachment, resource: Resource) -> None:
+    if not attachment.resource.discovered:
+        raise InventoryError(f"{attachment} belongs to {attachment.resource} already")
+    emptied = attachment.resource
+    attachment.resource = resource
+    attachment.save()
+    if not emptied.attachments.exists():
+        emptied.delete()
+
+
+@transaction.atomic
+def set_allocation(
+    *,
+    resource: Resource,
+    workload_name: str,
+    host_name: str | None,
+    adapter_kind: AdapterKind,
+    adapter: str,
+    vdisk: str = "",
+    reservation: float = 0.0,
+    limit: float | None = None,
+    shares: int | None = None,
+    tier: str | None = None,
+    selector: tuple[str, str] | None = None,
+    facts: Mapping[str, Any] | None = None,
+    may_exceed: bool = False,
+) -> Allocation:
+    """State what a workload was promised on a resource; creates the workload if it is new.
+
+    The adapter tells what the workload gets. `selector`, a kind and a value, tells how the
+    host's agent recognises its I/O; None means by the adapter, too.
+    `facts` are more columns of the allocation: limit_scope, io_count, size_bytes. With
+    `may_exceed` a
+    reservation is stated although it does not fit here, so that a move is recommended.
+    """
+    if limit is not None and limit < reservation:
+        raise InventoryError(
+            f"{workload_name}: the limit {format_rate(limit, resource.unit)} is below the "
+            f"reservation {format_rate(reservation, resource.unit)}"
+        )
+    if shares is not None and shares < 1:
+        raise InventoryError(f"{workload_name}: shares must be at least 1")
+    if not may_exceed:
+        _admit(resource, workload_name, reservation)
+    host = _allocation_host(resource, host_name)
+    if selector is not None:
+        _check_selector(host, *selector)
+    workload, _ = Workload.objects.get_or_create(
+        organisation=resource.organisation, name=workload_name
+    )
+    if tier is not None and workload.tier != tier:
+        workload.tier = tier
+        workload.save(update_fields=["tier"])
+    allocation, _ = Allocation.objects.update_or_create(
+        resource=resource,
+        workload=workload,
+        host=host,
+        vdisk=vdisk,
+        defaults={
+            **(facts or {}),
+            "adapter_kind": adapter_kind,
+            "adapter": adapter,
+            "selector_kind": selector[0] if selector else "",
+            "selector": selector[1] if selector else "",
+            "reservation": reservation,
+            "limit": limit,
+            "shares": shares,
+        },
+    )
+    restate_parties(resource)
+    return allocation
+
+
+def _check_selector(host: Host, kind: str, value: str) -> None:
+    """Refuse what is no selector, or none that the host's agent knows, once it has said so."""
+    try:
+        Selector(kind=kind, value=value)
+    except ContractError as error:
+        raise InventoryError(f"{kind}={value}: {error.problem}") from error
+    enforcer = Enforcer.objects.filter(host=host).first()
+    known = known_selectors(read_support(enforcer.support if enforcer else []))
+    if known and kind not in known:
+        raise InventoryError(
+            f"the agent of {host.name} recognises no workload by {kind}, "
+            f"only by {', '.join(sorted(known))}"
+        )
+
+
+def _admit(resource: Resource, workload_name: str, reservation: float) -> None:
+    """Refuse a reservation that does not fit beside those already promised."""
+    if reservation == 0:
+        return
+    reservable = resource.reservable
+    if reservable is None:
+        raise InventoryError(
+            f"{resource}: its capacity is unknown, so nothing can be reserved; "
+            f"state it: sluice resource set {resource} --capacity RATE"
+        )
+    others = resource.allocations.exclude(workload__name=workload_name).select_related("workload")
+    promised = [
+        RequestedReservation(workload=allocation.workload.name, reservation=allocation.reservation)
+        for allocation in others.filter(reservation__gt=0).order_by("pk")
+    ]
+    asked = RequestedReservation(workload=workload_name, reservation=reservation)
+    admission = admit(reservable, [*promised, asked])
+    if not admission.admitted:
+        raise InventoryError(
+            f"{resource}: {format_rate(reservation, resource.unit)} for {workload_name} does not "
+            f"fit; {format_rate(sum(item.reservation for item in promised), resource.unit)} of "
+            f"{format_rate(reservable, resource.unit)} that may be reserved are promised to "
+            f"{', '.join(item.workload for item in promised) or 'nobody'} "
+            f"({resource.reservable_rule})"
+        )
+
+
+def _allocation_host(resource: Resource, host_name: str | None) -> Host:
+    hosts = list(Host.objects.filter(attachments__resource=resource).distinct())
+    if host_name is None and len(hosts) == 1:
+        return hosts[0]
+    for host in hosts:
+        if host.name == host_name:
+            return host
+    names = ", ".join(host.name for host in hosts)
+    raise InventoryError(f"{resource}: say which host; it is reached from {names or 'none'}")
+
+
+@transaction.atomic
+def change_resource(
+    *,
+    resource: Resource,
+    capacity: float | None = None,
+    threshold: float | None = None,
+    threshold_mode: str | None = None,
+    facts: Mapping[str, Any] | None = None,
+) -> Resource:
+    """Change what is stated about a resource; None leaves a value as it is.
+
+    `facts` are more columns of the resource: lun_queue_depth, size_bytes, used_bytes,
+    copy_bytes_per_s, disks, auto_tiered, line_rate.
+    """
+    if capacity is not None:
+        if capacity <= 0:
+            raise InventoryError(f"{resource}: the capacity must be above 0")
+        resource.capacity = capacity
+        resource.activity_floor = _activity_floor(is_uplink=resource.is_uplink, capacity=capacity)
+    if threshold is not None:
+        if threshold <= 0:
+            raise InventoryError(f"{resource}: the threshold must be above 0")
+        resource.threshold = threshold
+    if threshold_mode is not None:
+        resource.threshold_mode = threshold_mode
+    for name, value in (facts or {}).items():
+        setattr(resource, name, value)
+    resource.save()
+    return resource
+
+
+@transaction.atomic
+def set_queue_depth(*, resource: Resource, host_name: str, depth: int) -> None:
+    """State the queue depth that a host has for this datastore."""
+    if depth < 1:
+        raise InventoryError(f"{resource}: a queue depth is at least 1")
+    found = resource.attachments.filter(host__name=host_name).update(device_queue_depth=depth)
+    if found == 0:
+        raise InventoryError(f"{resource} is not reached from {host_name}")
+
+
+@transaction.atomic
+def remove_allocations(*, resource: Resource, workload_name: str) -> None:
+    """Withdraw a workload's allocations on a resource; the policy in force stays as it is."""
+    deleted, _ = Allocation.objects.filter(
+        resource=resource, workload__name=workload_name
+    ).delete()
+    if deleted == 0:
+        raise InventoryError(f'"{workload_name}" has no allocation on {resource}')
+    restate_parties(resource)

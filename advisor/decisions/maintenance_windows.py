@@ -1,0 +1,79 @@
+"""Stating maintenance windows, and forgetting them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.db import IntegrityError, transaction
+
+from advisor.errors import InventoryError
+from advisor.models import MaintenanceWindow, Recurrence, Resource, Workload
+from advisor.pipeline.muting import read_maintenance_window
+from ingest.models import Organisation
+
+
+@transaction.atomic
+def add_maintenance_window(
+    *,
+    organisation: Organisation,
+    name: str,
+    starts_at: datetime,
+    length: timedelta,
+    recurrence: Recurrence = Recurrence.ONCE,
+    zone: str = "UTC",
+    resources: Sequence[str] = (),
+    workloads: Sequence[str] = (),
+) -> MaintenanceWindow:
+    """State planned work; resources and workloads are named.
+
+    Raises InventoryError if a name, the zone or the length is wrong, or the maintenance window is
+    there already.
+    """
+    row = MaintenanceWindow(
+        organisation=organisation,
+        name=name.strip(),
+        starts_at=starts_at,
+        length_s=length.total_seconds(),
+        recurrence=recurrence,
+        zone=zone,
+    )
+    if not row.name:
+        raise InventoryError("a maintenance window needs a name")
+    found = [
+        _named(Resource, organisation, resources, "resource"),
+        _named(Workload, organisation, workloads, "workload"),
+    ]
+    read_maintenance_window(row, (), ())
+    try:
+        with transaction.atomic():
+            row.save()
+    except IntegrityError as error:
+        raise InventoryError(f'there is a maintenance window "{row.name}" already') from error
+    row.resources.set(found[0])
+    row.workloads.set(found[1])
+    return row
+
+
+def _named(
+    model: type[Resource | Workload], organisation: Organisation, names: Sequence[str], kind: str
+) -> list[Resource | Workload]:
+    rows = {row.name: row for row in model.objects.filter(organisation=organisation)}
+    for name in names:
+        if name not in rows:
+            raise InventoryError(
+                f'there is no {kind} "{name}"; there are: {", ".join(sorted(rows)) or "none"}'
+            )
+    return [rows[name] for name in names]
+
+
+def remove_maintenance_window(*, organisation: Organisation, name: str) -> None:
+    """Forget planned work; what it explained is told as congestion again."""
+    deleted, _ = MaintenanceWindow.objects.filter(organisation=organisation, name=name).delete()
+    if not deleted:
+        names = MaintenanceWindow.objects.filter(organisation=organisation).values_list(
+            "name", flat=True
+        )
+        raise InventoryError(
+            f'there is no maintenance window "{name}"; there are: {", ".join(names) or "none"}'
+        )

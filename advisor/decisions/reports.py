@@ -1,0 +1,162 @@
+"""An agent's report becomes compliance records with verdicts."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from advisor.core.compliance import Compliance, Measured, Promise, Verdict, judge
+from advisor.core.resource import Unit
+from advisor.errors import ReportRefused
+from advisor.history.observe import allocation_windows
+from advisor.history.windows import Span
+from advisor.models import Allocation, ComplianceRecord, Enforcer, Policy, PublishedDocument
+from advisor.models.workload import allocation_id, allocation_pk
+from enforcers.contract import (
+    AllocationReport,
+    ComplianceReport,
+    Measurement,
+    Outcome,
+    encode_report,
+)
+from ingest.models import Host
+
+CLOCK_TOLERANCE = timedelta(minutes=10)
+"""A report from further in the future comes from a host whose clock is wrong."""
+
+ENFORCED = (Outcome.APPLIED, Outcome.UNCHANGED, Outcome.DRIFTED, Outcome.INEFFECTIVE)
+"""With these outcomes the kernel works by the policy, so that measuring says something."""
+
+
+@transaction.atomic
+def accept_report(*, host: Host, report: ComplianceReport, now: datetime) -> int:
+    """Store the report as one record per allocation; the same report twice changes nothing.
+
+    Raises ReportRefused if it is for another host, or from the future.
+    """
+    if report.host != host.name:
+        raise ReportRefused(f'this token is for "{host.name}", the report for "{report.host}"')
+    if report.reported_at > now + CLOCK_TOLERANCE:
+        raise ReportRefused(
+            f"the report is dated {report.reported_at:%H:%M:%S} UTC and it is {now:%H:%M:%S}; "
+            f"set the clock of {host.name}"
+        )
+    plain = json.loads(encode_report(report))
+    Enforcer.objects.filter(host=host).update(
+        agent_version=report.agent_version,
+        support=plain["support"],
+        applied_revision=report.revision,
+        last_report_at=now,
+        enforcement_state=report.state,
+        refusal=report.refusal or "",
+        reports_dropped=report.reports_dropped,
+    )
+    records = [
+        record
+        for item, written in zip(report.allocations, plain["allocations"], strict=True)
+        if (record := _record(host, report, item, written)) is not None
+    ]
+    ComplianceRecord.objects.bulk_create(records, ignore_conflicts=True)
+    return len(records)
+
+
+def _record(
+    host: Host,
+    report: ComplianceReport,
+    item: AllocationReport,
+    plain: dict[str, dict[str, object] | None],
+) -> ComplianceRecord | None:
+    """None if the allocation was removed while the agent still enforced it."""
+    allocation = (
+        Allocation.objects.filter(pk=allocation_pk(item.id), host=host)
+        .select_related("resource", "workload")
+        .first()
+    )
+    if allocation is None:
+        return None
+    policy = _policy(host, report.revision, item.id)
+    found = _judge(allocation, policy, item)
+    return ComplianceRecord(
+        organisation=host.organisation,
+        host=host,
+        resource=allocation.resource,
+        workload=allocation.workload,
+        policy=policy,
+        allocation=allocation_id(allocation),
+        revision=report.revision,
+        reported_at=report.reported_at,
+        desired=plain["desired"],
+        applied=plain["applied"],
+        read_back=plain["read_back"],
+        measured=item.measured.rate if item.measured else None,
+        observed=_observed(allocation, item.measured, report.reported_at),
+        **_queue_facts(item.measured),
+        outcome=item.outcome,
+        reason=item.reason,
+        verdict=found.verdict,
+        verdict_reason=found.reason,
+    )
+
+
+def _queue_facts(measured: Measurement | None) -> dict[str, float | int | None]:
+    names = ("window_s", "sample_count", "backlogged_samples", "backlog_bytes", "drops")
+    return {name: getattr(measured, name) if measured else None for name in names}
+
+
+def _policy(host: Host, revision: int | None, allocation_id: str) -> Policy | None:
+    document = PublishedDocument.objects.filter(host=host, revision=revision).first()
+    if document is None:
+        return None
+    for item in document.content["allocations"]:
+        if item["id"] == allocation_id:
+            return Policy.objects.filter(pk=item["policy"]).first()
+    return None
+
+
+def _judge(allocation: Allocation, policy: Policy | None, item: AllocationReport) -> Compliance:
+    if item.outcome not in ENFORCED:
+        return Compliance(verdict=Verdict.UNKNOWN, reason=f"{item.outcome}: {item.reason}")
+    promise = _promise(allocation, policy)
+    if promise is None or allocation.resource.capacity is None:
+        return Compliance(
+            verdict=Verdict.UNKNOWN, reason="the policy that the agent enforces is not known here"
+        )
+    measured = item.measured
+    return judge(
+        promise,
+        Measured(
+            rate=measured.rate if measured else None,
+            sample_count=measured.sample_count if measured else 0,
+            backlogged_samples=measured.backlogged_samples if measured else None,
+        ),
+        capacity=allocation.resource.capacity,
+        unit=Unit(allocation.resource.unit),
+    )
+
+
+def _promise(allocation: Allocation, policy: Policy | None) -> Promise | None:
+    for item in policy.allocations if policy else ():
+        if item["allocation"] == allocation.pk:
+            return Promise(
+                reservation=item["reservation"],
+                limit=item["limit"],
+                entitlement=item["entitlement"],
+            )
+    return None
+
+
+def _observed(
+    allocation: Allocation, measured: Measurement | None, reported_at: datetime
+) -> float | None:
+    """The mean rate in stored samples over the agent's window, as a second witness."""
+    if measured is None:
+        return None
+    span = Span(
+        since=reported_at - timedelta(seconds=measured.window_s),
+        until=reported_at,
+        window_s=allocation.resource.window_s,
+    )
+    rates = [found.rate for found in allocation_windows(allocation, span=span)]
+    return sum(rates) / len(rates) if rates else None

@@ -1,0 +1,111 @@
+"""Whether a datastore's incident comes from load that none of our hosts sends.
+
+The detector concludes it with every look and keeps it with the incident: advice, pages and the
+attribution read it there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from django.db.models import Q, QuerySet
+
+from advisor.core.canonical import dumps, loads
+from advisor.core.detection.external_workload import (
+    ExternalLoad,
+    ExternalState,
+    LoadWindow,
+    detect_external_load,
+    hidden_by,
+)
+from advisor.core.detection.own_mix import OwnMix
+from advisor.history.own_mix import kept_mixes, own_mixes
+from advisor.history.silence import silence_text, silent_devices
+from advisor.models import Incident, Resource, StatePoint
+
+REFERENCE = timedelta(hours=24)
+"""Latency that our own load makes by itself is learnt from the day before the incident."""
+RECENT = timedelta(hours=1)
+"""Of a long incident the last hour counts: what is outside comes and goes."""
+
+
+def look_outside(*, incident: Incident, until: datetime) -> ExternalLoad | None:
+    """Conclude about the incident up to `until` and keep the conclusion; None on an uplink.
+
+    Whatever passes an uplink is seen on the host.
+    """
+    if incident.resource.is_uplink:
+        return None
+    ended_at = min(until, incident.ended_at or until)
+    since = max(incident.started_at, ended_at - RECENT)
+    reference = _windows(_reference(incident))
+    recent = _windows(
+        StatePoint.objects.filter(resource=incident.resource, at__gt=since, at__lte=ended_at)
+    )
+    found = detect_external_load(reference, recent)
+    silent = ""
+    if found.state is ExternalState.EXTERNAL:
+        silent = silence_text(silent_devices(incident.resource, at=ended_at))
+    if silent:
+        found = hidden_by(silent)
+    elif found.state is ExternalState.EXTERNAL:
+        # What the load was made of takes many samples to tell; it matters only now.
+        before = kept_mixes(
+            incident.resource, since=incident.started_at - REFERENCE, until=incident.started_at
+        )
+        during = own_mixes(incident.resource, since=since, until=ended_at)
+        found = detect_external_load(_with(before, reference), _with(during, recent))
+    incident.external = json.loads(dumps(found))
+    incident.save(update_fields=["external"])
+    return found
+
+
+def external_load(incident: Incident) -> ExternalLoad | None:
+    """What was concluded last; None on an uplink, and while nobody has looked."""
+    if incident.external is None:
+        return None
+    return loads(ExternalLoad, json.dumps(incident.external))
+
+
+def comes_from_outside(incident: Incident) -> str:
+    """Why control by this incident is suspended; empty if it is not."""
+    found = external_load(incident)
+    return found.reason if found is not None and found.state is ExternalState.EXTERNAL else ""
+
+
+def disturbed_times(
+    resource: Resource, *, since: datetime, until: datetime
+) -> list[tuple[datetime, datetime]]:
+    """When load from outside was seen: such windows do not tell what the device is like."""
+    rows = Incident.objects.filter(
+        Q(ended_at=None) | Q(ended_at__gt=since),
+        resource=resource,
+        started_at__lt=until,
+        external__state=ExternalState.EXTERNAL.value,
+    )
+    times = rows.order_by("started_at").values_list("started_at", "ended_at")
+    return [(started_at, ended_at or until) for started_at, ended_at in times]
+
+
+def _reference(incident: Incident) -> QuerySet[StatePoint]:
+    since = incident.started_at - REFERENCE
+    rows = StatePoint.objects.filter(
+        resource=incident.resource, at__gt=since, at__lte=incident.started_at
+    )
+    for began_at, ended_at in disturbed_times(
+        incident.resource, since=since, until=incident.started_at
+    ):
+        rows = rows.exclude(at__gt=began_at, at__lte=ended_at)
+    return rows
+
+
+def _with(mixes: Mapping[datetime, OwnMix], windows: Sequence[LoadWindow]) -> list[LoadWindow]:
+    return [replace(one, mix=mixes.get(one.at)) for one in windows]
+
+
+def _windows(rows: QuerySet[StatePoint]) -> list[LoadWindow]:
+    values = rows.order_by("at").values_list("at", "device_load", "value")
+    return [LoadWindow(at=at, own_load=load, latency_ms=value) for at, load, value in values]

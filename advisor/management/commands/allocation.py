@@ -1,0 +1,162 @@
+"""`sluice allocation`: what workloads were promised."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError
+from typing import Any
+
+from advisor.core.quantity import format_rate, parse_rate
+from advisor.decisions import inventory
+from advisor.history.tiers import shares_of
+from advisor.management.product_command import ProductCommand, find_resource
+from advisor.models import AdapterKind, Allocation, IoCount, LimitScope, Tier, Unit
+from ingest.management.product_command import add_verb
+from ingest.models import Organisation
+
+
+class Command(ProductCommand):
+    help = "List and state what workloads were promised on a resource"
+
+    def add_own_arguments(self, parser: ArgumentParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", title="verbs")
+        add_verb(verbs, "list", help="all allocations (the default)")
+        state = add_verb(verbs, "set", help="state a whole allocation: what is not said is none")
+        state.add_argument("resource")
+        state.add_argument("workload")
+        state.add_argument(
+            "--host", metavar="NAME", help="needed if several hosts reach the resource"
+        )
+        adapter = state.add_mutually_exclusive_group(required=True)
+        adapter.add_argument("--vnic", metavar="INTERFACE", help="the workload's interface")
+        adapter.add_argument("--cgroup", metavar="PATH", help="the workload's cgroup")
+        recognised = state.add_mutually_exclusive_group()
+        recognised.add_argument(
+            "--source-address", metavar="ADDRESS",
+            help="enforce by its IP address or prefix, as behind a bridge that routes; "
+            "the interface then tells only what it gets",
+        )  # fmt: skip
+        recognised.add_argument(
+            "--selector", metavar="KIND=VALUE", type=_selector,
+            help="enforce by this; `sluice hosts` has the kinds that a host's agent knows",
+        )  # fmt: skip
+        state.add_argument(
+            "--reservation", default="0", metavar="RATE",
+            help="what it is promised, like 75Mbit or 500 (IOPS)",
+        )  # fmt: skip
+        state.add_argument("--limit", metavar="RATE", help="the most it may take, like 80Mbit")
+        state.add_argument("--shares", type=int, metavar="N", help="default: those of the tier")
+        state.add_argument(
+            "--tier", choices=Tier.values,
+            help="of the workload, on all resources: 2000, 1000 or 500 shares (medium)",
+        )  # fmt: skip
+        state.add_argument(
+            "--vdisk", default="", metavar="NAME", help="tells several disks of a workload apart"
+        )
+        state.add_argument(
+            "--size", metavar="BYTES", help="of the virtual disk, like 50GB; placement needs it"
+        )
+        state.add_argument(
+            "--limit-scope", choices=LimitScope.values,
+            help="whether limits hold for each disk or are added up over a workload's (per_vdisk)",
+        )  # fmt: skip
+        state.add_argument(
+            "--io-count", choices=IoCount.values,
+            help="what the limit counts: I/Os of any size, or one per 32 KiB begun (plain)",
+        )  # fmt: skip
+        state.add_argument(
+            "--even-if-full",
+            action="store_true",
+            help="state a reservation that does not fit on this host; a move is recommended then",
+        )
+        remove = add_verb(verbs, "remove", help="withdraw an allocation")
+        remove.add_argument("resource")
+        remove.add_argument("workload")
+
+    def run(self, *, organisation: Organisation, **options: Any) -> None:
+        allocations = Allocation.objects.filter(resource__organisation=organisation)
+        match options["verb"]:
+            case "set":
+                allocations = allocations.filter(pk=self._set(organisation, options).pk)
+            case "remove":
+                resource = find_resource(organisation, options["resource"])
+                inventory.remove_allocations(resource=resource, workload_name=options["workload"])
+        self.show(
+            [_row(item) for item in allocations.select_related("resource", "workload", "host")],
+            as_json=options["as_json"],
+            columns=["resource", "workload", "host", "disk", "adapter", "enforced_by",
+                     "reserved", "limited", "tier", "counts"],
+            empty="no allocations yet: sluice allocation set RESOURCE WORKLOAD --vnic NAME",
+        )  # fmt: skip
+
+    def _set(self, organisation: Organisation, options: dict[str, Any]) -> Allocation:
+        resource = find_resource(organisation, options["resource"])
+        unit = resource.unit
+        return inventory.set_allocation(
+            resource=resource,
+            workload_name=options["workload"],
+            host_name=options["host"],
+            adapter_kind=AdapterKind.VNIC if options["vnic"] else AdapterKind.CGROUP,
+            adapter=options["vnic"] or options["cgroup"],
+            reservation=parse_rate(options["reservation"], unit),
+            limit=parse_rate(options["limit"], unit) if options["limit"] else None,
+            shares=options["shares"],
+            tier=options["tier"],
+            vdisk=options["vdisk"],
+            selector=_stated_selector(options),
+            facts=_facts(options),
+            may_exceed=options["even_if_full"],
+        )
+
+
+def _selector(text: str) -> tuple[str, str]:
+    kind, equals, value = text.partition("=")
+    if not (kind and equals and value):
+        raise ArgumentTypeError(f"{text!r} is not KIND=VALUE, like source_address=10.0.0.7")
+    return kind, value
+
+
+def _stated_selector(options: dict[str, Any]) -> tuple[str, str] | None:
+    if options["source_address"]:
+        return "source_address", options["source_address"]
+    selector: tuple[str, str] | None = options["selector"]
+    return selector
+
+
+def _facts(options: dict[str, Any]) -> dict[str, Any]:
+    size = options["size"]
+    stated = {
+        "limit_scope": options["limit_scope"],
+        "io_count": options["io_count"],
+        "size_bytes": parse_rate(size, Unit.BYTES_PER_S) if size else None,
+    }
+    return {name: value for name, value in stated.items() if value is not None}
+
+
+def _row(allocation: Allocation) -> dict[str, Any]:
+    unit = allocation.resource.unit
+    kind, value = allocation.recognised_by
+    return {
+        "id": allocation.pk,
+        "resource": allocation.resource.name,
+        "workload": allocation.workload.name,
+        "host": allocation.host.name,
+        "adapter": allocation.adapter,
+        "adapter_kind": allocation.adapter_kind,
+        "enforced_by": f"{kind} {value}",
+        "selector_kind": kind,
+        "selector": value,
+        "unit": unit,
+        "reservation": allocation.reservation,
+        "reserved": format_rate(allocation.reservation, unit) if allocation.reservation else None,
+        "limit": allocation.limit,
+        "limited": None if allocation.limit is None else format_rate(allocation.limit, unit),
+        "limit_scope": allocation.limit_scope,
+        "io_count": allocation.io_count,
+        "vdisk": allocation.vdisk,
+        "disk": allocation.vdisk or None,
+        "size_bytes": allocation.size_bytes,
+        "tier": allocation.workload.tier,
+        "shares": allocation.shares,
+        "shares_in_effect": shares_of(allocation),
+        "counts": f"{shares_of(allocation)} shares",
+    }

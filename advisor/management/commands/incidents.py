@@ -1,0 +1,82 @@
+"""`sluice incidents`: when something was congested, who suffered and who caused it."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from advisor.core.canonical import dumps
+from advisor.core.detection.maintenance_windows import MaintenanceWindow
+from advisor.history.external_load import comes_from_outside
+from advisor.management.incident_text import study_text
+from advisor.management.product_command import ProductCommand, level_text
+from advisor.models import Incident
+from advisor.pipeline.attribute import study_incident
+from advisor.pipeline.muting import maintenance_windows_of, muting_of
+from ingest.models import Organisation
+
+
+class Command(ProductCommand):
+    help = "List congestion incidents, newest first, or say who caused one"
+
+    def add_own_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("id", nargs="?", type=int, help="say who caused this one")
+        parser.add_argument("--open", action="store_true", help="only those that still go on")
+
+    def run(self, *, organisation: Organisation, **options: Any) -> None:
+        rows = Incident.objects.filter(organisation=organisation).select_related("resource")
+        planned, now = maintenance_windows_of(organisation), timezone.now()
+        if options["id"] is not None:
+            found = rows.filter(pk=options["id"]).first()
+            if found is None:
+                raise CommandError(f"there is no incident {options['id']}; see: sluice incidents")
+            self._explain(found, _row(found, planned, now), now, as_json=options["as_json"])
+            return
+        if options["open"]:
+            rows = rows.filter(ended_at=None)
+        self.show(
+            [_row(incident, planned, now) for incident in rows[:100]],
+            as_json=options["as_json"],
+            columns=["id", "resource", "started_at", "ended_at", "peak", "allowed",
+                     "victim_names", "aggressor_names", "maintenance_window"],
+            empty="no incidents: nothing was congested since samples arrive",
+        )  # fmt: skip
+
+    def _explain(
+        self, incident: Incident, row: dict[str, Any], now: datetime, *, as_json: bool
+    ) -> None:
+        study = study_incident(incident=incident, now=now)
+        if as_json:
+            self.show_json(row | {"study": json.loads(dumps(study))})
+            return
+        self.stdout.write(study_text(incident, row, study))
+
+
+def _row(
+    incident: Incident, planned: Sequence[MaintenanceWindow], now: datetime
+) -> dict[str, Any]:
+    muting = muting_of(incident, planned, now=now)
+    return {
+        "id": incident.pk,
+        "resource": incident.resource.name,
+        "started_at": incident.started_at,
+        "ended_at": incident.ended_at,
+        "peak_value": incident.peak_value,
+        "threshold": incident.threshold,
+        "peak": level_text(incident.peak_value, incident.resource.kind),
+        "allowed": level_text(incident.threshold, incident.resource.kind),
+        "victims": incident.victims,
+        "aggressors": incident.aggressors,
+        "signals": incident.signals,
+        "victim_names": ", ".join(item["workload"] for item in incident.victims) or None,
+        "aggressor_names": ", ".join(item["workload"] for item in incident.aggressors) or None,
+        "load_from_outside": comes_from_outside(incident),
+        "maintenance_window": muting.maintenance,
+        "maintenance_window_reason": muting.reason,
+    }

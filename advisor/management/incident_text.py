@@ -1,0 +1,70 @@
+"""Who caused an incident, as text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from advisor.models import Incident
+from advisor.pipeline.attribute import Study
+from advisor.queries.incidents import signal_lines
+from ingest.management.product_command import table
+
+
+def study_text(incident: Incident, row: Mapping[str, Any], study: Study) -> str:
+    """The suspects with their numbers, how sure that is, and what else may be the cause."""
+    ended = f"to {incident.ended_at:%H:%M:%S} UTC" if incident.ended_at else "and goes on"
+    lines = [
+        f"{incident.resource} was congested from {incident.started_at:%Y-%m-%d %H:%M:%S} {ended}",
+        f"Maintenance: {row['maintenance_window'] or 'none'}, {row['maintenance_window_reason']}",
+        *_signals(incident, study),
+        "",
+        *_suspects(study),
+    ]
+    if study.external is not None:
+        lines += ["", f"Load from outside: {study.external.state}, {study.external.reason}"]
+    if row["load_from_outside"]:
+        lines.append("Advice on shares, limits and reservations is suspended.")
+    return "\n".join(lines)
+
+
+def _signals(incident: Incident, study: Study) -> list[str]:
+    """What an uplink shows: each signal that fired, and what all its windows say together."""
+    lines = [
+        f"Signal: {one.name} in {one.windows} of {incident.windows} windows, at worst {one.worst} "
+        f"against {one.threshold}"
+        for one in signal_lines(incident)
+    ]
+    if study.signals is not None:
+        sure = f"{study.signals.confidence.value:.0%}"
+        lines.append(
+            f"Together: {study.signals.finding}, {study.signals.reason} (confidence {sure})"
+        )
+    return lines
+
+
+def _suspects(study: Study) -> list[str]:
+    found = study.attribution
+    if found is None:
+        return [f"Nobody can be blamed: {study.gap}"]
+    rows = [
+        {
+            "workload": one.workload,
+            "aggressor": one.is_aggressor,
+            "part": f"{one.part_ratio:.0%}",
+            "fair_part": f"{one.fair_ratio:.0%}",
+            "score": one.score,
+            "why": one.reason,
+        }
+        for one in found.suspects
+    ]
+    columns = ["workload", "aggressor", "part", "fair_part", "score", "why"]
+    grounds = [f"  {one.name}, {one.value:.0%}: {one.how}" for one in found.confidence.parts]
+    return [
+        found.reason,
+        "",
+        *([table(rows, columns)] if rows else []),
+        "",
+        f"Confidence {found.confidence.value:.0%}",
+        *grounds,
+    ]

@@ -1,0 +1,51 @@
+"""Work that is meant to be heavy, and raises no alarm while it is planned."""
+
+from __future__ import annotations
+
+from django.core.validators import MinValueValidator
+from django.db import models
+
+from advisor.models.resource import Resource
+from advisor.models.workload import Workload
+from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
+
+
+class Recurrence(models.TextChoices):
+    """How often it happens; same values as `advisor.core.detection.maintenance_windows` uses."""
+
+    ONCE = "once"
+    DAILY = "daily"
+    WEEKLY = "weekly"
+
+
+class MaintenanceWindow(models.Model):
+    """From `starts_at` for `length_s`, and again at the same wall-clock time of `zone`.
+
+    Without resources it is about all of them; without workloads anybody may be what is heavy.
+    """
+
+    organisation = models.ForeignKey(
+        Organisation, on_delete=models.CASCADE, related_name="maintenance_windows"
+    )
+    name = models.CharField(max_length=200)
+    starts_at = models.DateTimeField()
+    length_s = models.FloatField(validators=[MinValueValidator(1.0)])
+    recurrence = models.CharField(
+        max_length=10, choices=Recurrence.choices, default=Recurrence.ONCE
+    )
+    zone = models.CharField(max_length=60, default="UTC", help_text="Like Europe/Berlin")
+    resources = models.ManyToManyField(Resource, blank=True, related_name="maintenance_windows")
+    workloads = models.ManyToManyField(Workload, blank=True, related_name="maintenance_windows")
+
+    objects = OrganisationOwnedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["organisation", "name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organisation", "name"], name="maintenance_window_name_is_unique"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name

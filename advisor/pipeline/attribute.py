@@ -1,0 +1,235 @@
+"""Who causes an incident: the stored series of its resource, handed to the core."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from statistics import fmean
+
+from django.core.cache import cache
+
+from advisor.core.allocation import Allocation as SolverAllocation
+from advisor.core.allocation import ReservationMode, entitlements
+from advisor.core.attribution.attribution import Attribution, AttributionInputs, attribute
+from advisor.core.attribution.measure import DEVICE_TIME, SENT
+from advisor.core.attribution.workload_series import WorkloadSeries
+from advisor.core.detection.external_workload import ExternalLoad
+from advisor.core.detection.latency import normalized_latency
+from advisor.core.detection.nic_congestion import NicJudgement, judge_uplink
+from advisor.core.detection.reading import nic_window
+from advisor.core.observation import DatastoreObservation, Observation, UplinkObservation
+from advisor.core.standing import (
+    UNALLOCATED,
+    UNALLOCATED_RATIO,
+    UNALLOCATED_SHARES,
+    delivered,
+    device_cost,
+    standings,
+)
+from advisor.history.external_load import external_load
+from advisor.history.observe import observations, whole_windows
+from advisor.history.tiers import shares_of
+from advisor.models import Allocation, Incident, Resource
+
+BEFORE = timedelta(hours=1)
+"""So long before the incident shows what is normal."""
+LONGEST = timedelta(hours=2)
+"""Of a long incident the beginning is studied: it shows what came with it."""
+AFTER = timedelta(minutes=30)
+ENOUGH_WINDOWS = 12
+KEPT_S = 60
+KEPT_ENDED_S = 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    """What is known about the cause of one incident.
+
+    `attribution` None has its reason in `gap`. `external` is what the detector concluded last,
+    None on an uplink: whatever passes it is seen on the host. `signals` is what the windows of an
+    uplink say together, None on a datastore.
+    """
+
+    began_at: datetime
+    ended_at: datetime
+    windows: int
+    attribution: Attribution | None
+    external: ExternalLoad | None
+    signals: NicJudgement | None
+    gap: str
+
+
+def study_incident(*, incident: Incident, now: datetime) -> Study:
+    """Attribute the incident by what is stored about it; asked again soon, the same answer."""
+    until = _studied_until(incident, now)
+    key = f"incident-study:{incident.pk}:{until.timestamp():.0f}"
+    found: Study | None = cache.get(key)
+    if found is None:
+        found = _study(incident, until)
+        cache.set(key, found, KEPT_S if incident.ended_at is None else KEPT_ENDED_S)
+    return found
+
+
+def _studied_until(incident: Incident, now: datetime) -> datetime:
+    longest = incident.started_at + LONGEST
+    wanted = longest if incident.ended_at is None else min(incident.ended_at + AFTER, longest)
+    whole = whole_windows(incident.resource, now=now)
+    # An open incident is studied anew once a minute, not with every window.
+    return min(wanted, whole.replace(second=0, microsecond=0))
+
+
+def _study(incident: Incident, until: datetime) -> Study:
+    resource, since = incident.resource, incident.started_at - BEFORE
+    seen = observations(resource=resource, since=since, until=until) if until > since else []
+    during = tuple(_is_during(incident, one.at) for one in seen)
+    gap = "" if len(seen) >= ENOUGH_WINDOWS and any(during) else _gap(seen)
+    return Study(
+        began_at=since,
+        ended_at=until,
+        windows=len(seen),
+        attribution=None if gap else attribute(_inputs(resource, seen, during)),
+        external=external_load(incident),
+        signals=_signals(seen, during) if resource.is_uplink else None,
+        gap=gap,
+    )
+
+
+def _signals(seen: Sequence[Observation], during: Sequence[bool]) -> NicJudgement:
+    return judge_uplink(
+        [
+            nic_window(one)
+            for one, is_during in zip(seen, during, strict=True)
+            if is_during and isinstance(one, UplinkObservation)
+        ]
+    )
+
+
+def _is_during(incident: Incident, at: datetime) -> bool:
+    return at > incident.started_at and (incident.ended_at is None or at <= incident.ended_at)
+
+
+def _gap(seen: Sequence[Observation]) -> str:
+    if len(seen) >= ENOUGH_WINDOWS:
+        return "no samples of the incident itself are stored any more"
+    return f"{len(seen)} windows of it are stored, {ENOUGH_WINDOWS} are needed"
+
+
+def _inputs(
+    resource: Resource, seen: Sequence[Observation], during: tuple[bool, ...]
+) -> AttributionInputs:
+    mode = ReservationMode(resource.mode)
+    allocations = list(
+        resource.allocations.select_related("workload").order_by("workload__name", "pk")
+    )
+    names = list(dict.fromkeys(allocation.workload.name for allocation in allocations))
+    loads = {name: tuple(_load(one, name) for one in seen) for name in names}
+    entitled = _entitled(allocations, loads, _costs(seen, loads), mode)
+    rest = tuple(_unallocated(one) for one in seen)
+    lack = _lack(seen, mode) if resource.is_uplink else {}
+    series = [
+        WorkloadSeries(
+            workload=name, load=loads[name], harm=lack.get(name), entitlement=entitled[name]
+        )
+        for name in names
+    ]
+    if any(rest):
+        series.append(
+            WorkloadSeries(
+                workload=UNALLOCATED, load=rest, entitlement=_unallocated_part(entitled)
+            )
+        )
+    return AttributionInputs(
+        series=tuple(series),
+        in_incident=during,
+        window_s=resource.window_s,
+        measure=SENT if resource.is_uplink else DEVICE_TIME,
+        shared_harm=None if resource.is_uplink else tuple(_latency_ms(one) for one in seen),
+    )
+
+
+def _load(observation: Observation, workload: str) -> float | None:
+    """Device time per second on a datastore, bits per second on an uplink."""
+    own = [allocation for allocation in observation.allocations if allocation.workload == workload]
+    if not own:
+        return None
+    return sum(
+        allocation.rate * device_cost(observation, allocation.mean_io_bytes) for allocation in own
+    )
+
+
+def _unallocated(observation: Observation) -> float | None:
+    """What belongs to no allocation; 0 if it is no more than an error of measurement."""
+    whole = delivered(observation)
+    if whole is None:
+        return None
+    rest = whole - sum(allocation.rate for allocation in observation.allocations)
+    return rest * device_cost(observation, None) if rest > UNALLOCATED_RATIO * whole else 0.0
+
+
+def _entitled(
+    allocations: Sequence[Allocation],
+    loads: dict[str, tuple[float | None, ...]],
+    costs: dict[str, float],
+    mode: ReservationMode,
+) -> dict[str, float]:
+    """What each workload is due of what all of them got together, on average, in device time."""
+    means = [fmean([value or 0.0 for value in column]) for column in loads.values()]
+    if not allocations or sum(means) <= 0:
+        return dict.fromkeys(loads, 1.0)
+    parts = entitlements(
+        sum(means),
+        [
+            SolverAllocation(
+                reservation=allocation.reservation * costs[allocation.workload.name],
+                limit=None
+                if allocation.limit is None
+                else allocation.limit * costs[allocation.workload.name],
+                shares=float(shares_of(allocation)),
+            )
+            for allocation in allocations
+        ],
+        mode,
+    )
+    entitled = dict.fromkeys(loads, 0.0)
+    for allocation, part in zip(allocations, parts, strict=True):
+        entitled[allocation.workload.name] += part
+    return entitled
+
+
+def _costs(
+    seen: Sequence[Observation], loads: dict[str, tuple[float | None, ...]]
+) -> dict[str, float]:
+    """What a unit of each workload's rate cost on average; 1 of one that did nothing."""
+    rates: dict[str, float] = defaultdict(float)
+    for observation in seen:
+        for allocation in observation.allocations:
+            rates[allocation.workload] += allocation.rate
+    return {
+        name: sum(value or 0.0 for value in column) / rates[name] if rates[name] > 0 else 1.0
+        for name, column in loads.items()
+    }
+
+
+def _unallocated_part(entitled: dict[str, float]) -> float:
+    """Traffic without an allocation counts like one workload more of the medium tier."""
+    return fmean(entitled.values()) if entitled else UNALLOCATED_SHARES
+
+
+def _lack(
+    seen: Sequence[Observation], mode: ReservationMode
+) -> dict[str, tuple[float | None, ...]]:
+    """How far each workload stayed below its entitlement, as a part of it."""
+    found: dict[str, list[float | None]] = {}
+    for place, observation in enumerate(seen):
+        for one in standings(observation, mode):
+            column = found.setdefault(one.workload, [None] * len(seen))
+            missed = one.entitlement - one.cost
+            column[place] = max(missed / one.entitlement, 0.0) if one.entitlement > 0 else 0.0
+    return {name: tuple(column) for name, column in found.items()}
+
+
+def _latency_ms(observation: Observation) -> float | None:
+    assert isinstance(observation, DatastoreObservation)
+    return normalized_latency(observation.hosts).latency_ms

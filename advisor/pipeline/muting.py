@@ -1,0 +1,86 @@
+"""Maintenance windows as the core knows them, and the incidents that they explain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from advisor.core.detection import maintenance_windows as core
+from advisor.core.detection.maintenance_windows import Muting, SlowTime, mute
+from advisor.errors import InventoryError
+from advisor.models import Incident, MaintenanceWindow
+from ingest.models import Organisation
+
+UNMET_TOLERANCE = 0.05
+"""A reservation that is missed by less is not a broken promise."""
+
+
+def maintenance_windows_of(organisation: Organisation) -> list[core.MaintenanceWindow]:
+    """All maintenance windows of the organisation, as the core knows them."""
+    rows = MaintenanceWindow.objects.filter(organisation=organisation)
+    return [
+        read_maintenance_window(
+            row,
+            tuple(resource.name for resource in row.resources.all()),
+            tuple(workload.name for workload in row.workloads.all()),
+        )
+        for row in rows.prefetch_related("resources", "workloads")
+    ]
+
+
+def read_maintenance_window(
+    row: MaintenanceWindow, resources: tuple[str, ...], workloads: tuple[str, ...]
+) -> core.MaintenanceWindow:
+    """The row as the core knows it. Raises InventoryError if it contradicts itself."""
+    try:
+        zone = ZoneInfo(row.zone)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise InventoryError(
+            f'"{row.zone}" is not a time zone; write it like Europe/Berlin'
+        ) from error
+    try:
+        return core.MaintenanceWindow(
+            name=row.name,
+            starts_at=row.starts_at.astimezone(zone),
+            length_s=row.length_s,
+            recurrence=core.Recurrence(row.recurrence),
+            resources=resources,
+            workloads=workloads,
+        )
+    except ValueError as error:
+        raise InventoryError(str(error)) from error
+
+
+def muting_of(
+    incident: Incident, planned: Sequence[core.MaintenanceWindow], *, now: datetime
+) -> Muting:
+    """Whether a maintenance window explains the incident, and why or why not."""
+    slow = SlowTime(
+        resource=incident.resource.name,
+        began_at=incident.started_at,
+        ended_at=incident.ended_at,
+        aggressors=tuple(item["workload"] for item in incident.aggressors),
+        reservation_unmet=any(_is_unmet(item) for item in incident.victims),
+    )
+    return mute(slow, planned, now=max(now, incident.started_at))
+
+
+def _is_unmet(victim: Mapping[str, Any]) -> bool:
+    rate, reservation = victim.get("rate"), victim.get("reservation")
+    if rate is None or not reservation:
+        return False
+    return bool(rate < reservation * (1 - UNMET_TOLERANCE))
+
+
+def muted_resources(organisation: Organisation, *, now: datetime) -> dict[int, str]:
+    """The resources whose open incident a maintenance window explains, with its name."""
+    planned = maintenance_windows_of(organisation)
+    rows = Incident.objects.filter(organisation=organisation, ended_at=None)
+    muted = {}
+    for row in rows.select_related("resource") if planned else ():
+        maintenance = muting_of(row, planned, now=now).maintenance
+        if maintenance is not None:
+            muted[row.resource_id] = maintenance
+    return muted

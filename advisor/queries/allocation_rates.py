@@ -1,0 +1,86 @@
+"""What workloads got of a resource, on a grid of times."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from advisor.history.allocation_adapters import allocation_adapters
+from advisor.history.cgroup_rate import growth_in_unit, growth_of_received
+from advisor.models import Allocation, Resource
+from advisor.queries.grid import Floats, Grid, mean_of_columns, total_of
+from ingest.core.growth_columns import GrowthColumns
+from ingest.many_rates import cgroup_growth_of, net_growth_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadTrack:
+    """One workload's allocations on one resource: what it got, and what it was promised in sum.
+
+    `limit` is None when one of its allocations has none.
+    """
+
+    workload: str
+    reservation: float
+    limit: float | None
+    values: tuple[float | None, ...]
+
+
+def allocations_in_order(resource: Resource) -> list[Allocation]:
+    """The allocations as pages list them: the largest promise first, at the foot of a stack."""
+    rows = resource.allocations.select_related("workload", "host")
+    return list(rows.order_by("-reservation", "workload__name", "host__name"))
+
+
+def workload_tracks(
+    resource: Resource, grid: Grid, *, since: datetime, until: datetime
+) -> list[WorkloadTrack]:
+    """One track per workload with an allocation, in the order of `allocations_in_order`."""
+    in_order = allocations_in_order(resource)
+    values = _values_by_allocation(in_order, grid, unit=resource.unit, span=(since, until))
+    allocations: dict[str, list[Allocation]] = defaultdict(list)
+    for allocation in in_order:
+        allocations[allocation.workload.name].append(allocation)
+    return [
+        WorkloadTrack(
+            workload=name,
+            reservation=sum(allocation.reservation for allocation in found),
+            limit=_common_limit(found),
+            values=tuple(total_of([values[allocation.pk] for allocation in found])),
+        )
+        for name, found in allocations.items()
+    ]
+
+
+def _common_limit(allocations: Sequence[Allocation]) -> float | None:
+    limits = [allocation.limit for allocation in allocations]
+    known = [limit for limit in limits if limit is not None]
+    return sum(known) if len(known) == len(limits) else None
+
+
+def _values_by_allocation(
+    allocations: Sequence[Allocation], grid: Grid, *, unit: str, span: tuple[datetime, datetime]
+) -> dict[int, list[float | None]]:
+    """What each allocation got in each cell, None where nothing was measured."""
+    adapters = allocation_adapters(allocations)
+    times = {"since": span[0], "until": span[1]}
+    points = 2 * len(grid.ends_s)
+    received = net_growth_of(set(adapters.interfaces.values()), max_points=points, **times)
+    done = cgroup_growth_of(set(adapters.cgroups.values()), max_points=points, **times)
+    values: dict[int, list[float | None]] = {
+        allocation.pk: [None] * len(grid.ends_s) for allocation in allocations
+    }
+    for pk, interface in adapters.interfaces.items():
+        growth = received[interface]
+        # What a workload sends is what its vNIC receives on the host's side.
+        values[pk] = _on_grid(grid, growth, growth_of_received(growth))
+    for pk, cgroup in adapters.cgroups.items():
+        growth = done[cgroup]
+        values[pk] = _on_grid(grid, growth, growth_in_unit(growth, unit))
+    return values
+
+
+def _on_grid(grid: Grid, growth: GrowthColumns, values: Floats) -> list[float | None]:
+    return mean_of_columns(grid, ends_s=growth.ends_s, seconds=growth.seconds, values=values)

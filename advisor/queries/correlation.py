@@ -1,0 +1,24 @@
+"""Which open incidents belong together: one cause, however many resources show it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from advisor.core.detection.correlation import CongestedResource, CorrelatedIncidents, correlate
+from advisor.core.resource import ResourceKind
+from advisor.queries.incidents import IncidentLine
+
+
+def correlated_lines(lines: Sequence[IncidentLine]) -> list[CorrelatedIncidents]:
+    """The incidents that more than one of these incidents belongs to, such as shared disks."""
+    congested = [
+        CongestedResource(
+            resource=line.resource.name,
+            kind=ResourceKind(line.resource.kind),
+            began_at=line.started_at,
+            ended_at=line.ended_at,
+            disks=line.resource.disks,
+        )
+        for line in lines
+    ]
+    return [one for one in correlate(congested, []) if len(one.resources) > 1]

@@ -1,0 +1,143 @@
+"""One child process of the supervisor: how it is started, awaited and stopped."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from appliance.embedded.errors import ChildFailed
+from appliance.embedded.service_user import ServiceUser, process_identity
+
+POLL_INTERVAL_S = 0.05
+PR_SET_PDEATHSIG = 1  # prctl(2)
+LOG_TAIL_LINES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildSpec:
+    """What to start and how to stop it.
+
+    `is_ready` answers whether the started child does its work; None means as soon as it runs.
+    The rest goes on without a child that is not essential.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    log: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    user: ServiceUser | None = None
+    stop_signal: signal.Signals = signal.SIGTERM
+    stop_timeout_s: float = 15.0
+    ready_timeout_s: float = 60.0
+    is_ready: Callable[[], bool] | None = None
+    essential: bool = True
+
+
+class Child:
+    """A running child process."""
+
+    def __init__(self, spec: ChildSpec) -> None:
+        self.spec = spec
+        self.started_at = time.monotonic()
+        with spec.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                spec.argv,
+                cwd="/",
+                env={**os.environ, **spec.environment},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                # Ctrl-C reaches the supervisor alone, which stops the children in order.
+                start_new_session=True,
+                preexec_fn=_dies_with_parent(spec.stop_signal),  # noqa: PLW1509  no threads here
+                **process_identity(spec.user),
+            )
+
+    @property
+    def exit_status(self) -> int | None:
+        """How it ended; None while it runs."""
+        return self.process.poll()
+
+    def wait_until_ready(self) -> None:
+        """Return when the child does its work.
+
+        Raises ChildFailed with the end of its log when it ends first or takes too long.
+        """
+        is_ready = self.spec.is_ready
+        deadline = time.monotonic() + self.spec.ready_timeout_s
+        while is_ready is not None and not is_ready():
+            if self.exit_status is not None:
+                raise ChildFailed(self._failure(f"ended with {_ending(self.exit_status)}"))
+            if time.monotonic() > deadline:
+                raise ChildFailed(
+                    self._failure(f"was not ready after {self.spec.ready_timeout_s:.0f} s")
+                )
+            time.sleep(POLL_INTERVAL_S)
+
+    def request_stop(self) -> None:
+        """Ask it to end; it may take its time."""
+        if self.exit_status is None:
+            self.process.send_signal(self.spec.stop_signal)
+
+    def stop(self) -> None:
+        """Return when it and whatever it started have ended, by force after its time is over."""
+        self.request_stop()
+        try:
+            self.process.wait(self.spec.stop_timeout_s)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        # What it started shares its process group, which lives on while one of them does.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+
+    def describe_end(self) -> str:
+        """How the child ended, and the end of its log."""
+        status = self.exit_status
+        return self._failure("is running" if status is None else f"ended with {_ending(status)}")
+
+    def _failure(self, what: str) -> str:
+        return f"{self.spec.name} {what}; its log is {self.spec.log}{_tail(self.spec.log)}"
+
+
+def _ending(status: int) -> str:
+    if status < 0:
+        return f"signal {signal.Signals(-status).name}"
+    return f"status {status}"
+
+
+def _tail(log: Path) -> str:
+    """The last lines of a log, indented below the message that names it."""
+    try:
+        lines = log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:]
+    except OSError:
+        return ""
+    return "".join(f"\n    {line}" for line in lines)
+
+
+def _dies_with_parent(stop_signal: signal.Signals) -> Callable[[], None]:
+    """What the child runs before the program: Linux signals it when the supervisor is killed.
+
+    The library is loaded here, in the parent, because a forked child should not import.
+    """
+    try:
+        prctl = ctypes.CDLL(None).prctl
+    except (OSError, AttributeError):
+        return _nothing
+    parent = os.getpid()
+
+    def bind() -> None:
+        prctl(PR_SET_PDEATHSIG, int(stop_signal), 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return bind
+
+
+def _nothing() -> None:
+    """Where the system cannot bind a child to its parent."""

@@ -1,0 +1,98 @@
+"""The product's own processes: web, worker, scheduler, and the local Telegraf."""
+
+import http.client
+import sys
+from typing import Any
+
+from appliance.embedded.child import ChildSpec
+from config.celery import app
+from config.paths import DataDir
+
+WEB_WORKERS = 2
+WEB_THREADS = 8
+TASK_PROCESSES = 2
+# Celery waits for running tasks; the longest takes about as long as one look at all samples.
+WORKER_STOP_TIMEOUT_S = 30.0
+
+
+def web(data: DataDir, *, host: str, port: int, allowed_hosts: str) -> ChildSpec:
+    """The web server, ready when it reaches the database."""
+    return _python(
+        data,
+        "web",
+        "gunicorn",
+        "config.wsgi:application",
+        f"--bind={_bracketed(host)}:{port}",
+        f"--bind=unix:{data.web_socket}",
+        f"--workers={WEB_WORKERS}",
+        "--worker-class=gthread",
+        f"--threads={WEB_THREADS}",
+        "--no-control-socket",
+        environment={"SLUICE_ALLOWED_HOSTS": allowed_hosts},
+        is_ready=lambda: _answers(local_address(host), port),
+    )
+
+
+def worker(data: DataDir) -> ChildSpec:
+    """The process that does queued and periodic work, ready when it answers on the queue."""
+    return _python(
+        data,
+        "worker",
+        "celery",
+        "--app=config.celery",
+        "worker",
+        f"--concurrency={TASK_PROCESSES}",
+        "--loglevel=INFO",
+        "--without-gossip",
+        "--without-mingle",
+        stop_timeout_s=WORKER_STOP_TIMEOUT_S,
+        is_ready=lambda: bool(app.control.ping(timeout=0.5)),
+    )
+
+
+def scheduler(data: DataDir) -> ChildSpec:
+    """The process that queues periodic work."""
+    return _python(data, "scheduler", "celery", "--app=config.celery", "beat", "--loglevel=INFO")
+
+
+def local_address(host: str) -> str:
+    """An address that reaches the web server from this machine."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  compared only
+
+
+def web_url(host: str, port: int) -> str:
+    """What a person on this machine types into the browser."""
+    return f"http://{_bracketed(local_address(host))}:{port}"
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _python(data: DataDir, name: str, module: str, *arguments: str, **spec: Any) -> ChildSpec:
+    """A Python program of this environment that reads the product's settings."""
+    environment = {
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "SLUICE_DATA_DIR": str(data.root),
+        "PYTHONUNBUFFERED": "1",
+        **spec.pop("environment", {}),
+    }
+    return ChildSpec(
+        name=name,
+        argv=(sys.executable, "-m", module, *arguments),
+        log=data.logs / f"{name}.log",
+        environment=environment,
+        **spec,
+    )
+
+
+def _answers(host: str, port: int) -> bool:
+    """Whether the web server can store samples at this moment."""
+    connection = http.client.HTTPConnection(host, port, timeout=5)
+    try:
+        connection.request("GET", "/health", headers={"Host": "localhost"})
+        return connection.getresponse().status == http.client.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -1,0 +1,139 @@
+"""A private PostgreSQL cluster: made once, listening on one unix socket only."""
+
+import signal
+import subprocess
+from dataclasses import dataclass
+
+import psycopg
+
+from appliance.embedded.child import ChildSpec
+from appliance.embedded.errors import ChildFailed
+from appliance.embedded.postgres_programs import PostgresPrograms, choose_programs, runnable_by
+from appliance.embedded.service_user import ServiceUser, make_directory, process_identity
+from config.paths import POSTGRES_PORT, DataDir
+
+ROLE = DATABASE = "sluice"
+# Written into a cluster whose tables need the extension: it must be loaded at every start.
+TIMESCALEDB_MARKER = "sluice-timescaledb"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresCluster:
+    """The database files below a data directory, and the programs that serve them."""
+
+    data: DataDir
+    programs: PostgresPrograms
+    user: ServiceUser | None
+    timescaledb: bool
+
+    @property
+    def exists(self) -> bool:
+        """Whether the cluster has been made."""
+        return (self.data.postgres / "PG_VERSION").is_file()
+
+    def create(self) -> None:
+        """Make the cluster; a half-made one of an interrupted run is made again.
+
+        Raises ChildFailed with what initdb said.
+        """
+        make_directory(self.data.postgres, self.user)
+        arguments = [
+            f"--pgdata={self.data.postgres}",
+            f"--username={ROLE}",
+            "--encoding=UTF8",
+            "--locale=C.UTF-8",
+            # The socket's directory is closed to every other user.
+            "--auth=trust",
+            "--no-instructions",
+        ]
+        done = subprocess.run(
+            [self.programs.bin_dir / "initdb", *arguments],
+            cwd="/",
+            capture_output=True,
+            text=True,
+            check=False,
+            **process_identity(self.user),
+        )
+        if done.returncode != 0:
+            raise ChildFailed(f"initdb could not make {self.data.postgres}: {done.stderr.strip()}")
+        if self.timescaledb:
+            (self.data.postgres / TIMESCALEDB_MARKER).touch()
+
+    def server(self, *, durable: bool = True) -> ChildSpec:
+        """The server process. A server that is not durable is fast and fit for tests only."""
+        options = {
+            "listen_addresses": "",
+            "unix_socket_directories": str(self.data.sockets),
+            "unix_socket_permissions": "0700",
+            "port": str(POSTGRES_PORT),
+            "max_connections": "100",
+            "timezone": "UTC",
+            "log_timezone": "UTC",
+            # Our statements are done in the time that compiling them would take.
+            "jit": "off",
+        }
+        if self.timescaledb:
+            options |= {
+                "shared_preload_libraries": "timescaledb",
+                "timescaledb.telemetry_level": "off",
+            }
+        if not durable:
+            options |= {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
+        settings = [part for k, v in options.items() for part in ("-c", f"{k}={v}")]
+        return ChildSpec(
+            name="postgres",
+            argv=(
+                str(self.programs.bin_dir / "postgres"),
+                "-D",
+                str(self.data.postgres),
+                *settings,
+            ),
+            log=self.data.logs / "postgres.log",
+            user=self.user,
+            # SIGINT is PostgreSQL's fast shutdown: it ends sessions and writes a checkpoint.
+            stop_signal=signal.SIGINT,
+            stop_timeout_s=60.0,
+            is_ready=self.answers,
+        )
+
+    def address(self, database: str) -> str:
+        """The connection string of one database of this cluster."""
+        return f"host={self.data.sockets} port={POSTGRES_PORT} user={ROLE} dbname={database}"
+
+    def answers(self) -> bool:
+        """Whether the server takes connections."""
+        try:
+            psycopg.connect(self.address("postgres"), connect_timeout=5).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def create_database(self) -> None:
+        """Create the product's database unless it is there; migrations add the extension."""
+        with psycopg.connect(self.address("postgres"), autocommit=True) as connection:
+            found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])
+            if found.fetchone() is None:
+                connection.execute(f"CREATE DATABASE {DATABASE}")
+
+
+def find_cluster(data: DataDir, user: ServiceUser | None) -> PostgresCluster:
+    """The cluster of a data directory, with programs that fit it; a new one gets the best.
+
+    Raises NoServerProgram when nothing installed can serve it.
+    """
+    version_file = data.postgres / "PG_VERSION"
+    if version_file.is_file():
+        needs_timescaledb = (data.postgres / TIMESCALEDB_MARKER).is_file()
+        programs = choose_programs(
+            cluster_major=int(version_file.read_text()), timescaledb=needs_timescaledb
+        )
+        has_timescaledb = needs_timescaledb
+    else:
+        programs = choose_programs()
+        has_timescaledb = programs.has_timescaledb
+    return PostgresCluster(
+        data=data,
+        programs=runnable_by(programs, user, copies=data.programs),
+        user=user,
+        timescaledb=has_timescaledb,
+    )

@@ -1,0 +1,137 @@
+"""`sluice run`: every process of the product below one data directory, step by step."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.core.management import call_command
+from django.db import DatabaseError, OperationalError, connection
+
+from appliance.embedded import children
+from appliance.embedded.errors import EmbeddedError
+from appliance.embedded.first_run import NewLogin, create_first_login
+from appliance.embedded.leftovers import clear_leftovers
+from appliance.embedded.listening import allowed_hosts, check_address_is_free
+from appliance.embedded.lock import held_lock
+from appliance.embedded.postgres_cluster import find_cluster
+from appliance.embedded.service_user import ServiceUser, make_directory, service_user
+from appliance.embedded.supervisor import Supervisor
+from appliance.embedded.telegraf import find_telegraf, local_telegraf
+from appliance.embedded.valkey import valkey_answers, valkey_server
+from config import env
+from config.paths import DataDir
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What the caller chose."""
+
+    host: str
+    port: int
+    with_telegraf: bool
+
+
+def run(options: RunOptions, say: Say) -> None:
+    """Start everything and stay until a signal raises KeyboardInterrupt; then stop everything.
+
+    Raises EmbeddedError with what failed and what to do.
+    """
+    data: DataDir = settings.DATA_DIR
+    data.check_socket_paths()
+    check_address_is_free(options.host, options.port)
+    user = service_user()
+    _make_directories(data, user)
+    with held_lock(data.lock):
+        supervisor = Supervisor(say)
+        try:
+            _start_servers(data, user, supervisor, say)
+            login = _prepare_database(say)
+            _start_product(data, options, supervisor, say)
+            _welcome(options, login, data, say)
+            supervisor.watch()
+        finally:
+            supervisor.stop()
+
+
+def _make_directories(data: DataDir, user: ServiceUser | None) -> None:
+    # As root the servers run as another user, who has to pass through to what is theirs.
+    data.root.mkdir(mode=0o700 if user is None else 0o711, parents=True, exist_ok=True)
+    data.logs.mkdir(mode=0o700, exist_ok=True)
+    make_directory(data.sockets, user)
+    make_directory(data.valkey, user)
+
+
+def _start_servers(
+    data: DataDir, user: ServiceUser | None, supervisor: Supervisor, say: Say
+) -> None:
+    """The private PostgreSQL and valkey, except where the environment names real ones."""
+    if env.secret("DATABASE_URL"):
+        say("database: the one of DATABASE_URL")
+    else:
+        if done := clear_leftovers(data.postgres):
+            say(f"database: {done}")
+        cluster = find_cluster(data, user)
+        if not cluster.exists:
+            say(f"database: making a new one in {data.postgres}")
+            cluster.create()
+        say(f"database: starting {cluster.programs}")
+        supervisor.start(cluster.server())
+        cluster.create_database()
+    if env.secret("REDIS_URL"):
+        if not valkey_answers(settings.REDIS_URL):
+            raise EmbeddedError("the server of REDIS_URL does not answer; is it running?")
+        say("queue: the one of REDIS_URL")
+    else:
+        server = valkey_server(data, user)
+        say(f"queue: starting {server.argv[0]}")
+        supervisor.start(server)
+
+
+def _prepare_database(say: Say) -> NewLogin | None:
+    try:
+        connection.ensure_connection()
+    except OperationalError as error:
+        raise EmbeddedError(f"the database of DATABASE_URL does not answer: {error}") from error
+    say("database: bringing its tables up to date")
+    try:
+        call_command("migrate", verbosity=0, interactive=False)
+    except DatabaseError as error:
+        raise EmbeddedError(
+            f"the tables cannot be brought up to date: {error}\n"
+            "nothing is lost; `sluice migrate --traceback` shows the step that failed"
+        ) from error
+    login = create_first_login()
+    # The processes below have connections of their own.
+    connection.close()
+    return login
+
+
+def _start_product(data: DataDir, options: RunOptions, supervisor: Supervisor, say: Say) -> None:
+    say("starting the worker and the scheduler")
+    supervisor.start(children.worker(data))
+    supervisor.start(children.scheduler(data))
+    say("starting the web server")
+    names = allowed_hosts(options.host)
+    supervisor.start(children.web(data, host=options.host, port=options.port, allowed_hosts=names))
+    if not options.with_telegraf:
+        return
+    if (program := find_telegraf()) is None:
+        say("no Telegraf: this machine's own samples are not collected (make telegraf gets it)")
+        return
+    say(f"starting {program}")
+    url = children.web_url(options.host, options.port)
+    supervisor.start(local_telegraf(program, data, url=url))
+
+
+def _welcome(options: RunOptions, login: NewLogin | None, data: DataDir, say: Say) -> None:
+    say("")
+    say(f"Sluice is ready: {children.web_url(options.host, options.port)}/")
+    if login is not None:
+        say(f"  log in as {login.username} with the password {login.password}")
+        say("  (shown once; set a new one with: sluice changepassword admin)")
+    else:
+        say("  log in as before; a lost password is set anew with: sluice changepassword admin")
+    say(f"  data and logs: {data.root}")
+    say("  Ctrl-C stops everything")

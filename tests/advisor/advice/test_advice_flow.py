@@ -1,0 +1,254 @@
+"""From samples to a policy: seed 002 at a hundredth of its rates."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+
+import pytest
+
+from advisor.advice.recommend import recommend
+from advisor.core.advice.kinds import AdviceKind, answer
+from advisor.decisions.decide import approve, reject
+from advisor.models import (
+    Incident,
+    Policy,
+    Recommendation,
+    RecommendationState,
+    ResourceStatus,
+    State,
+    StatePoint,
+)
+from advisor.pipeline.detect import detect
+from tests.advisor.samples import Phase, net_lines, send
+from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
+
+pytestmark = pytest.mark.django_db
+
+# 94 Mbit/s in three equal parts
+EQUAL = 94 * MBIT / 3
+CONTENDED = {"p1": EQUAL, "p2": EQUAL, "p3": EQUAL}
+CALM = {"p1": 10 * MBIT, "p2": 1 * MBIT, "p3": 1 * MBIT}
+
+ALL_FIELDS = (
+    "bytes_sent=1i,bytes_recv=1i,packets_sent=1i,packets_recv=1i,"
+    "drop_in=0i,drop_out=0i,err_in=0i,err_out=0i"
+)
+
+
+def phase(intervals: int, rates: dict[str, float]) -> Phase:
+    """What the vNICs take in goes out by the uplink."""
+    return Phase(intervals=intervals, received=rates, sent={"up0": sum(rates.values())})
+
+
+def play(cluster: Cluster, *phases: Phase, until: datetime = NOW) -> None:
+    """Send the phases so that the last one ends at `until`."""
+    length = timedelta(seconds=10 * sum(phase.intervals for phase in phases))
+    lines = net_lines("h1", phases, start=until - length)
+    result = send(cluster.organisation, lines, now=until)
+    assert result.rejected == 0
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return make_cluster()
+
+
+def test_full_uplink_becomes_one_incident_with_its_victim(cluster: Cluster) -> None:
+    play(cluster, phase(30, CALM), phase(30, CONTENDED))
+
+    status = detect(resource=cluster.uplink, now=NOW)
+
+    incident = Incident.objects.get()
+    assert status.state == State.CONGESTED
+    assert status.value == pytest.approx(1.0, rel=1e-6)
+    assert incident.started_at == NOW - timedelta(seconds=300)
+    assert incident.ended_at is None
+    assert [victim["workload"] for victim in incident.victims] == ["web-1"]
+    assert {item["workload"] for item in incident.aggressors} == {"web-2", "web-3"}
+
+
+def test_calm_uplink_has_no_incident_and_no_advice(cluster: Cluster) -> None:
+    play(cluster, phase(60, CALM))
+
+    status = detect(resource=cluster.uplink, now=NOW)
+    advice = recommend(resource=cluster.uplink, now=NOW)
+
+    assert status.state == State.CLEAR
+    assert not Incident.objects.exists()
+    assert advice == "it was not congested in the last 24 hours"
+
+
+def test_looking_twice_changes_nothing(cluster: Cluster) -> None:
+    play(cluster, phase(30, CALM), phase(30, CONTENDED))
+    detect(resource=cluster.uplink, now=NOW)
+    before = (list(StatePoint.objects.values()), list(Incident.objects.values()))
+
+    detect(resource=cluster.uplink, now=NOW)
+
+    assert (list(StatePoint.objects.values()), list(Incident.objects.values())) == before
+
+
+def test_incident_ends_when_the_uplink_is_calm_again(cluster: Cluster) -> None:
+    play(cluster, phase(30, CALM), phase(30, CONTENDED), until=NOW - timedelta(seconds=100))
+    detect(resource=cluster.uplink, now=NOW - timedelta(seconds=100))
+    play(cluster, phase(30, CALM), phase(30, CONTENDED), phase(10, CALM))
+
+    status = detect(resource=cluster.uplink, now=NOW)
+
+    incident = Incident.objects.get()
+    assert status.state == State.CLEAR
+    assert incident.ended_at == NOW - timedelta(seconds=100)
+
+
+def test_silent_host_makes_the_state_unknown_with_advice(cluster: Cluster) -> None:
+    play(cluster, phase(30, CALM))
+    detect(resource=cluster.uplink, now=NOW)
+
+    status = detect(resource=cluster.uplink, now=NOW + timedelta(minutes=10))
+
+    assert status.state == State.UNKNOWN
+    assert status.reason == "no samples since 12:00:00 UTC; is Telegraf running on h1?"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "fields", "why"),
+    [
+        ((5,), ALL_FIELDS.removesuffix(",err_out=0i"), "they lack err_out"),
+        ((5,), ALL_FIELDS, "none came in the 15 min before, and a rate needs two"),
+        ((1905, 5), ALL_FIELDS, "none came in the 15 min before, and a rate needs two"),
+    ],
+    ids=["counters are missing", "the first sample", "one each half an hour"],
+)
+def test_samples_without_a_rate_have_their_reason(
+    cluster: Cluster, seconds: tuple[int, ...], fields: str, why: str
+) -> None:
+    times = [int((NOW - timedelta(seconds=ago)).timestamp()) for ago in seconds]
+    lines = [f"net,host=h1,interface=up0 {fields} {time}000000000" for time in times]
+    send(cluster.organisation, "\n".join(lines), now=NOW)
+
+    status = detect(resource=cluster.uplink, now=NOW)
+
+    assert status.state == State.UNKNOWN
+    assert status.reason == f"samples of h1:up0 arrive but make no rate: {why}"
+
+
+def test_unmet_reservation_is_recommended_with_the_solvers_split(cluster: Cluster) -> None:
+    play(cluster, phase(30, CALM), phase(30, CONTENDED))
+    detect(resource=cluster.uplink, now=NOW)
+
+    found = recommend(resource=cluster.uplink, now=NOW)
+
+    assert isinstance(found, Recommendation)
+    rows = json.loads(found.answer)["allocations"]
+    assert found.kind == "reservation"
+    assert [row["reservation"] for row in rows] == [75 * MBIT, 0, 0]
+    # additive: 75 reserved, the other 19 of 94 in three equal parts of 6.33
+    third = 19 * MBIT / 3
+    expected = [75 * MBIT + third, third, third]
+    assert [row["entitlement"] for row in rows] == pytest.approx(expected, rel=1e-4)
+    assert [row["predicted_after"] for row in rows] == pytest.approx(expected, rel=1e-4)
+
+
+def test_stored_inputs_give_the_stored_answer_byte_for_byte(cluster: Cluster) -> None:
+    play(cluster, phase(30, CALM), phase(30, CONTENDED))
+    detect(resource=cluster.uplink, now=NOW)
+    recommend(resource=cluster.uplink, now=NOW)
+
+    row = Recommendation.objects.get()
+
+    assert answer(AdviceKind.POLICY, row.inputs) == row.answer
+
+
+def test_too_short_an_incident_is_insufficient_data(cluster: Cluster) -> None:
+    play(cluster, phase(30, CALM), phase(10, CONTENDED))
+    detect(resource=cluster.uplink, now=NOW)
+
+    advice = recommend(resource=cluster.uplink, now=NOW)
+
+    assert isinstance(advice, str)
+    assert "10 of 30" in advice
+    assert ResourceStatus.objects.get().advice_gap == advice
+    assert not Recommendation.objects.exists()
+
+
+def test_same_advice_twice_is_one_recommendation(cluster: Cluster) -> None:
+    play(cluster, phase(30, CALM), phase(30, CONTENDED))
+    detect(resource=cluster.uplink, now=NOW)
+
+    first = recommend(resource=cluster.uplink, now=NOW)
+    second = recommend(resource=cluster.uplink, now=NOW + timedelta(seconds=30))
+
+    assert first == second
+    assert Recommendation.objects.count() == 1
+
+
+def test_other_advice_supersedes_the_open_one(cluster: Cluster) -> None:
+    play(cluster, phase(30, CALM), phase(30, CONTENDED))
+    detect(resource=cluster.uplink, now=NOW)
+    first = recommend(resource=cluster.uplink, now=NOW)
+    cluster.allocations[0].reservation = 60 * MBIT
+    cluster.allocations[0].save()
+
+    second = recommend(resource=cluster.uplink, now=NOW)
+
+    assert isinstance(first, Recommendation)
+    first.refresh_from_db()
+    assert first.state == RecommendationState.SUPERSEDED
+    assert json.loads(second.answer)["allocations"][0]["reservation"] == 60 * MBIT
+
+
+def test_rejected_advice_is_not_repeated_for_its_incident(cluster: Cluster) -> None:
+    play(cluster, phase(30, CALM), phase(30, CONTENDED))
+    detect(resource=cluster.uplink, now=NOW)
+    first = recommend(resource=cluster.uplink, now=NOW)
+    reject(recommendation=first, user=cluster.people.owner, reason="planned", now=NOW)
+
+    advice = recommend(resource=cluster.uplink, now=NOW)
+
+    assert advice == f"rejected as {first.pk}: planned"
+    assert Recommendation.objects.count() == 1
+
+
+def test_approved_advice_is_in_force_and_not_given_again(cluster: Cluster) -> None:
+    play(cluster, phase(30, CALM), phase(30, CONTENDED))
+    detect(resource=cluster.uplink, now=NOW)
+    approve(
+        recommendation=recommend(resource=cluster.uplink, now=NOW),
+        user=cluster.people.owner,
+        now=NOW,
+    )
+
+    advice = recommend(resource=cluster.uplink, now=NOW)
+
+    assert isinstance(advice, str)
+    assert "the policy in force" in advice
+
+
+@pytest.mark.parametrize("enforced", [True, False], ids=["own limit", "no limit"])
+def test_workload_at_its_own_enforced_limit_is_no_victim(
+    cluster: Cluster, *, enforced: bool
+) -> None:
+    cluster.uplink.allocations.update(reservation=0)
+    limits = [None, 20 * MBIT if enforced else None, None]
+    allocations = [
+        {"allocation": allocation.pk, "workload": "",
+         "reservation": 0.0, "limit": limit, "shares": 1000,
+         "entitlement": EQUAL}
+        for allocation, limit in zip(cluster.allocations, limits, strict=True)
+    ]  # fmt: skip
+    Policy(
+        organisation=cluster.organisation,
+        resource=cluster.uplink,
+        version=1,
+        allocations=allocations,
+        created_at=NOW - timedelta(days=1),
+    ).save()
+    # 31.3 are due to each; web-2 gets 20
+    limited = {"p1": 37 * MBIT, "p2": 20 * MBIT, "p3": 37 * MBIT}
+    play(cluster, phase(30, CALM), phase(30, limited))
+
+    detect(resource=cluster.uplink, now=NOW)
+
+    victims = {victim["workload"] for victim in Incident.objects.get().victims}
+    assert ("web-2" in victims) is not enforced

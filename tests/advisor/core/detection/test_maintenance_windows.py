@@ -1,0 +1,161 @@
+"""Planned work: what it excuses, what it does not, and clocks that change."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.core.detection.maintenance_windows import (
+    OVERRUN_S,
+    MaintenanceWindow,
+    Recurrence,
+    SlowTime,
+    maintenance_at,
+    mute,
+)
+
+START = datetime(2026, 3, 2, 1, tzinfo=UTC)  # A Monday, at one in the morning.
+HOUR = timedelta(hours=1)
+BACKUP = MaintenanceWindow(
+    name="backup",
+    starts_at=START,
+    length_s=2 * 3600.0,
+    recurrence=Recurrence.DAILY,
+    resources=("ds1",),
+    workloads=("backup-1",),
+)
+
+
+def slow(began_at=START + HOUR / 2, length=HOUR, **kwargs):
+    fields = {"resource": "ds1", "aggressors": ("backup-1",), **kwargs}
+    return SlowTime(began_at=began_at, ended_at=began_at + length, **fields)
+
+
+planned = st.builds(
+    MaintenanceWindow,
+    name=st.sampled_from(["a", "b"]),
+    starts_at=st.integers(-1000, 1000).map(lambda minutes: START + timedelta(minutes=minutes)),
+    length_s=st.floats(60, 86_400),
+    recurrence=st.sampled_from(Recurrence),
+)
+times = st.integers(-3 * 1440, 30 * 1440).map(lambda minutes: START + timedelta(minutes=minutes))
+
+
+@given(planned, times)
+def test_a_job_recurs_in_its_own_rhythm(maintenance, at):
+    period = {Recurrence.DAILY: 1, Recurrence.WEEKLY: 7}.get(maintenance.recurrence)
+
+    is_planned = maintenance_at([maintenance], "any", at) is not None
+
+    if period is None:
+        assert is_planned == (
+            0 <= (at - maintenance.starts_at).total_seconds() < maintenance.length_s
+        )
+    elif at >= maintenance.starts_at:
+        into = (at - maintenance.starts_at).total_seconds() % (period * 86_400)
+        assert is_planned == (into < maintenance.length_s)
+    else:
+        assert not is_planned
+
+
+@given(planned, times, st.integers(0, 2000))
+def test_only_time_that_one_occurrence_covers_is_muted(maintenance, began_at, minutes):
+    ended_at = began_at + timedelta(minutes=minutes)
+    incident = SlowTime(resource="ds1", began_at=began_at, ended_at=ended_at)
+
+    result = mute(incident, [maintenance], now=ended_at)
+
+    assert result.reason
+    if result.muted:
+        assert minutes * 60 <= maintenance.length_s + 2 * OVERRUN_S
+        # A maintenance window of a minute or more holds a whole minute; the overrun is five of
+        # them.
+        around = range(-5, minutes + 6)
+        assert any(
+            maintenance_at([maintenance], "ds1", began_at + timedelta(minutes=one))
+            for one in around
+        )
+
+
+@pytest.mark.parametrize(
+    ("incident", "muted", "reason"),
+    [
+        (slow(), True, '"backup" is planned for this time'),
+        (slow(START + timedelta(days=9, minutes=5)), True, '"backup" is planned for this time'),
+        (slow(START + 10 * HOUR), False, "no maintenance window was planned for it"),
+        (slow(resource="ds2"), False, "no maintenance window was planned for it"),
+        (slow(length=3 * HOUR), False, 'it lasted beyond the time planned for "backup"'),
+        (slow(aggressors=("backup-1", "web")), False, 'web has no part in "backup"'),
+        (slow(aggressors=()), True, '"backup" is planned for this time'),
+        (slow(reservation_unmet=True), False, "a reservation was not met"),
+    ],
+    ids=[
+        "in its window",
+        "nine days later",
+        "by day",
+        "elsewhere",
+        "too long",
+        "somebody else as well",
+        "nobody named",
+        "a broken promise",
+    ],
+)
+def test_muting_takes_time_place_cause_and_promise_into_account(incident, muted, reason):
+    result = mute(incident, [BACKUP], now=START)
+
+    assert (result.muted, result.reason) == (muted, reason)
+    assert result.maintenance == ("backup" if muted else None)
+
+
+def test_slowness_that_goes_on_is_muted_until_the_window_is_over():
+    going_on = replace(slow(), ended_at=None)
+
+    during = mute(going_on, [BACKUP], now=START + HOUR)
+    after = mute(going_on, [BACKUP], now=START + 2 * HOUR + timedelta(seconds=OVERRUN_S + 1))
+
+    assert (during.muted, after.muted) == (True, False)
+
+
+def test_a_job_keeps_its_wall_clock_time_when_summer_time_begins():
+    # Berlin goes from +1 to +2 on 29 March 2026: 23:00 is 22:00 UTC before and 21:00 UTC after.
+    berlin = ZoneInfo("Europe/Berlin")
+    maintenance = MaintenanceWindow(
+        name="night",
+        starts_at=datetime(2026, 3, 20, 23, tzinfo=berlin),
+        length_s=3600.0,
+        recurrence=Recurrence.DAILY,
+    )
+
+    assert maintenance_at([maintenance], "ds1", datetime(2026, 3, 28, 22, 30, tzinfo=UTC))
+    assert maintenance_at([maintenance], "ds1", datetime(2026, 3, 30, 21, 30, tzinfo=UTC))
+    assert not maintenance_at([maintenance], "ds1", datetime(2026, 3, 30, 22, 30, tzinfo=UTC))
+
+
+def test_a_fixed_offset_is_a_zone_too():
+    maintenance = replace(
+        BACKUP, starts_at=datetime(2026, 3, 2, 6, tzinfo=timezone(timedelta(hours=5)))
+    )
+
+    assert maintenance_at([maintenance], "ds1", START + HOUR)
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"length_s": 0.0}, r"^length_s is 0.0; it must be"),
+        ({"length_s": 86_401.0}, r"^length_s is 86401.0; daily work lasts at most 86400 s"),
+        ({"starts_at": datetime(2026, 3, 2)}, r"^starts_at is "),  # noqa: DTZ001
+    ],
+    ids=["no time", "more than a day", "no zone"],
+)
+def test_a_job_that_cannot_be_is_refused(fields, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        replace(BACKUP, **fields)
+
+
+def test_an_end_before_the_beginning_is_refused():
+    with pytest.raises(ValueError, match="lies before began_at"):
+        slow(length=-HOUR)

@@ -1,0 +1,208 @@
+"""What agents report becomes verdicts, once, and only for their own host."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from advisor.decisions.decide import approve
+from advisor.decisions.documents import current_document
+from advisor.decisions.reports import accept_report
+from advisor.errors import ReportRefused
+from advisor.models import ComplianceRecord, Enforcer
+from advisor.models.workload import allocation_id
+from enforcers.contract import (
+    AllocationReport,
+    ComplianceReport,
+    EnforcementState,
+    Measurement,
+    Outcome,
+    Setting,
+)
+from tests.advisor.agent_support import SUPPORT
+from tests.advisor.samples import Phase, net_lines, send
+from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    cluster = make_cluster()
+    approve(recommendation=propose(cluster), user=cluster.people.owner, now=NOW)
+    current_document(host=cluster.enrolment.host, now=NOW)
+    return cluster
+
+
+def measured(rate: float, *, backlogged: int = 10) -> Measurement:
+    return Measurement(
+        rate=rate,
+        window_s=60.0,
+        sample_count=10,
+        backlogged_samples=backlogged,
+        backlog_bytes=0,
+        drops=0,
+        overlimits=0,
+    )
+
+
+def report(
+    cluster: Cluster,
+    rates: list[float],
+    *,
+    outcome: Outcome = Outcome.UNCHANGED,
+    backlogged: int = 10,
+) -> ComplianceReport:
+    """The agent of h1 tells what its three workloads got."""
+    setting = Setting(reservation=0.0, limit=None, shares=1000.0)
+    return ComplianceReport(
+        host="h1",
+        revision=1,
+        reported_at=NOW,
+        agent_version="0.1.0",
+        state=EnforcementState.ENFORCING,
+        refusal=None,
+        reports_dropped=0,
+        support=SUPPORT[:1],
+        allocations=tuple(
+            AllocationReport(
+                id=allocation_id(allocation),
+                workload=allocation.workload.name,
+                resource="h1/up0",
+                desired=setting,
+                applied=setting,
+                read_back=setting,
+                measured=measured(rate, backlogged=backlogged),
+                outcome=outcome,
+                reason="",
+            )
+            for allocation, rate in zip(cluster.allocations, rates, strict=True)
+        ),
+    )
+
+
+def verdicts() -> dict[str, str]:
+    rows = ComplianceRecord.objects.values_list("workload__name", "verdict")
+    return dict(rows.order_by("workload__name"))
+
+
+@pytest.mark.parametrize(
+    ("rates", "expected"),
+    [
+        ([80.6, 6.7, 6.7], ["met", "met", "met"]),
+        ([31.3, 31.3, 31.3], ["reservation_unmet", "met", "met"]),
+        ([0.0, 47.0, 47.0], ["reservation_unmet", "met", "met"]),
+    ],
+    ids=["split reached", "not enforced", "starved"],
+)
+def test_measured_rates_decide_the_verdict(
+    cluster: Cluster, rates: list[float], expected: list[str]
+) -> None:
+    accept_report(
+        host=cluster.enrolment.host,
+        report=report(cluster, [rate * MBIT for rate in rates]),
+        now=NOW,
+    )
+
+    assert list(verdicts().values()) == expected
+
+
+def test_workload_that_wants_nothing_is_not_a_breach(cluster: Cluster) -> None:
+    accept_report(
+        host=cluster.enrolment.host,
+        report=report(cluster, [0.0, 0.0, 0.0], backlogged=0),
+        now=NOW,
+    )
+
+    assert set(verdicts().values()) == {"no_demand"}
+
+
+@pytest.mark.parametrize("outcome", [Outcome.UNSUPPORTED, Outcome.FAILED])
+def test_what_is_not_enforced_is_not_judged(cluster: Cluster, outcome: Outcome) -> None:
+    accept_report(
+        host=cluster.enrolment.host,
+        report=report(cluster, [80.6 * MBIT, 0.0, 0.0], outcome=outcome),
+        now=NOW,
+    )
+
+    assert set(verdicts().values()) == {"unknown"}
+
+
+def test_what_waited_in_the_kernel_is_stored(cluster: Cluster) -> None:
+    accept_report(
+        host=cluster.enrolment.host,
+        report=report(cluster, [30 * MBIT, 30 * MBIT, 30 * MBIT], backlogged=7),
+        now=NOW,
+    )
+
+    row = ComplianceRecord.objects.first()
+    assert row is not None
+    assert (row.window_s, row.sample_count, row.backlogged_samples) == (60.0, 10, 7)
+    assert (row.backlog_bytes, row.drops) == (0, 0)
+
+
+def test_same_report_twice_is_stored_once(cluster: Cluster) -> None:
+    same = report(cluster, [80.6 * MBIT, 6.7 * MBIT, 6.7 * MBIT])
+    accept_report(host=cluster.enrolment.host, report=same, now=NOW)
+
+    accept_report(host=cluster.enrolment.host, report=same, now=NOW + timedelta(seconds=5))
+
+    assert ComplianceRecord.objects.count() == 3
+
+
+def test_report_updates_what_is_known_of_the_agent(cluster: Cluster) -> None:
+    accept_report(host=cluster.enrolment.host, report=report(cluster, [0.0, 0.0, 0.0]), now=NOW)
+
+    enforcer = Enforcer.objects.get()
+    assert (enforcer.agent_version, enforcer.applied_revision) == ("0.1.0", 1)
+    assert enforcer.support[0]["mechanism"] == "tc_htb"
+    assert enforcer.last_report_at == NOW
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"host": "h2"}, 'this token is for "h1", the report for "h2"'),
+        ({"reported_at": NOW + timedelta(hours=1)}, "set the clock of h1"),
+    ],
+    ids=["another host", "from the future"],
+)
+def test_report_that_does_not_fit_is_refused(
+    cluster: Cluster, change: dict[str, object], complaint: str
+) -> None:
+    foreign = replace(report(cluster, [0.0, 0.0, 0.0]), **change)
+
+    with pytest.raises(ReportRefused, match=complaint):
+        accept_report(host=cluster.enrolment.host, report=foreign, now=NOW)
+
+    assert not ComplianceRecord.objects.exists()
+
+
+def test_allocation_of_another_organisation_is_ignored(cluster: Cluster) -> None:
+    stranger = make_cluster("globex")
+    foreign = report(stranger, [80.6 * MBIT, 0.0, 0.0])
+
+    stored = accept_report(host=cluster.enrolment.host, report=foreign, now=NOW)
+
+    assert stored == 0
+    assert not ComplianceRecord.objects.exists()
+
+
+def test_stored_samples_are_a_second_witness(cluster: Cluster) -> None:
+    rates = {"p1": 80.6 * MBIT, "p2": 6.7 * MBIT, "p3": 6.7 * MBIT}
+    phase = Phase(intervals=12, received=rates, sent={"up0": 94 * MBIT})
+    lines = net_lines("h1", [phase], start=NOW - timedelta(seconds=120))
+    send(cluster.organisation, lines, now=NOW)
+
+    accept_report(
+        host=cluster.enrolment.host,
+        report=report(cluster, list(rates.values())),
+        now=NOW,
+    )
+
+    observed = ComplianceRecord.objects.order_by("workload__name").values_list(
+        "observed", flat=True
+    )
+    assert list(observed) == pytest.approx(list(rates.values()), rel=1e-6)

@@ -1,0 +1,92 @@
+"""What agents report about queues is known window by window."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from advisor.history.queues import QueueReport, queue_reports, report_at
+from advisor.history.windows import Span
+from advisor.models import ComplianceRecord
+from tests.advisor.agent_reports import tell
+from tests.advisor.scenario import NOW, Cluster, make_cluster
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return make_cluster()
+
+
+def reports(cluster: Cluster, *, window_s: float = 10.0) -> list[QueueReport]:
+    span = Span(since=NOW - timedelta(minutes=10), until=NOW, window_s=window_s)
+    allocation = cluster.allocations[0]
+    return queue_reports([allocation], span=span)[allocation.pk]
+
+
+@pytest.mark.parametrize(
+    ("backlogged", "wants_more"),
+    [(3, True), (0, False), (1, None)],
+    ids=["always waiting", "never waiting", "came and went"],
+)
+def test_samples_with_a_queue_decide_whether_more_was_wanted(
+    cluster: Cluster, backlogged: int, *, wants_more: bool | None
+) -> None:
+    tell(cluster, [{"backlogged": backlogged, "drops": 60}], at=NOW)
+
+    (found,) = reports(cluster)
+
+    assert found.backlogged is wants_more
+    # 60 packets in the 30 s of the report
+    assert found.drops_per_s == 2.0
+
+
+def test_long_windows_add_the_reports_up(cluster: Cluster) -> None:
+    for seconds, backlogged in ((110, 3), (80, 3), (50, 0), (20, 0)):
+        tell(cluster, [{"backlogged": backlogged}], at=NOW - timedelta(seconds=seconds))
+
+    (found,) = reports(cluster, window_s=120.0)
+
+    # 6 of 12 samples: half of the time counts as waiting
+    assert (found.seconds, found.backlogged) == (120.0, True)
+
+
+def test_report_without_measurement_tells_nothing(cluster: Cluster) -> None:
+    tell(cluster, [{}], at=NOW)
+    ComplianceRecord.objects.update(sample_count=None, window_s=None)
+
+    assert reports(cluster) == []
+
+
+def report(at_s: float, *, seconds: float = 30.0, drops_per_s: float = 0.0) -> QueueReport:
+    return QueueReport(
+        at=NOW + timedelta(seconds=at_s),
+        seconds=seconds,
+        backlogged=True,
+        backlog_bytes=0.0,
+        drops_per_s=drops_per_s,
+    )
+
+
+@pytest.mark.parametrize(
+    ("at_s", "expected"),
+    [(-30, None), (-10, 0), (0, 0), (10, 1), (25, 1), (40, 1), (70, 1), (71, None)],
+    ids=[
+        "before all reports",
+        "within the first",
+        "at its end",
+        "within the second",
+        "within the second, not at its edge",
+        "after the last, not reported yet",
+        "after the last, one report is late",
+        "the agent fell silent",
+    ],
+)
+def test_window_has_the_report_that_shares_most_time(at_s: float, expected: int | None) -> None:
+    both = [report(0), report(30)]
+
+    found = report_at(both, at=NOW + timedelta(seconds=at_s), window_s=10.0)
+
+    assert found is (None if expected is None else both[expected])

@@ -1,0 +1,197 @@
+"""Predictions are held against what was measured, once enough was, and summed up."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+
+from advisor.decisions.decide import approve
+from advisor.models import Policy, PredictionScore, Recommendation, RecommendationState
+from advisor.pipeline.score import NotScored, score_all, score_recommendation
+from advisor.queries.calibration import calibration_of
+from advisor.tasks import score_everywhere
+from ingest.models import Organisation
+from tests.advisor.samples import Phase, net_lines, send
+from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
+
+pytestmark = pytest.mark.django_db
+
+APPROVED_AT = NOW - timedelta(minutes=40)
+PREDICTED = (80 * MBIT, 7 * MBIT, 7 * MBIT)
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return make_cluster()
+
+
+def approved(cluster: Cluster, *, at: datetime = APPROVED_AT) -> Recommendation:
+    """A policy in force that was predicted to give 80, 7 and 7 of 94 Mbit/s."""
+    row = propose(cluster)
+    allocations = json.loads(row.answer)["allocations"]
+    for allocation, rate in zip(allocations, PREDICTED, strict=True):
+        allocation |= {"host": "h1", "predicted_before": 31 * MBIT, "predicted_after": rate}
+    answer = {"allocations": allocations, "confidence": {"value": 0.9}, "kind": "reservation"}
+    Recommendation.objects.filter(pk=row.pk).update(
+        answer=json.dumps(answer), created_at=at, expires_at=at + timedelta(days=1)
+    )
+    row.refresh_from_db()
+    approve(recommendation=row, user=cluster.people.owner, now=at)
+    row.refresh_from_db()
+    assert row.state == RecommendationState.APPROVED
+    return row
+
+
+def measured(cluster: Cluster, *rates: float, minutes: int = 40) -> None:
+    received = {f"p{number}": rate for number, rate in enumerate(rates, start=1)}
+    phase = Phase(intervals=minutes * 6, sent={"up0": sum(rates)}, received=received)
+    start = NOW - timedelta(minutes=minutes)
+    send(cluster.organisation, net_lines("h1", [phase], start=start), now=NOW)
+
+
+def test_prediction_that_came_true_held(cluster: Cluster) -> None:
+    row = approved(cluster)
+    measured(cluster, 79 * MBIT, 7 * MBIT, 7 * MBIT)
+
+    score = score_recommendation(recommendation=row, now=NOW)
+
+    assert isinstance(score, PredictionScore)
+    assert score.held
+    # 1 of 94 too little for the first, nothing for the others: 1 / 94 / 3 on average
+    assert score.worst_error_ratio == pytest.approx(1 / 94, rel=0.01)
+    assert score.bias_ratio == pytest.approx(-1 / 94 / 3, rel=0.01)
+    # "nothing changes" would have been off by 48 + 24 + 24
+    assert score.skill_ratio == pytest.approx(1 - 1 / 96, rel=0.01)
+    assert [rate["workload"] for rate in score.rates] == ["web-1", "web-2", "web-3"]
+
+
+def test_prediction_that_missed_did_not_hold(cluster: Cluster) -> None:
+    row = approved(cluster)
+    measured(cluster, 50 * MBIT, 22 * MBIT, 21 * MBIT)
+
+    score = score_recommendation(recommendation=row, now=NOW)
+
+    assert isinstance(score, PredictionScore)
+    assert not score.held
+    assert score.worst_error_ratio == pytest.approx(30 / 94, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("rates", "why"),
+    [
+        ((10 * MBIT, 5 * MBIT, 5 * MBIT), "0 windows had as much load as the prediction assumes"),
+        ((), "0 windows had as much load"),
+    ],
+    ids=["little load", "no samples"],
+)
+def test_prediction_without_its_load_is_not_judged(
+    cluster: Cluster, rates: tuple[float, ...], why: str
+) -> None:
+    row = approved(cluster)
+    if rates:
+        measured(cluster, *rates)
+
+    found = score_recommendation(recommendation=row, now=NOW)
+
+    assert isinstance(found, NotScored)
+    assert why in found.reason
+    assert not PredictionScore.objects.exists()
+
+
+def test_policy_has_to_settle_first(cluster: Cluster) -> None:
+    row = approved(cluster, at=NOW - timedelta(minutes=4))
+    measured(cluster, *PREDICTED)
+
+    found = score_recommendation(recommendation=row, now=NOW)
+
+    assert isinstance(found, NotScored)
+    assert found.reason == "its policy was not in force for five minutes yet"
+
+
+def test_open_recommendation_is_not_judged(cluster: Cluster) -> None:
+    found = score_recommendation(recommendation=propose(cluster), now=NOW)
+
+    assert found == NotScored(reason="it never became a policy")
+
+
+def test_only_the_time_of_its_own_policy_counts(cluster: Cluster) -> None:
+    row = approved(cluster)
+    first = Policy.objects.get(recommendation=row)
+    Policy.objects.create(
+        organisation=cluster.organisation,
+        resource=cluster.uplink,
+        version=2,
+        allocations=first.allocations,
+        created_at=NOW - timedelta(minutes=20),
+    )
+    measured(cluster, *PREDICTED)
+
+    score = score_recommendation(recommendation=row, now=NOW)
+
+    assert isinstance(score, PredictionScore)
+    assert score.ended_at <= NOW - timedelta(minutes=20)
+    assert score.began_at == APPROVED_AT + timedelta(minutes=5)
+
+
+def test_scoring_again_renews_the_score(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    approved(cluster)
+    measured(cluster, *PREDICTED)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
+
+    score_everywhere()
+    score_everywhere()
+
+    assert PredictionScore.objects.get().windows >= 12
+
+
+def test_summary_has_bias_coverage_and_bands(cluster: Cluster) -> None:
+    approved(cluster)
+    measured(cluster, 79 * MBIT, 7 * MBIT, 7 * MBIT)
+
+    assert calibration_of(cluster.organisation) is None
+    score_all(organisation=cluster.organisation, now=NOW)
+    summary = calibration_of(cluster.organisation)
+
+    assert summary is not None
+    assert (summary.count, summary.held) == (1, 1)
+    assert summary.bias_ratio == pytest.approx(-1 / 94 / 3, rel=0.01)
+    # It was 90 % sure and held.
+    assert summary.gap == pytest.approx(0.1)
+    assert [(band.count, band.held_count) for band in summary.bands] == [(1, 1)]
+
+
+def test_scores_of_other_organisations_do_not_count(cluster: Cluster) -> None:
+    other = make_cluster("globex")
+    approved(cluster)
+    measured(cluster, *PREDICTED)
+
+    score_all(organisation=cluster.organisation, now=NOW)
+
+    assert calibration_of(other.organisation) is None
+
+
+def test_commands_tell_score_and_calibration(cluster: Cluster) -> None:
+    Organisation.objects.filter(slug="other").delete()
+    row = approved(cluster)
+    measured(cluster, 79 * MBIT, 7 * MBIT, 7 * MBIT)
+
+    before = sluice("recommendations", str(row.pk))
+    score_all(organisation=cluster.organisation, now=NOW)
+    after = sluice("recommendations", str(row.pk))
+    document = json.loads(sluice("recommendations", str(row.pk), "--json"))
+
+    assert "Predicted against measured: not scored yet" in before
+    assert "Predicted against measured: it held; worst error 1% of the capacity" in after
+    assert "79.0 Mbit/s" in after
+    assert document["score"]["held"] is True
+    assert "1 of 1 predictions held: bias -0%" in sluice("recommendations")
+
+
+def sluice(*words: str) -> str:
+    out = StringIO()
+    call_command(*words, stdout=out)
+    return out.getvalue()

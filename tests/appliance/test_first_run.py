@@ -1,0 +1,84 @@
+"""What a new database starts with, and the local Telegraf's token."""
+
+import stat
+
+import pytest
+from django.contrib.auth import authenticate
+from django.db import ProgrammingError
+from django.utils import timezone
+
+from appliance.embedded import run as run_module
+from appliance.embedded.errors import EmbeddedError
+from appliance.embedded.first_run import create_first_login
+from appliance.embedded.telegraf import find_telegraf, local_telegraf
+from config.paths import DataDir
+from ingest.models import Membership, Organisation, Token
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def data(tmp_path) -> DataDir:
+    (tmp_path / "log").mkdir()
+    return DataDir(tmp_path)
+
+
+def test_first_log_in_is_admin_of_the_demo_organisation():
+    login = create_first_login()
+
+    user = authenticate(username=login.username, password=login.password)
+    membership = Membership.objects.get(user=user)
+    assert (membership.organisation.slug, membership.role) == ("demo", "admin")
+
+
+def test_database_with_an_organisation_gets_no_second_log_in():
+    create_first_login()
+
+    assert create_first_login() is None
+    assert Organisation.objects.count() == 1
+
+
+def test_local_telegraf_gets_a_token_that_may_only_write_samples(data):
+    create_first_login()
+
+    spec = local_telegraf(data.root / "telegraf", data, url="http://127.0.0.1:8000")
+
+    token = Token.objects.valid(spec.environment["SLUICE_TOKEN"], now=timezone.now())
+    assert (token.scope, token.organisation.slug) == ("ingest", "demo")
+    assert stat.S_IMODE(data.telegraf_token.stat().st_mode) == 0o600
+
+
+def test_local_telegraf_keeps_its_token_until_it_is_revoked(data):
+    create_first_login()
+
+    def secret() -> str:
+        return local_telegraf(data.root, data, url="").environment["SLUICE_TOKEN"]
+
+    first = secret()
+    assert secret() == first
+
+    Token.objects.update(revoked_at=timezone.now())
+    assert secret() != first
+
+
+def test_chosen_telegraf_comes_before_the_built_one(monkeypatch, tmp_path):
+    built = tmp_path / "bin" / "telegraf"
+    built.parent.mkdir()
+    built.touch(mode=0o755)
+    monkeypatch.setenv("SLUICE_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("SLUICE_TELEGRAF", raising=False)
+
+    assert find_telegraf() == built
+
+    monkeypatch.setenv("SLUICE_TELEGRAF", "/opt/telegraf")
+    assert str(find_telegraf()) == "/opt/telegraf"
+
+
+def test_migration_that_fails_is_told_with_what_to_do(monkeypatch):
+    def fail(*_: object, **__: object) -> None:
+        raise ProgrammingError('relation "x" already exists')
+
+    monkeypatch.setattr(run_module, "call_command", fail)
+
+    with pytest.raises(EmbeddedError, match=r'"x" already exists\n.*sluice migrate --traceback'):
+        run_module._prepare_database(print)

@@ -1,0 +1,196 @@
+"""`sluice run` as a person meets it: everything starts, stops, and is found again."""
+
+import http.client
+import os
+import pwd
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+import redis
+
+from tests.appliance.embedded_run import DEADLINE_S, EmbeddedRun, short_directory, start, started
+
+pytestmark = [pytest.mark.postgres, pytest.mark.valkey]
+
+
+@pytest.fixture
+def data_dir() -> Iterator[Path]:
+    with short_directory() as path:
+        yield path / "data"
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[EmbeddedRun]:
+    with short_directory() as path, started(path / "data") as run:
+        yield run
+
+
+def database(run: EmbeddedRun) -> psycopg.Connection:
+    return psycopg.connect(f"host={run.data_dir}/run user=sluice dbname=sluice", autocommit=True)
+
+
+def health(run: EmbeddedRun) -> int:
+    with closing(http.client.HTTPConnection("127.0.0.1", run.port, timeout=10)) as connection:
+        connection.request("GET", "/health")
+        return connection.getresponse().status
+
+
+def wait_until_gone(run: EmbeddedRun) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while left := run.processes():
+        assert time.monotonic() < deadline, left
+        time.sleep(0.05)
+
+
+def test_address_and_log_in_are_told(running):
+    assert f"Sluice is ready: http://127.0.0.1:{running.port}/" in running.said
+    assert re.search(r"log in as admin with the password \S{16}\n", running.said)
+    assert "sluice changepassword admin" in running.said
+
+
+def test_web_worker_and_scheduler_run(running):
+    commands = " ".join(running.processes().values())
+
+    assert health(running) == 200
+    assert "celery --app=config.celery worker" in commands
+    assert "celery --app=config.celery beat" in commands
+
+
+def test_scheduled_work_is_done(running):
+    log = running.data_dir / "log" / "worker.log"
+
+    deadline = time.monotonic() + DEADLINE_S
+    while not re.search(r"Task advisor\.tasks\.detect_everywhere\S+ succeeded", log.read_text()):
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.1)
+
+
+def test_static_files_are_served(running):
+    with closing(http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)) as connection:
+        connection.request("GET", "/static/sluice.css")
+        answer = connection.getresponse()
+
+        assert (answer.status, answer.headers["Content-Type"]) == (
+            200,
+            'text/css; charset="utf-8"',
+        )
+
+
+def test_database_and_queue_listen_on_their_sockets_only(running):
+    with database(running) as connection:
+        (addresses,) = connection.execute("SHOW listen_addresses").fetchone()
+    queue = redis.Redis.from_url(f"unix://{running.data_dir}/run/valkey.sock")
+
+    assert addresses == ""
+    assert queue.config_get("port") == {"port": "0"}
+    queue.close()
+
+
+def test_sockets_are_closed_to_other_users(running):
+    mode = (running.data_dir / "run").stat().st_mode
+
+    assert mode & 0o077 == 0
+
+
+def test_second_run_on_the_same_directory_is_refused(running):
+    second = start(running.data_dir)
+
+    assert second.process.wait(DEADLINE_S) == 1
+    assert second.said == (
+        f"sluice: the data directory {running.data_dir} is in use by another sluice run "
+        f"(process {running.process.pid}); stop that one, or set SLUICE_DATA_DIR to another "
+        "directory\n"
+    )
+
+
+def test_port_that_is_taken_is_told(data_dir):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        run = start(data_dir, port=port)
+
+        assert run.process.wait(DEADLINE_S) == 1
+    assert run.said.startswith(f"sluice: port {port} on 127.0.0.1 is taken by another program; ")
+    assert f"--port {port + 1}" in run.said
+
+
+def test_too_long_data_directory_is_told_before_anything_is_made(data_dir):
+    deep = data_dir / ("x" * 100)
+
+    run = start(data_dir, env={"SLUICE_DATA_DIR": str(deep)})
+
+    assert run.process.wait(DEADLINE_S) == 1
+    assert "too long a path for unix sockets; set SLUICE_DATA_DIR to one of at most" in run.said
+    assert not (deep / "postgres").exists()
+
+
+def test_queue_of_the_environment_that_is_silent_is_told(data_dir):
+    run = start(data_dir, env={"REDIS_URL": "redis://127.0.0.1:1/0"})
+
+    assert run.process.wait(DEADLINE_S) == 1
+    assert "sluice: the server of REDIS_URL does not answer; is it running?" in run.said
+
+
+def test_stop_leaves_no_process_and_the_next_run_finds_its_data(data_dir):
+    with started(data_dir) as first:
+        with database(first) as connection:
+            connection.execute("UPDATE ingest_organisation SET name = 'Kept'")
+        assert first.end(signal.SIGINT) == 0
+        assert first.said.endswith("everything is stopped\n")
+        assert first.processes() == {}
+
+    with started(data_dir) as second, database(second) as connection:
+        (name,) = connection.execute("SELECT name FROM ingest_organisation").fetchone()
+        assert name == "Kept"
+        assert "with the password" not in second.said
+
+
+def test_killed_run_leaves_no_process_and_the_next_run_recovers(data_dir):
+    with started(data_dir) as first:
+        with database(first) as connection:
+            connection.execute("UPDATE ingest_organisation SET name = 'Kept'")
+        first.end(signal.SIGKILL)
+        wait_until_gone(first)
+
+    with started(data_dir) as second, database(second) as connection:
+        (name,) = connection.execute("SELECT name FROM ingest_organisation").fetchone()
+        assert name == "Kept"
+
+
+def test_killed_database_is_restarted_and_the_web_server_reaches_it_again(running):
+    (server,) = [pid for pid, line in running.processes().items() if "/postgres -D" in line]
+
+    os.kill(server, signal.SIGKILL)
+
+    running.wait_for("restarting postgres")
+    deadline = time.monotonic() + DEADLINE_S
+    while health(running) != 200:
+        assert time.monotonic() < deadline, running.said
+        time.sleep(0.1)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="every other test here runs without root already")
+def test_everything_runs_without_root():
+    nobody = pwd.getpwnam("nobody")
+    identity = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+    try:
+        probe = subprocess.run([sys.executable, "-c", "import django"], check=False, **identity)
+    except PermissionError:
+        probe = None
+    if probe is None or probe.returncode != 0:
+        pytest.skip(f"user nobody cannot reach {sys.executable}")
+    with short_directory() as path:
+        os.chown(path, nobody.pw_uid, nobody.pw_gid)
+        with started(path / "data", env={"HOME": str(path)}, **identity) as run:
+            owners = {Path(f"/proc/{pid}").stat().st_uid for pid in run.processes()}
+
+            assert owners == {nobody.pw_uid}
+            assert health(run) == 200

@@ -1,0 +1,157 @@
+"""The cause of an incident with its numbers, and muting what was planned."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from advisor.decisions.maintenance_windows import add_maintenance_window
+from advisor.models import Incident, MaintenanceWindow, Resource
+from tests.web.conftest import client_of
+from tests.web.fleet import Fleet
+from tests.web.html import page_of
+
+
+@pytest.fixture
+def incident(fleet: Fleet) -> Incident:
+    return Incident.objects.get(ended_at=None)
+
+
+def keep_promises(incident: Incident) -> None:
+    """No victim of the incident has a reservation, so that it may be muted."""
+    victims = [item | {"reservation": 0.0} for item in incident.victims]
+    Incident.objects.filter(pk=incident.pk).update(victims=victims)
+
+
+def plan(fleet: Fleet, incident: Incident) -> None:
+    keep_promises(incident)
+    add_maintenance_window(
+        organisation=fleet.organisation,
+        name="nightly backup",
+        starts_at=incident.started_at,
+        length=timedelta(hours=2),
+    )
+
+
+FORM = {"name": "month end", "start": "2026-11-20T11:00", "minutes": "180", "recurrence": "once"}
+
+
+def test_suspects_are_shown_with_score_grounds_and_how_sure(
+    viewer: Client, incident: Incident
+) -> None:
+    page = page_of(viewer.get(f"/incidents/{incident.pk}/cause/"))
+
+    cells = page.row("table", "batch-3")
+    # Score, share, fair share, correlation, while active, aggressor
+    assert float(cells[0]) > 0.3
+    assert cells[-1].strip() == "yes"
+    assert page.row("table", "mail-1")[-1].strip() == "no"
+    assert "Confidence: 50 %" in page.all_text()
+    assert "it was switched only once" in page.all_text()
+    assert "External load: unknown" in page.all_text()
+
+
+def test_incident_page_asks_for_the_cause_by_itself(viewer: Client, incident: Incident) -> None:
+    page = page_of(viewer.get(f"/incidents/{incident.pk}/"))
+    part = viewer.get(f"/incidents/{incident.pk}/cause/", headers={"HX-Request": "true"})
+
+    assert page.elements("#cause")[0]["hx-get"] == f"/incidents/{incident.pk}/cause/"
+    assert b"<html" not in part.content
+    assert b"batch-3" in part.content
+
+
+def test_cause_is_not_shown_to_an_outsider(outsider: Client, incident: Incident) -> None:
+    assert outsider.get(f"/incidents/{incident.pk}/cause/").status_code == 404
+
+
+def test_planned_congestion_is_no_alarm_on_the_overview(
+    fleet: Fleet, viewer: Client, incident: Incident
+) -> None:
+    plan(fleet, incident)
+
+    page = page_of(viewer.get("/"))
+
+    assert page.text("h1") == "Nothing is congested but by planned work"
+    assert "Maintenance window nightly backup:" in page.all_text()
+    assert "maintenance window" in page_of(viewer.get("/incidents/")).all_text()
+
+
+def test_muted_incident_says_why_and_offers_no_muting(
+    fleet: Fleet, operator: Client, incident: Incident
+) -> None:
+    plan(fleet, incident)
+
+    page = page_of(operator.get(f"/incidents/{incident.pk}/"))
+
+    assert "It raises no alarm:" in page.all_text()
+    assert page.elements("#maintenance-dialog") == []
+
+
+def test_operator_mutes_an_incident_as_planned(
+    fleet: Fleet, operator: Client, incident: Incident
+) -> None:
+    keep_promises(incident)
+
+    answer = operator.post(f"/incidents/{incident.pk}/mute/", FORM, follow=True)
+
+    maintenance = MaintenanceWindow.objects.get()
+    assert "month end is stated; it explains this incident" in page_of(answer).text(".messages")
+    assert [one.name for one in maintenance.resources.all()] == ["nfs-07"]
+    assert [one.name for one in maintenance.workloads.all()] == ["batch-3"]
+
+
+def test_broken_promise_is_told_all_the_same(operator: Client, incident: Incident) -> None:
+    answer = operator.post(f"/incidents/{incident.pk}/mute/", FORM, follow=True)
+
+    said = page_of(answer).text(".messages")
+    assert "it does not explain this incident: a reservation was not met" in said
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"name": ""}, "a maintenance window needs a name"),
+        ({"start": "soon"}, "is not a time like"),
+        ({"minutes": "0"}, "is not a number of minutes"),
+        ({"recurrence": "yearly"}, "is not one of once, daily, weekly"),
+    ],
+)
+def test_wrong_form_mutes_nothing(
+    operator: Client, incident: Incident, change: dict[str, str], words: str
+) -> None:
+    answer = operator.post(f"/incidents/{incident.pk}/mute/", FORM | change, follow=True)
+
+    assert words in page_of(answer).text(".messages")
+    assert not MaintenanceWindow.objects.exists()
+
+
+@pytest.mark.parametrize(("who", "status"), [("viewer", 403), ("outsider", 404)])
+def test_muting_takes_the_operator_role(
+    fleet: Fleet, incident: Incident, who: str, status: int
+) -> None:
+    client = client_of(getattr(fleet.people, who))
+
+    assert client.post(f"/incidents/{incident.pk}/mute/", FORM).status_code == status
+    assert not MaintenanceWindow.objects.exists()
+
+
+def test_datastores_on_the_same_disks_are_correlated(
+    fleet: Fleet, viewer: Client, incident: Incident
+) -> None:
+    pks = [fleet.resources[name].pk for name in ("nfs-07", "san-02")]
+    Resource.objects.filter(pk__in=pks).update(disks="shelf 4")
+    Incident.objects.create(
+        organisation=fleet.organisation,
+        resource=fleet.resources["san-02"],
+        started_at=incident.started_at + timedelta(minutes=1),
+        peak_value=30.0,
+        threshold=20.0,
+    )
+
+    page = page_of(viewer.get("/"))
+
+    assert "Correlated incidents: nfs-07 was congested, and san-02 on the same disks shelf 4" in (
+        page.all_text()
+    )

@@ -1,0 +1,218 @@
+"""An incident says what happened, when, to whom and by whom."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from advisor.core.standing import UNALLOCATED
+from advisor.models import Incident, Recommendation
+from tests.web.conftest import client_of
+from tests.web.fleet import Fleet
+from tests.web.html import Page, page_of
+
+
+@pytest.fixture
+def incident(fleet: Fleet) -> Incident:
+    row = Incident.objects.get(ended_at=None)
+    row.started_at = fleet.now - timedelta(minutes=42)
+    row.peak_value = 41.26
+    row.aggressors = [
+        {
+            "workload": "batch-3",
+            "rate": 3150.0,
+            "entitlement": 670.0,
+            "part_ratio": 0.612,
+            "excess_ratio": 1.0,
+        }
+    ]
+    row.victims = [
+        {
+            "workload": "db-orders",
+            "rate": 950.0,
+            "entitlement": 2680.0,
+            "reservation": 1500.0,
+            "shortfall_ratio": 0.646,
+        }
+    ]
+    row.save()
+    return row
+
+
+def shown(client: Client, incident: Incident) -> Page:
+    return page_of(client.get(f"/incidents/{incident.pk}/"))
+
+
+def test_open_incident_is_told_in_the_present(viewer: Client, incident: Incident) -> None:
+    page = shown(viewer, incident)
+
+    assert page.text("h1") == "nfs-07: congested for 42 min"
+    assert "batch-3 uses 61 %; 1 workload slowed: db-orders." in page.text(".lead")
+    assert "UTC, ongoing, peak 41.3 ms." in page.all_text()
+
+
+def test_incident_names_three_victims_and_counts_the_rest(
+    viewer: Client, incident: Incident
+) -> None:
+    Incident.objects.filter(pk=incident.pk).update(
+        victims=[{"workload": f"db-{number}"} for number in range(43)]
+    )
+
+    page = shown(viewer, incident)
+
+    assert "43 workloads slowed: db-0, db-1, db-2 +40 more." in page.text(".lead")
+    assert len(page.text("h1").split()) <= 12
+
+
+def test_ended_incident_is_told_in_the_past(viewer: Client, incident: Incident) -> None:
+    Incident.objects.filter(pk=incident.pk).update(
+        ended_at=incident.started_at + timedelta(minutes=30)
+    )
+
+    page = shown(viewer, incident)
+
+    assert page.text("h1") == "nfs-07: congested for 30 min"
+    lead = page.text(".lead")
+    assert lead.startswith("nfs-07 was congested for 30 min: up to 41.3 ms against 15.0 ms")
+    assert "batch-3 used 61 %" in lead
+
+
+def test_parties_have_their_numbers(viewer: Client, incident: Incident) -> None:
+    page = shown(viewer, incident)
+
+    assert page.row("table", "batch-3") == ["61 %", "100 %", "3150", "670"]
+    assert page.row("table", "db-orders") == ["65 %", "950", "1500", "2680"]
+
+
+def test_traffic_without_a_allocation_is_called_so(viewer: Client, incident: Incident) -> None:
+    Incident.objects.filter(pk=incident.pk).update(
+        aggressors=[{"workload": UNALLOCATED, "part_ratio": 0.5}]
+    )
+
+    page = shown(viewer, incident)
+
+    assert "other traffic uses 50 %" in page.text(".lead")
+    assert page.row("table", "other traffic")[0] == "50 %"
+
+
+def test_incident_without_parties_says_what_that_means(viewer: Client, incident: Incident) -> None:
+    Incident.objects.filter(pk=incident.pk).update(aggressors=[], victims=[])
+
+    page = shown(viewer, incident)
+
+    assert page.text(".lead").endswith("against 15.0 ms.")
+    assert "the resource is too small for the demand" in page.all_text()
+
+
+def test_evidence_lists_the_windows(viewer: Client, incident: Incident) -> None:
+    page = shown(viewer, incident)
+
+    rows = page.elements(".chart-table tbody tr")
+    assert len(rows) == len(incident.evidence) > 10
+
+
+def test_signs_of_an_uplink_are_shown_with_their_norm(viewer: Client, incident: Incident) -> None:
+    incident.signals = [
+        {"signal": "backlog", "windows": 12, "worst": 0.0123, "threshold": 0.005, "unit": "s"},
+        {"signal": "unmet_reservation", "windows": 3, "worst": 1.0, "threshold": 0.5,
+         "unit": "ratio"},
+    ]  # fmt: skip
+    incident.evidence[0]["signals"] = [{"signal": "unmet_reservation"}]
+    incident.save()
+
+    page = shown(viewer, incident)
+
+    assert page.row("#signals", "backlog") == ["12", "12.3 ms", "5 ms"]
+    assert page.row("#signals", "unmet reservation") == ["3", "100 %", "50 %"]
+    assert (
+        page.elements(".chart-table tbody .reason")[0].all_text().endswith("(unmet reservation)")
+    )
+
+
+def test_datastore_has_no_signs_of_an_uplink(viewer: Client, incident: Incident) -> None:
+    assert shown(viewer, incident).elements("#signals") == []
+
+
+@pytest.mark.parametrize(("state", "told"), [("external", True), ("none", False)])
+def test_load_from_outside_is_told_with_its_grounds(
+    viewer: Client, incident: Incident, state: str, *, told: bool
+) -> None:
+    reason = "50 ms where as much load of our own made 5 ms"
+    incident.external = {
+        "state": state, "began_at": None, "normal_ms": 5.0, "recent_ms": 50.0, "own_load": 1000.0,
+        "comparable_windows": 180, "reason": reason,
+        "confidence": {"value": 0.9, "parts": [{"name": "windows", "value": 0.9, "how": "x"}]},
+    }  # fmt: skip
+    incident.save()
+
+    page = shown(viewer, incident)
+
+    if told:
+        assert page.text("#outside") == (
+            f"External load: {reason}. Advice on shares, limits and reservations is suspended."
+        )
+    else:
+        assert page.elements("#outside") == []
+
+
+def test_load_from_outside_of_an_ended_incident_is_told_in_the_past(
+    viewer: Client, incident: Incident
+) -> None:
+    incident.external = {
+        "state": "external", "began_at": None, "normal_ms": 5.0, "recent_ms": 50.0,
+        "own_load": 1000.0, "comparable_windows": 180, "reason": "50 ms where 5 ms are usual",
+        "confidence": {"value": 0.9, "parts": [{"name": "windows", "value": 0.9, "how": "x"}]},
+    }  # fmt: skip
+    incident.aggressors = []
+    incident.ended_at = incident.started_at + timedelta(minutes=30)
+    incident.save()
+
+    page = shown(viewer, incident)
+
+    assert "Advice on shares, limits and reservations was suspended." in page.text("#outside")
+    # Load of others is no signal that the resource is too small for this organisation's own.
+    assert "the load came from outside" in page.all_text()
+    assert "too small" not in page.all_text()
+
+
+def test_charts_show_the_incident_with_a_margin(viewer: Client, incident: Incident) -> None:
+    charts = shown(viewer, incident).elements(".charts")[0]
+
+    # 42 minutes before 12:00 and a quarter of an hour more.
+    assert charts["data-from"] == "2026-11-20T11:03:00+00:00"
+    assert charts["data-to"] == "2026-11-20T12:00:00+00:00"
+
+
+def test_recommendation_for_it_is_linked(viewer: Client, incident: Incident) -> None:
+    advice = Recommendation.objects.get(state="proposed")
+
+    links = shown(viewer, incident).links()
+
+    assert links["Review the recommendation"] == f"/recommendations/{advice.pk}/"
+    assert links[advice.summary] == f"/recommendations/{advice.pk}/"
+
+
+def test_list_tells_open_from_ended(viewer: Client, incident: Incident, fleet: Fleet) -> None:
+    Incident.objects.create(
+        organisation=fleet.organisation,
+        resource=fleet.resources["san-02"],
+        started_at=fleet.now - timedelta(hours=9),
+        ended_at=fleet.now - timedelta(hours=8),
+        peak_value=25.0,
+        threshold=20.0,
+    )
+
+    page = page_of(viewer.get("/incidents/"))
+
+    assert page.text("h1") == "2 incidents of congestion"
+    rows = [row.all_text().split()[:2] for row in page.elements("tbody tr")]
+    assert rows == [["open", "nfs-07"], ["ended", "san-02"]]
+
+
+def test_empty_list_says_what_will_appear(nothing_yet: Fleet) -> None:
+    page = page_of(client_of(nothing_yet.people.viewer).get("/incidents/"))
+
+    assert page.text("h1") == "0 incidents of congestion"
+    assert "the stretch appears here" in page.all_text()

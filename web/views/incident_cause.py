@@ -1,0 +1,125 @@
+"""Who causes an incident, and muting one that was planned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from advisor.core.standing import UNALLOCATED
+from advisor.decisions.maintenance_windows import add_maintenance_window
+from advisor.errors import InventoryError
+from advisor.models import Incident, Recurrence
+from advisor.pipeline.attribute import study_incident
+from advisor.pipeline.muting import maintenance_windows_of, muting_of
+from web.access import Workspace, open_row, require_operator, workspace_view
+from web.page import render_page, render_part
+
+SHORTEST_MIN = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintenanceForm:
+    """What the form about planned work holds; workloads are the aggressors of the incident."""
+
+    name: str
+    start: datetime
+    minutes: str
+    recurrence: str
+    workloads: tuple[str, ...]
+
+    @property
+    def recurrences(self) -> list[tuple[str, str]]:
+        return list(Recurrence.choices)
+
+
+def proposed_maintenance(incident: Incident, now: datetime) -> MaintenanceForm:
+    """From the minute the incident began, until its end or for an hour."""
+    lasted = ((incident.ended_at or now) - incident.started_at).total_seconds() / 60
+    return MaintenanceForm(
+        name="",
+        start=incident.started_at.replace(second=0, microsecond=0),
+        minutes=str(max(SHORTEST_MIN, round(lasted * 1.2))),
+        recurrence=Recurrence.ONCE,
+        workloads=_aggressors(incident),
+    )
+
+
+def _aggressors(incident: Incident) -> tuple[str, ...]:
+    names = [item["workload"] for item in incident.aggressors]
+    return tuple(name for name in names if name != UNALLOCATED)
+
+
+@workspace_view
+def cause(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
+    """The attribution alone for htmx, else as a page of its own."""
+    now = timezone.now()
+    workspace, row = open_row(workspace, Incident, pk, "resource")
+    context = {
+        "incident": row,
+        "resource": row.resource,
+        "study": study_incident(incident=row, now=now),
+    }
+    if "HX-Request" in request.headers:
+        return render_part(request, workspace, "web/parts/cause.html", now=now, **context)
+    return render_page(
+        request, workspace, "web/cause.html", now=now, section="incidents", **context
+    )
+
+
+@require_POST
+@workspace_view
+def mute(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
+    """State that the incident was planned work, which then raises no alarm."""
+    now = timezone.now()
+    workspace, row = open_row(workspace, Incident, pk, "resource", "resource__status")
+    require_operator(workspace)
+    try:
+        maintenance = add_maintenance_window(
+            organisation=row.organisation,
+            name=request.POST.get("name", ""),
+            starts_at=_start(request.POST.get("start", "")),
+            length=_minutes(request.POST.get("minutes", "")),
+            recurrence=_recurrence(request.POST.get("recurrence", "")),
+            resources=[row.resource.name],
+            workloads=_aggressors(row),
+        )
+    except InventoryError as error:
+        messages.error(request, f"Nothing was muted: {error}.")
+        return redirect("incident", row.pk)
+    muting = muting_of(row, maintenance_windows_of(row.organisation), now=now)
+    if muting.muted:
+        messages.success(
+            request, f"Maintenance window {maintenance.name} is stated; it explains this incident."
+        )
+    else:
+        messages.warning(
+            request,
+            f"Maintenance window {maintenance.name} is set, but does not explain this incident: "
+            f"{muting.reason}.",
+        )
+    return redirect("incident", row.pk)
+
+
+def _start(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=UTC)
+    except ValueError as error:
+        raise InventoryError(f'"{text}" is not a time like 2026-11-21T22:00') from error
+
+
+def _minutes(text: str) -> timedelta:
+    if not text.isdecimal() or not 1 <= int(text) <= 7 * 24 * 60:
+        raise InventoryError(f'"{text}" is not a number of minutes from 1 to 10080')
+    return timedelta(minutes=int(text))
+
+
+def _recurrence(text: str) -> Recurrence:
+    if text not in Recurrence.values:
+        raise InventoryError(f'"{text}" is not one of {", ".join(Recurrence.values)}')
+    return Recurrence(text)

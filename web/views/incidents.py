@@ -1,0 +1,65 @@
+"""What happened, when, to whom, by whom?"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponseBase
+from django.utils import timezone
+
+from advisor.models import Incident
+from advisor.queries.incidents import incident_lines, incident_rows
+from web.access import Workspace, open_row, workspace_view
+from web.chart_list import chart_list
+from web.formatting import rate_scale
+from web.page import render_page, render_part
+from web.time_range import TimeRange
+from web.views.incident_cause import proposed_maintenance
+
+PER_PAGE = 50
+MARGIN = timedelta(minutes=15)
+"""The charts of an incident begin so long before it and end so long after it."""
+
+
+@workspace_view
+def incidents(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
+    now = timezone.now()
+    rows = incident_rows(workspace.scope)
+    page = Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
+    context = {"page": page, "incidents": incident_lines(list(page), now=now)}
+    if "HX-Request" in request.headers:
+        return render_part(request, workspace, "web/parts/incidents.html", now=now, **context)
+    return render_page(
+        request, workspace, "web/incidents.html", now=now, section="incidents", **context
+    )
+
+
+@workspace_view
+def incident(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
+    now = timezone.now()
+    workspace, row = open_row(workspace, Incident, pk, "resource__status")
+    (line,) = incident_lines([row], now=now)
+    until = min(now, (row.ended_at or now) + MARGIN)
+    shown = TimeRange(since=row.started_at - MARGIN, until=until, name=None)
+    numbers = [
+        number
+        for party in (*line.victims, *line.aggressors)
+        for number in (party.rate, party.entitlement, party.reservation)
+        if number is not None
+    ]
+    advice = row.recommendations.order_by("-created_at")
+    return render_page(
+        request,
+        workspace,
+        "web/incident.html",
+        now=now,
+        section="incidents",
+        incident=line,
+        resource=row.resource,
+        time_range=shown,
+        chart_list=chart_list(row.resource),
+        scale=rate_scale(row.resource.unit, max(numbers, default=None)),
+        advice=list(advice),
+        maintenance=proposed_maintenance(row, now),
+    )
