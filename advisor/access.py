@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from accounts.models import Membership, Organisation
 from advisor.errors import DecisionRefused
-from ingest.models import Membership, Organisation
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser

@@ -5,12 +5,12 @@ from __future__ import annotations
 from celery import shared_task
 from django.utils import timezone
 
+from accounts.models import Organisation
 from advisor.advice import advise, recommend
 from advisor.decisions import discovery
 from advisor.models import Resource, Topic
 from advisor.pipeline import detect, score
 from advisor.pipeline import upkeep as housekeeping
-from ingest.models import Organisation
 
 STALE_AFTER_S = 30.0
 """A look that waited longer than this is left to the next one."""

@@ -4,9 +4,11 @@ import os
 import sys
 from collections.abc import Sequence
 
+from advisor.management.status_exit import StatusExit
+
 COMMANDS = {
     "See": {
-        "status": "what is congested now; exit status 1 if anything is",
+        "status": "what is congested, stalled or not known now; its exit status says which",
         "incidents": "congestion incidents, newest first, or who caused one",
         "hosts": "hosts, their newest sample and the state of their agent",
         "compliance": "what was asked, applied, read back and measured",
@@ -42,6 +44,8 @@ COMMANDS = {
 }
 RENAMED = {"claim": "allocation", "episodes": "incidents", "job": "maintenance"}
 """Former names of commands; they work for one release."""
+REFUSED = {"status": StatusExit.NO_ANSWER}
+"""The exit status of a command that could not do its work; 1 for all others."""
 HELP_WORDS = ("--help", "-h", "help")
 SQLSTATE_UNDEFINED_TABLE = "42P01"
 
@@ -90,18 +94,20 @@ def run_command(arguments: Sequence[str]) -> int:
 
     from config.env import SettingError
 
+    refused = REFUSED.get(arguments[0], 1)
     try:
         _execute(arguments)
     except CommandError as error:
-        return _refuse(str(error), error.returncode)
+        # argparse says 2 for words that it does not know.
+        return _refuse(str(error), refused if error.returncode == 1 else error.returncode)
     except OperationalError as error:
-        return _refuse(_without_database(error))
+        return _refuse(_without_database(error), refused)
     except ProgrammingError as error:
         if getattr(error.__cause__, "sqlstate", None) != SQLSTATE_UNDEFINED_TABLE:
             raise
-        return _refuse("the database has no tables yet; make them with: sluice migrate")
+        return _refuse("the database has no tables yet; make them with: sluice migrate", refused)
     except (SettingError, ImproperlyConfigured) as error:
-        return _refuse(str(error))
+        return _refuse(str(error), refused)
     except BrokenPipeError:
         # The reader, such as `head`, has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -123,7 +129,7 @@ def _execute(arguments: Sequence[str]) -> None:
     command.run_from_argv(["sluice", name, "--traceback", *rest])
 
 
-def _refuse(text: str, status: int = 1) -> int:
+def _refuse(text: str, status: int) -> int:
     print(f"sluice: {text}", file=sys.stderr)
     return status
 

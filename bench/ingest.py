@@ -141,7 +141,7 @@ def seconds_of_writes(bodies: list[bytes]) -> float:
     """Every body through the view, as the web server would call it."""
     from django.test import RequestFactory
 
-    from ingest.models import Organisation, Scope, Token
+    from accounts.models import Organisation, Scope, Token
     from ingest.views import write
 
     organisation, _ = Organisation.objects.get_or_create(slug="bench", name="Bench")

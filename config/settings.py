@@ -17,6 +17,7 @@ INSTALLED_APPS = [
     "web",
     "advisor",
     "ingest",
+    "accounts",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -2,6 +2,6 @@ from django.apps import AppConfig
 
 
 class IngestConfig(AppConfig):
-    """Samples in: tenants, hosts, tokens, series, sample tables."""
+    """Samples in: hosts, series, sample tables, refused lines."""
 
     name = "ingest"

@@ -15,6 +15,7 @@ from django.db import connection
 from django.db.models import Max
 from django.db.models.fields.json import KT
 
+from accounts.models import Organisation
 from ingest.core.catalogue import (
     BLOCK_DEVICE,
     CGROUP,
@@ -24,7 +25,7 @@ from ingest.core.catalogue import (
     SCSI_RESERVATION,
     Measurement,
 )
-from ingest.core.counters import LONGEST_INTERVAL_S, NoRate, NoRateReason, steps
+from ingest.core.counters import LONGEST_INTERVAL_S, NoRate, NoRateReason, Reading, steps
 from ingest.core.overlap import merged
 from ingest.core.rates import (
     CONFLICT_COUNTERS,
@@ -42,11 +43,14 @@ from ingest.core.rates import (
     derive_net_rates,
     derive_tcp_rates,
 )
-from ingest.models import Host, NetSample, Organisation, Series
+from ingest.models import Host, NetSample, Series
 from ingest.readings import Span
 
 TCP_SUBJECT = "snmp"
 """The TCP counters are those of /proc/net/snmp, which Telegraf tags so."""
+
+IN_FLIGHT = "iops_in_progress"
+"""What Telegraf calls the I/Os that a device has not completed; no counter."""
 
 RATED = {DISKIO: DISK_COUNTERS, NET: NET_COUNTERS}
 """What a sample must tell so that two of them make a rate."""
@@ -130,8 +134,13 @@ def disk_rates(
     ids = _series_ids(host, DISKIO, device)
 
     def derive(series_id: int) -> Derived[DiskRates]:
-        readings = span.readings(DISKIO, series_id, DISK_COUNTERS)
-        return derive_disk_rates(readings, longest_interval_s=span.longest_interval_s(readings))
+        columns = (*DISK_COUNTERS, IN_FLIGHT)
+        found = span.readings(DISKIO, series_id, columns)
+        return derive_disk_rates(
+            [Reading(at=one.at, counters=one.counters[:-1]) for one in found],
+            longest_interval_s=span.longest_interval_s(found),
+            in_flight={one.at: one.counters[-1] for one in found},
+        )
 
     return _merged(ids, derive, span)
 

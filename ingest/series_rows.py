@@ -7,8 +7,9 @@ from datetime import datetime
 
 from django.db import connection
 
+from accounts.models import Organisation
 from ingest.core.source import SeriesKey
-from ingest.models import Host, Organisation, Series
+from ingest.models import Host, Series
 
 
 class SeriesDeletedError(Exception):

@@ -17,7 +17,8 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
-from ingest.authentication import AuthenticationError, ForbiddenError, authenticate
+from accounts.authentication import AuthenticationError, ForbiddenError, authenticate
+from accounts.models import Organisation, Scope
 from ingest.body import (
     BodyTooLargeError,
     LineTooLargeError,
@@ -26,7 +27,6 @@ from ingest.body import (
     read_body,
 )
 from ingest.core.line_protocol import Precision
-from ingest.models import Organisation, Scope
 from ingest.retention import retention
 from ingest.write import WriteResult, record_oversized_line, store
 

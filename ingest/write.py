@@ -15,11 +15,12 @@ from functools import cache
 from django.db import connection, transaction
 from psycopg import sql
 
+from accounts.models import Token
 from ingest.core.batch import Batch, Rejection, Rows, Rules, read_batch
 from ingest.core.catalogue import Measurement
 from ingest.core.copy_encoding import encode_rows
 from ingest.core.line_protocol import Precision, excerpt
-from ingest.models import RejectedLine, Token
+from ingest.models import RejectedLine
 from ingest.partitions import ensure_partitions
 from ingest.series_rows import SeriesDeletedError, note_samples, series_ids
 

@@ -68,7 +68,7 @@ def test_make_targets_in_documents_exist(document: Path) -> None:
 def test_every_command_of_the_product_is_in_the_table() -> None:
     found = {
         path.stem
-        for app in ("appliance", "ingest", "advisor", "web")
+        for app in ("accounts", "appliance", "ingest", "advisor", "web")
         for path in (ROOT / app / "management" / "commands").glob("*.py")
         if path.stem != "__init__"
     }
@@ -82,6 +82,18 @@ def test_decisions_are_numbered_once() -> None:
     numbers = [name[:4] for name in names]
     assert all(re.fullmatch(r"\d{4}-[a-z0-9-]+\.md", name) for name in names)
     assert len(numbers) == len(set(numbers))
+
+
+@pytest.mark.parametrize("document", ["docs/architecture.md", "CONTRIBUTING.md"])
+def test_layers_are_named_in_the_order_that_is_checked(document: str) -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    apps = next(
+        one["layers"]
+        for one in contracts["contracts"]
+        if one["type"] == "layers" and "containers" not in one
+    )
+
+    assert f"`{' > '.join([*apps, 'enforcers.contract'])}`" in (ROOT / document).read_text()
 
 
 def test_parts_of_the_core_stand_in_the_order_that_is_checked() -> None:

@@ -13,8 +13,8 @@ from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 
+from accounts.models import Membership
 from advisor.queries.scope import Scope, owned
-from ingest.models import Membership
 
 SESSION_KEY = "organisation"
 Row = TypeVar("Row", bound=models.Model)

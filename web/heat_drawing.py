@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from advisor.core.quantity import significant
-from advisor.queries.heat import COLUMN_S, COLUMNS, Level, Strip
+from advisor.queries.heat import COLUMN_S, COLUMNS, Cell, Level, Strip
 from advisor.queries.resources import ResourceLine
-from web.formatting import level_scale
+from web.formatting import Scale, level_scale
 
 HEIGHT = 24
 THRESHOLD_Y = 8
@@ -35,7 +35,10 @@ class HeatRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HourCell:
-    """The worst of one hour, for the table view; level None where nothing was measured."""
+    """The worst of one hour, for the table view; level None where nothing was measured.
+
+    A stalled hour has no value.
+    """
 
     level: Level | None
     value: float | None
@@ -50,7 +53,7 @@ def heat_row(line: ResourceLine, strip: Strip) -> HeatRow:
         drawn.setdefault(name, []).append(f"M{x} {HEIGHT}v-{height}h1v{height}z")
     scale = level_scale(line.kind)
     values = (
-        "" if cell is None else f"{cell.level.value[0]}{significant(cell.value / scale.factor)}"
+        "" if cell is None else f"{cell.level.value[0]}{_told(cell.value, scale)}"
         for cell in strip.cells
     )
     return HeatRow(
@@ -79,7 +82,14 @@ def hour_starts(strip: Strip) -> list[datetime]:
     return [strip.column_start(column) for column in range(0, COLUMNS, 3600 // COLUMN_S)]
 
 
-def _bar_height(ratio: float) -> int:
+def _told(value: float | None, scale: Scale) -> str:
+    return "" if value is None else significant(value / scale.factor)
+
+
+def _bar_height(ratio: float | None) -> int:
+    # Nothing is worse than a device that completes nothing.
+    if ratio is None:
+        return HEIGHT
     return max(_SMALLEST_BAR, min(HEIGHT, round(ratio * _HEIGHT_OF_ONE)))
 
 
@@ -89,8 +99,12 @@ def hour_cells(strip: Strip) -> list[HourCell]:
     cells = []
     for first in range(0, COLUMNS, per_hour):
         known = [cell for cell in strip.cells[first : first + per_hour] if cell is not None]
-        worst = max(known, key=lambda cell: (cell.level == Level.ABOVE, cell.ratio), default=None)
+        worst = max(known, key=_badness, default=None)
         cells.append(
             HourCell(level=worst.level if worst else None, value=worst.value if worst else None)
         )
     return cells
+
+
+def _badness(cell: Cell) -> tuple[bool, bool, float]:
+    return cell.level is Level.STALLED, cell.level is Level.ABOVE, cell.ratio or 0.0

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
+from accounts.models import Organisation
 from advisor.advice.recommendation_store import keep, rejected_before
 from advisor.advice.what_if import open_draft
 from advisor.core.advice.kinds import AdviceKind, answer
@@ -19,7 +20,7 @@ from advisor.core.explanation.answer import AdviceOutcome
 from advisor.core.grant import Grant
 from advisor.core.resource import ResourceKind, Tier, Unit
 from advisor.history.external_load import comes_from_outside
-from advisor.history.observe import AllocationWindow, allocation_windows
+from advisor.history.observe import AllocationWindow, windows_of
 from advisor.history.past_week import past_week
 from advisor.history.windows import Span
 from advisor.models import (
@@ -35,10 +36,11 @@ from advisor.models import (
     Topic,
 )
 from advisor.pipeline.muting import maintenance_windows_of, muting_of
-from ingest.models import Organisation
 
 USUAL_SPAN = timedelta(hours=24)
 """What a workload takes when nothing holds it back is learnt from the last day."""
+
+STALLED_GAP = "it stalled: no share, limit or reservation makes I/O complete"
 
 GONE = timedelta(minutes=5)
 """Samples may come late, but not so late."""
@@ -74,6 +76,8 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     muting = muting_of(incident, maintenance_windows_of(resource.organisation), now=now)
     if muting.muted:
         return _save_gap(status, f"maintenance window: {muting.reason}")
+    if status.state == State.STALLED or incident.peak_value is None:
+        return _save_gap(status, STALLED_GAP)
     outside = comes_from_outside(incident)
     if outside:
         _withdraw(incident)
@@ -118,10 +122,13 @@ def _withdraw(incident: Incident) -> None:
 
 def _inputs(resource: Resource, incident: Incident, now: datetime) -> AdviceInputs:
     ended_at = incident.ended_at or now
-    calm = _calm_windows(resource, ended_at)
+    # The windows by which congestion was recognised were called clear at first.
+    calm = _calm_windows(resource, incident.started_at, since=ended_at - USUAL_SPAN)
     allocations = list(
         resource.allocations.select_related("workload", "host", "resource").order_by("pk")
     )
+    span = Span(since=ended_at - USUAL_SPAN, until=ended_at, window_s=resource.window_s)
+    windows = windows_of(allocations, span=span)
     policy = resource.policies.order_by("-version").first()
     return AdviceInputs(
         resource=resource.name,
@@ -133,7 +140,13 @@ def _inputs(resource: Resource, incident: Incident, now: datetime) -> AdviceInpu
         began_at=incident.started_at,
         ended_at=ended_at,
         allocations=tuple(
-            _allocation(allocation, calm, began_at=incident.started_at, ended_at=ended_at)
+            _allocation(
+                allocation,
+                windows[allocation.pk],
+                calm,
+                began_at=incident.started_at,
+                ended_at=ended_at,
+            )
             for allocation in allocations
         ),
         incident=_core_incident(incident),
@@ -144,19 +157,21 @@ def _inputs(resource: Resource, incident: Incident, now: datetime) -> AdviceInpu
     )
 
 
-def _calm_windows(resource: Resource, until: datetime) -> set[datetime]:
+def _calm_windows(resource: Resource, until: datetime, *, since: datetime) -> set[datetime]:
     points = StatePoint.objects.filter(
-        resource=resource, state=State.CLEAR, at__gt=until - USUAL_SPAN, at__lte=until
+        resource=resource, state=State.CLEAR, at__gt=since, at__lte=until
     )
     return set(points.values_list("at", flat=True))
 
 
 def _allocation(
-    allocation: Allocation, calm: set[datetime], *, began_at: datetime, ended_at: datetime
+    allocation: Allocation,
+    rates: Sequence[AllocationWindow],
+    calm: set[datetime],
+    *,
+    began_at: datetime,
+    ended_at: datetime,
 ) -> AdviceAllocation:
-    window_s = allocation.resource.window_s
-    span = Span(since=ended_at - USUAL_SPAN, until=ended_at, window_s=window_s)
-    rates = allocation_windows(allocation, span=span)
     congested = [found for found in rates if found.at > began_at]
     return AdviceAllocation(
         allocation=allocation.pk,
@@ -174,9 +189,21 @@ def _allocation(
             [found.rate for found in rates if found.at in calm],
             span_days=USUAL_SPAN / timedelta(days=1),
         ),
-        active=_is_active(congested, ended_at, window_s),
+        active=_is_active(congested, ended_at, allocation.resource.window_s),
         backlogged=_mostly([found.backlogged for found in congested]),
+        mean_io_bytes=_mean_io_bytes(congested, Unit(allocation.resource.unit)),
     )
+
+
+def _mean_io_bytes(windows: Sequence[AllocationWindow], unit: Unit) -> float | None:
+    """Bytes over I/Os of the windows in which the size was measured."""
+    ios = moved = 0.0
+    for found in windows:
+        if found.mean_io_bytes:
+            in_bytes = unit is Unit.BYTES_PER_S
+            ios += found.rate / found.mean_io_bytes if in_bytes else found.rate
+            moved += found.rate if in_bytes else found.rate * found.mean_io_bytes
+    return moved / ios if ios > 0 else None
 
 
 def _is_active(congested: Sequence[AllocationWindow], ended_at: datetime, window_s: float) -> bool:
@@ -198,6 +225,7 @@ def _core_incident(row: Incident) -> core_incident.Incident:
         "peak_value": row.peak_value,
         "threshold": row.threshold,
         "windows": row.windows,
+        "stalled_windows": row.stalled_windows,
         "victims": row.victims,
         "aggressors": row.aggressors,
         "evidence": row.evidence,

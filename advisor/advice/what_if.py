@@ -22,6 +22,7 @@ from advisor.core.resource import ResourceKind, Unit
 from advisor.errors import DecisionRefused, InventoryError
 from advisor.history.allocation_history import allocation_history
 from advisor.history.past_outcomes import past_outcomes
+from advisor.history.policy_state import policy_state
 from advisor.history.tiers import shares_of
 from advisor.models import (
     Allocation,
@@ -44,34 +45,61 @@ EVEN_SHARES = 1000
 class WhatIfScene:
     """What a what-if starts from: the allocations with what holds now and what a form proposes.
 
-    `now` is what the policy in force grants, or plain sharing without one. `proposed` is the
-    same with a policy in force, else what the allocations state.
+    `now` is what the newest policy grants where hosts apply it, and plain sharing elsewhere.
+    `proposed` is what that policy grants, or what the allocations state without one. `policy` is
+    None if no host applies it; `gap` says which link is missing, empty if none is.
     """
 
     resource: Resource
     policy: Policy | None
+    gap: str
     allocations: tuple[Allocation, ...]
     now: tuple[Grant, ...]
     proposed: tuple[Grant, ...]
 
 
-def scene_of(resource: Resource) -> WhatIfScene:
+def scene_of(resource: Resource, *, now: datetime) -> WhatIfScene:
     """The allocations in a stable order, the largest promise first."""
     rows = resource.allocations.select_related("workload", "host", "resource")
     allocations = tuple(rows.order_by("-reservation", "workload__name", "host__name", "pk"))
     policy = resource.policies.order_by("-version").first()
-    if policy is not None and not policy.allocations:
-        policy = None
-    stated = tuple(_stated(allocation) for allocation in allocations)
-    if policy is None:
-        even = tuple(
-            Grant(allocation=allocation.pk, reservation=0.0, limit=None, shares=EVEN_SHARES)
-            for allocation in allocations
-        )
+    even = tuple(_plain(allocation, EVEN_SHARES) for allocation in allocations)
+    if policy is None or not policy.allocations:
+        stated = tuple(_stated(allocation) for allocation in allocations)
         return WhatIfScene(
-            resource=resource, policy=None, allocations=allocations, now=even, proposed=stated
+            resource=resource,
+            policy=None,
+            gap="",
+            allocations=allocations,
+            now=even,
+            proposed=stated,
         )
-    known = {
+    state = policy_state(policy, now=now)
+    known = _granted(policy)
+    proposed = tuple(
+        known.get(allocation.pk) or _plain(allocation, shares_of(allocation))
+        for allocation in allocations
+    )
+    return WhatIfScene(
+        resource=resource,
+        policy=policy if state.allocations else None,
+        gap="" if state.is_applied else f"version {policy.version} of the policy is {state.text}",
+        allocations=allocations,
+        # An allocation that the policy does not know has its own shares among those it is applied
+        # to.
+        now=tuple(
+            granted
+            if allocation.pk in state.allocations
+            or (state.allocations and allocation.pk not in known)
+            else none
+            for allocation, granted, none in zip(allocations, proposed, even, strict=True)
+        ),
+        proposed=proposed,
+    )
+
+
+def _granted(policy: Policy) -> dict[int, Grant]:
+    return {
         item["allocation"]: Grant(
             allocation=item["allocation"],
             reservation=item["reservation"],
@@ -80,18 +108,10 @@ def scene_of(resource: Resource) -> WhatIfScene:
         )
         for item in policy.allocations
     }
-    held = tuple(
-        known.get(
-            allocation.pk,
-            Grant(
-                allocation=allocation.pk, reservation=0.0, limit=None, shares=shares_of(allocation)
-            ),
-        )
-        for allocation in allocations
-    )
-    return WhatIfScene(
-        resource=resource, policy=policy, allocations=allocations, now=held, proposed=held
-    )
+
+
+def _plain(allocation: Allocation, shares: int) -> Grant:
+    return Grant(allocation=allocation.pk, reservation=0.0, limit=None, shares=shares)
 
 
 def _stated(allocation: Allocation) -> Grant:
@@ -155,8 +175,7 @@ def what_if_inputs(
             windows=history.windows,
             congested=history.congested,
             gap=_silent(scene.allocations, history.measured),
-            # Without latency the rates would only make the stored text longer.
-            rates=history.rates if history.latency_ms else (),
+            rates=history.rates,
             latency_ms=history.latency_ms,
             latency_gap=history.latency_gap,
             outcomes=past_outcomes(resource),
@@ -173,7 +192,8 @@ def _capacity(scene: WhatIfScene, largest: float) -> tuple[float, str]:
         return largest, "the most that its allocations got together"
     if not scene.allocations:
         raise InventoryError(
-            f"the capacity of {resource.name} is not stated, and no workload has an allocation; "
+            f"the capacity of {resource.name} is not stated, "
+            "and no workload has an allocation on it; "
             f"state who uses it with: sluice allocation set {resource.name} WORKLOAD"
         )
     raise InventoryError(
@@ -224,6 +244,8 @@ def save_draft(
         )
     if not changed_controls(inputs):
         raise DecisionRefused("nothing differs from what holds now, so there is nothing to decide")
+    if repeated := repeated_policy(inputs, resource):
+        raise DecisionRefused(repeated)
     refused = what_if(inputs)
     if refused.refused:
         raise DecisionRefused(f"reservations do not fit: {refused.refusal}")
@@ -247,6 +269,17 @@ def save_draft(
         created_by_id=user.pk,
         expires_at=now + VALID_FOR,
     )
+
+
+def repeated_policy(inputs: WhatIfInputs, resource: Resource) -> str:
+    """That the newest policy says the same; empty if it does not."""
+    policy = resource.policies.order_by("-version").first()
+    if policy is None:
+        return ""
+    granted = _granted(policy)
+    if any(granted.get(one.allocation) != one.after for one in inputs.allocations):
+        return ""
+    return f"version {policy.version} of the policy says the same already"
 
 
 def open_draft(resource: Resource, now: datetime) -> Recommendation | None:

@@ -15,6 +15,8 @@ from advisor.core.resource import Unit
 class HostLatency:
     """Device latency that one host saw on a datastore, over all I/Os of a window.
 
+    `io_count` I/Os completed, `outstanding_io` were in flight on average, and some I/O was in
+    flight during `busy_ratio` of the window; None where a study does not tell.
     `throttled` says that a limit of ours held this host's I/O back and that the latency was
     measured above it, so that the latency says nothing about the datastore.
     """
@@ -24,11 +26,15 @@ class HostLatency:
     io_count: float
     mean_io_bytes: float | None = None
     throttled: bool = False
+    outstanding_io: float | None = None
+    busy_ratio: float | None = None
 
     def __post_init__(self) -> None:
         check_amount("latency_ms", self.latency_ms)
         check_amount("io_count", self.io_count)
         check_amount("mean_io_bytes", self.mean_io_bytes)
+        check_amount("outstanding_io", self.outstanding_io)
+        check_amount("busy_ratio", self.busy_ratio)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +43,7 @@ class AllocationObservation:
 
     `backlogged` says whether more was waiting to be sent or served (queue, pressure, backlog);
     None means nobody can tell. `throttled` says that its own limit held it back. `usual_rate` is
-    a high percentile of what it takes while nothing holds it back.
+    the mean of what it takes while nothing holds it back; None means that nobody knows.
     """
 
     workload: str

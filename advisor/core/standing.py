@@ -4,7 +4,7 @@ Everything is compared in device time: rate times what a unit of it costs at the
 the resource delivered in the window is what there was to divide.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import assert_never
 
@@ -26,6 +26,8 @@ UNALLOCATED_SHARES = 1000.0
 """Traffic without an allocation counts like a workload of the medium tier."""
 KEEPS_UP_RATIO = 0.5
 """Who gets this part of the median rate under congestion is presumed to want more."""
+GREW_RATIO = 1.05
+"""Who takes so many times what it usually takes may want more than either."""
 TRICKLE_RATIO = 0.05
 """Who uses less than this part of a reservation is idle, not held back."""
 
@@ -44,11 +46,17 @@ class Standing:
     rate_per_cost: float
 
 
-def standings(observation: Observation, mode: ReservationMode) -> tuple[Standing, ...]:
+def standings(
+    observation: Observation, mode: ReservationMode, *, by_usual: bool = True
+) -> tuple[Standing, ...]:
     """Each allocation's use against its entitlement in a congested window, in the order given.
 
     An allocation that was held back may want anything; one that was not wants what it got. Use
-    that belongs to no allocation is listed last, as an allocation of its own.
+    that
+    belongs to no allocation is listed last, as an allocation of its own. Without `by_usual` it
+    does not
+    matter what an allocation usually takes: who shares a slow resource is slowed, whatever its
+    rate.
     """
     allocations = [
         allocation
@@ -68,7 +76,9 @@ def standings(observation: Observation, mode: ReservationMode) -> tuple[Standing
     due = entitlements(
         sum(costs),
         [
-            _allocation(allocation, cost, middle)
+            _allocation(
+                allocation if by_usual else replace(allocation, usual_rate=None), cost, middle
+            )
             for allocation, cost in zip(allocations, per_unit, strict=True)
         ],
         mode,
@@ -91,14 +101,16 @@ def demand(allocation: AllocationObservation, median_rate: float) -> float | Non
     """What the allocation would take under congestion; None means more than it got, nobody knows
     what.
 
-    Where nobody measured whether more was waiting, it is presumed of an allocation that is below
-    its reservation, and of one that keeps up with the others.
+    Where nobody measured whether more was waiting, an allocation that takes no more than usual
+    wants
+    what it usually takes. More is presumed of an allocation that grew, or whose usual rate nobody
+    knows, if it is below its reservation or keeps up with the others.
     """
     if allocation.backlogged is True and not allocation.throttled:
         return None
     if allocation.backlogged is False or allocation.throttled:
         return allocation.rate
-    if allocation.usual_rate is not None:
+    if allocation.usual_rate is not None and allocation.rate <= allocation.usual_rate * GREW_RATIO:
         return max(allocation.rate, allocation.usual_rate)
     if TRICKLE_RATIO * allocation.reservation < allocation.rate < allocation.reservation:
         return None

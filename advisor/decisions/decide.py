@@ -13,6 +13,7 @@ from advisor.access import require_operator
 from advisor.decisions.documents import publish_documents
 from advisor.decisions.inventory import change_resource
 from advisor.errors import DecisionRefused
+from advisor.history.policy_state import publishing_gap
 from advisor.models import Policy, Recommendation, RecommendationState, Resource, Topic
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ def approve(
 
     A policy becomes the resource's newest version and is published to hosts; a threshold is set.
     Other advice is work for a person, and approving records that it will be done: None.
-    Raises DecisionRefused if the user may not decide, or somebody was first, or it expired.
+    Raises DecisionRefused if the user may not decide, or somebody was first, or it expired, or
+    if a host would get nothing of the policy.
     """
     require_operator(user, recommendation.organisation)
     _allocation(recommendation, RecommendationState.APPROVED, user=user, reason="", now=now)
@@ -42,6 +44,7 @@ def _publish(recommendation: Recommendation, *, user: AbstractBaseUser, now: dat
     policy = _next_version(
         resource=recommendation.resource,
         allocations=_allocations(recommendation),
+        capacity=_capacity(recommendation),
         user=user,
         now=now,
         recommendation=recommendation,
@@ -97,7 +100,12 @@ def rollback(
     if allocations == newest.allocations:
         raise DecisionRefused(f"{resource} already has the allocations of version {target}")
     policy = _next_version(
-        resource=resource, allocations=allocations, user=user, now=now, rollback_of=newest
+        resource=resource,
+        allocations=allocations,
+        capacity=earlier.capacity if earlier else None,
+        user=user,
+        now=now,
+        rollback_of=newest,
     )
     publish_documents(resource=resource, now=now)
     return policy
@@ -109,6 +117,13 @@ _ALLOCATION_KEYS = ("allocation", "workload", "reservation", "limit", "shares", 
 def _allocations(recommendation: Recommendation) -> list[dict[str, Any]]:
     answer = json.loads(recommendation.answer)
     return [{key: item[key] for key in _ALLOCATION_KEYS} for item in answer["allocations"]]
+
+
+def _capacity(recommendation: Recommendation) -> float | None:
+    """What it divided: in the evidence of advice, among the inputs of a draft."""
+    evidence = json.loads(recommendation.answer).get("evidence") or {}
+    capacity: float | None = evidence.get("capacity")
+    return json.loads(recommendation.inputs).get("capacity") if capacity is None else capacity
 
 
 def _allocation(
@@ -138,23 +153,27 @@ def _next_version(
     *,
     resource: Resource,
     allocations: list[dict[str, Any]],
+    capacity: float | None,
     user: AbstractBaseUser,
     now: datetime,
     recommendation: Recommendation | None = None,
     rollback_of: Policy | None = None,
 ) -> Policy:
     # Locks the resource so that two decisions at once get two version numbers.
-    Resource.objects.select_for_update().get(pk=resource.pk)
+    resource = Resource.objects.select_for_update().get(pk=resource.pk)
     newest = Policy.objects.filter(resource=resource).aggregate(newest=Max("version"))["newest"]
     policy = Policy(
         organisation=resource.organisation,
         resource=resource,
         version=(newest or 0) + 1,
         allocations=allocations,
+        capacity=capacity,
         recommendation=recommendation,
         rollback_of=rollback_of,
         created_at=now,
     )
+    if gap := publishing_gap(policy):
+        raise DecisionRefused(gap)
     policy.created_by_id = user.pk
     policy.save()
     return policy

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
+from accounts.models import Organisation
 from advisor.core.resource import PAYLOAD_RATIO
 from advisor.decisions.inventory import add_resource, change_resource
 from advisor.models import Attachment, Resource, ResourceKind
 from ingest import queries
-from ingest.models import Host, Organisation
+from ingest.models import Host
 
 _WHOLE_DISK = re.compile(r"(sd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+|dm-\d+|md\d+)")
 _PHYSICAL_NIC = re.compile(r"(eth|en|bond|team|wl|ib)\w*")

@@ -80,8 +80,8 @@ def _content(host: Host, support: Sequence[MechanismSupport]) -> dict[str, Any]:
     attachments = Attachment.objects.filter(host=host).select_related("resource")
     for attachment in attachments.order_by("resource__name"):
         resource = attachment.resource
-        policy = Policy.objects.filter(resource=resource).order_by("-version").first()
-        if policy is None or resource.capacity is None:
+        policy = resource.policies.select_related("resource").order_by("-version").first()
+        if policy is None or policy.divided_capacity is None:
             continue
         own = _allocations_on(host, policy)
         if not own:
@@ -94,7 +94,7 @@ def _content(host: Host, support: Sequence[MechanismSupport]) -> dict[str, Any]:
         known, unknown = _by_selector(own, support)
         left_out.extend(unknown)
         if known:
-            resources.append(_write_resource(resource, attachment.device, mechanism))
+            resources.append(_write_resource(policy, attachment.device, mechanism))
             allocations.extend(known)
     return {"resources": resources, "allocations": allocations, "left_out": left_out}
 
@@ -141,14 +141,13 @@ def _allocations_on(host: Host, policy: Policy) -> list[dict[str, Any]]:
     ]
 
 
-def _write_resource(
-    resource: Resource, device: str, mechanism: MechanismSupport
-) -> dict[str, Any]:
+def _write_resource(policy: Policy, device: str, mechanism: MechanismSupport) -> dict[str, Any]:
+    resource = policy.resource
     return {
         "name": resource.name,
         "kind": resource.kind,
         "device": device,
-        "capacity": resource.capacity,
+        "capacity": policy.divided_capacity,
         "unit": resource.unit,
         "mode": resource.mode,
         "mechanism": mechanism.mechanism,

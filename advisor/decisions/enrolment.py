@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.models import Organisation, Scope, Token
 from advisor.models import Enforcer
-from ingest.models import Host, Organisation, Scope, Token
+from ingest.models import Host
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

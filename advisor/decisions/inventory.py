@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from accounts.models import Organisation
 from advisor.core.admission import RequestedReservation, admit
 from advisor.core.mechanism_choice import known_selectors
 from advisor.core.quantity import format_rate
@@ -24,7 +25,7 @@ from advisor.models import (
 )
 from advisor.pipeline.incidents import restate_parties
 from enforcers.contract import ContractError, Selector, read_support
-from ingest.models import Host, Organisation
+from ingest.models import Host
 
 DATASTORE_THRESHOLD_MS = 30.0
 """SIOC's classic default congestion threshold (algorithms reference, section 2.4)."""

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
 
+from accounts.models import Organisation
 from advisor.errors import InventoryError
 from advisor.models import MaintenanceWindow, Recurrence, Resource, Workload
 from advisor.pipeline.muting import read_maintenance_window
-from ingest.models import Organisation
 
 
 @transaction.atomic

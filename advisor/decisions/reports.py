@@ -111,7 +111,7 @@ def _policy(host: Host, revision: int | None, allocation_id: str) -> Policy | No
         return None
     for item in document.content["allocations"]:
         if item["id"] == allocation_id:
-            return Policy.objects.filter(pk=item["policy"]).first()
+            return Policy.objects.filter(pk=item["policy"]).select_related("resource").first()
     return None
 
 
@@ -119,7 +119,8 @@ def _judge(allocation: Allocation, policy: Policy | None, item: AllocationReport
     if item.outcome not in ENFORCED:
         return Compliance(verdict=Verdict.UNKNOWN, reason=f"{item.outcome}: {item.reason}")
     promise = _promise(allocation, policy)
-    if promise is None or allocation.resource.capacity is None:
+    capacity = policy.divided_capacity if policy else None
+    if promise is None or capacity is None:
         return Compliance(
             verdict=Verdict.UNKNOWN, reason="the policy that the agent enforces is not known here"
         )
@@ -131,7 +132,7 @@ def _judge(allocation: Allocation, policy: Policy | None, item: AllocationReport
             sample_count=measured.sample_count if measured else 0,
             backlogged_samples=measured.backlogged_samples if measured else None,
         ),
-        capacity=allocation.resource.capacity,
+        capacity=capacity,
         unit=Unit(allocation.resource.unit),
     )
 

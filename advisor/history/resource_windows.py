@@ -121,6 +121,8 @@ def _host_latency(
         io_count=total,
         mean_io_bytes=moved / total if total else None,
         throttled=latency_is_of_limits(total, [_host_share(one) for one in allocations]),
+        outstanding_io=mean_rate(rates, [item.outstanding_io for item in rates]),
+        busy_ratio=mean_rate(rates, [item.utilisation_ratio for item in rates]),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from accounts.management.product_command import table
 from advisor.core.advice.policy_answer import Recommendation as PolicyAnswer
 from advisor.core.advice.policy_answer import RecommendedAllocation
 from advisor.core.advice.what_if_draft import PolicyDraft
@@ -15,7 +16,6 @@ from advisor.models import Recommendation, RecommendationState, Topic
 from advisor.queries.advice_detail import AdviceDetail, amount_text
 from advisor.queries.past_table import past_table
 from advisor.queries.recommendations import shown_state
-from ingest.management.product_command import table
 
 
 def other_advice_text(row: Recommendation, advice: AdviceDetail) -> str:

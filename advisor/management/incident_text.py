@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from accounts.management.product_command import table
 from advisor.models import Incident
 from advisor.pipeline.attribute import Study
 from advisor.queries.incidents import signal_lines
-from ingest.management.product_command import table
 
 
 def study_text(incident: Incident, row: Mapping[str, Any], study: Study) -> str:
     """The suspects with their numbers, how sure that is, and what else may be the cause."""
     ended = f"to {incident.ended_at:%H:%M:%S} UTC" if incident.ended_at else "and goes on"
+    state = "stalled" if incident.peak_value is None else "congested"
     lines = [
-        f"{incident.resource} was congested from {incident.started_at:%Y-%m-%d %H:%M:%S} {ended}",
+        f"{incident.resource} was {state} from {incident.started_at:%Y-%m-%d %H:%M:%S} {ended}",
         f"Maintenance: {row['maintenance_window'] or 'none'}, {row['maintenance_window_reason']}",
         *_signals(incident, study),
         "",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from accounts.management.product_command import table
 from advisor.core.forecast.prediction_interval import Interval
 from advisor.core.quantity import format_rate, significant
 from advisor.queries.past_table import PastRow, PastTable
-from ingest.management.product_command import table
 
 COLUMNS = ["workload", "host", "change", "rate", "expected", "throttled_min", "unmet_min",
            "p95_ms", "expected_ms"]  # fmt: skip

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from accounts.management.product_command import table
 from advisor.core.quantity import format_rate
 from advisor.models import PredictionScore, Recommendation
 from advisor.queries.calibration import CalibrationSummary
-from ingest.management.product_command import table
+from advisor.queries.recommendations import why_not_scored
 
 
 def prediction_text(row: Recommendation) -> str:
     """Predicted against measured for one recommendation that became a policy."""
     found = PredictionScore.objects.filter(recommendation=row).first()
     if found is None:
-        return (
-            "Predicted against measured: not scored yet; its policy has to be in force for a "
-            "while under as much load as it was made for"
-        )
+        return f"Predicted against measured: not scored; {why_not_scored(row)}"
     unit = row.resource.unit
     rates = [
         {

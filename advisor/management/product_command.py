@@ -8,18 +8,18 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.management.base import CommandError
 
+from accounts.errors import AccountsError
+from accounts.management import product_command
+from accounts.models import Organisation
 from advisor.core.quantity import QuantityError, significant
 from advisor.errors import AdvisorError
 from advisor.models import Resource, ResourceKind
-from ingest.errors import IngestError
-from ingest.management import product_command
-from ingest.models import Organisation
 
 
 class ProductCommand(product_command.ProductCommand):
     """A command of the product that may also be refused by the advisor."""
 
-    refusals = (AdvisorError, QuantityError, IngestError)
+    refusals = (AdvisorError, QuantityError, AccountsError)
 
 
 def level_text(value: float | None, kind: str) -> str | None:

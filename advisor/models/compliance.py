@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from django.db import models
 
+from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from advisor.models.policy import Policy
 from advisor.models.resource import Resource
 from advisor.models.workload import Workload
 from ingest.models.host import Host
-from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
 
 
 class ComplianceRecord(models.Model):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from django.db import models
 
+from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from advisor.models.resource import Resource
-from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
 
 
 class State(models.TextChoices):
     CLEAR = "clear"
     CONGESTED = "congested"
+    STALLED = "stalled"
     UNKNOWN = "unknown"
 
 
@@ -78,7 +79,8 @@ class Incident(models.Model):
 
     `victims` and `aggressors` are lists of objects with a workload name and its number;
     `evidence` holds the windows the conclusion rests on, `signals` what an uplink showed in them.
-    `external` is None on an uplink, and until a datastore's load was looked at.
+    `external` is None on an uplink, and until a datastore's load was looked at. `peak_value` is
+    None where nothing completed in any window, `threshold` where none was known.
     """
 
     organisation = models.ForeignKey(
@@ -87,9 +89,12 @@ class Incident(models.Model):
     resource = models.ForeignKey(Resource, on_delete=models.CASCADE, related_name="incidents")
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
-    peak_value = models.FloatField()
-    threshold = models.FloatField()
+    peak_value = models.FloatField(null=True, blank=True)
+    threshold = models.FloatField(null=True, blank=True)
     windows = models.PositiveIntegerField(default=0, help_text="Congested windows so far")
+    stalled_windows = models.PositiveIntegerField(
+        default=0, help_text="Those of them in which I/O was in flight and none completed"
+    )
     victims = models.JSONField(default=list)
     aggressors = models.JSONField(default=list)
     evidence = models.JSONField(default=list)

@@ -8,10 +8,10 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 
+from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from advisor.models.recommendation import Recommendation
 from advisor.models.resource import Resource
 from ingest.models.host import Host
-from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
 
 
 class PolicyIsImmutable(Exception):
@@ -24,6 +24,7 @@ class Policy(models.Model):
     `allocations` is a list of objects: allocation, workload, reservation, limit, shares,
     entitlement.
     An empty list means: restore what the agent found. A database trigger refuses updates too.
+    `capacity` is what its recommendation divided; None if nothing tells it.
     """
 
     organisation = models.ForeignKey(
@@ -32,6 +33,9 @@ class Policy(models.Model):
     resource = models.ForeignKey(Resource, on_delete=models.CASCADE, related_name="policies")
     version = models.PositiveIntegerField()
     allocations = models.JSONField()
+    capacity = models.FloatField(
+        null=True, blank=True, help_text="What its recommendation divided, in the resource's unit"
+    )
     recommendation = models.ForeignKey(
         Recommendation, null=True, blank=True, on_delete=models.RESTRICT, related_name="policies"
     )
@@ -59,6 +63,12 @@ class Policy(models.Model):
         if self.pk is not None:
             raise PolicyIsImmutable(f"{self} is immutable; publish a new version")
         super().save(*args, **kwargs)
+
+    @property
+    def divided_capacity(self) -> float | None:
+        """The capacity stated for the resource, else the one it was approved with."""
+        stated: float | None = self.resource.capacity
+        return self.capacity if stated is None else stated
 
 
 def new_signing_key() -> str:

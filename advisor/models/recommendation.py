@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
+from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from advisor.models.congestion import Incident
 from advisor.models.resource import Resource
-from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
 
 
 class RecommendationState(models.TextChoices):
@@ -80,6 +80,9 @@ class Recommendation(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL
     )
     decision_reason = models.TextField(blank=True)
+    score_gap = models.TextField(
+        blank=True, default="", help_text="Why its prediction could not be scored at the last look"
+    )
 
     objects = OrganisationOwnedQuerySet.as_manager()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.core.validators import MinValueValidator
 from django.db import models
 
+from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from advisor.models.resource import Resource
 from ingest.models.host import Host
-from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
 
 
 class WorkloadKind(models.TextChoices):

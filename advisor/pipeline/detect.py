@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
+from accounts.models import Organisation
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps, loads
 from advisor.core.detection import congestion
@@ -17,6 +18,7 @@ from advisor.core.detection.congestion import (
     DetectorSettings,
     DetectorState,
 )
+from advisor.core.freshness import sample_gap
 from advisor.core.observation import Observation
 from advisor.history.external_load import look_outside
 from advisor.history.observe import observations, whole_windows
@@ -24,7 +26,6 @@ from advisor.history.silence import silence_text, silent_devices, why_unrated
 from advisor.history.thresholds import threshold_of
 from advisor.models import Resource, ResourceStatus, State, StatePoint
 from advisor.pipeline.incidents import update_incidents
-from ingest.models import Organisation
 
 LOOKBACK = timedelta(hours=1)
 """How far back the first look at a resource goes, and a look after a long pause."""
@@ -110,11 +111,13 @@ def _update_status(
     last_at = found.state.last_at
     silent_s = None if last_at is None else (now - last_at).total_seconds()
     if not seen and (silent_s is None or silent_s > settings.longest_gap_s):
-        _fall_silent(status, last_at, why=why_unrated(resource, at=now))
+        _fall_silent(status, last_at, now=now, why=why_unrated(resource, at=now))
     status.save()
 
 
-def _fall_silent(status: ResourceStatus, last_at: datetime | None, *, why: str) -> None:
+def _fall_silent(
+    status: ResourceStatus, last_at: datetime | None, *, now: datetime, why: str
+) -> None:
     if status.state != CongestionState.UNKNOWN:
         status.state_since = last_at
     status.state = State.UNKNOWN
@@ -122,11 +125,9 @@ def _fall_silent(status: ResourceStatus, last_at: datetime | None, *, why: str) 
     hosts = _some(
         [attachment.host.name for attachment in status.resource.attachments.select_related("host")]
     )
-    status.reason = why or (
-        f"no samples yet; is Telegraf running on {hosts}?"
-        if last_at is None
-        else f"no samples since {last_at:%H:%M:%S} UTC; is Telegraf running on {hosts}?"
-    )
+    since = "" if last_at is None else f", since {last_at:%H:%M:%S} UTC"
+    gap = sample_gap(last_at, now=now)
+    status.reason = why or f"{gap}{since}; is Telegraf running on {hosts}?"
 
 
 NAMED = 4

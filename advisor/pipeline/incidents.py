@@ -9,10 +9,11 @@ from datetime import datetime, timedelta
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps, loads
 from advisor.core.detection import incident as core
-from advisor.core.detection.congestion import CongestionState, StatePoint
+from advisor.core.detection.congestion import ALARMS, CongestionState, StatePoint
 from advisor.core.detection.nic_signals import NicEvidence
 from advisor.core.observation import Observation
 from advisor.history.observe import observations
+from advisor.history.usual_rates import with_usual_rates
 from advisor.models import Incident, Resource
 from advisor.models import StatePoint as StatePointRow
 
@@ -29,10 +30,10 @@ def update_incidents(
 ) -> list[Incident]:
     """Fold the new points, with those of the open incident, into incident rows."""
     running = Incident.objects.filter(resource=resource, ended_at=None).first()
-    congested = [point for point in new_points if point.state is CongestionState.CONGESTED]
-    if not new_points or (running is None and not congested):
+    alarms = [point for point in new_points if point.state in ALARMS]
+    if not new_points or (running is None and not alarms):
         return []
-    begins = running.started_at if running else min(point.since for point in congested)
+    begins = running.started_at if running else min(point.since for point in alarms)
     points = _points_from(resource, begins)
     until = new_points[-1].at
     since = max(begins, until - DETAIL)
@@ -41,6 +42,7 @@ def update_incidents(
         if seen and seen[0].at - timedelta(seconds=resource.window_s) <= since
         else observations(resource=resource, since=since, until=until)
     )
+    detail = with_usual_rates(resource, detail, before=begins)
     return [_save(resource, found) for found in core.fold_incidents(points, detail, mode)]
 
 
@@ -56,6 +58,7 @@ def restate_parties(resource: Resource) -> None:
     until = points[-1].at
     since = max(running.started_at, until - DETAIL)
     detail = observations(resource=resource, since=since, until=until)
+    detail = with_usual_rates(resource, detail, before=running.started_at)
     for found in core.fold_incidents(points, detail, ReservationMode(resource.mode)):
         _save(resource, found)
 
@@ -89,6 +92,7 @@ def _save(resource: Resource, found: core.Incident) -> Incident:
             "peak_value": found.peak_value,
             "threshold": found.threshold,
             "windows": found.windows,
+            "stalled_windows": found.stalled_windows,
             "victims": plain["victims"],
             "aggressors": plain["aggressors"],
             "evidence": plain["evidence"],

@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from accounts.models import Organisation
 from advisor.core.detection import maintenance_windows as core
 from advisor.core.detection.maintenance_windows import Muting, SlowTime, mute
 from advisor.errors import InventoryError
 from advisor.models import Incident, MaintenanceWindow
-from ingest.models import Organisation
 
 UNMET_TOLERANCE = 0.05
 """A reservation that is missed by less is not a broken promise."""
@@ -63,6 +63,7 @@ def muting_of(
         ended_at=incident.ended_at,
         aggressors=tuple(item["workload"] for item in incident.aggressors),
         reservation_unmet=any(_is_unmet(item) for item in incident.victims),
+        stalled=incident.stalled_windows > 0,
     )
     return mute(slow, planned, now=max(now, incident.started_at))
 

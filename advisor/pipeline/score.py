@@ -1,4 +1,4 @@
-"""Predictions held against what was measured once their policy was in force for a while."""
+"""Predictions held against what was measured while every host applied their policy."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from datetime import datetime, timedelta
 from statistics import fmean
 from typing import Any
 
+from accounts.models import Organisation
+from advisor.core.enforced_time import Stretch
 from advisor.core.forecast.calibration import PredictedRate, score
 from advisor.history.allocation_history import MOST_WINDOWS
+from advisor.history.enforced_time import enforced_time
 from advisor.history.observe import whole_windows, windows_of
+from advisor.history.policy_state import policy_state
 from advisor.history.windows import Span, last_window_end
 from advisor.models import Policy, PredictionScore, Recommendation, Resource
-from ingest.models import Organisation
 from ingest.readings import coarse_step_s
 
 SETTLED = timedelta(minutes=5)
-"""Agents pull, and rates settle; what was measured before says nothing."""
+"""Rates settle after a policy was applied; what was measured before says nothing."""
 LONGEST = timedelta(hours=24)
 """A prediction is judged by the first day; later the load may be another one."""
 ENOUGH_WINDOWS = 12
@@ -38,32 +41,60 @@ def score_recommendation(
 ) -> PredictionScore | NotScored:
     """Compare the predicted rates with the mean of the windows that had as much load.
 
-    Safe to run again: the score is that of all windows so far, up to a day.
+    Only windows count in which reports prove that every host of its workloads applied the
+    policy. Safe to run again: the score is that of all windows so far, up to a day. Where there
+    is none, the recommendation keeps the reason.
     """
-    policy = recommendation.policies.order_by("version").first()
+    policy = recommendation.policies.select_related("resource").order_by("version").first()
     if policy is None:
         return NotScored(reason="it never became a policy")
-    resource = recommendation.resource
-    span = _span(policy, now)
+    found = _score(recommendation, policy, now)
+    gap = found.reason if isinstance(found, NotScored) else ""
+    Recommendation.objects.filter(pk=recommendation.pk).update(score_gap=gap)
+    return found
+
+
+def _score(
+    recommendation: Recommendation, policy: Policy, now: datetime
+) -> PredictionScore | NotScored:
+    enforced = enforced_time(policy)
+    if not enforced:
+        PredictionScore.objects.filter(recommendation=recommendation).delete()
+        return NotScored(reason=_never_applied(policy, now))
+    settled = [(since + SETTLED, until) for since, until in enforced if since + SETTLED < until]
+    span = _span(policy, settled, now)
     if span is None:
-        return NotScored(reason="its policy was not in force for five minutes yet")
+        return NotScored(reason="its policy was not applied for five minutes yet")
     predicted = _predicted(recommendation)
-    windows = _loaded_windows(resource, predicted, span)
+    windows = _loaded_windows(recommendation.resource, predicted, span, settled)
     if len(windows) < ENOUGH_WINDOWS:
         return NotScored(
             reason=f"{len(windows)} windows had as much load as the prediction assumes, "
             f"{ENOUGH_WINDOWS} are needed"
         )
-    return _save(recommendation, predicted, windows, span=span, now=now)
+    return _save(recommendation, policy, windows, span=span, now=now)
 
 
-def _span(policy: Policy, now: datetime) -> Span | None:
+def _never_applied(policy: Policy, now: datetime) -> str:
+    if Policy.objects.filter(resource=policy.resource, version__gt=policy.version).exists():
+        return f"no reports prove that every host applied version {policy.version}"
+    state = policy_state(policy, now=now)
+    if state.is_applied:
+        return "its policy was not applied for five minutes yet"
+    return f"its policy is {state.text}"
+
+
+def _span(policy: Policy, settled: Sequence[Stretch], now: datetime) -> Span | None:
     """From when the policy had settled, until the next version, a day, or now."""
-    since = policy.created_at + SETTLED
+    if not settled:
+        return None
+    since = max(settled[0][0], policy.created_at + SETTLED)
     following = Policy.objects.filter(resource=policy.resource, version=policy.version + 1)
     ends = following.values_list("created_at", flat=True).first() or now
     resource = policy.resource
-    until = min(whole_windows(resource, now=now), ends, since + LONGEST)
+    until = min(
+        whole_windows(resource, now=now), ends, settled[-1][1], policy.created_at + LONGEST
+    )
     if until <= since:
         return None
     step_s = max(float(coarse_step_s(until - since, MOST_WINDOWS)), resource.window_s)
@@ -79,26 +110,35 @@ Window = Mapping[int, float]
 
 
 def _loaded_windows(
-    resource: Resource, predicted: Sequence[Mapping[str, Any]], span: Span
+    resource: Resource,
+    predicted: Sequence[Mapping[str, Any]],
+    span: Span,
+    settled: Sequence[Stretch],
 ) -> list[Window]:
-    """By allocation, the rates of the windows in which all were measured and wanted as much."""
+    """By allocation, the rates of the windows in which all were measured and wanted as much.
+
+    A window counts if the policy was applied, and had settled, in all of it.
+    """
     rows = resource.allocations.filter(pk__in=[row["allocation"] for row in predicted])
     allocations = list(rows.select_related("workload", "host", "resource"))
     found: dict[datetime, dict[int, float]] = {}
     for allocation, windows in windows_of(allocations, span=span, max_points=MOST_WINDOWS).items():
         for window in windows:
             found.setdefault(window.at, {})[allocation] = window.rate
+    length = timedelta(seconds=span.window_s)
     wanted = AS_MUCH * sum(row["predicted_after"] for row in predicted)
     return [
         rates
-        for _, rates in sorted(found.items())
-        if len(rates) == len(predicted) and sum(rates.values()) >= wanted
+        for at, rates in sorted(found.items())
+        if len(rates) == len(predicted)
+        and sum(rates.values()) >= wanted
+        and any(since <= at - length and at <= until for since, until in settled)
     ]
 
 
 def _save(
     recommendation: Recommendation,
-    predicted: Sequence[Mapping[str, Any]],
+    policy: Policy,
     windows: Sequence[Window],
     *,
     span: Span,
@@ -113,9 +153,9 @@ def _save(
             "predicted": row["predicted_after"],
             "measured": fmean(window[row["allocation"]] for window in windows),
         }
-        for row in predicted
+        for row in _predicted(recommendation)
     ]
-    capacity = recommendation.resource.capacity or sum(row["predicted"] for row in rates)
+    capacity = policy.divided_capacity or sum(row["predicted"] for row in rates)
     found = score(
         [
             PredictedRate(

@@ -8,7 +8,7 @@ from typing import assert_never
 from advisor.core.advice.queue_depth_answer import Bottleneck, QueueDepthAdvice, QueueDepthInputs
 from advisor.core.advice.scsi_conflicts import ConflictInputs, OffPeakAdvice
 from advisor.core.advice.threshold_advice import ThresholdInputs
-from advisor.core.limits.limit_inputs import LimitInputs
+from advisor.core.limits.limit_inputs import IoCount, LimitInputs, LimitScope
 from advisor.core.placement.device_line import LineSource
 from advisor.core.placement.disk_answer import LineUsed, PlacementAdvice
 from advisor.core.placement.disk_inputs import DatastoreState, PlacementInputs
@@ -134,14 +134,22 @@ def host_placement_facts(inputs: HostPlacementInputs) -> tuple[Fact, ...]:
     return (ratio, *hosts)
 
 
+NOT_ENFORCED = "stored for this check, not yet enforced"
+"""Hosts limit each cgroup and disk, reads and writes apart, in plain I/Os."""
+
+
+def _words(value: LimitScope | IoCount) -> str:
+    return value.value.replace("_", " ")
+
+
 def limit_facts(inputs: LimitInputs) -> tuple[Fact, ...]:
     windows = len(inputs.vdisks[0].windows) if inputs.vdisks else 0
     threshold = inputs.congestion_threshold_ms
     return (
         Fact(name="Workload", text=f"{inputs.workload} on {inputs.datastore}"),
         Fact(name="Windows", text=f"{windows} of the last hour"),
-        Fact(name="Limits are", text=inputs.scope.value.replace("_", " ")),
-        Fact(name="I/Os are counted", text=inputs.count.value.replace("_", " ")),
+        Fact(name="Limits are stated", text=f"{_words(inputs.scope)}; {NOT_ENFORCED}"),
+        Fact(name="I/Os are stated to count", text=f"{_words(inputs.count)}; {NOT_ENFORCED}"),
         Fact(
             name="Congestion threshold",
             text="not known" if threshold is None else f"{significant(threshold)} ms",

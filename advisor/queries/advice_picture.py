@@ -240,23 +240,24 @@ def incident_picture(row: Recommendation) -> Picture | None:
         inputs = loads(AdviceInputs, row.inputs)
     except CanonicalError:
         return None
-    if inputs.incident is None:
+    incident = inputs.incident
+    if incident is None or incident.peak_value is None or incident.threshold is None:
         return None
     is_uplink = inputs.kind is ResourceKind.UPLINK
     factor, unit = (100.0, "%") if is_uplink else (1.0, "ms")
-    began = inputs.incident.started_at
+    began = incident.started_at
     points = [
         ((one.at - began) / timedelta(minutes=1), factor * one.value)
-        for one in inputs.incident.evidence
+        for one in incident.evidence
         if one.value is not None and one.at >= began
     ]
     level = "load" if is_uplink else "latency"
-    threshold = factor * inputs.incident.threshold
+    threshold = factor * incident.threshold
     if len(points) < 2:
         return None
     return Picture(
         title="The incident it answers",
-        said=f"The {level} was up to {factor * inputs.incident.peak_value:.3g} {unit}, the "
+        said=f"The {level} was up to {factor * incident.peak_value:.3g} {unit}, the "
         f"threshold is {threshold:.3g} {unit}",
         x=Axis(label="minutes since it began"),
         y=Axis(label=level, unit=unit),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from accounts.models import Organisation
 from advisor.core.forecast.calibration import Band, Score, calibrate
 from advisor.core.forecast.prediction_interval import (
     ErrorDistribution,
@@ -11,7 +12,6 @@ from advisor.core.forecast.prediction_interval import (
     error_distribution,
 )
 from advisor.models import PredictionScore
-from ingest.models import Organisation
 
 MOST_SCORES = 500
 """Older predictions were made by older models."""

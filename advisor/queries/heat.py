@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from django.core.cache import cache
-from django.db.models import Case, DateTimeField, F, FloatField, Func, Max, Value, When
+from django.db.models import Case, DateTimeField, F, FloatField, Func, Max, Q, Value, When
 from django.db.models.functions import NullIf
 
 from advisor.models import Resource, State, StatePoint
@@ -34,15 +35,19 @@ class Level(StrEnum):
     BELOW = "below"
     NEAR = "near"
     ABOVE = "above"
+    STALLED = "stalled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """The worst window of one column; `ratio` is its value as a part of the threshold."""
+    """The worst window of one column; `ratio` is its value as a part of the threshold.
+
+    Both are None in a column that stalled, where no I/O completed.
+    """
 
     level: Level
-    ratio: float
-    value: float
+    ratio: float | None
+    value: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,29 +104,43 @@ def _worst_cells(
         output_field=DateTimeField(),
     )
     rows = (
-        StatePoint.objects.filter(resource__in=pks, at__gt=since, at__lte=until)
-        .exclude(value=None)
+        StatePoint.objects.filter(
+            ~Q(value=None) | Q(state=State.STALLED),
+            resource__in=pks,
+            at__gt=since,
+            at__lte=until,
+        )
         .order_by()
         .values("resource_id", column=column)
         .annotate(
             ratio=Max(F("value") / NullIf(F("threshold"), 0.0, output_field=FloatField())),
             worst=Max("value"),
-            congested=Max(Case(When(state=State.CONGESTED, then=1), default=0)),
+            alarm=Max(
+                Case(
+                    When(state=State.STALLED, then=2),
+                    When(state=State.CONGESTED, then=1),
+                    default=0,
+                )
+            ),
         )
     )
     return [
         (
             row["resource_id"],
             row["column"],
-            Cell(
-                level=_level(row["ratio"], is_congested=bool(row["congested"])),
-                ratio=row["ratio"],
-                value=row["worst"],
-            ),
+            _STALLED if row["alarm"] == 2 else _cell(row),
         )
         for row in rows
-        if row["ratio"] is not None
+        if row["ratio"] is not None or row["alarm"] == 2
     ]
+
+
+_STALLED = Cell(level=Level.STALLED, ratio=None, value=None)
+
+
+def _cell(row: Mapping[str, Any]) -> Cell:
+    level = _level(row["ratio"], is_congested=row["alarm"] == 1)
+    return Cell(level=level, ratio=row["ratio"], value=row["worst"])
 
 
 def _level(ratio: float, *, is_congested: bool) -> Level:

@@ -10,16 +10,12 @@ from enum import StrEnum
 from django.db.models import F, OuterRef, Subquery
 
 from advisor.core.duration import duration_text
+from advisor.core.freshness import sample_gap
+from advisor.history.policy_state import REPORT_GRACE
 from advisor.models import ComplianceRecord, Enforcer, PublishedDocument
 from advisor.queries.scope import Scope
 from enforcers.contract import MechanismSupport, Outcome, read_support
 from ingest.models import Host
-
-REPORT_GRACE = timedelta(minutes=3)
-"""An agent that has not reported for so long is silent."""
-
-SAMPLE_GRACE = timedelta(minutes=2)
-"""A host that has not sent a sample for so long is not measured any more."""
 
 CLOCK_TOLERANCE = timedelta(seconds=30)
 """Times of samples are by the host's clock; a few windows off, hosts cannot be compared."""
@@ -82,12 +78,13 @@ class HostHealth:
 
 def sample_trouble(last_sample_at: datetime | None, *, now: datetime) -> str:
     """What is wrong with the samples of a host whose newest is of this time; empty if nothing."""
-    if last_sample_at is None or now - last_sample_at > SAMPLE_GRACE:
+    gap = sample_gap(last_sample_at, now=now)
+    if gap:
         return (
-            "No samples arrive; check that Telegraf runs there and reaches this service, "
+            f"{gap.capitalize()}; check that Telegraf runs there and reaches this service, "
             "and that the host's clock is not behind."
         )
-    if last_sample_at - now > CLOCK_TOLERANCE:
+    if last_sample_at is not None and last_sample_at - now > CLOCK_TOLERANCE:
         return (
             f"Its clock is {duration_text(last_sample_at - now)} ahead; set it right: until then "
             "its samples are held against those of other hosts at wrong times."
@@ -144,12 +141,11 @@ def _health(
     state, reason = _agent_state(enforcer, published, drifted, has_rows=bool(records), now=now)
     if left_out and state in {AgentState.ENFORCING, AgentState.IDLE}:
         state, reason = AgentState.FAILING, f"{left_out[0]}."
-    measured = host.last_sample_at is not None and now - host.last_sample_at <= SAMPLE_GRACE
     return HostHealth(
         pk=host.pk,
         name=host.name,
         last_sample_at=host.last_sample_at,
-        is_measured=measured,
+        is_measured=not sample_gap(host.last_sample_at, now=now),
         sample_reason=sample_trouble(host.last_sample_at, now=now),
         agent_state=state,
         agent_reason=reason,

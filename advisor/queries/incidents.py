@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from advisor.core.detection.maintenance_windows import MaintenanceWindow, Muting
 from advisor.core.detection.nic_signals import signal_text
 from advisor.history.external_load import comes_from_outside
-from advisor.models import Incident, Recommendation, RecommendationState, Resource, Topic
+from advisor.models import Incident, Recommendation, RecommendationState, Resource, State, Topic
 from advisor.pipeline.muting import maintenance_windows_of, muting_of
 from advisor.queries.resources import ResourceLine, resource_line
 from advisor.queries.scope import Scope
@@ -58,8 +58,9 @@ class IncidentLine:
     current: ResourceLine
     started_at: datetime
     ended_at: datetime | None
-    peak_value: float
-    threshold: float
+    peak_value: float | None
+    threshold: float | None
+    stalled_windows: int
     victims: tuple[Party, ...]
     aggressors: tuple[Party, ...]
     evidence: Sequence[Any]
@@ -74,12 +75,26 @@ class IncidentLine:
 
     @property
     def is_silent(self) -> bool:
-        """Whether samples stopped while it lasted, so that nobody knows if it goes on."""
-        return self.is_open and self.current.shown_state == "unknown"
+        """Whether nothing was measured or evaluated lately, so that nobody knows if it goes on."""
+        return self.is_open and self.current.state == State.UNKNOWN
 
     @property
-    def value(self) -> float:
-        """The value to tell: the newest while it lasts, else the worst."""
+    def is_stalled(self) -> bool:
+        """Whether I/O is in flight now and none completes."""
+        return self.is_open and self.current.state == State.STALLED
+
+    @property
+    def mark(self) -> str:
+        """The state that stands for it now."""
+        if self.is_silent:
+            return "unknown"
+        if not self.is_open:
+            return "clear"
+        return "stalled" if self.is_stalled else "congested"
+
+    @property
+    def value(self) -> float | None:
+        """The value to tell: the newest while it lasts, else the worst; None if it stalled."""
         if self.is_open and self.current.value is not None:
             return self.current.value
         return self.peak_value
@@ -100,8 +115,9 @@ def incident_rows(scope: Scope) -> QuerySet[Incident]:
 
 
 def open_incident_lines(scope: Scope, *, now: datetime) -> list[IncidentLine]:
-    """The incidents that still go on, the longest first."""
-    return incident_lines(incident_rows(scope).filter(ended_at=None).reverse(), now=now)
+    """The incidents that still go on: what is stalled, then the longest first."""
+    lines = incident_lines(incident_rows(scope).filter(ended_at=None).reverse(), now=now)
+    return sorted(lines, key=lambda line: not line.is_stalled)
 
 
 def incident_lines(
@@ -136,6 +152,7 @@ def _line(
         ended_at=row.ended_at,
         peak_value=row.peak_value,
         threshold=row.threshold,
+        stalled_windows=row.stalled_windows,
         victims=_parties(row.victims),
         aggressors=_parties(row.aggressors),
         evidence=row.evidence,

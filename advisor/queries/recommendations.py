@@ -92,6 +92,11 @@ def shown_state(row: Recommendation, now: datetime) -> str:
     return row.state
 
 
+def why_not_scored(row: Recommendation) -> str:
+    """Why a prediction without a score has none, as of the scheduler's last look."""
+    return row.score_gap or "the scheduler has not looked at it yet"
+
+
 def recommendation_rows(scope: Scope) -> QuerySet[Recommendation]:
     """The open ones first, then the newest."""
     is_open = Case(

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
+from advisor.core.freshness import evaluation_gap
 from advisor.models import Resource, ResourceStatus, State
 from advisor.queries.heat import NEAR_RATIO
 from advisor.queries.scope import Scope
 
-STALE_AFTER = timedelta(minutes=2)
-"""A conclusion older than this says nothing about now."""
-
 NEAR = "near"
 """Clear, and not far below the threshold; since when is not recorded."""
 
-_ORDER = {"congested": 0, NEAR: 1, "clear": 2, "unknown": 3}
+_ORDER = {"stalled": 0, "congested": 1, NEAR: 2, "clear": 3, "unknown": 4}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceLine:
     """One resource and what was concluded about it last.
 
-    `shown_state` is `clear`, `near`, `congested` or `unknown`; a stale conclusion is `unknown`,
-    and `reason` says why.
+    `shown_state` is `clear`, `near`, `congested`, `stalled` or `unknown`, `state` the same
+    without `near`. What was concluded too long ago is `unknown`: `is_stale`, with how long ago
+    and why in `reason`.
     """
 
     pk: int
@@ -32,7 +31,9 @@ class ResourceLine:
     kind: str
     unit: str
     capacity: float | None
+    state: str
     shown_state: str
+    is_stale: bool
     state_since: datetime | None
     value: float | None
     threshold: float | None
@@ -55,19 +56,23 @@ def resource_lines(rows: Iterable[Resource], *, now: datetime) -> list[ResourceL
 def resource_line(row: Resource, *, now: datetime) -> ResourceLine:
     """One resource with its newest conclusion, seen from now."""
     status: ResourceStatus | None = getattr(row, "status", None)
-    shown, reason = _shown_state(status, now)
-    is_known = status is not None and shown != State.UNKNOWN
+    gap = evaluation_gap(status.looked_at if status else None, now=now)
+    state = State.UNKNOWN if gap or status is None else State(status.state)
+    shown = NEAR if state == State.CLEAR and status and _is_near(status) else state
+    is_known = status is not None and state != State.UNKNOWN
     return ResourceLine(
         pk=row.pk,
         name=row.name,
         kind=row.kind,
         unit=row.unit,
         capacity=row.capacity,
+        state=state,
         shown_state=shown,
+        is_stale=bool(gap),
         state_since=status.state_since if is_known and status and shown != NEAR else None,
         value=status.value if is_known and status else None,
         threshold=_threshold(row, status),
-        reason=reason,
+        reason=gap or (status.reason if status else ""),
         looked_at=status.looked_at if status else None,
         advice_gap=status.advice_gap if status else "",
     )
@@ -77,19 +82,6 @@ def _threshold(row: Resource, status: ResourceStatus | None) -> float | None:
     if status is not None and status.threshold is not None:
         return status.threshold
     return row.threshold if row.threshold_mode == "fixed" else None
-
-
-def _shown_state(status: ResourceStatus | None, now: datetime) -> tuple[str, str]:
-    if status is None or status.looked_at is None:
-        return State.UNKNOWN, "nobody has looked at its samples yet; is the worker running?"
-    if now - status.looked_at > STALE_AFTER:
-        return State.UNKNOWN, (
-            f"nobody has looked at its samples since {status.looked_at:%Y-%m-%d %H:%M:%S} UTC; "
-            "is the worker running?"
-        )
-    if status.state == State.CLEAR and _is_near(status):
-        return NEAR, status.reason
-    return status.state, status.reason
 
 
 def _is_near(status: ResourceStatus) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import models
 
-from ingest.models import Organisation
+from accounts.models import Organisation
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser

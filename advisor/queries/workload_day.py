@@ -11,12 +11,13 @@ from typing import Any
 
 from django.db.models import Q
 
+from advisor.core.detection.congestion import ALARMS
 from advisor.core.own_limit import is_held_back
 from advisor.core.quantity import format_rate
 from advisor.history.observe import AllocationWindow, allocation_windows
 from advisor.history.tiers import shares_of
 from advisor.history.windows import Span
-from advisor.models import Allocation, Policy, Resource, State, StatePoint, Workload
+from advisor.models import Allocation, Policy, Resource, StatePoint, Workload
 from advisor.queries.incidents import IncidentLine, incident_lines, incident_rows
 from advisor.queries.picture import Axis, Level, Line, Picture, Point
 from advisor.queries.scope import Scope
@@ -159,7 +160,7 @@ def _at(promises: Sequence[Promise], at: datetime) -> Promise:
 
 def _congested(resource: Resource, span: Span) -> list[datetime]:
     points = StatePoint.objects.filter(
-        resource=resource, state=State.CONGESTED, at__gt=span.since, at__lte=span.until
+        resource=resource, state__in=ALARMS, at__gt=span.since, at__lte=span.until
     )
     return list(points.order_by("at").values_list("at", flat=True))
 

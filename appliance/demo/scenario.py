@@ -128,7 +128,7 @@ class Scenario:
         policy = self.service.sluice(
             "approve", str(recommendation["id"]), "--user", self.service.user
         )
-        self.progress.tell(f"version {policy['version']} of the policy is in force")
+        self.progress.tell(f"version {policy['version']} of the policy is approved")
 
     def _wait_until_applied(self) -> datetime:
         self.progress.begin("waiting until the agent has applied it")

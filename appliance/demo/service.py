@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from advisor.management.status_exit import StatusExit
 from appliance.demo.commands import run
 from appliance.embedded.child import Child, ChildSpec
 from config.paths import DataDir
@@ -37,8 +38,8 @@ class Service:
 
     def sluice(self, command: str, *words: str) -> Any:
         """Run `sluice COMMAND --json WORDS` and give what it prints, decoded."""
-        # `sluice status` answers 1 when something is congested, which is no failure.
-        accepted = (0, 1) if command == "status" else (0,)
+        # `sluice status` says by its exit status what it found, which is no failure.
+        accepted = tuple(StatusExit) if command == "status" else (0,)
         argv = [SLUICE, command, "--json", *words]
         environment = {**os.environ, **_environment(self.data)}
         return json.loads(run(argv, environment=environment, accepted=accepted))

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from django.contrib.auth import get_user_model
 from django.db import transaction
 
-from ingest.models import Membership, Organisation
-from ingest.models.organisation import Role
+from accounts.models import Membership, Organisation
+from accounts.models.organisation import Role
 
 DEMO_SLUG = "demo"
 ADMIN_NAME = "admin"

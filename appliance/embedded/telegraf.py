@@ -7,10 +7,10 @@ from pathlib import Path
 from django.utils import timezone
 
 import ingest
+from accounts.models import Organisation, Token
+from accounts.models.token import Scope
 from appliance.embedded.child import ChildSpec
 from config.paths import DataDir
-from ingest.models import Organisation, Token
-from ingest.models.token import Scope
 
 COLLECTOR_NAME = "local telegraf"
 CONFIGURATION = Path(ingest.__file__).parent / "telegraf" / "sluice.conf"

@@ -64,6 +64,7 @@ DISKIO = Measurement(
         _counter("write_time", "ms", "Time that all completed writes took; wraps at 2^32"),
         _counter("io_time", "ms", "Time with any I/O in flight; wraps at 2^32"),
         _counter("weighted_io_time", "ms", "I/Os in flight, summed over time; wraps at 2^32"),
+        _whole("iops_in_progress", "I/Os", "I/Os in flight when the sample was taken"),
     ),
 )
 NET = Measurement(

@@ -5,9 +5,9 @@ time, however far apart the readings are. Where a growth cannot be known there i
 reason.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
 from ingest.core.counters import NoRate, Reading, Step, steps
@@ -117,17 +117,37 @@ _DISK_WIDE = 4
 
 
 def derive_disk_rates(
-    readings: Sequence[Reading], *, longest_interval_s: float
+    readings: Sequence[Reading],
+    *,
+    longest_interval_s: float,
+    in_flight: Mapping[datetime, int | None] | None = None,
 ) -> Derived[DiskRates]:
-    """Rates from readings of `DISK_COUNTERS`; the times are in milliseconds."""
+    """Rates from readings of `DISK_COUNTERS`; the times are in milliseconds.
+
+    `in_flight` says how many I/Os the device had at the times of the readings.
+    """
+    seen = in_flight or {}
+
+    def rates_of(step: Step) -> DiskRates:
+        began_at = step.at - timedelta(seconds=step.seconds)
+        return _disk_rates(step, before=seen.get(began_at) or 0, after=seen.get(step.at) or 0)
+
     return _derived(
-        steps(readings, wide=_DISK_WIDE, longest_interval_s=longest_interval_s), _disk_rates
+        steps(readings, wide=_DISK_WIDE, longest_interval_s=longest_interval_s), rates_of
     )
 
 
-def _disk_rates(step: Step) -> DiskRates:
+def _disk_rates(step: Step, *, before: int, after: int) -> DiskRates:
     reads, writes, read_bytes, write_bytes, read_ms, write_ms, busy_ms, weighted_ms = step.growth
     completed = reads + writes
+    outstanding_io = weighted_ms / 1000 / step.seconds
+    # The kernel counts whole ticks, so a busy device can seem busy a tick longer than it was.
+    utilisation_ratio = min(1.0, busy_ms / 1000 / step.seconds)
+    if not completed and before and after:
+        # None ended, so what was in flight at the beginning was so all the time, and what came
+        # since still is. Many kernels count neither before an I/O ends.
+        outstanding_io = max(outstanding_io, (before + after) / 2)
+        utilisation_ratio = 1.0
     return DiskRates(
         at=step.at,
         seconds=step.seconds,
@@ -137,9 +157,8 @@ def _disk_rates(step: Step) -> DiskRates:
         write_bytes_per_s=write_bytes / step.seconds,
         latency_ms=(read_ms + write_ms) / completed if completed else None,
         mean_io_bytes=(read_bytes + write_bytes) / completed if completed else None,
-        outstanding_io=weighted_ms / 1000 / step.seconds,
-        # The kernel counts whole ticks, so a busy device can seem busy a tick longer than it was.
-        utilisation_ratio=min(1.0, busy_ms / 1000 / step.seconds),
+        outstanding_io=outstanding_io,
+        utilisation_ratio=utilisation_ratio,
     )
 
 

@@ -1,5 +1,4 @@
 from ingest.models.host import Host
-from ingest.models.organisation import Membership, Organisation, Role
 from ingest.models.rejected_line import RejectedLine
 from ingest.models.samples import (
     BlockDeviceSample,
@@ -13,7 +12,6 @@ from ingest.models.samples import (
     SystemSample,
 )
 from ingest.models.series import Series
-from ingest.models.token import Scope, Token
 
 __all__ = [
     "BlockDeviceSample",
@@ -22,15 +20,10 @@ __all__ = [
     "CollectorSample",
     "DiskioSample",
     "Host",
-    "Membership",
     "NetSample",
     "NstatSample",
-    "Organisation",
     "RejectedLine",
-    "Role",
-    "Scope",
     "ScsiReservationSample",
     "Series",
     "SystemSample",
-    "Token",
 ]

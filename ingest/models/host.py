@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
+from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 
 
 class Host(models.Model):

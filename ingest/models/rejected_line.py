@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.db import models
 
-from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
-from ingest.models.token import Token
+from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
+from accounts.models.token import Token
 
 
 class RejectedLine(models.Model):

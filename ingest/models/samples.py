@@ -39,6 +39,7 @@ class DiskioSample(Sample):
     write_time = models.BigIntegerField(null=True)
     io_time = models.BigIntegerField(null=True)
     weighted_io_time = models.BigIntegerField(null=True)
+    iops_in_progress = models.BigIntegerField(null=True)
 
     class Meta(Sample.Meta):
         abstract = False

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.db import models
 
+from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from ingest.models.host import Host
-from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
 
 
 class Series(models.Model):

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from accounts.models import Organisation, Scope, Token
 from ingest.core.line_protocol import Precision
-from ingest.models import Organisation, Scope, Token
 from ingest.write import WriteResult, store
 
 INTERVAL_S = 10

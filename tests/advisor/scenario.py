@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 
+from accounts.models import Membership, Organisation, Role
 from advisor.decisions import inventory
 from advisor.decisions.enrolment import Enrolment, enroll
 from advisor.models import (
@@ -18,7 +19,6 @@ from advisor.models import (
     Resource,
     ResourceKind,
 )
-from ingest.models import Membership, Organisation, Role
 from tests.advisor.agent_support import state_support
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -96,8 +96,13 @@ def _member(organisation: Organisation, name: str, role: Role) -> AbstractBaseUs
     return user
 
 
-def propose(cluster: Cluster, *, reservation: float = 75 * MBIT) -> Recommendation:
-    """An open recommendation that reserves `reservation` for web-1."""
+def propose(
+    cluster: Cluster, *, reservation: float = 75 * MBIT, capacity: float | None = None
+) -> Recommendation:
+    """An open recommendation that reserves `reservation` for web-1.
+
+    `capacity` is what the advice divided, where it says so.
+    """
     rest = (94 * MBIT - reservation) / 3
     allocations = [
         {
@@ -116,7 +121,7 @@ def propose(cluster: Cluster, *, reservation: float = 75 * MBIT) -> Recommendati
         kind="reservation",
         summary="Reserve bandwidth for web-1 on h1/up0",
         inputs="{}",
-        answer=json.dumps({"allocations": allocations}),
+        answer=json.dumps({"allocations": allocations, "evidence": {"capacity": capacity}}),
         created_at=NOW,
         expires_at=NOW + timedelta(hours=24),
     )

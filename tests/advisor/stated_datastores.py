@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from accounts.models import Organisation
 from advisor.decisions import inventory
 from advisor.models import AdapterKind, Allocation, Resource, ResourceKind
-from ingest.models import Organisation
 
 
 def stated_datastore(

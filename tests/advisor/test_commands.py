@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command, load_command_class
 
-from advisor.models import Enforcer, Policy, ResourceStatus, State
+from accounts.models import Organisation, Token
+from advisor.models import Enforcer, Policy
 from enforcers.config import load
 from enforcers.mechanisms.cgroup_io.mechanism import CgroupIoConfig
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
-from ingest.models import Organisation, Token
+from tests.advisor.agent_passes import agent_pass
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
 
 pytestmark = pytest.mark.django_db
@@ -154,9 +155,43 @@ def test_approve_then_rollback_by_command(
     said = sluice("approve", str(recommendation.pk), "--user", "owner")
     undone = sluice_json("rollback", "h1/up0", "--user", "owner")
 
+    waits = "h1/up0 version 1 is published, not applied: the agent of h1 has not reported yet."
+    assert waits in said
     assert "Undo with: sluice rollback h1/up0 --user owner" in said
-    assert undone == {"resource": "h1/up0", "version": 2}
+    assert (undone["resource"], undone["version"]) == ("h1/up0", 2)
     assert Policy.objects.get(version=2).allocations == []
+
+
+def test_policy_is_told_by_the_last_link_that_holds(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
+    for reservation in (60 * MBIT, 75 * MBIT):
+        advice = propose(cluster, reservation=reservation)
+        sluice("approve", str(advice.pk), "--user", "owner")
+    before = sluice_json("policy")
+    agent_pass(cluster.enrolment.host, at=NOW)
+    after = sluice_json("policy")
+
+    assert [(row["version"], row["state"]) for row in before] == [
+        (2, "published"),
+        (1, "replaced"),
+    ]
+    assert before[0]["gap"] == "the agent of h1 has not reported yet"
+    assert (after[0]["state"], after[0]["gap"]) == ("applied", "")
+
+
+@pytest.mark.parametrize("option", ["--limit-scope", "--io-count"])
+def test_help_says_what_is_stored_and_not_enforced(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        load_command_class("advisor", "allocation").run_from_argv(
+            ["sluice", "allocation", "set", "--help"]
+        )
+
+    said = " ".join(capsys.readouterr().out.split()).split(f"{option} {{")[-1]
+    assert "not yet enforced" in said.split(" --")[0]
 
 
 def test_several_organisations_must_be_told_apart(cluster: Cluster) -> None:
@@ -165,16 +200,7 @@ def test_several_organisations_must_be_told_apart(cluster: Cluster) -> None:
     with pytest.raises(CommandError, match="say --organisation: acme, globex"):
         sluice("status")
 
-    assert sluice_json("status", "--organisation", "globex") == []
-
-
-def test_status_exits_with_1_only_if_something_is_congested(cluster: Cluster) -> None:
-    assert "unknown" in sluice("status")
-
-    ResourceStatus.objects.create(resource=cluster.uplink, state=State.CONGESTED)
-    with pytest.raises(SystemExit) as end:
-        sluice("status")
-    assert end.value.code == 1
+    assert sluice_json("hosts", "--organisation", "globex") == []
 
 
 def test_enrolment_is_a_configuration_that_the_agent_accepts(

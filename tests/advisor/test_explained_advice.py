@@ -10,11 +10,11 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
+from accounts.models import Organisation
 from advisor.advice.recommendation_store import keep
 from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.canonical import dumps
 from advisor.models import Recommendation, Topic
-from ingest.models import Organisation
 from tests.advisor.core.advice.test_kinds import STORED
 from tests.advisor.scenario import NOW, make_cluster
 

@@ -9,8 +9,8 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from accounts.models import Organisation
 from advisor.models import Incident, ResourceStatus, State
-from ingest.models import Organisation
 from tests.advisor.scenario import NOW, Cluster, make_cluster
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +28,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 @pytest.fixture
 def incident(cluster: Cluster) -> Incident:
-    ResourceStatus.objects.create(resource=cluster.uplink, state=State.CONGESTED)
+    ResourceStatus.objects.create(resource=cluster.uplink, state=State.CONGESTED, looked_at=NOW)
     return Incident.objects.create(
         organisation=cluster.organisation,
         resource=cluster.uplink,
@@ -104,7 +104,7 @@ def test_incident_says_which_job_explains_it_and_what_is_missing(
     said = sluice("incidents", str(incident.pk))
     document = json.loads(sluice("incidents", str(incident.pk), "--json"))
 
-    assert "Maintenance window: backup" in said
+    assert "Maintenance: backup" in said
     assert "Nobody can be blamed: 0 windows of it are stored, 12 are needed" in said
     assert document["study"]["attribution"] is None
 

@@ -9,6 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from accounts.models import Organisation
 from advisor.decisions import inventory
 from advisor.history.allocation_history import history_over
 from advisor.history.observe import observations
@@ -18,7 +19,7 @@ from advisor.pipeline.detect import detect
 from advisor.queries.allocation_rates import workload_tracks
 from advisor.queries.chart_set import chart_set
 from advisor.queries.grid import make_grid, mean_on
-from ingest.models import Host, Organisation
+from ingest.models import Host
 from tests.advisor.scenario import NOW
 from tests.advisor.stated_datastores import cgroup_allocation
 from tests.ingest import one_by_one

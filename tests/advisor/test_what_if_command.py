@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from accounts.models import Organisation
 from advisor.models import Recommendation, RecommendationState
 from advisor.pipeline.detect import detect
-from ingest.models import Organisation
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
 

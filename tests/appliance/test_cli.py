@@ -13,7 +13,7 @@ from appliance.cli import COMMANDS, RENAMED
 DJANGO_COMMANDS = {"migrate", "changepassword"}
 
 SLUICE = Path(sys.executable).with_name("sluice")
-OWN_APPS = {"appliance", "ingest", "advisor", "web"}
+OWN_APPS = {"accounts", "appliance", "ingest", "advisor", "web"}
 
 
 def sluice(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -88,7 +88,8 @@ def test_help_of_our_commands_is_about_the_product_and_offers_json(name):
 def test_missing_database_is_told_in_one_line():
     done = sluice("status")
 
-    assert done.returncode == 1
+    # 4 says that there is no answer; 1 would be an alarm.
+    assert done.returncode == 4
     assert done.stderr.count("\n") == 1
     assert "start everything with: sluice run" in done.stderr
 
@@ -98,15 +99,19 @@ def test_silent_database_of_the_environment_is_told_in_one_line():
     # Port 1 of the loopback interface: nothing listens there.
     done = sluice("status", DATABASE_URL="postgres://u@127.0.0.1:1/d")
 
-    assert done.returncode == 1
+    assert done.returncode == 4
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("sluice: the database of DATABASE_URL does not answer")
+
+
+def test_a_command_without_a_database_is_refused_with_1_where_1_is_no_alarm():
+    assert sluice("hosts").returncode == 1
 
 
 def test_wrong_setting_is_told_in_one_line():
     done = sluice("status", SLUICE_MAX_BODY_BYTES="lots")
 
-    assert done.returncode == 1
+    assert done.returncode == 4
     assert done.stderr == "sluice: SLUICE_MAX_BODY_BYTES='lots' is not a whole number\n"
 
 

@@ -7,12 +7,12 @@ from django.contrib.auth import authenticate
 from django.db import ProgrammingError
 from django.utils import timezone
 
+from accounts.models import Membership, Organisation, Token
 from appliance.embedded import run as run_module
 from appliance.embedded.errors import EmbeddedError
 from appliance.embedded.first_run import create_first_login
 from appliance.embedded.telegraf import find_telegraf, local_telegraf
 from config.paths import DataDir
-from ingest.models import Membership, Organisation, Token
 
 pytestmark = pytest.mark.django_db
 

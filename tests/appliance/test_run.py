@@ -142,13 +142,13 @@ def test_queue_of_the_environment_that_is_silent_is_told(data_dir):
 def test_stop_leaves_no_process_and_the_next_run_finds_its_data(data_dir):
     with started(data_dir) as first:
         with database(first) as connection:
-            connection.execute("UPDATE ingest_organisation SET name = 'Kept'")
+            connection.execute("UPDATE accounts_organisation SET name = 'Kept'")
         assert first.end(signal.SIGINT) == 0
         assert first.said.endswith("everything is stopped\n")
         assert first.processes() == {}
 
     with started(data_dir) as second, database(second) as connection:
-        (name,) = connection.execute("SELECT name FROM ingest_organisation").fetchone()
+        (name,) = connection.execute("SELECT name FROM accounts_organisation").fetchone()
         assert name == "Kept"
         assert "with the password" not in second.said
 
@@ -156,12 +156,12 @@ def test_stop_leaves_no_process_and_the_next_run_finds_its_data(data_dir):
 def test_killed_run_leaves_no_process_and_the_next_run_recovers(data_dir):
     with started(data_dir) as first:
         with database(first) as connection:
-            connection.execute("UPDATE ingest_organisation SET name = 'Kept'")
+            connection.execute("UPDATE accounts_organisation SET name = 'Kept'")
         first.end(signal.SIGKILL)
         wait_until_gone(first)
 
     with started(data_dir) as second, database(second) as connection:
-        (name,) = connection.execute("SELECT name FROM ingest_organisation").fetchone()
+        (name,) = connection.execute("SELECT name FROM accounts_organisation").fetchone()
         assert name == "Kept"
 
 

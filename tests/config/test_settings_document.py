@@ -24,7 +24,9 @@ def documented() -> dict[str, set[str]]:
 
 
 def test_every_setting_of_the_product_is_documented_and_no_other():
-    assert documented()["product"] == read_by("appliance", "config", "ingest", "advisor", "web")
+    assert documented()["product"] == read_by(
+        "accounts", "appliance", "config", "ingest", "advisor", "web"
+    )
 
 
 def test_every_setting_of_the_tests_is_documented_and_no_other():

@@ -13,8 +13,8 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.test import Client
 
+from accounts.models import Membership, Organisation, Role, Scope, Token
 from advisor.queries.advice_kinds import KINDS
-from ingest.models import Membership, Organisation, Role, Scope, Token
 from tests.end_to_end.journeys import JOURNEYS, Journey
 from tests.web.html import page_of
 

@@ -10,8 +10,9 @@ from typing import Any
 from django.http import HttpResponse
 from django.test import Client
 
+from accounts.models import Organisation, Scope, Token
 from ingest.core.line_protocol import Precision
-from ingest.models import Host, Organisation, Scope, Token
+from ingest.models import Host
 from ingest.write import WriteResult, store
 
 RETENTION = timedelta(days=30)

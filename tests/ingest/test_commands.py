@@ -1,4 +1,4 @@
-"""`sluice token`, `sluice rejects` and `sluice organisation`, as people and programs use them."""
+"""`sluice rejects`, as people and programs use it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
-from django.test import Client
 
-from ingest.management.product_command import ProductCommand
-from ingest.models import Membership, Role, Token
-from tests.ingest.scenario import Tenant, disk_line, make_tenant, now, post, write_lines
+from tests.ingest.scenario import Tenant, write_lines
 
 
 def run(*words: str) -> str:
     output = StringIO()
-    call_command(*words, stdout=output, stderr=StringIO())
+    call_command("rejects", *words, stdout=output, stderr=StringIO())
     return output.getvalue()
 
 
@@ -26,112 +22,24 @@ def run_json(*words: str) -> Any:
     return json.loads(run(*words, "--json"))
 
 
-class Nothing(ProductCommand):
-    """A command that does not say what it does."""
-
-
-def test_command_that_does_nothing_cannot_be_made() -> None:
-    with pytest.raises(TypeError, match="abstract method run"):
-        Nothing()
-
-
-def test_created_token_is_printed_once_and_opens_the_door(client: Client, tenant: Tenant) -> None:
-    secret = run("token", "create", "telegraf h1", "--scope", "ingest").strip()
-
-    assert post(client, disk_line(now()), secret=secret).status_code == 204
-    assert secret not in run("token", "list")
-    assert not Token.objects.filter(digest=secret).exists()
-
-
-def test_created_token_as_json_has_its_secret_and_its_limits(tenant: Tenant) -> None:
-    made = run_json(
-        "token", "create", "t", "--scope", "ingest", "--host", "h9", "--days", "2",
-        "--organisation", "northgate",
-    )  # fmt: skip
-
-    assert made["token"].startswith("slu_")
-    assert (made["scope"], made["host"], made["state"]) == ("ingest", "h9", "valid")
-    assert made["expires_at"] is not None
-
-
-def test_revoked_token_is_worthless_at_once(client: Client, tenant: Tenant) -> None:
-    run("token", "revoke", str(tenant.token.pk))
-
-    assert post(client, disk_line(now()), secret=tenant.secret).status_code == 401
-    (row,) = run_json("token", "list")
-    assert (row["id"], row["state"]) == (tenant.token.pk, "revoked")
-
-
-def test_token_of_another_organisation_cannot_be_revoked(
-    client: Client, tenant: Tenant, stranger: Tenant
-) -> None:
-    with pytest.raises(CommandError, match=rf"lakeside has no token {tenant.token.pk}"):
-        run("token", "revoke", str(tenant.token.pk), "--organisation", "lakeside")
-
-    assert post(client, disk_line(now()), secret=tenant.secret).status_code == 204
-
-
-def test_tokens_are_listed_for_one_organisation(tenant: Tenant, stranger: Tenant) -> None:
-    rows = run_json("token", "list", "--organisation", "lakeside")
-
-    assert [row["name"] for row in rows] == ["telegraf of lakeside"]
-
-
-@pytest.mark.parametrize("command", [("token", "list"), ("rejects",)])
-def test_several_organisations_must_be_told_apart(
-    tenant: Tenant, stranger: Tenant, command: tuple[str, ...]
-) -> None:
+def test_several_organisations_must_be_told_apart(tenant: Tenant, stranger: Tenant) -> None:
     with pytest.raises(CommandError, match="say --organisation: lakeside, northgate"):
-        run(*command)
+        run()
 
 
 def test_rejected_lines_are_listed_with_their_reason(tenant: Tenant) -> None:
     write_lines(tenant, "cpu,host=h1 usage=1", "bad", "cpu,host=h2 usage=2")
 
-    rows = run_json("rejects")
+    rows = run_json()
 
     assert [(row["line_number"], row["lines"], row["line"], row["reason"]) for row in rows] == [
         (1, 2, "cpu,host=h1 usage=1", 'unknown measurement "cpu": nothing of it is stored'),
         (2, 1, "bad", "expected a space and a field, found the end of the line"),
     ]
     assert rows[0]["token"] == "telegraf of northgate"
-    assert "unknown measurement" in run("rejects", "--limit", "1")
+    assert "unknown measurement" in run("--limit", "1")
 
 
 def test_no_rejected_lines_is_a_sentence(tenant: Tenant) -> None:
-    assert run("rejects") == "no line was refused\n"
-    assert run_json("rejects") == []
-
-
-def test_new_organisation_comes_with_an_admin(db: None) -> None:
-    made = run_json("organisation", "create", "acme", "--name", "Acme", "--admin", "rita")
-
-    membership = Membership.objects.get()
-    assert (membership.organisation.slug, membership.role) == ("acme", Role.ADMIN)
-    assert membership.user.check_password(made["password"])
-    assert not membership.user.is_superuser
-
-
-def test_existing_person_keeps_the_password(db: None) -> None:
-    rita = get_user_model().objects.create_user(username="rita", password="correct horse")
-
-    made = run_json("organisation", "create", "acme", "--name", "Acme", "--admin", "rita")
-
-    rita.refresh_from_db()
-    assert made["password"] is None
-    assert rita.check_password("correct horse")
-
-
-@pytest.mark.parametrize(
-    ("slug", "message"),
-    [("northgate", 'there is an organisation "northgate" already'), ("a b", "slug")],
-)
-def test_organisation_with_an_impossible_name_is_refused(
-    db: None, slug: str, message: str
-) -> None:
-    make_tenant("northgate")
-
-    with pytest.raises(CommandError, match=message):
-        run("organisation", "create", slug, "--name", "X", "--admin", "rita")
-
-    assert not get_user_model().objects.filter(username="rita").exists()
+    assert run() == "no line was refused\n"
+    assert run_json() == []

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
+from accounts.models import Scope, Token
 from ingest.partitions import TABLES
 from tests.ingest.scenario import disk_line, make_tenant, now, write_lines
 
@@ -39,3 +40,14 @@ def test_sample_tables_are_undone_and_made_again(migrated_again: None) -> None:
 
     assert (undone, made) == (set(), set(TABLES))
     assert again.changed_rows == 1
+
+
+def test_tokens_whose_scope_opened_nothing_are_removed(migrated_again: None) -> None:
+    tenant = make_tenant()
+    for scope in ("read", "write", Scope.ENFORCE):
+        Token.objects.issue(organisation=tenant.organisation, scope=scope, name=scope)
+    migrate("ingest", "0006")
+
+    migrate()
+
+    assert sorted(Token.objects.values_list("scope", flat=True)) == ["enforce", "ingest"]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ingest.core.catalogue import DISKIO
 from ingest.models import (
     CollectorSample,
     DiskioSample,
@@ -201,6 +202,25 @@ def test_cgroup_files_become_the_fields_that_are_stored(
         "io.stat.259:8.wios=181928i",
         "io.pressure.some.total=185162400i",
         "io.pressure.full.total=184607952i",
+    }
+
+
+@pytest.mark.telegraf
+def test_every_field_of_disks_that_is_stored_is_sent(telegraf: Path, tmp_path: Path) -> None:
+    tried = subprocess.run(
+        [telegraf, "--strict-env-handling", "--config", CONFIGURATION, "--test",
+         "--input-filter", "diskio"],
+        env={"SLUICE_TOKEN": "x", "SLUICE_BUFFER_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )  # fmt: skip
+
+    lines = [line for line in tried.stdout.splitlines() if line.startswith("> diskio,")]
+    assert lines
+    assert {pair.split("=")[0] for line in lines for pair in line.split(" ")[2].split(",")} == {
+        field.name for field in DISKIO.fields
     }
 
 

@@ -7,8 +7,9 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
+from accounts.models import Token
 from ingest import queries
-from ingest.models import DiskioSample, Host, RejectedLine, Series, Token
+from ingest.models import DiskioSample, Host, RejectedLine, Series
 from tests.ingest.scenario import Tenant, disk_line, now, post, write_lines
 
 

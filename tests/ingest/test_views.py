@@ -9,8 +9,9 @@ import pytest
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
 from django.test import Client, RequestFactory
 
+from accounts.models import Scope, Token
 from ingest import views
-from ingest.models import DiskioSample, Scope, Series, Token
+from ingest.models import DiskioSample, Series
 from tests.ingest.scenario import Tenant, disk_line, make_tenant, nanoseconds, now, post
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 
+from accounts.models import Membership, Organisation, Role
 from advisor.models import (
     AdapterKind,
     Allocation,
@@ -19,7 +20,7 @@ from advisor.models import (
     Unit,
     Workload,
 )
-from ingest.models import Host, Membership, Organisation, Role
+from ingest.models import Host
 
 PASSWORD = "correct horse battery"
 

@@ -8,8 +8,9 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
+from accounts.models import Membership, Organisation, Role
 from advisor.models import Incident, Policy, Recommendation, RecommendationState, Workload
-from ingest.models import Host, Membership, Organisation, Role
+from ingest.models import Host
 from tests.web.conftest import client_of
 from tests.web.fleet import PASSWORD, Fleet
 

@@ -13,8 +13,19 @@ from django.db import OperationalError
 from django.http import HttpResponse
 from django.test import Client
 
+from accounts.models import Scope, Token
+from advisor.core.advice.kinds import AdviceKind, answer
+from advisor.core.advice.policy_inputs import AdviceInputs
+from advisor.core.canonical import dumps, loads
+from advisor.decisions.decide import approve
 from advisor.decisions.enrolment import Enrolment, enroll
-from advisor.models import ComplianceRecord, Enforcer
+from advisor.models import (
+    ComplianceRecord,
+    Enforcer,
+    Recommendation,
+    RecommendationState,
+    Resource,
+)
 from enforcers.contract import (
     ComplianceReport,
     EnforcementState,
@@ -23,7 +34,6 @@ from enforcers.contract import (
     encode_report,
     verify,
 )
-from ingest.models import Scope, Token
 from tests.web import agents
 from tests.web.fleet import Fleet
 from tests.web.scenario import GBIT
@@ -64,6 +74,29 @@ def test_document_is_for_the_tokens_host_and_signed_with_its_key(enrolled: Enrol
     assert document.host == "kvm-02"
     assert {item.workload for item in document.allocations} == {"web-shop", "mail-1", "backup-7"}
     verify(document, enrolled.signing_key.encode())
+
+
+def test_policy_of_a_datastore_without_a_stated_capacity_is_in_the_document(
+    fleet: Fleet,
+) -> None:
+    enrolled = enroll(organisation=fleet.organisation, host_name="kvm-01")
+    advice = Recommendation.objects.get(state=RecommendationState.PROPOSED)
+    # As if the capacity had never been stated: what was delivered in congestion was divided.
+    Resource.objects.filter(pk=advice.resource_id).update(capacity=None)
+    advice.inputs = dumps(replace(loads(AdviceInputs, advice.inputs), capacity=None))
+    advice.answer = answer(AdviceKind.POLICY, advice.inputs)
+    advice.save()
+    advice.refresh_from_db()
+    approve(recommendation=advice, user=fleet.people.owner, now=fleet.now)
+
+    document = decode_document(pull(enrolled.token).content)
+
+    (spec,) = document.resources
+    assert (spec.name, spec.capacity) == (
+        "nfs-07",
+        json.loads(advice.answer)["evidence"]["capacity"],
+    )
+    assert "db-orders" in {item.workload for item in document.allocations}
 
 
 def test_document_is_never_kept_by_a_cache(enrolled: Enrolment) -> None:

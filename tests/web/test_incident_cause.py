@@ -106,7 +106,7 @@ def test_broken_promise_is_told_all_the_same(operator: Client, incident: Inciden
     answer = operator.post(f"/incidents/{incident.pk}/mute/", FORM, follow=True)
 
     said = page_of(answer).text(".messages")
-    assert "it does not explain this incident: a reservation was not met" in said
+    assert "is set, but does not explain this incident: a reservation was not met" in said
 
 
 @pytest.mark.parametrize(

@@ -44,11 +44,23 @@ def score(advice: Recommendation, fleet: Fleet, *, held: bool = True) -> Predict
     )  # fmt: skip
 
 
-def test_policy_in_force_says_what_it_waits_for(viewer: Client, advice: Recommendation) -> None:
+@pytest.mark.parametrize(
+    ("gap", "shown"),
+    [
+        ("", "Not scored: the scheduler has not looked at it yet."),
+        ("kvm-01 has no agent", "Not scored: kvm-01 has no agent."),
+    ],
+    ids=["before the first look", "after it"],
+)
+def test_prediction_without_a_score_says_why(
+    viewer: Client, advice: Recommendation, gap: str, shown: str
+) -> None:
+    Recommendation.objects.filter(pk=advice.pk).update(score_gap=gap)
+
     page = page_of(viewer.get(f"/recommendations/{advice.pk}/"))
 
     assert page.text("#prediction-title") == "Predicted against measured"
-    assert "Not scored yet: its policy has to be in force for a while" in page.all_text()
+    assert shown in page.all_text()
 
 
 def test_score_shows_predicted_and_measured_per_workload(

@@ -99,7 +99,9 @@ def test_only_what_differs_from_the_policy_in_force_is_a_change(
         entitlements=entitlements,
     )
 
-    assert "the policy in force already says this" in shown(operator, advice).all_text()
+    assert (
+        "the newest version of the policy already says this" in shown(operator, advice).all_text()
+    )
 
 
 def test_approval_makes_a_version_and_says_so(operator: Client, advice: Recommendation) -> None:
@@ -107,7 +109,8 @@ def test_approval_makes_a_version_and_says_so(operator: Client, advice: Recommen
 
     policy = Policy.objects.get(resource=advice.resource)
     assert (policy.version, policy.recommendation_id) == (1, advice.pk)
-    assert "Approved: version 1 of the policy of nfs-07 is in force" in page.text(".messages")
+    said = page.text(".messages")
+    assert "Approved. Version 1 of the policy of nfs-07 is published, not applied: " in said
     assert "approved now by operator" in page.text(".lead")
     assert page.elements("#approve-dialog") == []
 

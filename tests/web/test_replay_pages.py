@@ -37,6 +37,13 @@ def test_list_counts_verdicts_of_every_experiment(viewer: Client) -> None:
     assert page.links()[PLAYED] == f"/replay/{PLAYED}/"
     holding = sum(one["verdict"] == "holds" for one in findings)
     assert f"{holding} are reproduced," in page.text(".lead")
+    bounds = [
+        one
+        for one in findings
+        if one["verdict"] == "holds" and one["quantity"].endswith(("(at least)", "(at most)"))
+    ]
+    assert f"{len(bounds)} of these are only bounds" in page.text(".lead")
+    assert "printed numbers" not in page.text(".lead")
 
 
 def test_experiment_without_a_course_has_its_reason_in_the_list(viewer: Client) -> None:

@@ -205,7 +205,8 @@ def test_roll_back_repeats_a_version_as_a_new_one(
     newest = Policy.objects.filter(resource=uplink).first()
     assert newest is not None
     assert (newest.version, len(newest.allocations)) == (3, allocations)
-    assert f"Version 3 is in force: it repeats version {version}" in page.text(".messages")
+    said = page.text(".messages")
+    assert f"Version 3 repeats version {version}. It is published, not applied: " in said
 
 
 def test_roll_back_asks_with_hosts_and_the_way_back(fleet: Fleet, operator: Client) -> None:

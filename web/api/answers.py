@@ -9,9 +9,9 @@ from typing import Any
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from accounts.authentication import AuthenticationError, ForbiddenError
 from advisor.errors import ReportRefused
 from enforcers.contract import ContractError
-from ingest.authentication import AuthenticationError, ForbiddenError
 
 RETRY_AFTER_S = 10
 

@@ -12,6 +12,7 @@ from django.utils import timezone
 from advisor.models import Resource
 from advisor.queries.chart_set import chart_set
 from advisor.queries.charts import Chart, ChartSet
+from advisor.queries.resources import resource_line
 from ingest.readings import STEPS_S
 from web.access import Workspace, open_row, workspace_view
 from web.api.answers import error_answer
@@ -34,7 +35,7 @@ def resource_charts(request: HttpRequest, workspace: Workspace, pk: int) -> Http
         found = _read(resource, wanted, request, now)
     except ValueError as error:
         return error_answer(400, "invalid", str(error))
-    answer = JsonResponse(_plain(found, wanted))
+    answer = JsonResponse(_plain(found, wanted) | {"resource": _plain_state(resource, now)})
     answer.headers["Cache-Control"] = "no-store"
     return answer
 
@@ -98,6 +99,19 @@ def _plain(found: ChartSet, wanted: TimeRange) -> dict[str, Any]:
             [start.timestamp(), end.timestamp() if end else None] for start, end in found.incidents
         ],
         "charts": [_plain_chart(chart) for chart in found.charts],
+    }
+
+
+def _plain_state(resource: Resource, now: datetime) -> dict[str, Any]:
+    """What is known of the resource now, in the words of its page and of `sluice status`."""
+    line = resource_line(resource, now=now)
+    return {
+        "name": line.name,
+        "state": line.state,
+        "since": line.state_since.timestamp() if line.state_since else None,
+        "stale": line.is_stale,
+        "evaluated_at": line.looked_at.timestamp() if line.looked_at else None,
+        "reason": line.reason,
     }
 
 

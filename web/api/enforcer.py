@@ -9,11 +9,12 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 
+from accounts.authentication import ForbiddenError, authenticate
+from accounts.models import Scope
 from advisor.decisions.documents import current_document
 from advisor.decisions.reports import accept_report
 from enforcers.contract import decode_report, encode_document
-from ingest.authentication import ForbiddenError, authenticate
-from ingest.models import Host, Scope
+from ingest.models import Host
 from web.api.answers import RequestError, answers_in_json
 
 MAX_REPORT_BYTES = 1024 * 1024

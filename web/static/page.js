@@ -123,7 +123,7 @@ document.addEventListener("htmx:error", () => sayStale(0));
 
 // --- The pointer on the heat strip
 
-const WORDS = { c: "below", b: "below", n: "near", a: "congested" };
+const WORDS = { c: "below", b: "below", n: "near", a: "congested", s: "stalled" };
 const tip = document.createElement("div");
 tip.className = "tip";
 tip.hidden = true;
@@ -144,7 +144,8 @@ document.addEventListener("pointermove", (event) => {
   const column = Math.min(values.length - 1, Math.max(0, Math.floor(((event.clientX - box.left) / box.width) * values.length)));
   const start = Number(strip.dataset.since) + column * 300;
   const cell = values[column];
-  const text = cell ? `${cell.slice(1)} ${strip.dataset.unit}, ${WORDS[cell[0]]}` : "no data";
+  const value = cell?.length > 1 ? `${cell.slice(1)} ${strip.dataset.unit}` : "no I/O completed";
+  const text = cell ? `${value}, ${WORDS[cell[0]]}` : "no data";
   tip.textContent = `${strip.dataset.name} ${clock(start)}–${clock(start + 300)} UTC: ${text}`;
   tip.hidden = false;
   tip.style.left = `${Math.max(8, Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 8))}px`;

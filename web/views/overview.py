@@ -8,7 +8,8 @@ from typing import Any
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 
-from advisor.models import Recommendation, RecommendationState
+from advisor.history.policy_state import newest_policies, policy_states
+from advisor.models import Recommendation, RecommendationState, State
 from advisor.queries.correlation import correlated_lines
 from advisor.queries.heat import COLUMN_S, heat_strips
 from advisor.queries.hosts import host_healths
@@ -47,12 +48,19 @@ def overview_context(workspace: Workspace, now: datetime) -> dict[str, Any]:
     # A host whose clock is ahead sent its samples by now all the same.
     sampled = [min(host.last_sample_at, now) for host in hosts if host.last_sample_at]
     incidents = open_incident_lines(scope, now=now)
+    policies = newest_policies(rows)
+    states = policy_states(policies, now=now)
     return {
         "incidents": [one for one in incidents if not one.muting.muted and not one.is_silent],
         "silent": [one for one in incidents if not one.muting.muted and one.is_silent],
         "planned": [one for one in incidents if one.muting.muted],
         "correlated": correlated_lines(incidents),
         "lines": lines,
+        "stalled": [line for line in lines if line.state == State.STALLED],
+        "stale": sorted(
+            (line for line in lines if line.is_stale and line.looked_at),
+            key=lambda line: (line.looked_at, line.name),
+        ),
         "near": [line for line in lines if line.shown_state == "near"],
         "unknown": [line for line in lines if line.shown_state == "unknown"],
         "heat": [heat_row(line, strips[line.pk]) for line in lines],
@@ -65,6 +73,10 @@ def overview_context(workspace: Workspace, now: datetime) -> dict[str, Any]:
         "recommendations": list(proposed.select_related("resource").order_by("-created_at")),
         "hosts": hosts,
         "care": [host for host in hosts if host.needs_care],
+        "policies": policies,
+        "not_in_force": [
+            (policy, states[policy.pk]) for policy in policies if states[policy.pk].gap
+        ],
         "newest_sample_at": max(sampled, default=None),
     }
 

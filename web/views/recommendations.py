@@ -14,9 +14,11 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from advisor.core.advice.what_if_draft import PolicyDraft
+from advisor.core.detection.congestion import ALARMS
 from advisor.core.duration import duration_text
 from advisor.decisions.decide import approve, reject
 from advisor.errors import DecisionRefused
+from advisor.history.policy_state import policy_state
 from advisor.models import (
     Policy,
     PredictionScore,
@@ -24,7 +26,6 @@ from advisor.models import (
     RecommendationState,
     Resource,
     ResourceStatus,
-    State,
     Topic,
 )
 from advisor.queries.advice_detail import advice_detail
@@ -36,6 +37,7 @@ from advisor.queries.recommendations import (
     recommendation_detail,
     recommendation_rows,
     shown_state,
+    why_not_scored,
 )
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.bars import effect_bars
@@ -62,7 +64,7 @@ def recommendations(request: HttpRequest, workspace: Workspace) -> HttpResponseB
         kind = ""
     page = Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
     gaps = ResourceStatus.objects.filter(
-        resource__in=workspace.scope.rows(Resource), state=State.CONGESTED
+        resource__in=workspace.scope.rows(Resource), state__in=ALARMS
     ).exclude(advice_gap="")
     return render_page(
         request,
@@ -149,8 +151,7 @@ def _prediction(detail: RecommendationDetail) -> dict[str, Any]:
         return {}
     found: PredictionScore | None = getattr(detail.row, "prediction_score", None)
     if found is None:
-        reason = "its policy has to be in force for a while under as much load as it was made for"
-        return {"prediction": None, "not_scored": reason}
+        return {"prediction": None, "not_scored": why_not_scored(detail.row)}
     rates = [rate | {"off": rate["measured"] - rate["predicted"]} for rate in found.rates]
     return {"prediction": found, "prediction_rates": rates}
 
@@ -185,7 +186,7 @@ def _window(detail: RecommendationDetail) -> str:
 @require_POST
 @workspace_view
 def approve_one(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
-    """Make the recommendation the policy in force."""
+    """Make the recommendation the newest policy."""
     now = timezone.now()
     workspace, row = _open(workspace, pk)
     require_operator(workspace)
@@ -194,15 +195,16 @@ def approve_one(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResp
     except DecisionRefused as error:
         messages.error(request, f"Nothing was changed: {error}.")
         return _page(request, workspace, row, now=now, status=409)
-    messages.success(request, _approved(row, policy))
+    messages.success(request, _approved(row, policy, now))
     return redirect("recommendation", row.pk)
 
 
-def _approved(row: Recommendation, policy: Policy | None) -> str:
+def _approved(row: Recommendation, policy: Policy | None, now: datetime) -> str:
     if policy is not None:
+        state = policy_state(policy, now=now)
         return (
-            f"Approved: version {policy.version} of the policy of {row.resource.name} is in "
-            "force. Agents take it with their next pull and report what they did."
+            f"Approved. Version {policy.version} of the policy of {row.resource.name} is "
+            f"{state.text}. Agents take it with their next pull and report what they did."
         )
     if row.topic == Topic.THRESHOLD:
         return "Approved: the new threshold takes effect within 10 s."

@@ -9,13 +9,14 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponseBase, JsonResponse
 from django.utils import timezone
 
-from advisor.core.replay.finding import Verdict
+from advisor.core.replay.finding import Relation, Verdict
 from advisor.errors import UnknownExperiment
 from advisor.services.replay import NAMES, timeline_document
 from web.access import Workspace, workspace_view
 from web.page import render_page
 from web.replay_drawing import bar_figures, line_figures, seed_name, shown_findings, value_tables
 
+ONE_SIDED = tuple(f"({relation})" for relation in (Relation.AT_LEAST, Relation.AT_MOST))
 TIMELINE_KEYS = ("experiment", "title", "duration_s", "panels")
 
 
@@ -31,6 +32,7 @@ def replays(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
         section="replay",
         rows=rows,
         counts=[sum(column) for column in zip(*(row["cells"] for row in rows), strict=True)],
+        bounds=sum(row["bounds"] for row in rows),
     )
 
 
@@ -42,6 +44,10 @@ def _row(document: Mapping[str, Any]) -> dict[str, Any]:
         "seed": seed_name(document["experiment"]),
         "duration_s": document["duration_s"],
         "cells": [verdicts[verdict] for verdict in Verdict],
+        "bounds": sum(
+            finding["verdict"] == Verdict.HOLDS and finding["quantity"].endswith(ONE_SIDED)
+            for finding in document["findings"]
+        ),
     }
 
 

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST
 
 from advisor.decisions.decide import rollback
 from advisor.errors import DecisionRefused
+from advisor.history.policy_state import policy_state
 from advisor.history.silence import silence_text, silent_devices
 from advisor.models import Enforcer, RecommendationState, Resource, Topic, Unit
 from advisor.queries.allocations import allocation_lines, policy_in_force
@@ -42,7 +43,8 @@ def resource(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
 def _page(
     request: HttpRequest, workspace: Workspace, row: Resource, *, now: datetime, status: int = 200
 ) -> HttpResponseBase:
-    policies = row.policies.select_related("created_by", "recommendation", "rollback_of")
+    rows = row.policies.select_related("created_by", "recommendation", "rollback_of", "resource")
+    policies = list(rows.order_by("-version")[:SHOWN_VERSIONS])
     shown = read_time_range(request.GET, now=now)
     return render_page(
         request,
@@ -51,7 +53,8 @@ def _page(
         now=now,
         status=status,
         resource=row,
-        policies=list(policies.order_by("-version")[:SHOWN_VERSIONS]),
+        policies=policies,
+        policy_state=policy_state(policies[0], now=now) if policies else None,
         agent_count=Enforcer.objects.filter(host__attachments__resource=row).distinct().count(),
         time_range=shown,
         default_range=DEFAULT,
@@ -119,7 +122,7 @@ def roll_back(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespon
         return _page(request, workspace, row, now=now, status=409)
     messages.success(
         request,
-        f"Version {policy.version} is in force: it repeats version {version}. "
-        "Agents take it with their next pull.",
+        f"Version {policy.version} repeats version {version}. It is "
+        f"{policy_state(policy, now=now).text}. Agents take it with their next pull.",
     )
     return redirect("resource", row.pk)

@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from advisor.advice.what_if import save_draft, scene_of, what_if_inputs
+from advisor.advice.what_if import repeated_policy, save_draft, scene_of, what_if_inputs
 from advisor.core.advice.what_if_draft import changed_controls
 from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, what_if
@@ -29,7 +29,7 @@ def page(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
     """The form with its answer; with htmx the answer alone."""
     now = timezone.now()
     workspace, row = open_row(workspace, Resource, pk, "status")
-    form = read_form(scene_of(row), request.GET)
+    form = read_form(scene_of(row, now=now), request.GET)
     if "HX-Request" in request.headers:
         template = "web/parts/what_if_answer.html"
         context = _answer(form, row, now)
@@ -100,7 +100,7 @@ def _why_no_draft(form: WhatIfForm, inputs: WhatIfInputs, found: WhatIf) -> str:
         return "A policy cannot change a capacity; go back to the stated one to save a draft."
     if not changed_controls(inputs):
         return "Nothing differs from what holds now."
-    return ""
+    return repeated_policy(inputs, form.scene.resource)
 
 
 @require_POST
@@ -110,7 +110,7 @@ def save(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
     now = timezone.now()
     workspace, row = open_row(workspace, Resource, pk, "status")
     require_operator(workspace)
-    form = read_form(scene_of(row), request.POST)
+    form = read_form(scene_of(row, now=now), request.POST)
     if form.errors:
         messages.error(request, "Nothing was saved: correct the fields.")
         return _page(request, workspace, form, now=now, status=400)

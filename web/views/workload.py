@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 
 from advisor.core.duration import duration_text
 from advisor.models import Workload
+from advisor.queries.hosts import sample_trouble
+from advisor.queries.resources import resource_line
 from advisor.queries.workload_day import LENGTH, AllocationDay, allocation_days, incidents_with
 from web.access import Workspace, open_row, workspace_view
 from web.page import render_page, render_part
@@ -30,6 +32,7 @@ def workload(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         "measured": "the last day" if worst is None else _measured(worst),
         "is_promised": any(day.promise.reservation for day in days),
         "throttled_min": _sum([day.throttled_min for day in days]),
+        "stale": _stale(days, now),
         "incidents": incidents_with(workspace.scope, row, now=now),
     }
     if "HX-Request" in request.headers:
@@ -37,6 +40,15 @@ def workload(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
     return render_page(
         request, workspace, "web/workload.html", now=now, section="workloads", **context
     )
+
+
+def _stale(days: list[AllocationDay], now: datetime) -> list[str]:
+    """What of the workload's resources and hosts is too old to speak for now."""
+    lines = [resource_line(day.resource, now=now) for day in days]
+    hosts = {day.allocation.host.name: day.allocation.host for day in days}
+    gaps = {name: sample_trouble(host.last_sample_at, now=now) for name, host in hosts.items()}
+    said = [f"{line.name}: {line.reason}" for line in lines if line.is_stale]
+    return [*dict.fromkeys(said), *(f"{name}: {gap}" for name, gap in gaps.items() if gap)]
 
 
 def _worst(days: list[AllocationDay]) -> AllocationDay | None:

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from advisor.core.admission import Admission, RequestedReservation, admit
+from advisor.core.advice.demand import Wanted, wanted
 from advisor.core.advice.policy_inputs import AdviceAllocation, AdviceInputs
 from advisor.core.allocation import Allocation, entitlements
 from advisor.core.grant import Grant
 from advisor.core.quantity import significant
 from advisor.core.resource import ResourceKind, Tier
-from advisor.core.standing import UNALLOCATED
+from advisor.core.standing import UNALLOCATED, unit_cost
 
 SHORT_TOLERANCE = 0.05
 """A predicted rate this part below what a workload usually takes is not short of it."""
@@ -22,25 +23,52 @@ Policy = tuple[Grant, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """The inputs as the solver needs them: capacity, demands, and whom to help."""
+    """The inputs as the solver needs them: capacity, wants, and whom to help.
+
+    `io_costs` is the device time of a unit of each allocation's rate, in units of the mean over
+    all
+    allocations in the incident. So the capacity is what there was of that mix, every rate is of
+    the allocation's own I/O size, and rates times costs add up to no more than the capacity.
+    """
 
     inputs: AdviceInputs
     capacity: float
     capacity_source: str
-    demands: tuple[float | None, ...]
+    wants: tuple[Wanted, ...]
+    io_costs: tuple[float, ...]
     victims: frozenset[str]
     aggressors: frozenset[str]
+
+    @property
+    def demands(self) -> tuple[float | None, ...]:
+        """What each allocation wants; None is more than it got."""
+        return tuple(one.rate for one in self.wants)
+
+    @property
+    def pressing(self) -> tuple[float | None, ...]:
+        """The demands if every victim and aggressor wanted all it can get."""
+        contending = self.victims | self.aggressors
+        return tuple(
+            None if allocation.active and allocation.workload in contending else demand
+            for allocation, demand in zip(self.inputs.allocations, self.demands, strict=True)
+        )
 
     def rates(
         self, policy: Policy, *, demands: Sequence[float | None] | None = None
     ) -> list[float]:
         """What each one gets under the policy; `demands` None means those of the incident."""
-        wanted = self.demands if demands is None else demands
+        asked = self.demands if demands is None else demands
         allocations = [
-            Allocation(grant.reservation, grant.limit, grant.shares, demand)
-            for grant, demand in zip(policy, wanted, strict=True)
+            Allocation(
+                reservation=grant.reservation * cost,
+                limit=None if grant.limit is None else grant.limit * cost,
+                shares=grant.shares,
+                demand=None if demand is None else demand * cost,
+            )
+            for grant, demand, cost in zip(policy, asked, self.io_costs, strict=True)
         ]
-        return entitlements(self.capacity, allocations, self.inputs.mode)
+        found = entitlements(self.capacity, allocations, self.inputs.mode)
+        return [time / cost for time, cost in zip(found, self.io_costs, strict=True)]
 
 
 def setting_of(inputs: AdviceInputs, delivered: float) -> Setting:
@@ -49,16 +77,35 @@ def setting_of(inputs: AdviceInputs, delivered: float) -> Setting:
     victims = frozenset(victim.workload for victim in inputs.incident.victims)
     aggressors = frozenset(aggressor.workload for aggressor in inputs.incident.aggressors)
     capacity, source = _capacity(inputs, delivered)
+    contending = victims | aggressors
     return Setting(
         inputs=inputs,
         capacity=capacity,
         capacity_source=source,
-        demands=tuple(
-            _demand(allocation, victims | aggressors) for allocation in inputs.allocations
+        wants=tuple(
+            wanted(inputs, allocation, contending=allocation.workload in contending)
+            for allocation in inputs.allocations
         ),
+        io_costs=_io_costs(inputs),
         victims=victims,
         aggressors=aggressors,
     )
+
+
+def _io_costs(inputs: AdviceInputs) -> tuple[float, ...]:
+    """Device time of a unit of each rate over that of the mean; all 1 on an uplink."""
+    if inputs.kind is ResourceKind.UPLINK:
+        return (1.0,) * len(inputs.allocations)
+    costs = [unit_cost(inputs.unit, allocation.mean_io_bytes) for allocation in inputs.allocations]
+    rates = [
+        allocation.congested.mean if allocation.active and allocation.congested else 0.0
+        for allocation in inputs.allocations
+    ]
+    total = sum(rates)
+    if len(set(costs)) == 1 or total == 0:
+        return (1.0,) * len(inputs.allocations)
+    mean = sum(rate / total * cost for rate, cost in zip(rates, costs, strict=True))
+    return tuple(cost / mean for cost in costs)
 
 
 def _capacity(inputs: AdviceInputs, delivered: float) -> tuple[float, str]:
@@ -74,17 +121,6 @@ def _capacity(inputs: AdviceInputs, delivered: float) -> tuple[float, str]:
     if foreign == 0:
         return stated, "stated"
     return max(delivered, stated - foreign), "stated, less what belongs to no allocation"
-
-
-def _demand(allocation: AdviceAllocation, contending: frozenset[str]) -> float | None:
-    """What the allocation wants: unknown if contention held it back, else a high percentile."""
-    if not allocation.active or allocation.congested is None:
-        return 0.0
-    if allocation.throttled or allocation.backlogged is False:
-        return allocation.congested.p95
-    if allocation.backlogged or allocation.workload in contending:
-        return None
-    return allocation.congested.p95
 
 
 def plain_sharing(inputs: AdviceInputs) -> Policy:
@@ -184,10 +220,12 @@ def _within_limit(allocation: AdviceAllocation, amount: float) -> float:
 def usual_reservations(setting: Setting, policy: Policy) -> dict[int, float]:
     """Reservations for victims of the high tier that the policy leaves below their usual rate.
 
-    The reservation is the 90th percentile of the rate while nothing held the workload back.
+    The reservation is the 90th percentile of the rate while nothing held the workload back. What
+    counts is what the policy would leave it if it asked, not what it wants on the mean.
     """
     found = {}
-    for allocation, rate in zip(setting.inputs.allocations, setting.rates(policy), strict=True):
+    could = setting.rates(policy, demands=setting.pressing)
+    for allocation, rate in zip(setting.inputs.allocations, could, strict=True):
         usual = allocation.usual
         if (
             allocation.workload in setting.victims
@@ -198,6 +236,23 @@ def usual_reservations(setting: Setting, policy: Policy) -> dict[int, float]:
             and rate < usual.p90 * (1 - SHORT_TOLERANCE)
         ):
             found[allocation.allocation] = _within_limit(allocation, float(significant(usual.p90)))
+    return found
+
+
+def due_of(setting: Setting) -> dict[str, float]:
+    """What was due to each workload in the incident by what was promised, over all its
+    allocations.
+
+    Victims and aggressors may want anything, the others want what they want; all is divided at
+    once, so that in device time it adds up to no more than the capacity.
+    """
+    inputs = setting.inputs
+    policy, _ = with_reservations(inputs, stated_reservations(inputs), setting.capacity)
+    found: dict[str, float] = {}
+    for allocation, rate in zip(
+        inputs.allocations, setting.rates(policy, demands=setting.pressing), strict=True
+    ):
+        found[allocation.workload] = found.get(allocation.workload, 0.0) + rate
     return found
 
 

@@ -14,6 +14,7 @@ from advisor.core.advice.candidate import (
     Policy,
     Setting,
     by_shares,
+    due_of,
     in_force,
     same,
     setting_of,
@@ -22,6 +23,7 @@ from advisor.core.advice.candidate import (
     with_limits_in_force,
     with_reservations,
 )
+from advisor.core.advice.demand import most_wanted
 from advisor.core.advice.limit_choice import choose_limits, played_allocations
 from advisor.core.advice.policy_answer import (
     Advice,
@@ -46,7 +48,7 @@ from advisor.core.forecast.prediction_interval import interval_or_gap
 from advisor.core.quantity import format_rate
 from advisor.core.resource import ResourceKind
 
-MODEL_VERSION = "policy-4"
+MODEL_VERSION = "policy-5"
 """Changes whenever the same inputs may give another answer."""
 
 
@@ -176,7 +178,10 @@ def _recommend(
         before_as_measured=not inputs.in_force or kind is RecommendationKind.LIMIT,
         after_as_pressed=kind is RecommendationKind.LIMIT,
     )
-    played = counterfactual(played_allocations(inputs.allocations), inputs.past, comparison)
+    bounds = [most_wanted(inputs, allocation) for allocation in inputs.allocations]
+    played = counterfactual(
+        played_allocations(inputs.allocations), inputs.past, comparison, bounds=bounds
+    )
     return Recommendation(
         kind=kind,
         summary=summarize(setting, kind, rows),
@@ -205,15 +210,17 @@ def _rows(setting: Setting, policy: Policy) -> tuple[RecommendedAllocation, ...]
             limit=grant.limit,
             shares=grant.shares,
             entitlement=rounded(entitled[index]),
-            demand=None if demand is None else rounded(demand),
+            demand=None if want.rate is None else rounded(want.rate),
+            demand_gap=want.gap,
+            io_cost=rounded(setting.io_costs[index]),
             measured=None if allocation.congested is None else rounded(allocation.congested.mean),
             predicted_before=rounded(before[index]),
             predicted_after=rounded(after[index]),
             interval=round_all(expected[index][0]),
             interval_gap=expected[index][1],
         )
-        for index, (allocation, grant, demand) in enumerate(
-            zip(allocations, policy, setting.demands, strict=True)
+        for index, (allocation, grant, want) in enumerate(
+            zip(allocations, policy, setting.wants, strict=True)
         )
     )
 
@@ -221,7 +228,13 @@ def _rows(setting: Setting, policy: Policy) -> tuple[RecommendedAllocation, ...]
 def _evidence(setting: Setting) -> Evidence:
     inputs, incident = setting.inputs, setting.inputs.incident
     assert incident is not None
+    # Without a latency there are no victims, and so no policy.
+    assert incident.peak_value is not None
+    assert incident.threshold is not None
     unit = inputs.unit
+    dues = {one.workload: one.entitlement for one in incident.victims}
+    dues |= {one.workload: one.entitlement for one in incident.aggressors}
+    dues |= due_of(setting)
     return Evidence(
         began_at=inputs.began_at,
         ended_at=inputs.ended_at,
@@ -231,15 +244,14 @@ def _evidence(setting: Setting) -> Evidence:
         peak_value=rounded(incident.peak_value),
         threshold=rounded(incident.threshold),
         victims=tuple(
-            f"{victim.workload} got {format_rate(victim.rate, unit)} of "
-            f"{format_rate(victim.entitlement, unit)} due"
-            for victim in incident.victims
+            f"{one.workload} got {format_rate(one.rate, unit)}"
+            + (f" of {format_rate(due, unit)} due" if due > one.rate else "")
+            for one, due in ((one, dues[one.workload]) for one in incident.victims)
         ),
         aggressors=tuple(
-            f"{aggressor.workload} took {aggressor.part_ratio:.0%}, "
-            f"{format_rate(aggressor.rate, unit)} where "
-            f"{format_rate(aggressor.entitlement, unit)} were due"
-            for aggressor in incident.aggressors
+            f"{one.workload} took {one.part_ratio:.0%}, {format_rate(one.rate, unit)}"
+            + (f" where {format_rate(due, unit)} were due" if due < one.rate else "")
+            for one, due in ((one, dues[one.workload]) for one in incident.aggressors)
         ),
         formula=formula(setting),
     )

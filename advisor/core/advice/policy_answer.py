@@ -25,12 +25,16 @@ class RecommendationKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecommendedAllocation:
-    """What one allocation is to get, and what that does to its rate.
+    """What one allocation is to get, and what that does to its rate; rates are of its own I/O
+    size.
 
-    `entitlement` is what it gets at least while everybody wants everything. `measured` is its mean
-    rate in the incident; `predicted_before` and `predicted_after` come from the same solver, with
-    the policy in force and with the recommended one. None means it was not measured. `interval`
-    is where earlier predictions let `predicted_after` be expected; `interval_gap` says why not.
+    `entitlement` is what it gets at least while everybody wants everything. `demand` is what it
+    wants; None is more than it got, and `demand_gap` says why nobody knows how much: it is empty
+    where a queue was measured. `io_cost` is the device time of one of its I/Os, 1 being that of
+    the mean I/O of the incident. `measured` is its mean rate in the incident; `predicted_before`
+    and `predicted_after` come from the same solver, with the policy in force and with the
+    recommended one. None means it was not measured. `interval` is where earlier predictions let
+    `predicted_after` be expected; `interval_gap` says why not.
     """
 
     allocation: int
@@ -46,6 +50,8 @@ class RecommendedAllocation:
     predicted_after: float
     interval: Interval | None = None
     interval_gap: str = ""
+    demand_gap: str = ""
+    io_cost: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

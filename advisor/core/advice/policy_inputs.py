@@ -63,7 +63,7 @@ class AdviceAllocation:
     incident, `usual` in windows in which nothing held it back; None means there were none.
     `active` is False if it did nothing in the incident, or is gone by its end.
     `backlogged` and `throttled` are as in `AllocationObservation`, for most windows of the
-    incident.
+    incident. `mean_io_bytes` is the size of its I/Os in the incident; None if not measured.
     """
 
     allocation: int
@@ -78,8 +78,10 @@ class AdviceAllocation:
     active: bool = True
     backlogged: bool | None = None
     throttled: bool = False
+    mean_io_bytes: float | None = None
 
     def __post_init__(self) -> None:
+        check_amount(f"mean_io_bytes of {self.workload}", self.mean_io_bytes)
         check_amount(f"reservation of {self.workload}", self.reservation)
         check_positive(f"limit of {self.workload}", self.limit)
         if self.shares is not None and self.shares < 1:

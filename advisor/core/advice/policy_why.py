@@ -14,6 +14,10 @@ REVERSIBILITY = (
     "Reversible: withdrawing the policy makes every agent restore what it found; nothing is moved."
 )
 
+SMALL_GAIN = 0.06
+"""Who is predicted so much more or less is helped in what waits for it, not in its rate."""
+NAMED = 3
+
 
 def summarize(
     setting: Setting, kind: RecommendationKind, rows: Sequence[RecommendedAllocation]
@@ -22,10 +26,7 @@ def summarize(
     inputs = setting.inputs
     unit, place = inputs.unit, f"{inputs.kind} {inputs.resource}"
     lead = _lead(setting, rows)
-    gain = (
-        f"{format_rate(lead.measured, unit)} now, "
-        f"{format_rate(lead.predicted_after, unit)} predicted"
-    )
+    gain = _gain(lead, unit)
     match kind:
         case RecommendationKind.RESERVATION:
             others = [
@@ -46,6 +47,16 @@ def summarize(
             return f"Limit {limits} on {place}: {lead.workload} gets {gain}"
         case _:
             assert_never(kind)
+
+
+def _gain(lead: RecommendedAllocation, unit: str) -> str:
+    """What it has and will have; without more to have, also what it may have when it asks."""
+    now, then = lead.measured or 0.0, lead.predicted_after
+    most = "at most " if lead.demand_gap else ""
+    words = f"{format_rate(now, unit)} now, {most}{format_rate(then, unit)} predicted"
+    if then > now * (1 + SMALL_GAIN) or lead.entitlement <= then:
+        return words
+    return f"{words}, {format_rate(lead.entitlement, unit)} due when it asks for more"
 
 
 def _others(rows: Sequence[RecommendedAllocation], unit: str) -> str:
@@ -78,7 +89,20 @@ def formula(setting: Setting) -> str:
             rule = "rate = clamp(level · shares, reservation, lower of limit and demand)"
         case _:
             assert_never(setting.inputs.mode)
-    return f"{rule}; the rates add up to {capacity} ({setting.capacity_source})"
+    return f"{rule}; the rates add up to {capacity} ({setting.capacity_source}){_sizes(setting)}"
+
+
+def _sizes(setting: Setting) -> str:
+    """What an I/O of each workload counts where sizes differ; the largest first."""
+    if len(set(setting.io_costs)) < 2:
+        return ""
+    found = sorted(
+        (-cost, allocation.workload)
+        for allocation, cost in zip(setting.inputs.allocations, setting.io_costs, strict=True)
+    )
+    some = ", ".join(f"{name} {-cost:.2f}" for cost, name in found[:NAMED])
+    more = f" +{len(found) - NAMED} more" if len(found) > NAMED else ""
+    return f", each I/O by its device time: {some}{more}"
 
 
 def alternatives(

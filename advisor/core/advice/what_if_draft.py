@@ -20,7 +20,7 @@ PLENTY_CONGESTED = 30
 UNKNOWN_COSTS = 0.5
 """Where nobody knows what was wanted the solver takes everything; that is half believed."""
 NAMED = 3
-MODEL_VERSION = "what-if-3"
+MODEL_VERSION = "what-if-4"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ def _summary(inputs: WhatIfInputs, found: WhatIf) -> str:
     more = f" and {len(changes) - NAMED} more" if len(changes) > NAMED else ""
     effects = [
         f"{row.workload} {row.change} ({format_rate(row.now, inputs.unit)} → "
-        f"{format_rate(row.then, inputs.unit)})"
+        f"{_most(row)}{format_rate(row.then, inputs.unit)})"
         for row in found.rows
         if row.change is not Change.SAME
     ]
@@ -108,6 +108,12 @@ def _summary(inputs: WhatIfInputs, found: WhatIf) -> str:
     who = ", ".join(effects[:NAMED]) + rest if effects else "nobody gains or loses"
     what = ", ".join(changes[:NAMED]) + more if changes else "nothing changes"
     return f"Draft for {inputs.kind} {inputs.resource}: {what}; {who}"
+
+
+def _most(row: WhatIfRow) -> str:
+    """A gain of a workload that is taken to want all it can get is the most there may be."""
+    unknown = row.contended is not None and row.contended.unknown_demand_min > 0
+    return "at most " if unknown and row.change is Change.GAINS else ""
 
 
 def _formula(inputs: WhatIfInputs) -> str:

@@ -6,6 +6,10 @@ is seen of it: a full uplink whose every user was looked at and nobody waits is 
 A resource becomes congested when n of the last m windows were above the threshold, and clear when
 k windows in a row were at or below the threshold times the exit ratio. A device that does next to
 nothing is clear. Missing data is `unknown`; a short gap does not end what was there before it.
+
+A datastore is stalled in every window in which the device of one of its hosts has I/O in flight
+and completes none, whatever the threshold: one such window is enough. For what follows it counts
+as a window above the threshold.
 """
 
 from collections.abc import Sequence
@@ -16,6 +20,7 @@ from enum import StrEnum
 from advisor.core.detection.nic_congestion import NicFinding, find
 from advisor.core.detection.nic_signals import NicEvidence, NicWindow, signals_of
 from advisor.core.detection.reading import Reading, read
+from advisor.core.detection.stall import stall_text
 from advisor.core.detection.threshold import Threshold, ThresholdReading
 from advisor.core.number_checks import check_amount, check_positive
 from advisor.core.observation import Observation
@@ -23,11 +28,19 @@ from advisor.core.quantity import format_rate
 
 
 class CongestionState(StrEnum):
-    """Whether a resource is congested; `unknown` means that nothing can be said."""
+    """Whether a resource is congested; `unknown` means that nothing can be said.
+
+    `stalled` is worse than congested: I/O is in flight and none completes.
+    """
 
     CLEAR = "clear"
     CONGESTED = "congested"
+    STALLED = "stalled"
     UNKNOWN = "unknown"
+
+
+ALARMS = (CongestionState.STALLED, CongestionState.CONGESTED)
+"""The states that make an incident, the gravest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +147,10 @@ def _step(
     state = _forget_after_gap(reading, state, settings)
     limit = threshold.at(reading.at)
     signals: tuple[NicEvidence, ...] = ()
-    if _is_quiet(reading, settings):
+    if reading.stalled:
+        state = _stalled(state, reading, settings)
+        reason = stall_text(reading.stalled)
+    elif _is_quiet(reading, settings):
         state = _measured(state, reading, above=False, below=True, settings=settings)
         reason = reading.reason or f"idle: less than {_floor_text(reading, settings)}"
     elif reading.value is None or limit.value is None:
@@ -233,6 +249,8 @@ def _measured(
         below_since=(state.below_since or reading.began_at) if below else None,
         below_windows=state.below_windows + 1 if below else 0,
     )
+    if state.verdict is CongestionState.STALLED:
+        return _after_stall(state, reading, settings)
     if state.verdict is CongestionState.CONGESTED:
         if state.below_windows < settings.leave_windows:
             return state
@@ -246,6 +264,24 @@ def _measured(
     if state.verdict is None:
         state = replace(state, verdict=CongestionState.CLEAR, verdict_since=reading.began_at)
     return state
+
+
+def _stalled(state: DetectorState, reading: Reading, settings: DetectorSettings) -> DetectorState:
+    """A window that stalls says so at once, whatever was there before it."""
+    since = state.verdict_since if state.verdict is CongestionState.STALLED else None
+    state = _measured(state, reading, above=True, below=False, settings=settings)
+    return replace(state, verdict=CongestionState.STALLED, verdict_since=since or reading.began_at)
+
+
+def _after_stall(
+    state: DetectorState, reading: Reading, settings: DetectorSettings
+) -> DetectorState:
+    """I/O completes again; what waited so long is slow, and the stalled windows were above too."""
+    state = replace(state, verdict_since=reading.began_at)
+    above_count = sum(window.above for window in state.recent)
+    if state.below_windows and above_count < settings.enter_windows:
+        return replace(state, verdict=CongestionState.CLEAR, recent=())
+    return replace(state, verdict=CongestionState.CONGESTED)
 
 
 def _counted(state: DetectorState, settings: DetectorSettings) -> str:

@@ -1,6 +1,7 @@
 """Stretches of congestion with their victims, their aggressors and the windows that prove it.
 
-One slow resource is one incident, however many workloads suffer.
+One slow resource is one incident, however many workloads suffer. A stretch in which a device
+stalled is one too; while nothing completes nobody takes anything from anybody.
 """
 
 from collections.abc import Iterable, Sequence
@@ -8,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from advisor.core.allocation import ReservationMode
-from advisor.core.detection.congestion import CongestionState, StatePoint
+from advisor.core.detection.congestion import ALARMS, CongestionState, StatePoint
 from advisor.core.detection.nic_signals import NicEvidence, SignalCount, count_signals
 from advisor.core.observation import Observation
 from advisor.core.standing import UNALLOCATED, Standing, standings
@@ -62,19 +63,21 @@ class EvidenceRow:
 class Incident:
     """`ended_at` None means it goes on. `threshold` is the one that held at the peak.
 
-    `signals` counts the signals of an uplink over all its windows, also those without evidence
-    row.
+    `peak_value` is None where nothing completed in any window; `stalled_windows` says in how many
+    that was so. `threshold` is None where none was known. `signals` counts those of an uplink
+    over all its windows, also those without evidence row.
     """
 
     started_at: datetime
     ended_at: datetime | None
-    peak_value: float
-    threshold: float
+    peak_value: float | None
+    threshold: float | None
     windows: int
     victims: tuple[Victim, ...]
     aggressors: tuple[Aggressor, ...]
     evidence: tuple[EvidenceRow, ...]
     signals: tuple[SignalCount, ...] = ()
+    stalled_windows: int = 0
 
 
 def fold_incidents(
@@ -102,15 +105,16 @@ class _Stretch:
     ) -> Incident:
         congested = [point for point in self.points if point.state is not CongestionState.UNKNOWN]
         peak = max(congested, key=lambda point: -1.0 if point.value is None else point.value)
-        # The point that opened the stretch has both.
-        assert peak.value is not None
-        assert peak.threshold is not None
-        rows = [
-            standings(observations[point.at], mode)
+        seen = [
+            observations[point.at]
             for point in congested
             if point.at in observations and point.value is not None
         ]
-        victims, aggressors = _parties(rows)
+        victims, aggressors = _parties(standings(one, mode) for one in seen)
+        if not victims:
+            # Nobody lacks what it usually takes, yet I/O may wait longer for the same rate.
+            rows = (standings(one, mode, by_usual=False) for one in seen)
+            victims, aggressors = _parties(rows)
         return Incident(
             started_at=self.started_at,
             ended_at=self.ended_at,
@@ -121,6 +125,7 @@ class _Stretch:
             aggressors=aggressors,
             evidence=_evidence(self.points, peak),
             signals=count_signals(point.signals for point in self.points),
+            stalled_windows=sum(point.state is CongestionState.STALLED for point in self.points),
         )
 
 
@@ -140,7 +145,7 @@ def _stretches(points: Sequence[StatePoint]) -> list[_Stretch]:
             current, before = None, [point]
         else:
             current.points.append(point)
-            if point.state is CongestionState.CONGESTED:
+            if point.state in ALARMS:
                 current.last_congested_at = point.at
     return stretches
 
@@ -148,9 +153,10 @@ def _stretches(points: Sequence[StatePoint]) -> list[_Stretch]:
 def _open(before: Sequence[StatePoint]) -> _Stretch | None:
     """The incident that the newest point opens, with the windows by which it was recognised."""
     newest = before[-1]
-    if newest.state is not CongestionState.CONGESTED:
+    if newest.state not in ALARMS:
         return None
-    if newest.value is None or newest.threshold is None:
+    is_measured = newest.value is not None and newest.threshold is not None
+    if newest.state is CongestionState.CONGESTED and not is_measured:
         return None  # A quiet window proves nothing.
     return _Stretch(
         started_at=newest.since,

@@ -1,7 +1,7 @@
 """Windows of planned work, in which slowness that the work explains raises no alarm.
 
 A backup that is allowed to be heavy excuses slow neighbours while it is meant to run. It excuses
-neither a broken reservation nor an aggressor that has no part in it.
+neither a broken reservation, nor an aggressor that has no part in it, nor a device that stalls.
 """
 
 from collections.abc import Iterator, Sequence
@@ -55,7 +55,8 @@ class MaintenanceWindow:
 class SlowTime:
     """What planned work may explain: a resource that was slow, and by whom.
 
-    `ended_at` None means that it goes on. `reservation_unmet` says that a promise was broken.
+    `ended_at` None means that it goes on. `reservation_unmet` says that a promise was broken,
+    `stalled` that I/O was in flight and none completed.
     """
 
     resource: str
@@ -63,6 +64,7 @@ class SlowTime:
     ended_at: datetime | None
     aggressors: tuple[str, ...] = ()
     reservation_unmet: bool = False
+    stalled: bool = False
 
     def __post_init__(self) -> None:
         check_aware("began_at", self.began_at)
@@ -98,6 +100,10 @@ def mute(slow: SlowTime, planned: Sequence[MaintenanceWindow], *, now: datetime)
     check_aware("now", now)
     if slow.reservation_unmet:
         return Muting(muted=False, maintenance=None, reason="a reservation was not met")
+    if slow.stalled:
+        return Muting(
+            muted=False, maintenance=None, reason="I/O did not complete, which no work explains"
+        )
     ended_at = max(slow.began_at, slow.ended_at or now)
     reason = "no maintenance window was planned for it"
     for maintenance in sorted(planned, key=lambda one: one.name):

@@ -6,10 +6,12 @@ from typing import assert_never
 
 from advisor.core.detection.latency import normalized_latency
 from advisor.core.detection.nic_signals import NicWindow
+from advisor.core.detection.stall import is_stalled
 from advisor.core.iosize import size_cost
 from advisor.core.observation import (
     AllocationObservation,
     DatastoreObservation,
+    HostLatency,
     Observation,
     UplinkObservation,
 )
@@ -29,7 +31,8 @@ class Reading:
     `load` is I/Os or bits per second. None is absence, with `reason`. `own_limit` says that all
     latency of the window was caused by limits of ours; `unmet` names the workloads that were
     held below their reservation. `device_load` is a datastore's load in device time, as I/Os of
-    the reference size per second; `nic` holds what else is seen of an uplink.
+    the reference size per second; `nic` holds what else is seen of an uplink. `stalled` holds the
+    hosts whose device had I/O in flight all the time and completed none.
     """
 
     at: datetime
@@ -41,6 +44,7 @@ class Reading:
     unmet: tuple[str, ...] = ()
     device_load: float | None = None
     nic: NicWindow | None = None
+    stalled: tuple[HostLatency, ...] = ()
 
     @property
     def began_at(self) -> datetime:
@@ -69,6 +73,7 @@ def _read_datastore(observation: DatastoreObservation) -> Reading:
         reason=latency.reason,
         own_limit=latency.throttled,
         device_load=_device_load(observation) if observation.hosts else None,
+        stalled=tuple(host for host in observation.hosts if is_stalled(host)),
     )
 
 

@@ -11,6 +11,7 @@ from advisor.core.forecast.backtest import (
     WorkloadBacktest,
     backtest,
 )
+from advisor.core.forecast.bounds import Bounds, bounded
 from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.latency_backtest import (
     ENOUGH_WINDOWS,
@@ -84,14 +85,21 @@ class PlayedAllocation:
 
 
 def counterfactual(
-    allocations: Sequence[PlayedAllocation], past: Past, comparison: Comparison
+    allocations: Sequence[PlayedAllocation],
+    past: Past,
+    comparison: Comparison,
+    *,
+    bounds: Bounds = (),
 ) -> Counterfactual | None:
-    """Play the past under both policies; None without windows or allocations."""
-    whole = _played(allocations, past, comparison)
+    """Play the past under both policies; None without windows or allocations.
+
+    `bounds` is the most that each allocation is known to have wanted; rates do not go beyond it.
+    """
+    whole = _played(allocations, past, comparison, bounds)
     if whole is None:
         return None
     congested = past.contended() if any(past.congested) else None
-    contended = _played(allocations, congested, comparison) if congested else None
+    contended = _played(allocations, congested, comparison, bounds) if congested else None
     latencies = _latencies(allocations, congested or past, comparison)
     return round_all(
         Counterfactual(
@@ -118,9 +126,10 @@ def counterfactual(
 
 
 def _played(
-    allocations: Sequence[PlayedAllocation], past: Past, comparison: Comparison
+    allocations: Sequence[PlayedAllocation], past: Past, comparison: Comparison, bounds: Bounds
 ) -> Backtest | None:
-    found = backtest(_names(allocations), past.windows, comparison, pressure=past.pressure)
+    windows = bounded(past, bounds)
+    found = backtest(_names(allocations), windows, comparison, pressure=past.pressure)
     return None if isinstance(found, NoHistory) else found
 
 

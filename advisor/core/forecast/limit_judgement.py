@@ -113,7 +113,7 @@ def _gain(
     was = sum(one.rate_before for one in rates if one is not None)
     would = sum(one.rate_after for one in rates if one is not None)
     gain = would / was - 1 if was > 0 else 0.0
-    return gain, f"the others' rates would {_words(gain)}"
+    return gain, f"the others' rates could {_words(gain)}"
 
 
 def _words(change: float) -> str:

@@ -13,6 +13,7 @@ from advisor.core.allocation import Allocation, ReservationMode, entitlements
 from advisor.core.duration import duration_text
 from advisor.core.explanation.rounding import round_all
 from advisor.core.forecast.backtest import CHANGE_TOLERANCE, Change, WorkloadBacktest
+from advisor.core.forecast.bounds import bounds_of
 from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.counterfactual import (
     AllocationEffect,
@@ -184,6 +185,7 @@ def what_if(inputs: WhatIfInputs) -> WhatIf:
             capacity_ratio=inputs.capacity_after / inputs.capacity,
             before_as_measured=not inputs.enforced,
         ),
+        bounds=bounds_of(inputs.past),
     )
     admission = admit(
         inputs.capacity_after if inputs.reservable is None else inputs.reservable,

@@ -7,10 +7,10 @@ from typing import Any
 
 from django.utils import timezone
 
+from accounts.models import Organisation
 from advisor.advice.advise import advise
 from advisor.management.product_command import ProductCommand, find_resource
 from advisor.models import Recommendation, Resource
-from ingest.models import Organisation
 
 
 class Command(ProductCommand):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
+from accounts.management.product_command import add_verb
+from accounts.models import Organisation
 from advisor.core.quantity import format_rate, parse_rate
 from advisor.decisions import inventory
 from advisor.history.tiers import shares_of
 from advisor.management.product_command import ProductCommand, find_resource
 from advisor.models import AdapterKind, Allocation, IoCount, LimitScope, Tier, Unit
-from ingest.management.product_command import add_verb
-from ingest.models import Organisation
 
 
 class Command(ProductCommand):
@@ -57,11 +57,13 @@ class Command(ProductCommand):
         )
         state.add_argument(
             "--limit-scope", choices=LimitScope.values,
-            help="whether limits hold for each disk or are added up over a workload's (per_vdisk)",
+            help="whether limits hold for each disk or are added up over a workload's "
+            "(per_vdisk); stored for checks of limits, not yet enforced",
         )  # fmt: skip
         state.add_argument(
             "--io-count", choices=IoCount.values,
-            help="what the limit counts: I/Os of any size, or one per 32 KiB begun (plain)",
+            help="what the limit counts: I/Os of any size, or one per 32 KiB begun (plain); "
+            "stored for checks of limits, not yet enforced",
         )  # fmt: skip
         state.add_argument(
             "--even-if-full",

@@ -8,11 +8,12 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from accounts.models import Organisation
 from advisor.decisions.decide import approve
+from advisor.history.policy_state import policy_state
 from advisor.management.product_command import ProductCommand, find_user
 from advisor.models import Recommendation
 from advisor.queries.advice_detail import advice_detail
-from ingest.models import Organisation
 
 
 class Command(ProductCommand):
@@ -29,17 +30,20 @@ class Command(ProductCommand):
             user=find_user(organisation, options["user"]),
             now=timezone.now(),
         )
+        state = policy_state(policy, now=timezone.now()) if policy else None
         if options["as_json"]:
             self.show_json(
                 {
                     "resource": found.resource.name,
                     "topic": found.topic,
                     "version": policy.version if policy else None,
+                    "state": state.link.value if state else None,
+                    "gap": state.gap if state else "",
                 }
             )
-        elif policy is not None:
+        elif policy is not None and state is not None:
             self.stdout.write(
-                f"{policy} is in force as soon as agents pull it. "
+                f"{policy} is {state.text}. See: sluice policy {policy.resource.name}. "
                 f"Undo with: sluice rollback {policy.resource.name} --user {options['user']}"
             )
         else:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from accounts.models import Organisation
 from advisor.core.quantity import format_rate
 from advisor.management.product_command import ProductCommand
 from advisor.models import ComplianceRecord
-from ingest.models import Organisation
 
 
 class Command(ProductCommand):

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.utils import timezone
 
+from accounts.models import Organisation
 from advisor.decisions import discovery
 from advisor.management.product_command import ProductCommand, level_text
 from advisor.pipeline import detect
-from ingest.models import Organisation
 
 
 class Command(ProductCommand):

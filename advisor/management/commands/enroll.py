@@ -10,10 +10,11 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from accounts.models import Organisation
 from advisor.decisions.enrolment import enroll
 from advisor.management.product_command import ProductCommand
 from advisor.models import Attachment, ResourceKind
-from ingest.models import Host, Organisation
+from ingest.models import Host
 
 
 class Command(ProductCommand):

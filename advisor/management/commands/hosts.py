@@ -7,10 +7,11 @@ from typing import Any
 
 from django.utils import timezone
 
+from accounts.models import Organisation
 from advisor.management.product_command import ProductCommand
 from advisor.models import Enforcer
 from advisor.queries.hosts import sample_trouble
-from ingest.models import Host, Organisation
+from ingest.models import Host
 
 
 class Command(ProductCommand):

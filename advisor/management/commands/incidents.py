@@ -11,6 +11,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from accounts.models import Organisation
 from advisor.core.canonical import dumps
 from advisor.core.detection.maintenance_windows import MaintenanceWindow
 from advisor.history.external_load import comes_from_outside
@@ -19,7 +20,6 @@ from advisor.management.product_command import ProductCommand, level_text
 from advisor.models import Incident
 from advisor.pipeline.attribute import study_incident
 from advisor.pipeline.muting import maintenance_windows_of, muting_of
-from ingest.models import Organisation
 
 
 class Command(ProductCommand):
@@ -69,6 +69,8 @@ def _row(
         "ended_at": incident.ended_at,
         "peak_value": incident.peak_value,
         "threshold": incident.threshold,
+        "windows": incident.windows,
+        "stalled_windows": incident.stalled_windows,
         "peak": level_text(incident.peak_value, incident.resource.kind),
         "allowed": level_text(incident.threshold, incident.resource.kind),
         "victims": incident.victims,

@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.core.management.base import CommandError
 
+from accounts.management.product_command import add_verb
+from accounts.models import Organisation
 from advisor.decisions.maintenance_windows import add_maintenance_window, remove_maintenance_window
 from advisor.management.product_command import ProductCommand
 from advisor.models import MaintenanceWindow, Recurrence
-from ingest.management.product_command import add_verb
-from ingest.models import Organisation
 
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)(min|h|d)")
 _UNITS = {"min": 60.0, "h": 3600.0, "d": 86_400.0}

@@ -1,13 +1,16 @@
-"""`sluice policy`: what is in force, and what was."""
+"""`sluice policy`: how far the newest version of each policy has come, and what was before."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
 from typing import Any
 
+from django.utils import timezone
+
+from accounts.models import Organisation
+from advisor.history.policy_state import PolicyState, newest_policies, policy_states
 from advisor.management.product_command import ProductCommand
 from advisor.models import Policy
-from ingest.models import Organisation
 
 
 class Command(ProductCommand):
@@ -20,18 +23,25 @@ class Command(ProductCommand):
         rows = Policy.objects.filter(organisation=organisation).select_related("resource")
         if options["resource"]:
             rows = rows.filter(resource__name=options["resource"])
+        resources = {policy.resource_id: policy.resource for policy in rows}
+        newest = newest_policies(list(resources.values()))
+        states = policy_states(newest, now=timezone.now())
         self.show(
-            [_row(policy) for policy in rows],
+            [_row(policy, states.get(policy.pk)) for policy in rows],
             as_json=options["as_json"],
-            columns=["resource", "version", "workloads", "by", "created_at"],
+            columns=["resource", "version", "state", "workloads", "by", "created_at", "gap"],
             empty="no policy yet; approve a recommendation",
         )
 
 
-def _row(policy: Policy) -> dict[str, Any]:
+def _row(policy: Policy, state: PolicyState | None) -> dict[str, Any]:
+    """Only the newest version has a state; the others were replaced."""
     return {
         "resource": policy.resource.name,
         "version": policy.version,
+        "state": state.link.value if state else "replaced",
+        "gap": state.gap if state else "",
+        "capacity": policy.capacity,
         "allocations": policy.allocations,
         "workloads": len(policy.allocations),
         "recommendation": policy.recommendation_id,

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from accounts.models import Organisation
 from advisor.core.advice.policy_answer import Recommendation as PolicyAnswer
 from advisor.core.advice.what_if_draft import KIND as DRAFT
 from advisor.core.advice.what_if_draft import PolicyDraft
@@ -31,7 +32,6 @@ from advisor.models import (
 from advisor.queries.advice_detail import advice_detail
 from advisor.queries.advice_kinds import KINDS, recomputes
 from advisor.queries.calibration import calibration_of
-from ingest.models import Organisation
 
 
 class Command(ProductCommand):
@@ -78,6 +78,7 @@ class Command(ProductCommand):
                 "answer": json.loads(found.answer),
                 "inputs": json.loads(found.inputs),
                 "score": _score(found),
+                "score_gap": found.score_gap,
             }
             self.show_json(whole if same is None else whole | {"recomputed_same_bytes": same})
         else:

@@ -7,10 +7,10 @@ from typing import Any
 
 from django.utils import timezone
 
+from accounts.models import Organisation
 from advisor.decisions.decide import reject
 from advisor.management.commands.approve import find_recommendation
 from advisor.management.product_command import ProductCommand, find_user
-from ingest.models import Organisation
 
 
 class Command(ProductCommand):

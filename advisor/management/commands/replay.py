@@ -11,6 +11,8 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from accounts.management.plain_command import PlainCommand
+from accounts.management.product_command import table
 from advisor.core.replay.experiment import Replay
 from advisor.errors import AdvisorError, UnknownExperiment
 from advisor.services.replay import (
@@ -24,8 +26,6 @@ from advisor.services.replay import (
 )
 from advisor.services.replay_document import markdown_of, number
 from advisor.services.replay_plots import check_plotting, draw
-from ingest.management.plain_command import PlainCommand
-from ingest.management.product_command import table
 
 LIST = "list"
 MISUSE = 2

@@ -7,12 +7,12 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from accounts.management.product_command import add_verb
+from accounts.models import Organisation
 from advisor.core.quantity import format_rate, parse_rate
 from advisor.decisions import inventory
 from advisor.management.product_command import ProductCommand, find_resource, level_text, some
 from advisor.models import Mode, Resource, ResourceKind, ThresholdMode, Unit
-from ingest.management.product_command import add_verb
-from ingest.models import Organisation
 
 
 class Command(ProductCommand):

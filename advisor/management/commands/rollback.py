@@ -7,9 +7,10 @@ from typing import Any
 
 from django.utils import timezone
 
+from accounts.models import Organisation
 from advisor.decisions.decide import rollback
+from advisor.history.policy_state import policy_state
 from advisor.management.product_command import ProductCommand, find_resource, find_user
-from ingest.models import Organisation
 
 
 class Command(ProductCommand):
@@ -29,9 +30,17 @@ class Command(ProductCommand):
             now=timezone.now(),
             to_version=options["to_version"],
         )
+        state = policy_state(policy, now=timezone.now())
         if options["as_json"]:
-            self.show_json({"resource": policy.resource.name, "version": policy.version})
+            self.show_json(
+                {
+                    "resource": policy.resource.name,
+                    "version": policy.version,
+                    "state": state.link.value,
+                    "gap": state.gap,
+                }
+            )
         elif policy.allocations:
-            self.stdout.write(f"{policy} repeats the earlier allocations; agents apply it next")
+            self.stdout.write(f"{policy} repeats the earlier allocations and is {state.text}")
         else:
             self.stdout.write(f"{policy} has no allocations; agents restore what they found")

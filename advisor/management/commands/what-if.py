@@ -11,6 +11,8 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from accounts.management.product_command import table
+from accounts.models import Organisation
 from advisor.advice.what_if import WhatIfScene, save_draft, scene_of, what_if_inputs
 from advisor.core.forecast.prediction_interval import Interval
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, WhatIfRow, what_if
@@ -21,8 +23,6 @@ from advisor.management.past_text import past_text
 from advisor.management.product_command import ProductCommand, find_resource, find_user
 from advisor.models import Allocation
 from advisor.queries.past_table import what_if_table
-from ingest.management.product_command import table
-from ingest.models import Organisation
 
 CONTROLS = ("shares", "tier", "reservation", "limit")
 
@@ -51,7 +51,8 @@ class Command(ProductCommand):
             raise CommandError(f"--hours is {options['hours']:g}; it must be above 0, up to 720")
         if options["draft"] and not options["user"]:
             raise CommandError("say who makes the draft: --user NAME")
-        scene, now = scene_of(resource), timezone.now()
+        now = timezone.now()
+        scene = scene_of(resource, now=now)
         capacity = options["capacity"]
         inputs = what_if_inputs(
             scene=scene,
@@ -66,9 +67,10 @@ class Command(ProductCommand):
             user = find_user(organisation, options["user"])
             draft = save_draft(inputs=inputs, resource=resource, user=user, now=now)
         if options["as_json"]:
-            self.show_json(_document(inputs, found) | {"draft": draft.pk if draft else None})
+            made = {"policy_gap": scene.gap, "draft": draft.pk if draft else None}
+            self.show_json(_document(inputs, found) | made)
             return
-        self.stdout.write(_text(inputs, found))
+        self.stdout.write(_text(inputs, found, scene.gap))
         if draft is not None:
             self.stdout.write(f"\nDraft {draft.pk}. Put it into force: sluice approve {draft.pk}")
 
@@ -121,16 +123,20 @@ def _set(grant: Grant, control: str, value: str, unit: str) -> Grant:
             return replace(grant, limit=None if value == "none" else parse_rate(value, unit))
 
 
-def _text(inputs: WhatIfInputs, found: WhatIf) -> str:
+def _text(inputs: WhatIfInputs, found: WhatIf, policy_gap: str) -> str:
     if not found.rows:
         return f"no workload has an allocation on {inputs.resource}"
     before = "the policy in force" if inputs.enforced else "no policy: everybody counts the same"
+    if policy_gap and inputs.enforced:
+        before = "the policy where it is applied"
     capacity = f"{format_rate(inputs.capacity_after, inputs.unit)} ({inputs.capacity_source})"
     span = f"{inputs.began_at:%Y-%m-%d %H:%M} to {inputs.ended_at:%Y-%m-%d %H:%M} UTC"
     lines = [
         f"{inputs.kind} {inputs.resource}, {capacity}; before is {before}",
         f"{span}: {what_if_table(found).length}",
     ]
+    if policy_gap:
+        lines.append(f"Mind: {policy_gap}")
     if found.gap:
         lines.append(f"Mind: {found.gap}")
     if found.refused:

@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management import get_commands, load_command_class
 
+from accounts.management.plain_command import PlainCommand
 from appliance.cli import COMMANDS
 from appliance.completion import Shell, script, words_of
-from ingest.management.plain_command import PlainCommand
 
 
 class Command(PlainCommand):

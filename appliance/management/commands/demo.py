@@ -7,11 +7,11 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from accounts.management.plain_command import PlainCommand
 from appliance.demo.demo import play
 from appliance.demo.errors import DemoError
 from appliance.demo.table import table
 from appliance.embedded.stop_signals import interrupt_on_stop_signals
-from ingest.management.plain_command import PlainCommand
 
 
 class Command(PlainCommand):

@@ -5,11 +5,11 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from accounts.management.plain_command import PlainCommand
 from appliance.embedded.errors import EmbeddedError
 from appliance.embedded.run import RunOptions, run
 from appliance.embedded.stop_signals import interrupt_on_stop_signals
 from config.paths import DataDirError
-from ingest.management.plain_command import PlainCommand
 
 
 class Command(PlainCommand):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from ingest.management.product_command import ProductCommand
-from ingest.models import Organisation, RejectedLine
+from accounts.management.product_command import ProductCommand
+from accounts.models import Organisation
+from ingest.models import RejectedLine
 
 
 class Command(ProductCommand):

@@ -108,7 +108,9 @@ def test_silent_host_makes_the_state_unknown_with_advice(cluster: Cluster) -> No
     status = detect(resource=cluster.uplink, now=NOW + timedelta(minutes=10))
 
     assert status.state == State.UNKNOWN
-    assert status.reason == "no samples since 12:00:00 UTC; is Telegraf running on h1?"
+    assert status.reason == (
+        "no samples for 10 min, since 12:00:00 UTC; is Telegraf running on h1?"
+    )
 
 
 @pytest.mark.parametrize(
@@ -147,7 +149,10 @@ def test_unmet_reservation_is_recommended_with_the_solvers_split(cluster: Cluste
     third = 19 * MBIT / 3
     expected = [75 * MBIT + third, third, third]
     assert [row["entitlement"] for row in rows] == pytest.approx(expected, rel=1e-4)
-    assert [row["predicted_after"] for row in rows] == pytest.approx(expected, rel=1e-4)
+    # No queue was measured: web-1 is predicted 1.05 times the most it took, half the rest each
+    most = 1.05 * EQUAL
+    bounded = [most, (94 * MBIT - most) / 2, (94 * MBIT - most) / 2]
+    assert [row["predicted_after"] for row in rows] == pytest.approx(bounded, rel=1e-4)
 
 
 def test_stored_inputs_give_the_stored_answer_byte_for_byte(cluster: Cluster) -> None:

@@ -65,11 +65,12 @@ def test_crowding_of_ten_minutes_in_a_day_justifies_a_limit_with_its_numbers(
     limits = {row["workload"]: row["limit"] for row in plain["allocations"]}
     # Its usual maximum is far less, so the limit is what is due to it: a third of 94.
     assert limits == {"web-1": None, "web-2": None, "web-3": pytest.approx(31.3 * MBIT, rel=0.01)}
-    # 62 instead of 40 are left for the others
-    assert "the others' rates would rise by 5" in plain["justification"]
+    # 62 instead of 40 are left for the others, if they ask for it
+    assert "the others' rates could rise by 5" in plain["justification"]
     played = {one["workload"]: one for one in plain["counterfactual"]["allocations"]}
     assert played["web-3"]["past"]["throttled_min_after"] == pytest.approx(10, abs=1)
-    assert played["web-1"]["change"] == "gains"
+    # It has never been seen to want 5 % more than what it got.
+    assert played["web-1"]["change"] == "same"
     assert played["web-1"]["latency"]["gap"].startswith("an uplink has no latency")
     assert answer(AdviceKind.POLICY, found.inputs) == found.answer
 

@@ -15,9 +15,20 @@ from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, what_if
 from advisor.core.grant import Grant
 from advisor.decisions.decide import approve, reject
+from advisor.decisions.enrolment import enroll
 from advisor.errors import DecisionRefused, InventoryError
-from advisor.models import Policy, Recommendation, RecommendationState, Resource
+from advisor.models import (
+    Allocation,
+    Attachment,
+    Policy,
+    Recommendation,
+    RecommendationState,
+    Resource,
+)
 from advisor.pipeline.detect import detect
+from enforcers.contract import Outcome
+from ingest.models import Host
+from tests.advisor.agent_passes import agent_pass
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
 
@@ -48,7 +59,7 @@ def asked(
     capacity: float | None = None,
 ) -> WhatIfInputs:
     return what_if_inputs(
-        scene=scene_of(Resource.objects.get(pk=cluster.uplink.pk)),
+        scene=scene_of(Resource.objects.get(pk=cluster.uplink.pk), now=NOW),
         candidate=candidate or {},
         capacity=capacity,
         length=HOUR,
@@ -109,6 +120,7 @@ def test_limit_in_force_hides_demand_and_is_counted_as_throttling(cluster: Clust
         created_at=NOW - timedelta(days=1),
     )
     contended(cluster)
+    agent_pass(cluster.enrolment.host, at=NOW)
 
     found = what_if(asked(cluster, candidate=reserve(cluster, 0.0)))
 
@@ -117,6 +129,54 @@ def test_limit_in_force_hides_demand_and_is_counted_as_throttling(cluster: Clust
     # Half an hour at its limit; with no limit none of it.
     assert past.throttled_min_before == pytest.approx(30, abs=1)
     assert past.throttled_min_after == 0.0
+
+
+@pytest.mark.parametrize(
+    ("outcome", "gap"),
+    [
+        (Outcome.UNCHANGED, ""),
+        (Outcome.UNSUPPORTED, "published, not applied: web-1 on h1 is unsupported: no sch_htb"),
+    ],
+    ids=["applied", "unsupported"],
+)
+def test_policy_holds_now_only_where_a_host_applied_it(
+    cluster: Cluster, outcome: Outcome, gap: str
+) -> None:
+    contended(cluster)
+    approve(recommendation=propose(cluster), user=cluster.people.owner, now=NOW)
+    agent_pass(cluster.enrolment.host, at=NOW, outcome=outcome, reason="no sch_htb")
+
+    scene = scene_of(Resource.objects.get(pk=cluster.uplink.pk), now=NOW)
+    inputs = asked(cluster, candidate=reserve(cluster, 60 * MBIT))
+    web_1 = what_if(inputs).rows[0]
+
+    assert scene.gap == (gap and f"version 1 of the policy is {gap}")
+    assert inputs.enforced is (outcome is Outcome.UNCHANGED)
+    # Reserved 75 and a third of 18 under the policy; measured 31 where nothing is enforced.
+    expected = 81 if outcome is Outcome.UNCHANGED else 31
+    assert web_1.now == pytest.approx(expected * MBIT, rel=0.02)
+
+
+def test_policy_applied_on_one_of_two_hosts_holds_there_alone(cluster: Cluster) -> None:
+    enroll(organisation=cluster.organisation, host_name="h2")
+    h2 = Host.objects.get(name="h2")
+    Attachment.objects.create(resource=cluster.uplink, host=h2, device="up0")
+    Allocation.objects.filter(pk=cluster.allocations[1].pk).update(host=h2)
+    approve(recommendation=propose(cluster), user=cluster.people.owner, now=NOW)
+    agent_pass(cluster.enrolment.host, at=NOW)
+
+    scene = scene_of(cluster.uplink, now=NOW)
+
+    assert scene.gap == (
+        "version 1 of the policy is published, not applied everywhere: "
+        "the agent of h2 has not reported yet"
+    )
+    grants = {
+        allocation.workload.name: grant
+        for allocation, grant in zip(scene.allocations, scene.now, strict=True)
+    }
+    assert grants["web-1"].reservation == 75 * MBIT
+    assert scene.policy is not None
 
 
 def test_silence_is_told_with_the_host_to_look_at(cluster: Cluster) -> None:
@@ -211,14 +271,23 @@ def test_nothing_else_is_recommended_while_a_draft_waits(cluster: Cluster) -> No
     assert isinstance(after, Recommendation)
 
 
-def test_unchanged_settings_make_no_draft(cluster: Cluster) -> None:
+@pytest.mark.parametrize(
+    ("is_applied", "reason"),
+    [
+        (True, "nothing differs from what holds now"),
+        (False, "version 1 of the policy says the same already"),
+    ],
+)
+def test_unchanged_settings_make_no_draft(cluster: Cluster, is_applied: bool, reason: str) -> None:
     contended(cluster)
     draft = save_draft(
         inputs=asked(cluster), resource=cluster.uplink, user=cluster.people.operator, now=NOW
     )
     approve(recommendation=draft, user=cluster.people.owner, now=NOW)
+    if is_applied:
+        agent_pass(cluster.enrolment.host, at=NOW)
 
-    with pytest.raises(DecisionRefused, match="nothing differs from what holds now"):
+    with pytest.raises(DecisionRefused, match=reason):
         save_draft(
             inputs=asked(cluster), resource=cluster.uplink, user=cluster.people.operator, now=NOW
         )

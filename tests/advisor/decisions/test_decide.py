@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -9,7 +10,14 @@ from django.db import IntegrityError, transaction
 
 from advisor.decisions.decide import approve, reject, rollback
 from advisor.errors import DecisionRefused
-from advisor.models import Policy, PublishedDocument, RecommendationState
+from advisor.models import (
+    Allocation,
+    Attachment,
+    Policy,
+    PublishedDocument,
+    RecommendationState,
+    Resource,
+)
 from advisor.models.policy import PolicyIsImmutable
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
 
@@ -69,6 +77,51 @@ def test_expired_recommendation_cannot_be_approved(cluster: Cluster) -> None:
         )
 
     assert not Policy.objects.exists()
+
+
+def no_capacity(cluster: Cluster) -> None:
+    Resource.objects.filter(pk=cluster.uplink.pk).update(capacity=None)
+
+
+def no_device(cluster: Cluster) -> None:
+    Attachment.objects.filter(resource=cluster.uplink).delete()
+
+
+def no_allocations(cluster: Cluster) -> None:
+    Allocation.objects.filter(resource=cluster.uplink).delete()
+
+
+@pytest.mark.parametrize(
+    ("lose", "reason"),
+    [
+        (no_capacity, "state it with: sluice resource set h1/up0 --capacity RATE"),
+        (no_device, "h1 has no device that reaches h1/up0"),
+        (no_allocations, "no workload of it has an allocation on h1/up0 any more"),
+    ],
+)
+def test_policy_that_would_publish_nothing_is_refused(
+    cluster: Cluster, lose: Callable[[Cluster], None], reason: str
+) -> None:
+    recommendation = propose(cluster)
+    lose(cluster)
+
+    with pytest.raises(DecisionRefused, match=reason):
+        approve(recommendation=recommendation, user=cluster.people.owner, now=NOW)
+
+    recommendation.refresh_from_db()
+    assert recommendation.state == RecommendationState.PROPOSED
+    assert not Policy.objects.exists()
+
+
+def test_rollback_keeps_the_capacity_of_the_version_it_repeats(cluster: Cluster) -> None:
+    no_capacity(cluster)
+    for capacity, reserved in ((90, 75), (80, 60)):
+        advice = propose(cluster, capacity=capacity * MBIT, reservation=reserved * MBIT)
+        approve(recommendation=advice, user=cluster.people.owner, now=NOW)
+
+    policy = rollback(resource=cluster.uplink, user=cluster.people.owner, now=NOW)
+
+    assert policy.capacity == 90 * MBIT
 
 
 def test_rejection_keeps_its_reason(cluster: Cluster) -> None:

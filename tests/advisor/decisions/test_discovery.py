@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from accounts.models import Organisation
 from advisor.decisions.discovery import discover
 from advisor.models import Resource
-from ingest.models import Organisation
 from tests.advisor.samples import send
 from tests.advisor.scenario import MBIT, NOW
 

@@ -15,7 +15,14 @@ from advisor.decisions import inventory
 from advisor.decisions.decide import approve
 from advisor.decisions.documents import current_document
 from advisor.decisions.enrolment import enroll
-from advisor.models import AdapterKind, Allocation, Enforcer, PublishedDocument, ResourceKind
+from advisor.models import (
+    AdapterKind,
+    Allocation,
+    Enforcer,
+    PublishedDocument,
+    Resource,
+    ResourceKind,
+)
 from enforcers.contract import SignatureError, encode_document, verify
 from enforcers.mechanism import Plan
 from tests.advisor.agent_support import SUPPORT, state_support
@@ -220,3 +227,25 @@ def test_source_address_goes_from_the_allocation_to_the_plan_of_the_kernel(
     match = "protocol ip pref 116 u32 match ip src 10.77.0.0/16 classid 51ce:10"
     assert told[0] == f"tc filter add dev up0 parent 51ce: {match}"
     assert ["indev p2" in told[1], "indev p3" in told[2], len(told)] == [True, True, 3]
+
+
+def test_policy_approved_with_a_measured_capacity_is_published_with_it(cluster: Cluster) -> None:
+    Resource.objects.filter(pk=cluster.uplink.pk).update(capacity=None)
+    approve(
+        recommendation=propose(cluster, capacity=90 * MBIT), user=cluster.people.owner, now=NOW
+    )
+
+    document = current_document(host=cluster.enrolment.host, now=NOW)
+
+    assert len(document.allocations) == 3
+    assert document.resources[0].capacity == 90 * MBIT
+
+
+def test_stated_capacity_wins_over_the_one_a_policy_was_approved_with(cluster: Cluster) -> None:
+    approve(
+        recommendation=propose(cluster, capacity=90 * MBIT), user=cluster.people.owner, now=NOW
+    )
+
+    document = current_document(host=cluster.enrolment.host, now=NOW)
+
+    assert document.resources[0].capacity == 94 * MBIT

@@ -39,12 +39,12 @@ def incident(cluster: Cluster, **changes: Any) -> Incident:
         "started_at": NOW - timedelta(minutes=20),
         "aggressors": [{"workload": "web-2", "rate": 60e6}],
         "victims": [{"workload": "web-3", "rate": 1e6, "reservation": 0.0}],
+        "peak_value": 0.99,
+        "threshold": 0.9,
     }
     return Incident.objects.create(
         organisation=cluster.organisation,
         resource=cluster.uplink,
-        peak_value=0.99,
-        threshold=0.9,
         **(stated | changes),
     )
 
@@ -70,8 +70,12 @@ def test_incident_inside_the_planned_time_is_muted(cluster: Cluster) -> None:
             {"victims": [{"workload": "web-1", "rate": 40e6, "reservation": 75e6}]},
             "a reservation was not met",
         ),
+        (
+            {"peak_value": None, "threshold": None, "stalled_windows": 3},
+            "I/O did not complete, which no work explains",
+        ),
     ],
-    ids=["too long", "stranger", "broken promise"],
+    ids=["too long", "stranger", "broken promise", "a stall"],
 )
 def test_what_the_job_does_not_explain_is_told(
     cluster: Cluster, changes: dict[str, Any], why: str

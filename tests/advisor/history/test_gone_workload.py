@@ -49,6 +49,6 @@ def test_a_workload_that_is_gone_needs_no_samples(intervals_there: int) -> None:
 
     assert isinstance(advice, Recommendation), advice
     rows = {row["workload"]: row for row in json.loads(advice.answer)["allocations"]}
-    # The 900 that db and noisy got are there to be divided, half to each.
-    assert rows["db"]["predicted_after"] == pytest.approx(450, rel=0.01)
+    # Of the 900 that db and noisy got half is due to each, and db wants 300 when all is calm.
+    assert rows["db"]["predicted_after"] == pytest.approx(300, rel=0.01)
     assert rows["import"]["predicted_after"] == 0

@@ -1,4 +1,4 @@
-"""Predictions are held against what was measured, once enough was, and summed up."""
+"""Predictions are held against what was measured while their policy was applied."""
 
 from __future__ import annotations
 
@@ -9,12 +9,24 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
+from accounts.models import Organisation
 from advisor.decisions.decide import approve
-from advisor.models import Policy, PredictionScore, Recommendation, RecommendationState
+from advisor.decisions.enrolment import enroll
+from advisor.models import (
+    Allocation,
+    Attachment,
+    ComplianceRecord,
+    Policy,
+    PredictionScore,
+    Recommendation,
+    RecommendationState,
+)
 from advisor.pipeline.score import NotScored, score_all, score_recommendation
 from advisor.queries.calibration import calibration_of
 from advisor.tasks import score_everywhere
-from ingest.models import Organisation
+from enforcers.contract import Outcome
+from ingest.models import Host
+from tests.advisor.agent_passes import agent_pass, agent_works
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
 
@@ -29,8 +41,15 @@ def cluster() -> Cluster:
     return make_cluster()
 
 
+def enforced(cluster: Cluster, *, at: datetime = APPROVED_AT) -> Recommendation:
+    """An approved policy that the agent of h1 applies from then on."""
+    row = approved(cluster, at=at)
+    agent_works(cluster.enrolment.host, since=at, until=NOW)
+    return row
+
+
 def approved(cluster: Cluster, *, at: datetime = APPROVED_AT) -> Recommendation:
-    """A policy in force that was predicted to give 80, 7 and 7 of 94 Mbit/s."""
+    """A policy that was predicted to give 80, 7 and 7 of 94 Mbit/s."""
     row = propose(cluster)
     allocations = json.loads(row.answer)["allocations"]
     for allocation, rate in zip(allocations, PREDICTED, strict=True):
@@ -54,7 +73,7 @@ def measured(cluster: Cluster, *rates: float, minutes: int = 40) -> None:
 
 
 def test_prediction_that_came_true_held(cluster: Cluster) -> None:
-    row = approved(cluster)
+    row = enforced(cluster)
     measured(cluster, 79 * MBIT, 7 * MBIT, 7 * MBIT)
 
     score = score_recommendation(recommendation=row, now=NOW)
@@ -70,7 +89,7 @@ def test_prediction_that_came_true_held(cluster: Cluster) -> None:
 
 
 def test_prediction_that_missed_did_not_hold(cluster: Cluster) -> None:
-    row = approved(cluster)
+    row = enforced(cluster)
     measured(cluster, 50 * MBIT, 22 * MBIT, 21 * MBIT)
 
     score = score_recommendation(recommendation=row, now=NOW)
@@ -91,7 +110,7 @@ def test_prediction_that_missed_did_not_hold(cluster: Cluster) -> None:
 def test_prediction_without_its_load_is_not_judged(
     cluster: Cluster, rates: tuple[float, ...], why: str
 ) -> None:
-    row = approved(cluster)
+    row = enforced(cluster)
     if rates:
         measured(cluster, *rates)
 
@@ -103,13 +122,84 @@ def test_prediction_without_its_load_is_not_judged(
 
 
 def test_policy_has_to_settle_first(cluster: Cluster) -> None:
-    row = approved(cluster, at=NOW - timedelta(minutes=4))
+    row = enforced(cluster, at=NOW - timedelta(minutes=4))
     measured(cluster, *PREDICTED)
 
     found = score_recommendation(recommendation=row, now=NOW)
 
     assert isinstance(found, NotScored)
-    assert found.reason == "its policy was not in force for five minutes yet"
+    assert found.reason == "its policy was not applied for five minutes yet"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [
+        (None, "its policy is published, not applied: the agent of h1 has not reported yet"),
+        (
+            Outcome.UNSUPPORTED,
+            "its policy is published, not applied: web-1 on h1 is unsupported: no sch_htb",
+        ),
+    ],
+    ids=["no report", "unsupported"],
+)
+def test_policy_that_no_host_applied_is_not_scored(
+    cluster: Cluster, outcome: Outcome | None, reason: str
+) -> None:
+    row = approved(cluster)
+    measured(cluster, *PREDICTED)
+    for minute in range(40) if outcome else ():
+        at = APPROVED_AT + timedelta(minutes=minute + 1)
+        agent_pass(cluster.enrolment.host, at=at, outcome=outcome, reason="no sch_htb")
+
+    score_all(organisation=cluster.organisation, now=NOW)
+
+    row.refresh_from_db()
+    assert row.score_gap == reason
+    assert calibration_of(cluster.organisation) is None
+
+
+def test_score_of_a_policy_that_no_host_applied_is_taken_back(cluster: Cluster) -> None:
+    row = enforced(cluster)
+    measured(cluster, *PREDICTED)
+    score_recommendation(recommendation=row, now=NOW)
+    ComplianceRecord.objects.update(outcome=Outcome.UNSUPPORTED)
+
+    score_recommendation(recommendation=row, now=NOW)
+
+    assert not PredictionScore.objects.exists()
+
+
+def test_only_windows_in_which_it_was_applied_count(cluster: Cluster) -> None:
+    row = approved(cluster)
+    # The agent came half an hour late, and failed for a minute ten minutes before now.
+    late, failed = NOW - timedelta(minutes=30), NOW - timedelta(minutes=10)
+    agent_works(cluster.enrolment.host, since=late, until=failed - timedelta(minutes=1))
+    agent_pass(cluster.enrolment.host, at=failed, outcome=Outcome.FAILED)
+    agent_works(cluster.enrolment.host, since=failed + timedelta(minutes=1), until=NOW)
+    measured(cluster, *PREDICTED)
+
+    score = score_recommendation(recommendation=row, now=NOW)
+
+    assert isinstance(score, PredictionScore)
+    assert score.began_at == late + timedelta(minutes=5)
+    # 5 to 19 of the first 19 minutes and 5 to 9 of the last 9, in windows of ten seconds
+    assert score.windows == pytest.approx(6 * (14 + 4), abs=3)
+
+
+def test_every_host_has_to_apply_it(cluster: Cluster) -> None:
+    enroll(organisation=cluster.organisation, host_name="h2")
+    h2 = Host.objects.get(name="h2")
+    Attachment.objects.create(resource=cluster.uplink, host=h2, device="up0")
+    Allocation.objects.filter(pk=cluster.allocations[2].pk).update(host=h2)
+    row = enforced(cluster)
+    measured(cluster, *PREDICTED)
+
+    found = score_recommendation(recommendation=row, now=NOW)
+
+    assert found == NotScored(
+        reason="its policy is published, not applied everywhere: "
+        "the agent of h2 has not reported yet"
+    )
 
 
 def test_open_recommendation_is_not_judged(cluster: Cluster) -> None:
@@ -119,7 +209,7 @@ def test_open_recommendation_is_not_judged(cluster: Cluster) -> None:
 
 
 def test_only_the_time_of_its_own_policy_counts(cluster: Cluster) -> None:
-    row = approved(cluster)
+    row = enforced(cluster)
     first = Policy.objects.get(recommendation=row)
     Policy.objects.create(
         organisation=cluster.organisation,
@@ -138,7 +228,7 @@ def test_only_the_time_of_its_own_policy_counts(cluster: Cluster) -> None:
 
 
 def test_scoring_again_renews_the_score(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    approved(cluster)
+    enforced(cluster)
     measured(cluster, *PREDICTED)
     monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
 
@@ -149,7 +239,7 @@ def test_scoring_again_renews_the_score(cluster: Cluster, monkeypatch: pytest.Mo
 
 
 def test_summary_has_bias_coverage_and_bands(cluster: Cluster) -> None:
-    approved(cluster)
+    enforced(cluster)
     measured(cluster, 79 * MBIT, 7 * MBIT, 7 * MBIT)
 
     assert calibration_of(cluster.organisation) is None
@@ -166,7 +256,7 @@ def test_summary_has_bias_coverage_and_bands(cluster: Cluster) -> None:
 
 def test_scores_of_other_organisations_do_not_count(cluster: Cluster) -> None:
     other = make_cluster("globex")
-    approved(cluster)
+    enforced(cluster)
     measured(cluster, *PREDICTED)
 
     score_all(organisation=cluster.organisation, now=NOW)
@@ -176,7 +266,7 @@ def test_scores_of_other_organisations_do_not_count(cluster: Cluster) -> None:
 
 def test_commands_tell_score_and_calibration(cluster: Cluster) -> None:
     Organisation.objects.filter(slug="other").delete()
-    row = approved(cluster)
+    row = enforced(cluster)
     measured(cluster, 79 * MBIT, 7 * MBIT, 7 * MBIT)
 
     before = sluice("recommendations", str(row.pk))
@@ -184,7 +274,7 @@ def test_commands_tell_score_and_calibration(cluster: Cluster) -> None:
     after = sluice("recommendations", str(row.pk))
     document = json.loads(sluice("recommendations", str(row.pk), "--json"))
 
-    assert "Predicted against measured: not scored yet" in before
+    assert "Predicted against measured: not scored; the scheduler has not looked" in before
     assert "Predicted against measured: it held; worst error 1% of the capacity" in after
     assert "79.0 Mbit/s" in after
     assert document["score"]["held"] is True

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.core.cache import cache
 
+from accounts.models import Organisation
 from advisor.decisions.inventory import add_resource
 from advisor.models import Resource, ResourceKind, State, StatePoint
 from advisor.queries.heat import COLUMNS, Level, day_until, heat_strips
-from ingest.models import Organisation
 
 pytestmark = pytest.mark.django_db
 

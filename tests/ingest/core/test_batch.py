@@ -41,7 +41,7 @@ def test_disk_line_becomes_one_row() -> None:
         )
     ]
     assert batch.rows == {
-        catalogue.DISKIO: {(0, NOW_US): (5, 7, None, None, None, None, None, None)}
+        catalogue.DISKIO: {(0, NOW_US): (5, 7, None, None, None, None, None, None, None)}
     }
     assert (batch.accepted_lines, batch.rejected_lines) == (1, 0)
 

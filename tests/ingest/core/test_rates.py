@@ -89,6 +89,55 @@ def test_idle_disk_has_no_latency_and_no_size() -> None:
     assert [(r.read_iops, r.latency_ms, r.mean_io_bytes) for r in rates] == [(0, None, None)]
 
 
+# Nothing completed: kernels count the time of an I/O when it ends, so the counters stand still.
+STANDING = (300, 100, 4096, 4096, 900, 500, 1400, 1400)
+
+
+@pytest.mark.parametrize(
+    ("busy_ms", "in_flight", "outstanding_io", "utilisation_ratio"),
+    [
+        # In flight at both ends and none ended: they were in flight all the time. (47 + 63) / 2.
+        (0, (47, 63), 55.0, 1.0),
+        # Only the newer kernels count the time of what is still in flight: 10 s of 10 s.
+        (10_000, (None, None), 0.0, 1.0),
+        # One may have come a moment before the sample.
+        (0, (0, 1), 0.0, 0.0),
+        (0, (0, 0), 0.0, 0.0),
+        (0, (None, None), 0.0, 0.0),
+    ],
+    ids=["both ends", "counted as busy", "just begun", "idle", "an old collector"],
+)
+def test_what_is_in_flight_at_both_ends_was_so_all_the_time(
+    busy_ms: int,
+    in_flight: tuple[int | None, int | None],
+    outstanding_io: float,
+    utilisation_ratio: float,
+) -> None:
+    grown = (*STANDING[:6], STANDING[6] + busy_ms, STANDING[7])
+    readings = [reading(0, *STANDING), reading(10, *grown)]
+
+    (rates,) = derive_disk_rates(
+        readings,
+        longest_interval_s=NEVER,
+        in_flight=dict(zip([one.at for one in readings], in_flight, strict=True)),
+    ).rates
+
+    assert rates.latency_ms is None
+    assert rates.outstanding_io == outstanding_io
+    assert rates.utilisation_ratio == utilisation_ratio
+
+
+def test_what_is_in_flight_says_nothing_where_i_o_completes() -> None:
+    # One more read: 63 in flight may all be new.
+    readings = [reading(0, *STANDING), reading(10, 301, *STANDING[1:])]
+
+    (rates,) = derive_disk_rates(
+        readings, longest_interval_s=NEVER, in_flight={one.at: 63 for one in readings}
+    ).rates
+
+    assert (rates.outstanding_io, rates.utilisation_ratio) == (0.0, 0.0)
+
+
 def test_restarted_host_has_a_reason_instead_of_a_rate() -> None:
     derived = derive_disk_rates(
         [reading(0, *[900] * 8), reading(10, *[5] * 8), reading(20, *[25] * 8)],

@@ -64,7 +64,7 @@ def test_policy_is_rolled_back_after_being_asked_once(tab: Visit, fleet: Fleet) 
     expect(tab.page.get_by_role("dialog")).to_contain_text("on 1 host with an agent")
     tab.page.get_by_role("button", name="Roll back", exact=True).click()
 
-    expect(tab.page.locator(".messages")).to_contain_text("Version 2 is in force")
+    expect(tab.page.locator(".messages")).to_contain_text("Version 2 repeats version 0")
 
 
 def test_keys_lead_to_pages_search_and_help(tab: Visit, fleet: Fleet) -> None:

@@ -26,7 +26,7 @@ SETTINGS = DetectorSettings(
     exit_ratio=0.8,
     longest_gap_s=30.0,
 )
-CLEAR, CONGESTED, UNKNOWN = CongestionState
+CLEAR, CONGESTED, STALLED, UNKNOWN = CongestionState
 
 
 def window(index, latency_ms, *, ios=1000.0, throttled=False):
@@ -282,3 +282,106 @@ def test_contradictory_settings_are_refused_with_the_field(field, value):
 def test_a_time_without_a_zone_is_refused():
     with pytest.raises(ValueError, match=r"^at is "):
         DatastoreObservation(at=START.replace(tzinfo=None), window_s=10, hosts=())
+
+
+def hanging(index, *, in_flight=47.0, busy=1.0, ios=0.0, others=()):
+    """A window in which the device of h1 completes so many I/Os and is busy this part of it."""
+    host = HostLatency(
+        host="h1",
+        latency_ms=5.0 if ios else None,
+        io_count=ios,
+        outstanding_io=in_flight,
+        busy_ratio=busy,
+    )
+    at = START + timedelta(seconds=WINDOW_S * (index + 1))
+    return DatastoreObservation(at=at, window_s=WINDOW_S, hosts=(host, *others))
+
+
+@pytest.mark.parametrize(
+    ("observation", "state"),
+    [
+        (hanging(0), STALLED),
+        # A kernel that counts an I/O when it ends does not say how many there are.
+        (hanging(0, in_flight=0.0), STALLED),
+        (hanging(0, in_flight=0.0, busy=0.0), CLEAR),
+        # It hangs since the middle of the window: the next will tell.
+        (hanging(0, busy=0.5), CLEAR),
+        (hanging(0, ios=1000.0), CLEAR),
+        # One I/O in 10 s is below the activity floor, but it completed.
+        (hanging(0, ios=1.0), CLEAR),
+        (hanging(0, in_flight=None, busy=None), CLEAR),
+    ],
+    ids=["hangs", "count unknown", "idle", "half a window", "busy", "slow", "not told"],
+)
+def test_a_device_that_completes_nothing_of_what_is_in_flight_is_stalled(observation, state):
+    assert states([observation]) == [state]
+
+
+def test_a_stall_is_told_with_host_and_count_whatever_the_threshold():
+    found = detect([hanging(0)], settings=SETTINGS, threshold=NoThreshold(reason="not learnt"))
+
+    assert [point.state for point in found.points] == [STALLED]
+    assert found.points[0].reason == "I/O is in flight and none completes: 47 on h1"
+    assert found.points[0].value is None
+
+
+def test_a_stall_on_one_host_is_not_hidden_by_i_o_of_another():
+    busy = HostLatency(host="h2", latency_ms=2.0, io_count=5000.0, busy_ratio=0.4)
+
+    assert states([hanging(0, others=(busy,))]) == [STALLED]
+
+
+def test_of_many_stalled_hosts_three_are_named():
+    others = tuple(
+        HostLatency(host=f"h{n}", latency_ms=None, io_count=0.0, outstanding_io=1, busy_ratio=1.0)
+        for n in range(2, 6)
+    )
+
+    (point,) = detect([hanging(0, others=others)], settings=SETTINGS, threshold=THRESHOLD).points
+
+    assert point.reason == (
+        "I/O is in flight and none completes: 47 on h1, 1 on h2, 1 on h3 and on 2 more"
+    )
+
+
+@pytest.mark.parametrize("before", [[], [4.0] * 5, [20.0] * 5], ids=["new", "clear", "congested"])
+def test_stalled_is_above_all_states_from_its_first_window(before):
+    index = len(before)
+    found = detect(
+        [*series(*before), hanging(index), hanging(index + 1)],
+        settings=SETTINGS,
+        threshold=THRESHOLD,
+    )
+
+    assert [point.state for point in found.points[-2:]] == [STALLED, STALLED]
+    # The stall began with its own first window.
+    assert {point.since for point in found.points[-2:]} == {
+        START + timedelta(seconds=WINDOW_S * index)
+    }
+
+
+def test_a_short_stall_ends_with_the_first_window_that_is_fast_again():
+    assert states([hanging(0), window(1, 4.0)]) == [STALLED, CLEAR]
+
+
+def test_what_waited_through_a_stall_keeps_it_congested_until_it_is_fast():
+    # The I/Os that hung complete at once, with all their wait: 10 s.
+    observations = [hanging(0), window(1, 10_000.0), *(window(n, 4.0) for n in (2, 3, 4))]
+
+    assert states(observations) == [STALLED, CONGESTED, CONGESTED, CONGESTED, CLEAR]
+
+
+def test_after_a_long_stall_three_fast_windows_are_needed():
+    observations = [*(hanging(n) for n in range(3)), *(window(n, 4.0) for n in (3, 4, 5))]
+
+    assert states(observations) == [STALLED] * 3 + [CONGESTED, CONGESTED, CLEAR]
+
+
+def test_detection_goes_on_within_a_stall():
+    observations = [window(0, 4.0), *(hanging(n) for n in (1, 2, 3)), window(4, 4.0)]
+    whole = detect(observations, settings=SETTINGS, threshold=THRESHOLD)
+
+    first = detect(observations[:3], settings=SETTINGS, threshold=THRESHOLD)
+    second = detect(observations[3:], settings=SETTINGS, threshold=THRESHOLD, initial=first.state)
+
+    assert first.points + second.points == whole.points

@@ -203,6 +203,29 @@ def test_only_who_wanted_more_is_a_victim(allocation, suffers):
     assert bool(incident.aggressors) is suffers
 
 
+def test_who_lacks_nothing_of_what_it_usually_takes_is_no_victim_beside_one_that_does():
+    sated = AllocationObservation(workload="sated", rate=15.0, usual_rate=15.0)
+    short = AllocationObservation(workload="short", rate=15.0, usual_rate=30.0)
+    noisy = AllocationObservation(workload="noisy", rate=70.0, usual_rate=20.0)
+
+    (incident,) = on_uplink([sated, short, noisy])
+
+    # 100 less 15 leave half of 85 to each of the others, and short wants 30 of it.
+    (victim,) = incident.victims
+    assert (victim.workload, victim.entitlement) == ("short", pytest.approx(30))
+    assert [one.workload for one in incident.aggressors] == ["noisy"]
+
+
+def test_a_victim_of_latency_that_lacks_no_iops_is_found():
+    steady = AllocationObservation(workload="steady", rate=300.0, usual_rate=300.0)
+    noisy = AllocationObservation(workload="noisy", rate=700.0, usual_rate=100.0)
+
+    (incident,) = on_datastore([20] * 5, [steady, noisy])
+
+    assert [one.workload for one in incident.victims] == ["steady"]
+    assert [one.workload for one in incident.aggressors] == ["noisy"]
+
+
 def test_allocations_of_one_workload_on_several_hosts_count_together():
     twice = [AllocationObservation(workload="a", rate=10.0, reservation=20, backlogged=True)] * 2
     other = AllocationObservation(workload="b", rate=75.0, backlogged=True)
@@ -248,3 +271,75 @@ def test_a_long_incident_keeps_its_first_worst_and_last_window_as_evidence():
 
 def test_no_points_make_no_incident():
     assert fold_incidents([], [], ReservationMode.FLOOR) == []
+
+
+def stall(index, allocations=()):
+    """A window in which 47 I/Os are in flight and none completes."""
+    host = HostLatency(
+        host="h1", latency_ms=None, io_count=0.0, outstanding_io=47.0, busy_ratio=1.0
+    )
+    at = START + timedelta(seconds=WINDOW_S * (index + 1))
+    return DatastoreObservation(
+        at=at, window_s=WINDOW_S, hosts=(host,), allocations=tuple(allocations)
+    )
+
+
+def with_stalls(text):
+    """Windows by letter: `.` fast, `x` far above the threshold, `!` stalled."""
+    latency_ms = {".": 4.0, "x": 50.0}
+    observations = [
+        stall(index) if letter == "!" else datastore(index, latency_ms[letter])
+        for index, letter in enumerate(text)
+    ]
+    return incidents(observations, threshold=10.0, mode=ReservationMode.FLOOR)
+
+
+@pytest.mark.parametrize(
+    ("windows", "expected"),
+    [
+        # One stalled window is enough: it began with it and ended with it.
+        (".!.", [(1, 2, 1, 1)]),
+        ("..!!!", [(2, None, 3, 3)]),
+        # Congestion that turns into a stall is one incident, and so is what follows it.
+        ("xxx!!xx...", [(0, 7, 9, 2)]),
+        ("..!x...", [(2, 4, 4, 1)]),
+    ],
+    ids=["one window", "goes on", "in congestion", "then slow"],
+)
+def test_a_stall_opens_an_incident_or_keeps_it_open(windows, expected):
+    found = with_stalls(windows)
+
+    seen = [
+        (
+            (one.started_at - START).total_seconds() / WINDOW_S,
+            None if one.ended_at is None else (one.ended_at - START).total_seconds() / WINDOW_S,
+            one.windows,
+            one.stalled_windows,
+        )
+        for one in found
+    ]
+    assert seen == expected
+
+
+def test_a_stall_alone_has_no_peak_and_accuses_nobody():
+    (found,) = with_stalls("..!!")
+
+    assert found.peak_value is None
+    assert (found.victims, found.aggressors) == ((), ())
+    assert [row.state for row in found.evidence] == [CongestionState.STALLED] * 2
+
+
+def test_an_incident_with_a_stall_has_the_peak_of_its_measured_windows():
+    (found,) = with_stalls("xxx!!")
+
+    assert (found.peak_value, found.threshold) == (50.0, 10.0)
+
+
+@given(st.text(alphabet=".x!", max_size=60))
+def test_incidents_with_stalls_are_apart_and_hold_every_alarm(text):
+    found = with_stalls(text)
+
+    for earlier, later in pairwise(found):
+        assert earlier.ended_at is not None
+        assert earlier.started_at < earlier.ended_at <= later.started_at
+    assert sum(one.stalled_windows for one in found) == text.count("!")

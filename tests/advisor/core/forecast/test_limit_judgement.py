@@ -31,7 +31,7 @@ def test_limit_without_latency_is_judged_by_the_rates_of_the_others():
     verdict = judged(week(latency_ms=None))
 
     assert verdict.allowed
-    assert "the others' rates would rise by 150.0%" in verdict.reason
+    assert "the others' rates could rise by 150.0%" in verdict.reason
 
 
 @pytest.mark.parametrize(

@@ -269,7 +269,7 @@ def test_draft_says_what_changes_and_who_gains():
     # 90 among 2000 : 1000
     assert found.summary == (
         "Draft for uplink h1/up0: shares of w1 1000 → 2000, limit of w1 none → 80.0 Mbit/s; "
-        "w1 gains (45.0 Mbit/s → 60.0 Mbit/s), w2 loses (45.0 Mbit/s → 30.0 Mbit/s)"
+        "w1 gains (45.0 Mbit/s → at most 60.0 Mbit/s), w2 loses (45.0 Mbit/s → 30.0 Mbit/s)"
     )
     assert [one.predicted_after for one in found.allocations] == pytest.approx([60e6, 30e6])
 

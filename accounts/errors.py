@@ -1,18 +1,18 @@
-"""What ingest refuses to do.
+"""What is refused about access.
 
-IngestError
+AccountsError
 ├── NotFound           a named row does not exist, or belongs to somebody else
 └── AlreadyExists      a name is taken
 """
 
 
-class IngestError(Exception):
+class AccountsError(Exception):
     """A refusal whose text says what, which, and what to do."""
 
 
-class NotFound(IngestError):
+class NotFound(AccountsError):
     pass
 
 
-class AlreadyExists(IngestError):
+class AlreadyExists(AccountsError):
     pass

@@ -8,9 +8,9 @@ from typing import Any
 
 from django.utils import timezone
 
-from ingest.management.product_command import ProductCommand, add_verb
-from ingest.models import Organisation, Scope, Token
-from ingest.services.tokens import create_token, revoke_token
+from accounts.management.product_command import ProductCommand, add_verb
+from accounts.models import Organisation, Scope, Token
+from accounts.services.tokens import create_token, revoke_token
 
 
 class Command(ProductCommand):

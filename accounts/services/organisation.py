@@ -9,8 +9,8 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from ingest.errors import AlreadyExists, IngestError
-from ingest.models import Membership, Organisation, Role
+from accounts.errors import AccountsError, AlreadyExists
+from accounts.models import Membership, Organisation, Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ def create_organisation(*, slug: str, name: str, admin_username: str) -> NewOrga
     try:
         organisation.full_clean()
     except ValidationError as error:
-        raise IngestError("; ".join(error.messages)) from error
+        raise AccountsError("; ".join(error.messages)) from error
     organisation.save()
     people = get_user_model().objects
     password = None

@@ -7,10 +7,10 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from ingest.errors import IngestError
-from ingest.management.product_command import PrintingCommand, add_json_option
-from ingest.models import Organisation
-from ingest.services.organisation import create_organisation
+from accounts.errors import AccountsError
+from accounts.management.product_command import PrintingCommand, add_json_option
+from accounts.models import Organisation
+from accounts.services.organisation import create_organisation
 
 
 class Command(PrintingCommand):
@@ -48,7 +48,7 @@ class Command(PrintingCommand):
             made = create_organisation(
                 slug=options["slug"], name=options["name"], admin_username=options["admin"]
             )
-        except IngestError as error:
+        except AccountsError as error:
             raise CommandError(str(error)) from error
         if options["as_json"]:
             self.show_json(

@@ -104,7 +104,7 @@ IMMUTABLE = "ALTER TABLE advisor_policy {} TRIGGER advisor_policy_is_immutable;"
 
 
 class Migration(migrations.Migration):
-    dependencies = [("advisor", "0012_rename_to_the_words_of_the_field")]
+    dependencies = [("advisor", "0019_rename_to_the_words_of_the_field")]
 
     operations = [
         migrations.RunPython(forward_rows, backward_rows),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from ingest.errors import NotFound
-from ingest.models import Host, Organisation, Scope, Token
+from accounts.errors import NotFound
+from accounts.models import Organisation, Scope, Token
 
 
 def create_token(
@@ -22,7 +22,7 @@ def create_token(
     """
     host = None
     if host_name:
-        host, _ = Host.objects.get_or_create(organisation=organisation, name=host_name)
+        host, _ = organisation.hosts.get_or_create(name=host_name)
     token, secret = Token.objects.issue(
         organisation=organisation, name=name, scope=scope, host=host
     )

@@ -9,8 +9,7 @@ from typing import Any
 
 from django.db import models
 
-from ingest.models.host import Host
-from ingest.models.organisation import Organisation, OrganisationOwnedQuerySet
+from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 
 TOKEN_PREFIX = "slu_"  # noqa: S105 - the public start of every secret, no secret itself
 """Marks a leaked secret as ours for secret scanners."""
@@ -21,8 +20,6 @@ class Scope(models.TextChoices):
 
     INGEST = "ingest"
     ENFORCE = "enforce"
-    READ = "read"
-    WRITE = "write"
 
 
 def token_digest(secret: str) -> str:
@@ -32,7 +29,12 @@ def token_digest(secret: str) -> str:
 
 class TokenQuerySet(OrganisationOwnedQuerySet):
     def issue(
-        self, *, organisation: Organisation, scope: Scope, name: str, host: Host | None = None
+        self,
+        *,
+        organisation: Organisation,
+        scope: Scope,
+        name: str,
+        host: models.Model | None = None,
     ) -> tuple[Token, str]:
         """Create a token; the secret is returned once and cannot be read again."""
         secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
@@ -62,7 +64,8 @@ class Token(models.Model):
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=100)
     scope = models.CharField(max_length=10, choices=Scope.choices)
-    host = models.ForeignKey(Host, null=True, blank=True, on_delete=models.CASCADE)
+    # By its label: who may do what is checked before anything is known of hosts.
+    host = models.ForeignKey("ingest.Host", null=True, blank=True, on_delete=models.CASCADE)
     digest = models.CharField(max_length=64, unique=True)
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, blank=True)

@@ -36,7 +36,11 @@ def renamed_partial_index(model, old, new):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("advisor", "0011_add_external_load")]
+    dependencies = [
+        ("advisor", "0016_remove_unproven_scores"),
+        # Content types are renamed with their models, by their columns of today.
+        ("contenttypes", "0002_remove_content_type_name"),
+    ]
 
     operations = [
         migrations.RenameModel("Claim", "Allocation"),
@@ -95,13 +99,13 @@ class Migration(migrations.Migration):
                 models.ForeignKey(on_delete=models.CASCADE, related_name=related, to=to),
             )
             for model, name, related, to in (
-                ("incident", "organisation", "incidents", "ingest.organisation"),
+                ("incident", "organisation", "incidents", "accounts.organisation"),
                 ("incident", "resource", "incidents", "advisor.resource"),
                 (
                     "maintenancewindow",
                     "organisation",
                     "maintenance_windows",
-                    "ingest.organisation",
+                    "accounts.organisation",
                 ),
             )
         ],

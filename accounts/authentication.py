@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Q
 
-from ingest.models import Scope, Token
+from accounts.models import Scope, Token
 
 _SCHEMES = frozenset({"token", "bearer"})
 _USE_NOTED_EVERY = timedelta(minutes=1)

@@ -11,9 +11,9 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from ingest.errors import IngestError
-from ingest.management.plain_command import DJANGO_OPTIONS, PlainCommand
-from ingest.models import Organisation
+from accounts.errors import AccountsError
+from accounts.management.plain_command import DJANGO_OPTIONS, PlainCommand
+from accounts.models import Organisation
 
 
 class PrintingCommand(PlainCommand):
@@ -45,7 +45,7 @@ class ProductCommand(PrintingCommand, ABC):
     What is raised of `refusals` becomes one line on standard error and exit status 1.
     """
 
-    refusals: tuple[type[Exception], ...] = (IngestError,)
+    refusals: tuple[type[Exception], ...] = (AccountsError,)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_json_option(parser)

@@ -1,0 +1,73 @@
+"""Past demands bounded by the most that each allocation is known to have wanted.
+
+Where contention hides a demand it counts as all there is, so a played rate may be many times
+what an allocation ever took. With a bound it is at most that, or what the allocation got if that
+was more.
+Latency is played without bounds: there it counts how fast an allocation would be served.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import fmean
+
+import numpy as np
+
+from advisor.core.forecast.history import HistoryWindow
+from advisor.core.forecast.past import Past
+
+HEADROOM = 1.05
+ENOUGH_CALM_WINDOWS = 30
+
+Bounds = Sequence[float | None]
+"""By allocation the most that it wanted; None where that is not known. Empty bounds nothing."""
+
+
+def bounds_of(past: Past) -> Bounds:
+    """1.05 times the 95th percentile of what each allocation took in calm windows.
+
+    None with fewer than `ENOUGH_CALM_WINDOWS` in which what it wanted is known, and for an
+    allocation
+    that took more than that in the congested windows: what it wants there nobody has seen.
+    """
+    if not past.windows:
+        return ()
+    return tuple(_bound(past, place) for place in range(len(past.windows[0].demands)))
+
+
+def _bound(past: Past, place: int) -> float | None:
+    calm = [
+        demand
+        for window, bad in zip(past.windows, past.congested, strict=True)
+        if not bad and (demand := window.demands[place]) is not None
+    ]
+    if len(calm) < ENOUGH_CALM_WINDOWS or not past.rates:
+        return None
+    crowded = [
+        rate
+        for row, bad in zip(past.rates, past.congested, strict=True)
+        if bad and (rate := row[place]) is not None
+    ]
+    bound = HEADROOM * float(np.percentile(calm, 95))
+    return None if crowded and fmean(crowded) > bound else bound
+
+
+def bounded(past: Past, bounds: Bounds) -> tuple[HistoryWindow, ...]:
+    """The windows of the past with no demand unknown whose bound is known."""
+    if not past.rates or all(bound is None for bound in bounds):
+        return past.windows
+    return tuple(
+        replace(
+            window,
+            demands=tuple(
+                _least(demand, got, bound)
+                for demand, got, bound in zip(window.demands, row, bounds, strict=True)
+            ),
+        )
+        for window, row in zip(past.windows, past.rates, strict=True)
+    )
+
+
+def _least(demand: float | None, got: float | None, bound: float | None) -> float | None:
+    if demand is not None or bound is None:
+        return demand
+    return max(bound, got or 0.0)

@@ -1,0 +1,132 @@
+"""What a workload usually takes comes from stored history, in one reading for all allocations."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from advisor.advice.recommend import recommend
+from advisor.history.usual_rates import usual_rates
+from advisor.models import Allocation, Incident, Recommendation
+from advisor.pipeline.detect import detect
+from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
+from tests.advisor.samples import Phase, net_lines, send
+from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
+from tests.advisor.stated_datastores import cgroup_allocation, stated_datastore
+
+pytestmark = pytest.mark.django_db
+
+CROWDED = 60
+"""Intervals of ten seconds: the last ten minutes."""
+START = NOW - timedelta(seconds=10 * CROWDED)
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    made = make_cluster()
+    Allocation.objects.update(reservation=0.0)
+    return made
+
+
+def crowd(cluster: Cluster, *, calm_minutes: int) -> None:
+    """web-1 lacks nothing, web-2 gets a third of what it took before, web-3 takes the most."""
+    calm = {"p1": 15 * MBIT, "p2": 30 * MBIT, "p3": 5 * MBIT}
+    crowded = {"p1": 15 * MBIT, "p2": 10 * MBIT, "p3": 68 * MBIT}
+    phases = [
+        Phase(intervals=6 * calm_minutes, sent={"up0": 50 * MBIT}, received=calm),
+        Phase(intervals=CROWDED, sent={"up0": 93 * MBIT}, received=crowded),
+    ]
+    lines = net_lines("h1", phases, start=START - timedelta(minutes=calm_minutes))
+    send(cluster.organisation, lines, now=NOW)
+    detect(resource=cluster.uplink, now=START)
+    detect(resource=cluster.uplink, now=NOW)
+
+
+def test_the_usual_rate_is_the_mean_of_the_calm_hour_before(cluster: Cluster) -> None:
+    crowd(cluster, calm_minutes=50)
+
+    found = usual_rates(resource=cluster.uplink, allocations=cluster.allocations, until=NOW)
+
+    rates = [found[allocation.pk].rate for allocation in cluster.allocations]
+    assert rates == pytest.approx([15 * MBIT, 30 * MBIT, 5 * MBIT], rel=0.01)
+
+
+def test_too_short_a_history_is_no_usual_rate_but_a_reason(cluster: Cluster) -> None:
+    crowd(cluster, calm_minutes=20)
+
+    found = usual_rates(resource=cluster.uplink, allocations=cluster.allocations, until=NOW)
+
+    one = found[cluster.allocations[0].pk]
+    assert one.rate is None
+    assert one.gap.endswith("in the day before, 30 min are needed")
+
+
+def test_only_who_misses_what_it_usually_takes_is_a_victim(cluster: Cluster) -> None:
+    crowd(cluster, calm_minutes=50)
+
+    assert [one["workload"] for one in Incident.objects.get().victims] == ["web-2"]
+
+
+def test_one_reading_serves_any_number_of_allocations(cluster: Cluster) -> None:
+    crowd(cluster, calm_minutes=50)
+    few = cluster.allocations[:1]
+
+    counts = []
+    for allocations in (few, cluster.allocations):
+        with CaptureQueriesContext(
+            connection,
+        ) as asked:
+            usual_rates(resource=cluster.uplink, allocations=allocations, until=NOW)
+        counts.append(len(asked))
+
+    assert counts[0] == counts[1]
+
+
+def test_advice_is_predicted_by_what_was_usual(cluster: Cluster) -> None:
+    crowd(cluster, calm_minutes=50)
+
+    found = recommend(resource=cluster.uplink, now=NOW)
+
+    assert isinstance(found, Recommendation), found
+    # 31.0 are due to it by equal shares, and it takes 30 when nothing holds it back.
+    assert "web-2 gets 10.0 Mbit/s now, 30.0 Mbit/s predicted" in found.summary
+    effects = json.loads(found.answer)["counterfactual"]["allocations"]
+    rates = {one["workload"]: one["contended"]["rate_after"] for one in effects}
+    assert rates["web-2"] <= 1.05 * 30 * MBIT * 1.001
+
+
+def test_iops_are_of_each_workloads_own_size() -> None:
+    organisation = make_cluster().organisation
+    lun = stated_datastore(organisation, "lun", "h1")
+    start = START - timedelta(minutes=50)
+    disk = [
+        DiskPhase(intervals=300, iops=350, latency_ms=5.0),
+        DiskPhase(intervals=CROWDED, iops=500, latency_ms=60.0),
+    ]
+    send(organisation, disk_lines("h1", "lun", disk, start=start), now=NOW)
+    for name, calm, crowded, size in (("db", 300, 100, 8_000), ("scan", 50, 400, 64_000)):
+        cgroup_allocation(lun, name)
+        phases = [
+            CgroupPhase(intervals=300, iops=calm, waits=0.0, io_bytes=size),
+            CgroupPhase(intervals=CROWDED, iops=crowded, waits=0.9, io_bytes=size),
+        ]
+        lines = cgroup_lines("h1", f"/{name}", phases, start=start)
+        send(organisation, lines, now=NOW)
+    detect(resource=lun, now=START)
+    detect(resource=lun, now=NOW)
+
+    found = recommend(resource=lun, now=NOW)
+
+    assert isinstance(found, Recommendation), found
+    rows = {one["workload"]: one for one in json.loads(found.answer)["allocations"]}
+    # An I/O of 64 kB costs (51 + 64) / (51 + 8) = 1.949 of 8 kB, so that device time for
+    # 100 + 400 · 1.949 = 879.7 I/Os of 8 kB was spent: half of it is due to each.
+    assert rows["db"]["entitlement"] == pytest.approx(439.8, rel=0.01)
+    assert rows["scan"]["entitlement"] == pytest.approx(439.8 / 1.949, rel=0.01)
+    # db takes its usual 300, and the scan 579.7 / 1.949.
+    assert rows["db"]["predicted_after"] == pytest.approx(300, rel=0.01)
+    assert rows["scan"]["predicted_after"] == pytest.approx(297.4, rel=0.01)

@@ -1,0 +1,67 @@
+"""What the agent of a host reports about the policy that it pulled, through the service's door."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from advisor.decisions.documents import current_document
+from advisor.decisions.reports import accept_report
+from enforcers.contract import (
+    AllocationReport,
+    ComplianceReport,
+    EnforcementState,
+    Outcome,
+    Setting,
+)
+from ingest.models import Host
+from tests.advisor.agent_support import SUPPORT
+
+EVERY = timedelta(minutes=1)
+
+
+def agent_pass(
+    host: Host,
+    *,
+    at: datetime,
+    outcome: Outcome = Outcome.UNCHANGED,
+    reason: str = "as wanted",
+    dry_run: bool = False,
+) -> None:
+    """The host pulls its document and reports this outcome for every allocation."""
+    document = current_document(host=host, now=at)
+    held = outcome in {Outcome.APPLIED, Outcome.UNCHANGED, Outcome.DRIFTED} and not dry_run
+    allocations = []
+    for item in document.allocations:
+        wanted = Setting(reservation=item.reservation, limit=item.limit, shares=item.shares)
+        allocations.append(
+            AllocationReport(
+                id=item.id,
+                workload=item.workload,
+                resource=item.resource,
+                desired=wanted,
+                applied=wanted if held else None,
+                read_back=wanted if held else None,
+                measured=None,
+                outcome=outcome,
+                reason=reason,
+            )
+        )
+    report = ComplianceReport(
+        host=host.name,
+        revision=document.revision,
+        reported_at=at,
+        agent_version="0.1.0",
+        state=EnforcementState.DRY_RUN if dry_run else EnforcementState.ENFORCING,
+        refusal=None,
+        reports_dropped=0,
+        support=SUPPORT,
+        allocations=tuple(allocations),
+    )
+    accept_report(host=host, report=report, now=at)
+
+
+def agent_works(host: Host, *, since: datetime, until: datetime) -> None:
+    """It applies what it pulled at `since`, and finds it unchanged every minute until `until`."""
+    agent_pass(host, at=since, outcome=Outcome.APPLIED)
+    for number in range(1, int((until - since) / EVERY) + 1):
+        agent_pass(host, at=since + number * EVERY)

@@ -1,0 +1,117 @@
+"""A disk of the real kernel that hangs: its counters say that it is stalled, not idle."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from advisor.core.detection.congestion import CongestionState, DetectorSettings, detect
+from advisor.core.detection.threshold import FixedThreshold
+from advisor.core.observation import DatastoreObservation, HostLatency
+from ingest.core.counters import Reading
+from ingest.core.rates import DiskRates, derive_disk_rates
+
+pytestmark = [pytest.mark.root, pytest.mark.slow]
+
+TOOLS = ("losetup", "mkfs.ext4", "mount", "fsfreeze")
+SECTOR_BYTES = 512
+WATCHED_S = 2.0
+
+
+def run(*argv: str) -> str:
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.fixture
+def hung_disk(tmp_path: Path) -> Iterator[str]:
+    """A loop device with a write in flight that its frozen file system does not let through."""
+    lacking = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if lacking:
+        pytest.skip(f"no {', '.join(lacking)}")
+    outer, inner, mounted = tmp_path / "outer", tmp_path / "mounted/inner", tmp_path / "mounted"
+    mounted.mkdir()
+    with outer.open("wb") as file:
+        file.truncate(64 << 20)
+    run("mkfs.ext4", "-q", str(outer))
+    with ExitStack() as undo:
+        try:
+            below = run("losetup", "--find", "--show", str(outer))
+        except subprocess.CalledProcessError as error:
+            pytest.skip(f"no loop device can be made here: {error.stderr}")
+        undo.callback(run, "losetup", "--detach", below)
+        run("mount", below, str(mounted))
+        undo.callback(run, "umount", str(mounted))
+        inner.write_bytes(bytes(1 << 20))
+        disk = run("losetup", "--find", "--show", str(inner))
+        undo.callback(run, "losetup", "--detach", disk)
+        run("fsfreeze", "--freeze", str(mounted))
+        write = subprocess.Popen(
+            ["dd", "if=/dev/zero", f"of={disk}", "bs=4k", "count=8", "oflag=direct"],
+            stderr=subprocess.DEVNULL,
+        )
+        undo.callback(write.wait)
+        undo.callback(run, "fsfreeze", "--unfreeze", str(mounted))
+        deadline = time.monotonic() + 10
+        while in_flight_of(disk) == 0 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        yield disk
+
+
+def counters_of(disk: str) -> list[int]:
+    """The numbers of /proc/diskstats, from the reads that completed on."""
+    name = Path(disk).name
+    rows = [line.split() for line in Path("/proc/diskstats").read_text().splitlines()]
+    (row,) = [row for row in rows if row[2] == name]
+    return [int(number) for number in row[3:]]
+
+
+def in_flight_of(disk: str) -> int:
+    return counters_of(disk)[8]
+
+
+def seen(disk: str) -> tuple[Reading, int]:
+    reads, _, read_sectors, read_ms, writes, _, written, write_ms, now, busy_ms, waited_ms, *_ = (
+        counters_of(disk)
+    )
+    counters = (
+        reads, writes, read_sectors * SECTOR_BYTES, written * SECTOR_BYTES,
+        read_ms, write_ms, busy_ms, waited_ms,
+    )  # fmt: skip
+    return Reading(at=datetime.now(UTC), counters=counters), now
+
+
+def state_of(rates: DiskRates) -> CongestionState:
+    host = HostLatency(
+        host="h1",
+        latency_ms=rates.latency_ms,
+        io_count=(rates.read_iops + rates.write_iops) * rates.seconds,
+        outstanding_io=rates.outstanding_io,
+        busy_ratio=rates.utilisation_ratio,
+    )
+    window = DatastoreObservation(at=rates.at, window_s=rates.seconds, hosts=(host,))
+    settings = DetectorSettings(activity_floor=10.0)
+    (point,) = detect([window], settings=settings, threshold=FixedThreshold(value=30.0)).points
+    return point.state
+
+
+def test_a_disk_that_hangs_is_stalled(hung_disk: str) -> None:
+    before, began_with = seen(hung_disk)
+    time.sleep(WATCHED_S)
+    after, ended_with = seen(hung_disk)
+
+    (rates,) = derive_disk_rates(
+        [before, after],
+        longest_interval_s=60.0,
+        in_flight={before.at: began_with, after.at: ended_with},
+    ).rates
+
+    assert began_with > 0
+    assert rates.latency_ms is None
+    assert state_of(rates) is CongestionState.STALLED
