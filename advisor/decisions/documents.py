@@ -96,7 +96,8 @@ def _content(host: Host, support: Sequence[MechanismSupport]) -> dict[str, Any]:
         if known:
             resources.append(_write_resource(policy, attachment.device, mechanism))
             allocations.extend(known)
-    return {"resources": resources, "allocations": allocations, "left_out": left_out}
+    content: dict[str, Any] = {"resources": resources, "allocations": allocations}
+    return {**content, "left_out": left_out} if left_out else content
 
 
 def _by_selector(
