@@ -6,14 +6,13 @@ from typing import Any
 
 from enforcers.audit import AuditLog
 from enforcers.config import AgentConfig
-from enforcers.contract import Mechanism
 from enforcers.enforcement import Enforcement
 from enforcers.executor import Executor
 from enforcers.host_fs import HostFs
 from enforcers.ledger import Ledger
-from enforcers.mechanism import EnforcementMechanism
+from enforcers.mechanism import EnforcementMechanism, HostAccess
 from enforcers.policy_store import PolicyStore
-from enforcers.registry import HostAccess, build_mechanisms
+from enforcers.registry import MECHANISMS, Mechanisms, build_mechanisms
 from enforcers.runner import SubprocessRunner
 from enforcers.state_dir import StateDir
 
@@ -24,26 +23,20 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 class Parts:
     """What a command works with."""
 
-    mechanisms: dict[Mechanism, EnforcementMechanism[Any]]
+    mechanisms: dict[str, EnforcementMechanism[Any]]
     ledger: Ledger
     store: PolicyStore
     enforcement: Enforcement
 
 
-def assemble(config: AgentConfig, *, dry_run: bool) -> Parts:
+def assemble(config: AgentConfig, *, dry_run: bool, mechanisms: Mechanisms = MECHANISMS) -> Parts:
     """Read the state on disk and build the parts. Raises StateError."""
     host_fs, runner = HostFs(), SubprocessRunner()
     state_dir = StateDir(root=config.state_dir)
     boot_id = (host_fs.read_or_none(BOOT_ID) or "unknown").strip()
     ledger = Ledger(state_dir.ledger, boot_id=boot_id)
-    mechanisms = build_mechanisms(
-        HostAccess(
-            runner=runner,
-            host_fs=host_fs,
-            interfaces=config.interfaces,
-            cgroup_subtrees=config.cgroup_subtrees,
-            io_devices=config.io_devices,
-        )
+    built = build_mechanisms(
+        HostAccess(runner=runner, host_fs=host_fs), config.mechanisms, mechanisms
     )
     executor = Executor(
         runner=runner,
@@ -53,11 +46,11 @@ def assemble(config: AgentConfig, *, dry_run: bool) -> Parts:
         dry_run=dry_run,
     )
     return Parts(
-        mechanisms=mechanisms,
+        mechanisms=built,
         ledger=ledger,
         store=PolicyStore(state_dir.policy, key=config.server.signing_key),
         enforcement=Enforcement(
-            mechanisms=mechanisms,
+            mechanisms=built,
             executor=executor,
             ledger=ledger,
             first_retry_s=config.poll_s,

@@ -65,7 +65,11 @@ def parse(data: bytes | str) -> Any:
 
 def decode_versioned(kind: type[T], data: bytes | str, *, known: int) -> T:
     """Parse and build `kind`, its schema version first: a newer format may differ in all else."""
-    plain = parse(data)
+    return decode_known(kind, parse(data), known=known)
+
+
+def decode_known(kind: type[T], plain: Any, *, known: int) -> T:
+    """Build `kind` from parsed JSON of the known version; raises ContractError."""
     if isinstance(plain, dict) and "schema_version" in plain:
         check_version(plain["schema_version"], known=known)
     return decode(kind, plain)

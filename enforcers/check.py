@@ -5,7 +5,8 @@ import platform
 
 from enforcers.canonical_json import to_plain
 from enforcers.host_fs import HostFs
-from enforcers.registry import HostAccess, build_mechanisms
+from enforcers.mechanism import HostAccess
+from enforcers.registry import build_mechanisms
 from enforcers.runner import Runner, SubprocessRunner
 from enforcers.table import format_table
 from enforcers.version import VERSION
@@ -14,7 +15,7 @@ from enforcers.version import VERSION
 def show(*, as_json: bool, runner: Runner | None = None, host_fs: HostFs | None = None) -> int:
     """Print the support of every mechanism; needs no configuration and changes nothing."""
     host = HostAccess(runner=runner or SubprocessRunner(), host_fs=host_fs or HostFs())
-    found = [mechanism.support() for mechanism in build_mechanisms(host).values()]
+    found = [mechanism.support() for mechanism in build_mechanisms(host, {}).values()]
     if as_json:
         answer = {
             "agent_version": VERSION,

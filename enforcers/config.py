@@ -5,12 +5,15 @@ Checking reads the named files and touches neither the network nor the kernel.
 
 import ipaddress
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from enforcers.config_table import ConfigTable, read_toml
+from enforcers.registry import MECHANISMS, Mechanisms
 
 DEFAULT_STATE_DIR = "/var/lib/sluice-enforcer"
 LONGEST_POLL_S = 3600.0
@@ -37,7 +40,7 @@ class ServerConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentConfig:
-    """The whole configuration; the sets say what the agent may touch."""
+    """The whole configuration; `mechanisms` has each one's own, by name."""
 
     host: str
     state_dir: Path
@@ -46,18 +49,15 @@ class AgentConfig:
     on_exit: OnExit
     dry_run: bool
     server: ServerConfig
-    interfaces: frozenset[str]
-    cgroup_subtrees: frozenset[str]
-    io_devices: frozenset[str]
+    mechanisms: Mapping[str, Any]
 
 
-def load(file: Path) -> AgentConfig:
+def load(file: Path, mechanisms: Mechanisms = MECHANISMS) -> AgentConfig:
     """Read and check the configuration. Raises ConfigError at the first value of no use."""
     whole = read_toml(file)
     agent = whole.take_table("agent")
     server = whole.take_table("server")
-    tc_htb = whole.take_table("tc_htb")
-    cgroup_io = whole.take_table("cgroup_io")
+    tables = {kind.name: whole.take_table(kind.name) for kind in mechanisms}
     whole.finish()
     poll_s = agent.take_seconds("poll_s", 10.0, least=0.2, most=LONGEST_POLL_S)
     config = AgentConfig(
@@ -68,11 +68,9 @@ def load(file: Path) -> AgentConfig:
         on_exit=OnExit(agent.take_choice("on_exit", OnExit.RESTORE, list(OnExit))),
         dry_run=agent.take_flag("dry_run", default=False),
         server=_server(server),
-        interfaces=tc_htb.take_names("interfaces"),
-        cgroup_subtrees=_subtrees(cgroup_io),
-        io_devices=cgroup_io.take_names("devices"),
+        mechanisms={kind.name: tables[kind.name].take_all(kind.Config) for kind in mechanisms},
     )
-    for table in (agent, server, tc_htb, cgroup_io):
+    for table in (agent, server):
         table.finish()
     return config
 
@@ -129,14 +127,3 @@ def _secret(table: ConfigTable, key: str) -> str:
             key, str(path), f"must hold one word of at least {SHORTEST_KEY} characters"
         )
     return text
-
-
-def _subtrees(table: ConfigTable) -> frozenset[str]:
-    subtrees = table.take_names("subtrees")
-    for subtree in sorted(subtrees):
-        path = PurePosixPath(subtree)
-        if not path.is_absolute() or str(path) != subtree or ".." in path.parts:
-            raise table.refuse(
-                "subtrees", subtree, "must be paths below the cgroup mount, like /machine.slice"
-            )
-    return subtrees

@@ -1,12 +1,15 @@
 """Typed reading of TOML tables; every refusal names the file, the key, the value and the rule."""
 
+import dataclasses
 import math
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 
-from enforcers.errors import ConfigError
+from enforcers.errors import ConfigError, ValueRefused
+
+T = TypeVar("T")
 
 
 class ConfigTable:
@@ -75,10 +78,24 @@ class ConfigTable:
             raise self.refuse(key, value, "must be a table")
         return ConfigTable(self._file, f"{self._name}{key}.", value)
 
+    def take_all(self, kind: type[T]) -> T:
+        """A dataclass whose fields, lists of names, are this table's keys."""
+        hints = get_type_hints(kind)
+        names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # a dataclass
+        for name in names:
+            if hints[name] != frozenset[str]:
+                raise TypeError(f"{kind.__name__}.{name} must be a frozenset[str]")
+        values = {name: self.take_names(name) for name in names}
+        self.finish()
+        try:
+            return kind(**values)
+        except ValueRefused as error:
+            raise self.refuse(error.key, error.value, error.allowed) from error
+
     def finish(self) -> None:
         """Refuse keys that nobody knows."""
         for key in sorted(self._left):
-            known = ", ".join(sorted(self._known))
+            known = ", ".join(sorted(self._known)) or "none"
             raise self.refuse(key, self._left[key], f"unknown key; known are {known}")
 
     def refuse(self, key: str, value: object, allowed: str) -> ConfigError:

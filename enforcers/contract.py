@@ -1,21 +1,31 @@
 """The wire between the service and the host agent; the only definition of it.
 
 The service sends one signed `PolicyDocument` per host, the agent answers with
-`ComplianceReport`s. Numbers called reservation, limit, entitlement, capacity and rate are in
-the unit of their resource. Times are aware and in UTC.
+`ComplianceReport`s. Each has a version of its own. The service reads reports of every version
+and sends an agent only mechanisms and kinds of selectors that this agent has reported; so a
+service may be newer than its agents, and is upgraded before them. Numbers called reservation,
+limit, entitlement, capacity and rate are in the unit of their resource. Times are aware and in
+UTC.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
-from enforcers import canonical_json, field_checks, signature
+from enforcers import canonical_json, field_checks, report_v1, signature
 from enforcers.errors import ContractError as ContractError  # noqa: PLC0414  (part of the wire)
 from enforcers.errors import SignatureError as SignatureError  # noqa: PLC0414  (part of the wire)
 
-SCHEMA_VERSION = 1
+DOCUMENT_VERSION = 1
+REPORT_VERSION = 2
 LONGEST_SELECTOR = 1024
 LARGEST_SHARES = 1_000_000
+# The host's own part of an uplink: of a slow link 10 %, of a fast one 5 %.
+HOST_SMALL_RATIO = 0.05
+HOST_LARGE_RATIO = 0.10
+HOST_ENOUGH_BITS_PER_S = 10e6
 
 
 class ResourceKind(StrEnum):
@@ -38,21 +48,6 @@ class ReservationMode(StrEnum):
 
     FLOOR = "floor"
     ADDITIVE = "additive"
-
-
-class Mechanism(StrEnum):
-    """The kernel facility that enforces."""
-
-    TC_HTB = "tc_htb"
-    CGROUP_IO = "cgroup_io"
-
-
-class SelectorKind(StrEnum):
-    """How the I/O of a workload is recognised on its host."""
-
-    VNIC = "vnic"
-    SOURCE_ADDRESS = "source_address"
-    CGROUP = "cgroup"
 
 
 class Outcome(StrEnum):
@@ -88,22 +83,24 @@ class ResourceSpec:
     capacity: float
     unit: Unit
     mode: ReservationMode
-    mechanism: Mechanism
+    mechanism: str
 
     def __post_init__(self) -> None:
         field_checks.check_name("name", self.name)
         field_checks.check_name("device", self.device)
+        field_checks.check_word("mechanism", self.mechanism)
         field_checks.check_positive("capacity", self.capacity)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selector:
-    """Recognises a workload: interface name, IP address or prefix, or cgroup path."""
+    """Recognises a workload; each mechanism has kinds of its own, like vnic or cgroup."""
 
-    kind: SelectorKind
+    kind: str
     value: str
 
     def __post_init__(self) -> None:
+        field_checks.check_word("kind", self.kind)
         field_checks.check_name("value", self.value, longest=LONGEST_SELECTOR)
 
 
@@ -141,7 +138,7 @@ class PolicyDocument:
     No allocations means: restore all as it was found. `signature` is None until `sign`.
     """
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: int = DOCUMENT_VERSION
     host: str
     revision: int
     issued_at: datetime
@@ -152,7 +149,7 @@ class PolicyDocument:
     signature: str | None = None
 
     def __post_init__(self) -> None:
-        canonical_json.check_version(self.schema_version, known=SCHEMA_VERSION)
+        canonical_json.check_version(self.schema_version, known=DOCUMENT_VERSION)
         field_checks.check_name("host", self.host)
         if self.revision < 1:
             raise ContractError("$.revision", "must be at least 1")
@@ -224,12 +221,41 @@ class AllocationReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MechanismSupport:
-    """Whether this host can run a mechanism, and if not, why."""
+class Control:
+    """Whether a mechanism holds a control; `words` name the kernel's part, or what lacks."""
 
-    mechanism: Mechanism
+    is_held: bool
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holds:
+    """What a mechanism makes of the three controls of an allocation."""
+
+    reservation: Control
+    limit: Control
+    shares: Control
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MechanismSupport:
+    """Whether this host can run a mechanism, and if not, why; and what the mechanism is for.
+
+    It enforces resources counted in one of `units`, for workloads that it recognises by one of
+    the kinds of `selectors`. `holds` None means that the agent is too old to say.
+    """
+
+    mechanism: str
     supported: bool
     reason: str
+    units: tuple[Unit, ...]
+    selectors: tuple[str, ...]
+    holds: Holds | None
+
+    def __post_init__(self) -> None:
+        field_checks.check_word("mechanism", self.mechanism)
+        for kind in self.selectors:
+            field_checks.check_word("selectors", kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,7 +267,7 @@ class ComplianceReport:
     lost since the agent started because the service was away too long.
     """
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: int = REPORT_VERSION
     host: str
     revision: int | None
     reported_at: datetime
@@ -253,8 +279,17 @@ class ComplianceReport:
     allocations: tuple[AllocationReport, ...]
 
     def __post_init__(self) -> None:
-        canonical_json.check_version(self.schema_version, known=SCHEMA_VERSION)
+        canonical_json.check_version(self.schema_version, known=REPORT_VERSION)
         field_checks.check_name("host", self.host)
+
+
+def host_part_bits_per_s(capacity_bits_per_s: float) -> float:
+    """What an uplink keeps for the host's own traffic, its way to the service included.
+
+    Reservations share what is left.
+    """
+    small, large = (ratio * capacity_bits_per_s for ratio in (HOST_SMALL_RATIO, HOST_LARGE_RATIO))
+    return max(small, min(HOST_ENOUGH_BITS_PER_S, large))
 
 
 def encode_document(document: PolicyDocument) -> bytes:
@@ -264,7 +299,7 @@ def encode_document(document: PolicyDocument) -> bytes:
 
 def decode_document(data: bytes | str) -> PolicyDocument:
     """Read a document; raises ContractError. The signature is not checked here: see `verify`."""
-    return canonical_json.decode_versioned(PolicyDocument, data, known=SCHEMA_VERSION)
+    return canonical_json.decode_versioned(PolicyDocument, data, known=DOCUMENT_VERSION)
 
 
 def encode_report(report: ComplianceReport) -> bytes:
@@ -273,8 +308,16 @@ def encode_report(report: ComplianceReport) -> bytes:
 
 
 def decode_report(data: bytes | str) -> ComplianceReport:
-    """Read a report; raises ContractError."""
-    return canonical_json.decode_versioned(ComplianceReport, data, known=SCHEMA_VERSION)
+    """Read a report, also one of version 1; raises ContractError."""
+    plain = report_v1.upgraded_report(canonical_json.parse(data), version=REPORT_VERSION)
+    return canonical_json.decode_known(ComplianceReport, plain, known=REPORT_VERSION)
+
+
+def read_support(plain: Sequence[Any]) -> tuple[MechanismSupport, ...]:
+    """The support of a stored report, of any version; raises ContractError."""
+    return tuple(
+        canonical_json.decode(MechanismSupport, report_v1.upgraded_support(item)) for item in plain
+    )
 
 
 def canonical_bytes(document: PolicyDocument) -> bytes:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from enforcers.change import Change
-from enforcers.contract import Allocation, Mechanism, Outcome, PolicyDocument, Setting
+from enforcers.contract import Allocation, Outcome, PolicyDocument, Setting
 from enforcers.errors import CommandError, StateError
 from enforcers.executor import Executor
 from enforcers.ledger import Ledger
@@ -16,9 +16,9 @@ from enforcers.retry import Retries
 log = logging.getLogger(__name__)
 
 RIGHT_ALREADY = "the kernel has what the policy wants"
-_OBSERVING_ERRORS = (CommandError, OSError, ValueError)
+_OBSERVING_ERRORS = (CommandError, OSError, StateError, ValueError)
 
-Target = tuple[Mechanism, str]
+Target = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class Enforcement:
     def __init__(
         self,
         *,
-        mechanisms: Mapping[Mechanism, EnforcementMechanism[Any]],
+        mechanisms: Mapping[str, EnforcementMechanism[Any]],
         executor: Executor,
         ledger: Ledger,
         first_retry_s: float,
@@ -130,13 +130,25 @@ class Enforcement:
         return self._settled.get(target) == desired
 
     def _look(self, target: Target, desired: Desired) -> tuple[Plan, Mapping[str, Seen]]:
-        mechanism = self._mechanisms[target[0]]
+        mechanism = self._mechanisms.get(target[0])
+        if mechanism is None:
+            return self._unknown(target, desired), {}
         support = mechanism.support()
         if desired.allocations and not support.supported:
             note = Note(outcome=Outcome.UNSUPPORTED, reason=support.reason)
             return Plan(notes={item.id: note for item in desired.allocations}), {}
         observed = mechanism.observe(desired, self._ledger.of(*target))
         return mechanism.plan(desired, observed), mechanism.read_back(desired, observed)
+
+    def _unknown(self, target: Target, desired: Desired) -> Plan:
+        """What can be said of a mechanism that this agent does not have, or has no more."""
+        known = ", ".join(sorted(self._mechanisms))
+        problem = f"this agent has no mechanism {target[0]!r}; it has {known}"
+        if self._ledger.of(*target):
+            # What such a mechanism changed can be put back by nobody else.
+            raise StateError(f"{problem}; start an agent that has it and run restore there")
+        note = Note(outcome=Outcome.UNSUPPORTED, reason=problem)
+        return Plan(notes={item.id: note for item in desired.allocations})
 
     def _preview(self, target: Target, desired: Desired) -> list[Enforced]:
         try:
@@ -161,7 +173,7 @@ class Enforcement:
             if waiting is not None:
                 return _Attempt(plan=plan, made=(), seen=seen, error=waiting)
             attempt = self._apply(target, desired, plan)
-        except (*_OBSERVING_ERRORS, StateError) as error:
+        except _OBSERVING_ERRORS as error:
             attempt = _Attempt(plan=Plan(), made=(), seen={}, error=str(error))
         if attempt.error is None:
             self._retries.succeeded(target)
@@ -187,7 +199,7 @@ class Enforcement:
             plan, _ = self._look(target, fallback)
             back = self._apply(target, fallback, plan)
             problem = back.error
-        except (*_OBSERVING_ERRORS, StateError) as error:
+        except _OBSERVING_ERRORS as error:
             problem = str(error)
         outcome = "put back as before" if problem is None else f"going back failed too: {problem}"
         return _Attempt(

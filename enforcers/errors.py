@@ -4,6 +4,7 @@ EnforcerError
 ├── ContractError      a document or report that breaks the wire format; carries the JSON path
 ├── SignatureError     a document that this host's key did not sign
 ├── ConfigError        a configuration that cannot be used: file, key, value, what is allowed
+├── ValueRefused       a value of a table that its owner cannot use: key, value, what is allowed
 ├── CommandError       a kernel tool that failed; carries the command and what it said
 ├── StateError         the agent's own files on disk cannot be read or written
 ├── ServerError        the service could not be reached or gave no usable answer
@@ -41,6 +42,16 @@ class ConfigError(EnforcerError):
         place = file if key is None else f"{file}: {key} = {value!r}"
         super().__init__(f"{place}: {allowed}")
         self.key = key
+
+
+class ValueRefused(EnforcerError):
+    """A mechanism cannot use a value of its own table; the reader adds file and table."""
+
+    def __init__(self, key: str, value: object, allowed: str) -> None:
+        super().__init__(f"{key} = {value!r}: {allowed}")
+        self.key = key
+        self.value = value
+        self.allowed = allowed
 
 
 class CommandError(EnforcerError):

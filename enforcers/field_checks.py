@@ -1,17 +1,28 @@
 """Range checks of single wire fields; each raises ContractError naming the field."""
 
 import math
+import re
 
 from enforcers.errors import ContractError
 
 LONGEST_NAME = 509
 """A host of 253 characters, a slash and a device of 255: the longest name of a resource."""
+LONGEST_WORD = 32
+_WORD = re.compile(rf"[a-z][a-z0-9_]{{0,{LONGEST_WORD - 1}}}")
 
 
 def check_name(field: str, value: str, *, longest: int = LONGEST_NAME) -> None:
     """Refuse an empty, overlong or unprintable name."""
     if not value or len(value) > longest or not value.isprintable():
         raise ContractError(f"$.{field}", f"must be 1..{longest} printable characters")
+
+
+def check_word(field: str, value: str) -> None:
+    """Refuse what is no name of a mechanism or of a kind of selector."""
+    if _WORD.fullmatch(value) is None:
+        raise ContractError(
+            f"$.{field}", f"must be 1..{LONGEST_WORD} small letters, digits and _, like tc_htb"
+        )
 
 
 def check_positive(field: str, value: float) -> None:

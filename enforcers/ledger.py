@@ -5,7 +5,6 @@ from pathlib import Path
 
 from enforcers import canonical_json
 from enforcers.atomic_file import write_atomically
-from enforcers.contract import Mechanism
 from enforcers.errors import ContractError, StateError
 
 FORMAT_VERSION = 1
@@ -15,7 +14,7 @@ FORMAT_VERSION = 1
 class LedgerEntry:
     """One thing the agent may have changed and the text that describes what it was."""
 
-    mechanism: Mechanism
+    mechanism: str
     device: str
     thing: str
     found: str
@@ -50,7 +49,7 @@ class Ledger:
         """All entries, in a fixed order."""
         return self._page.entries
 
-    def of(self, mechanism: Mechanism, device: str) -> tuple[LedgerEntry, ...]:
+    def of(self, mechanism: str, device: str) -> tuple[LedgerEntry, ...]:
         """The entries of one device."""
         return tuple(
             entry

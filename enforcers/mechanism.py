@@ -2,14 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from enforcers.change import Change
 from enforcers.contract import Allocation, MechanismSupport, Outcome, ResourceSpec, Setting
 from enforcers.executor import Execution, Executor
+from enforcers.host_fs import HostFs
 from enforcers.ledger import LedgerEntry
+from enforcers.runner import Runner
 
 ObservedT = TypeVar("ObservedT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostAccess:
+    """The host as mechanisms reach it."""
+
+    runner: Runner
+    host_fs: HostFs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +79,15 @@ class Seen:
 class EnforcementMechanism(Protocol[ObservedT]):
     """Enforces allocations by one kernel facility.
 
-    Everything but `apply` changes nothing, and `plan` and `read_back` are pure.
+    Everything but `apply` changes nothing, and `plan` and `read_back` are pure. `name` is also
+    that of its configuration table, whose keys are the fields of the dataclass `Config`: what
+    it may touch, by default nothing.
     """
+
+    name: ClassVar[str]
+    Config: ClassVar[type[Any]]
+
+    def __init__(self, host: HostAccess, config: Any) -> None: ...
 
     def support(self) -> MechanismSupport:
         """Whether this host can run it, found out without changing the host."""

@@ -1,38 +1,22 @@
-"""All mechanisms by name."""
+"""All mechanisms."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
-from enforcers.contract import Mechanism
-from enforcers.host_fs import HostFs
-from enforcers.mechanism import EnforcementMechanism
+from enforcers.mechanism import EnforcementMechanism, HostAccess
 from enforcers.mechanisms.cgroup_io.mechanism import CgroupIo
 from enforcers.mechanisms.tc_htb.mechanism import TcHtb
-from enforcers.runner import Runner
+
+Mechanisms = tuple[type[EnforcementMechanism[Any]], ...]
+
+MECHANISMS: Mechanisms = (
+    TcHtb,
+    CgroupIo,
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostAccess:
-    """The host as mechanisms reach it, and what of it they may touch."""
-
-    runner: Runner
-    host_fs: HostFs
-    interfaces: frozenset[str] = frozenset()
-    cgroup_subtrees: frozenset[str] = frozenset()
-    io_devices: frozenset[str] = frozenset()
-
-
-CONSTRUCTORS: Mapping[Mechanism, Callable[[HostAccess], EnforcementMechanism[Any]]] = {
-    Mechanism.TC_HTB: lambda host: TcHtb(
-        runner=host.runner, host_fs=host.host_fs, interfaces=host.interfaces
-    ),
-    Mechanism.CGROUP_IO: lambda host: CgroupIo(
-        host_fs=host.host_fs, subtrees=host.cgroup_subtrees, devices=host.io_devices
-    ),
-}
-
-
-def build_mechanisms(host: HostAccess) -> dict[Mechanism, EnforcementMechanism[Any]]:
-    """One of each."""
-    return {name: construct(host) for name, construct in CONSTRUCTORS.items()}
+def build_mechanisms(
+    host: HostAccess, configs: Mapping[str, Any], mechanisms: Mechanisms = MECHANISMS
+) -> dict[str, EnforcementMechanism[Any]]:
+    """One of each by name; one without a configuration may touch nothing."""
+    return {kind.name: kind(host, configs.get(kind.name) or kind.Config()) for kind in mechanisms}

@@ -126,3 +126,14 @@ def test_files_at_the_top_of_the_core_import_no_folder_of_it() -> None:
 
     assert len(top) > 1
     assert importing == []
+
+
+def test_example_of_a_mechanism_is_the_one_that_is_tested() -> None:
+    page = (ROOT / "docs/adding-a-mechanism.md").read_text()
+
+    shown = dict(re.findall(r"```(\w+)\n(.*?)```", page, re.DOTALL))
+    folder = ROOT / "tests/enforcers/throttle"
+    assert shown == {
+        "python": (folder / "mechanism.py").read_text(),
+        "toml": (folder / "sample.toml").read_text(),
+    }

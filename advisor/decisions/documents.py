@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
 
+from advisor.core.mechanism_choice import choose_mechanism, known_selectors
 from advisor.models import (
-    AdapterKind,
     Allocation,
     Attachment,
     Enforcer,
@@ -19,22 +20,17 @@ from advisor.models import (
 from advisor.models.workload import allocation_id
 from enforcers.contract import Allocation as WireAllocation
 from enforcers.contract import (
-    Mechanism,
+    MechanismSupport,
     PolicyDocument,
     ReservationMode,
     ResourceKind,
     ResourceSpec,
     Selector,
-    SelectorKind,
     Unit,
+    read_support,
     sign,
 )
 from ingest.models import Host
-
-_SELECTORS = {
-    AdapterKind.VNIC: SelectorKind.VNIC,
-    AdapterKind.CGROUP: SelectorKind.CGROUP,
-}
 
 
 def publish_documents(*, resource: Resource, now: datetime) -> list[PublishedDocument]:
@@ -47,9 +43,9 @@ def publish_documents(*, resource: Resource, now: datetime) -> list[PublishedDoc
 def publish_document(*, host: Host, now: datetime) -> PublishedDocument:
     """The newest revision for this host; a new one only if the content differs."""
     # One publisher a host at a time: revisions are numbered without gaps.
-    Enforcer.objects.select_for_update().get(host=host)
+    enforcer = Enforcer.objects.select_for_update().get(host=host)
     newest = PublishedDocument.objects.filter(host=host).order_by("-revision").first()
-    content = _content(host)
+    content = _content(host, read_support(enforcer.support))
     if newest is not None and newest.content == content:
         return newest
     return PublishedDocument.objects.create(
@@ -77,9 +73,10 @@ def current_document(*, host: Host, now: datetime) -> PolicyDocument:
     return sign(document, enforcer.signing_key.encode())
 
 
-def _content(host: Host) -> dict[str, Any]:
+def _content(host: Host, support: Sequence[MechanismSupport]) -> dict[str, Any]:
     resources: list[dict[str, Any]] = []
     allocations: list[dict[str, Any]] = []
+    left_out: list[dict[str, str]] = []
     attachments = Attachment.objects.filter(host=host).select_related("resource")
     for attachment in attachments.order_by("resource__name"):
         resource = attachment.resource
@@ -87,10 +84,38 @@ def _content(host: Host) -> dict[str, Any]:
         if policy is None or policy.divided_capacity is None:
             continue
         own = _allocations_on(host, policy)
-        if own:
-            resources.append(_write_resource(policy, attachment.device))
-            allocations.extend(own)
-    return {"resources": resources, "allocations": allocations}
+        if not own:
+            continue
+        kinds = [item["selector"][0] for item in own]
+        mechanism = choose_mechanism(support, unit=Unit(resource.unit), selectors=kinds)
+        if isinstance(mechanism, str):
+            left_out.append({"what": resource.name, "reason": mechanism})
+            continue
+        known, unknown = _by_selector(own, support)
+        left_out.extend(unknown)
+        if known:
+            resources.append(_write_resource(policy, attachment.device, mechanism))
+            allocations.extend(known)
+    content: dict[str, Any] = {"resources": resources, "allocations": allocations}
+    return {**content, "left_out": left_out} if left_out else content
+
+
+def _by_selector(
+    allocations: list[dict[str, Any]], support: Sequence[MechanismSupport]
+) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """The allocations whose selectors the agent knows, and why the others are not sent."""
+    kinds = known_selectors(support)
+    known = [item for item in allocations if item["selector"][0] in kinds]
+    unknown = [
+        {
+            "what": f"{item['workload']} on {item['resource']}",
+            "reason": f"its agent recognises no workload by {item['selector'][0]}, "
+            f"only by {', '.join(sorted(kinds)) or 'nothing'}",
+        }
+        for item in allocations
+        if item["selector"][0] not in kinds
+    ]
+    return known, unknown
 
 
 def _allocations_on(host: Host, policy: Policy) -> list[dict[str, Any]]:
@@ -105,10 +130,7 @@ def _allocations_on(host: Host, policy: Policy) -> list[dict[str, Any]]:
             "id": allocation_id(allocations[item["allocation"]]),
             "workload": allocations[item["allocation"]].workload.name,
             "resource": policy.resource.name,
-            "selector": [
-                allocations[item["allocation"]].adapter_kind,
-                allocations[item["allocation"]].adapter,
-            ],
+            "selector": list(allocations[item["allocation"]].recognised_by),
             "reservation": item["reservation"],
             "limit": item["limit"],
             "shares": item["shares"],
@@ -120,7 +142,7 @@ def _allocations_on(host: Host, policy: Policy) -> list[dict[str, Any]]:
     ]
 
 
-def _write_resource(policy: Policy, device: str) -> dict[str, Any]:
+def _write_resource(policy: Policy, device: str, mechanism: MechanismSupport) -> dict[str, Any]:
     resource = policy.resource
     return {
         "name": resource.name,
@@ -129,19 +151,19 @@ def _write_resource(policy: Policy, device: str) -> dict[str, Any]:
         "capacity": policy.divided_capacity,
         "unit": resource.unit,
         "mode": resource.mode,
+        "mechanism": mechanism.mechanism,
     }
 
 
 def _read_resource(item: dict[str, Any]) -> ResourceSpec:
-    kind = ResourceKind(item["kind"])
     return ResourceSpec(
         name=item["name"],
-        kind=kind,
+        kind=ResourceKind(item["kind"]),
         device=item["device"],
         capacity=item["capacity"],
         unit=Unit(item["unit"]),
         mode=ReservationMode(item["mode"]),
-        mechanism=(Mechanism.TC_HTB if kind is ResourceKind.UPLINK else Mechanism.CGROUP_IO),
+        mechanism=item["mechanism"],
     )
 
 
@@ -151,7 +173,7 @@ def _read_allocation(item: dict[str, Any]) -> WireAllocation:
         id=item["id"],
         workload=item["workload"],
         resource=item["resource"],
-        selector=Selector(kind=_SELECTORS[AdapterKind(kind)], value=value),
+        selector=Selector(kind=kind, value=value),
         reservation=item["reservation"],
         limit=item["limit"],
         shares=item["shares"],

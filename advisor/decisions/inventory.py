@@ -9,12 +9,14 @@ from django.db import IntegrityError, transaction
 
 from accounts.models import Organisation
 from advisor.core.admission import RequestedReservation, admit
+from advisor.core.mechanism_choice import known_selectors
 from advisor.core.quantity import format_rate
 from advisor.errors import InventoryError
 from advisor.models import (
     AdapterKind,
     Allocation,
     Attachment,
+    Enforcer,
     Mode,
     Resource,
     ResourceKind,
@@ -22,6 +24,7 @@ from advisor.models import (
     Workload,
 )
 from advisor.pipeline.incidents import restate_parties
+from enforcers.contract import ContractError, Selector, read_support
 from ingest.core.lengths import (
     LONGEST_DEVICE,
     LONGEST_HOST_NAME,
@@ -153,11 +156,14 @@ def set_allocation(
     limit: float | None = None,
     shares: int | None = None,
     tier: str | None = None,
+    selector: tuple[str, str] | None = None,
     facts: Mapping[str, Any] | None = None,
     may_exceed: bool = False,
 ) -> Allocation:
     """State what a workload was promised on a resource; creates the workload if it is new.
 
+    The adapter tells what the workload gets. `selector`, a kind and a value, tells how the
+    host's agent recognises its I/O; None means by the adapter, too.
     `facts` are more columns of the allocation: limit_scope, io_count, size_bytes. With
     `may_exceed` a
     reservation is stated although it does not fit here, so that a move is recommended.
@@ -174,6 +180,9 @@ def set_allocation(
         raise InventoryError(f"{workload_name}: shares must be at least 1")
     if not may_exceed:
         _admit(resource, workload_name, reservation)
+    host = _allocation_host(resource, host_name)
+    if selector is not None:
+        _check_selector(host, *selector)
     workload, _ = Workload.objects.get_or_create(
         organisation=resource.organisation, name=workload_name
     )
@@ -183,12 +192,14 @@ def set_allocation(
     allocation, _ = Allocation.objects.update_or_create(
         resource=resource,
         workload=workload,
-        host=_allocation_host(resource, host_name),
+        host=host,
         vdisk=vdisk,
         defaults={
             **(facts or {}),
             "adapter_kind": adapter_kind,
             "adapter": adapter,
+            "selector_kind": selector[0] if selector else "",
+            "selector": selector[1] if selector else "",
             "reservation": reservation,
             "limit": limit,
             "shares": shares,
@@ -196,6 +207,21 @@ def set_allocation(
     )
     restate_parties(resource)
     return allocation
+
+
+def _check_selector(host: Host, kind: str, value: str) -> None:
+    """Refuse what is no selector, or none that the host's agent knows, once it has said so."""
+    try:
+        Selector(kind=kind, value=value)
+    except ContractError as error:
+        raise InventoryError(f"{kind}={value}: {error.problem}") from error
+    enforcer = Enforcer.objects.filter(host=host).first()
+    known = known_selectors(read_support(enforcer.support if enforcer else []))
+    if known and kind not in known:
+        raise InventoryError(
+            f"the agent of {host.name} recognises no workload by {kind}, "
+            f"only by {', '.join(sorted(known))}"
+        )
 
 
 def _admit(resource: Resource, workload_name: str, reservation: float) -> None:
@@ -221,8 +247,7 @@ def _admit(resource: Resource, workload_name: str, reservation: float) -> None:
             f"fit; {format_rate(sum(item.reservation for item in promised), resource.unit)} of "
             f"{format_rate(reservable, resource.unit)} that may be reserved are promised to "
             f"{', '.join(item.workload for item in promised) or 'nobody'} "
-            f"({resource.reservable_ratio:.0%} of the "
-            f"{'line rate' if resource.line_rate else 'capacity'})"
+            f"({resource.reservable_rule})"
         )
 
 

@@ -6,6 +6,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
+from enforcers.contract import host_part_bits_per_s
 from ingest.core.lengths import LONGEST_DEVICE, LONGEST_RESOURCE_NAME, LONGEST_STATED_NAME
 from ingest.models.host import Host
 
@@ -111,9 +112,31 @@ class Resource(models.Model):
 
     @property
     def reservable(self) -> float | None:
-        """What all reservations together may take; None while the capacity is unknown."""
+        """What all reservations together may take; None while the capacity is unknown.
+
+        An uplink keeps a part for its host's own traffic, whatever the ratio is.
+        """
         whole = self.line_rate or self.capacity
-        return None if whole is None else self.reservable_ratio * whole
+        if whole is None:
+            return None
+        return min(self.reservable_ratio * whole, self._beside_host_traffic or whole)
+
+    @property
+    def reservable_rule(self) -> str:
+        """How `reservable` comes about, for people."""
+        beside, reservable = self._beside_host_traffic, self.reservable
+        if beside is not None and reservable == beside:
+            return "the uplink less its host's own part"
+        of = "line rate" if self.line_rate else "capacity"
+        return f"{self.reservable_ratio:.0%} of the {of}"
+
+    @property
+    def _beside_host_traffic(self) -> float | None:
+        """What an uplink has beside its host's own part; None for other kinds."""
+        link = self.capacity or self.line_rate
+        if link is None or not self.is_uplink:
+            return None
+        return link - host_part_bits_per_s(link)
 
 
 class Attachment(models.Model):

@@ -50,7 +50,7 @@ class Workload(models.Model):
 
 
 class AdapterKind(models.TextChoices):
-    """How a workload's traffic or I/O is told apart on its host."""
+    """Whose counters tell what a workload gets: those of an interface or of a cgroup."""
 
     VNIC = "vnic"
     CGROUP = "cgroup"
@@ -86,6 +86,10 @@ class Allocation(models.Model):
     )
     adapter_kind = models.CharField(max_length=10, choices=AdapterKind.choices)
     adapter = models.CharField(max_length=LONGEST_PATH, help_text="Interface name or cgroup path")
+    selector_kind = models.CharField(
+        max_length=32, blank=True, help_text="How the agent recognises it if not by the adapter"
+    )
+    selector = models.CharField(max_length=LONGEST_PATH, blank=True)
     reservation = models.FloatField(default=0.0, validators=[MinValueValidator(0.0)])
     limit = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0.0)])
     shares = models.PositiveIntegerField(null=True, blank=True)
@@ -108,10 +112,22 @@ class Allocation(models.Model):
                 | models.Q(limit__gte=models.F("reservation")),
                 name="limit_covers_reservation",
             ),
+            models.CheckConstraint(
+                condition=models.Q(selector_kind="", selector="")
+                | (~models.Q(selector_kind="") & ~models.Q(selector="")),
+                name="selector_has_kind_and_value",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.workload} on {self.resource}"
+
+    @property
+    def recognised_by(self) -> tuple[str, str]:
+        """The kind and value by which the host's agent recognises the workload's I/O."""
+        if self.selector_kind:
+            return self.selector_kind, self.selector
+        return self.adapter_kind, self.adapter
 
 
 def allocation_id(allocation: Allocation) -> str:

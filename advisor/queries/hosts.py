@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from django.db.models import F, Max, OuterRef, Subquery
+from django.db.models import F, OuterRef, Subquery
 
 from advisor.core.duration import duration_text
 from advisor.core.freshness import sample_gap
 from advisor.history.policy_state import REPORT_GRACE
 from advisor.models import ComplianceRecord, Enforcer, PublishedDocument
 from advisor.queries.scope import Scope
-from enforcers.contract import Mechanism, Outcome
+from enforcers.contract import MechanismSupport, Outcome, read_support
 from ingest.models import Host
 
 CLOCK_TOLERANCE = timedelta(seconds=30)
@@ -43,15 +42,6 @@ _BAD_OUTCOMES = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MechanismAnswer:
-    """Whether a host can run a mechanism; `supported` None means it has not said."""
-
-    mechanism: Mechanism
-    supported: bool | None
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HostHealth:
     """One host: its samples, its agent, and what is wrong with either."""
 
@@ -69,7 +59,8 @@ class HostHealth:
     applied_revision: int | None
     allocation_count: int
     drift_count: int
-    mechanisms: tuple[MechanismAnswer, ...]
+    mechanisms: tuple[MechanismSupport, ...]
+    left_out: tuple[str, ...]
 
     @property
     def agent_needs_care(self) -> bool:
@@ -107,17 +98,17 @@ def host_healths(scope: Scope, *, now: datetime, host_pk: int | None = None) -> 
     if host_pk is not None:
         hosts = hosts.filter(pk=host_pk)
     found = list(hosts)
-    published = _published_revisions(found)
+    published = _newest_documents(found)
     newest = _newest_records(found)
     return [
-        _health(host, published=published.get(host.pk), records=newest[host.pk], now=now)
+        _health(host, document=published.get(host.pk), records=newest[host.pk], now=now)
         for host in found
     ]
 
 
-def _published_revisions(hosts: list[Host]) -> dict[int, int]:
-    rows = PublishedDocument.objects.filter(host__in=hosts).order_by().values("host_id")
-    return {row["host_id"]: row["newest"] for row in rows.annotate(newest=Max("revision"))}
+def _newest_documents(hosts: list[Host]) -> dict[int, PublishedDocument]:
+    newest = PublishedDocument.objects.filter(host__in=hosts).order_by("host_id", "-revision")
+    return {row.host_id: row for row in newest.distinct("host_id")}
 
 
 def _newest_records(hosts: list[Host]) -> dict[int, list[ComplianceRecord]]:
@@ -134,11 +125,22 @@ def _newest_records(hosts: list[Host]) -> dict[int, list[ComplianceRecord]]:
 
 
 def _health(
-    host: Host, *, published: int | None, records: list[ComplianceRecord], now: datetime
+    host: Host,
+    *,
+    document: PublishedDocument | None,
+    records: list[ComplianceRecord],
+    now: datetime,
 ) -> HostHealth:
     enforcer: Enforcer | None = getattr(host, "enforcer", None)
     drifted = [row for row in records if row.outcome in _BAD_OUTCOMES]
+    published = document.revision if document else None
+    left_out = tuple(
+        f"{item['what']} is not enforced: {item['reason']}"
+        for item in (document.content.get("left_out", []) if document else [])
+    )
     state, reason = _agent_state(enforcer, published, drifted, has_rows=bool(records), now=now)
+    if left_out and state in {AgentState.ENFORCING, AgentState.IDLE}:
+        state, reason = AgentState.FAILING, f"{left_out[0]}."
     return HostHealth(
         pk=host.pk,
         name=host.name,
@@ -154,7 +156,8 @@ def _health(
         applied_revision=enforcer.applied_revision if enforcer else None,
         allocation_count=len(records),
         drift_count=len(drifted),
-        mechanisms=tuple(_mechanisms(enforcer.support if enforcer else [])),
+        mechanisms=read_support(enforcer.support if enforcer else []),
+        left_out=left_out,
     )
 
 
@@ -196,19 +199,3 @@ def _drift_sentence(drifted: list[ComplianceRecord]) -> str:
     first = drifted[0]
     count = f"{len(drifted)} allocations are" if len(drifted) > 1 else "1 allocation is"
     return f"{count} {first.outcome}: {first.reason or 'the agent gave no reason'}"
-
-
-def _mechanisms(support: Iterable[dict[str, object]]) -> Iterable[MechanismAnswer]:
-    said = {item.get("mechanism"): item for item in support}
-    for mechanism in Mechanism:
-        item = said.get(mechanism.value)
-        if item is None:
-            yield MechanismAnswer(
-                mechanism=mechanism, supported=None, reason="the agent has not said"
-            )
-        else:
-            yield MechanismAnswer(
-                mechanism=mechanism,
-                supported=bool(item.get("supported")),
-                reason=str(item.get("reason") or ""),
-            )

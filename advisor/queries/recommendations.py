@@ -12,8 +12,8 @@ from advisor.core.advice.policy_answer import Recommendation as Answer
 from advisor.core.advice.what_if_draft import KIND as DRAFT
 from advisor.core.advice.what_if_draft import PolicyDraft
 from advisor.core.canonical import CanonicalError, loads
+from advisor.core.mechanism_choice import choose_mechanism
 from advisor.models import (
-    AdapterKind,
     Allocation,
     ComplianceRecord,
     Policy,
@@ -23,6 +23,7 @@ from advisor.models import (
 from advisor.queries.allocations import policy_in_force
 from advisor.queries.past_table import PastTable, past_table
 from advisor.queries.scope import Scope
+from enforcers.contract import Unit, read_support
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +58,7 @@ class Reach:
     hosts: tuple[str, ...]
     without_agent: tuple[str, ...]
     unheld: tuple[str, ...]
+    unheld_reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,13 +195,29 @@ def _reach(answer: Answer | PolicyDraft | None, allocations: Sequence[Allocation
     reserved = {
         item.allocation for item in (answer.allocations if answer else ()) if item.reservation > 0
     }
-    unheld = [
-        allocation
-        for allocation in allocations
-        if allocation.pk in reserved and allocation.adapter_kind == AdapterKind.CGROUP
-    ]
+    unheld = {
+        item.host.name: why
+        for item in allocations
+        if item.pk in reserved and (why := _why_unheld(item)) is not None
+    }
     return Reach(
         hosts=tuple(sorted(hosts)),
         without_agent=tuple(sorted(name for name, enrolled in hosts.items() if not enrolled)),
-        unheld=tuple(sorted({allocation.host.name for allocation in unheld})),
+        unheld=tuple(sorted(unheld)),
+        unheld_reason="; ".join(sorted(set(unheld.values()))),
     )
+
+
+def _why_unheld(allocation: Allocation) -> str | None:
+    """Why its host cannot hold a reservation, by the agent; None if it can or has not said."""
+    enforcer = getattr(allocation.host, "enforcer", None)
+    if enforcer is None:
+        return None
+    chosen = choose_mechanism(
+        read_support(enforcer.support),
+        unit=Unit(allocation.resource.unit),
+        selectors=[allocation.recognised_by[0]],
+    )
+    if isinstance(chosen, str) or chosen.holds is None or chosen.holds.reservation.is_held:
+        return None
+    return chosen.holds.reservation.words

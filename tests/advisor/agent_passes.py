@@ -10,15 +10,13 @@ from enforcers.contract import (
     AllocationReport,
     ComplianceReport,
     EnforcementState,
-    Mechanism,
-    MechanismSupport,
     Outcome,
     Setting,
 )
 from ingest.models import Host
+from tests.advisor.agent_support import SUPPORT
 
 EVERY = timedelta(minutes=1)
-SUPPORT = MechanismSupport(mechanism=Mechanism.TC_HTB, supported=True, reason="sch_htb is loaded")
 
 
 def agent_pass(
@@ -56,7 +54,7 @@ def agent_pass(
         state=EnforcementState.DRY_RUN if dry_run else EnforcementState.ENFORCING,
         refusal=None,
         reports_dropped=0,
-        support=(SUPPORT,),
+        support=SUPPORT,
         allocations=tuple(allocations),
     )
     accept_report(host=host, report=report, now=at)

@@ -19,6 +19,7 @@ from advisor.models import (
     Resource,
     ResourceKind,
 )
+from tests.advisor.agent_support import state_support
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 MBIT = 1e6
@@ -67,12 +68,14 @@ def make_cluster(slug: str = "acme") -> Cluster:
         )
         for number in (1, 2, 3)
     ]
+    enrolment = enroll(organisation=organisation, host_name="h1")
+    state_support(enrolment.host)
     return Cluster(
         organisation=organisation,
         people=_people(organisation),
         uplink=uplink,
         allocations=allocations,
-        enrolment=enroll(organisation=organisation, host_name="h1"),
+        enrolment=enrolment,
     )
 
 

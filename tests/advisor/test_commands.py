@@ -12,6 +12,8 @@ from django.core.management import CommandError, call_command, load_command_clas
 from accounts.models import Organisation, Token
 from advisor.models import Enforcer, Policy
 from enforcers.config import load
+from enforcers.mechanisms.cgroup_io.mechanism import CgroupIoConfig
+from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
 from tests.advisor.agent_passes import agent_pass
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
 
@@ -58,6 +60,14 @@ def test_resource_is_added_and_listed() -> None:
             '"75 parsec" is not a rate in bit/s; write it like 94Mbit',
         ),
         (["allocation", "set", "nowhere", "w", "--vnic", "p1"], 'there is no resource "nowhere"'),
+        (
+            ["allocation", "set", "h1/up0", "w", "--vnic", "p1", "--selector", "10.0.0.7"],
+            "'10.0.0.7' is not KIND=VALUE, like source_address=10.0.0.7",
+        ),
+        (
+            ["allocation", "set", "h1/up0", "w", "--vnic", "p1", "--selector", "mark=7"],
+            "the agent of h1 recognises no workload by mark",
+        ),
         (["approve", "99", "--user", "owner"], "there is no recommendation 99"),
         (["rollback", "h1/up0", "--user", "nobody"], 'acme has no member "nobody"'),
         (["rollback", "h1/up0", "--user", "owner"], "there is nothing to roll back"),
@@ -93,6 +103,25 @@ def test_allocation_takes_rates_as_people_write_them(cluster: Cluster) -> None:
     assert rows["web-2"]["limit"] == 20 * MBIT
     assert rows["web-2"]["tier"] == "low"
     assert rows["web-1"]["reservation"] == 75 * MBIT
+
+
+@pytest.mark.parametrize(
+    ("words", "recognised"),
+    [
+        ([], "vnic p2"),
+        (["--source-address", "10.0.0.7"], "source_address 10.0.0.7"),
+        (["--selector", "source_address=10.0.0.0/24"], "source_address 10.0.0.0/24"),
+    ],
+    ids=["adapter", "source address", "selector"],
+)
+def test_allocation_says_by_what_it_is_enforced(
+    cluster: Cluster, words: list[str], recognised: str
+) -> None:
+    sluice("allocation", "set", "h1/up0", "web-2", "--vnic", "p2", *words)
+
+    rows = {row["workload"]: row for row in sluice_json("allocation")}
+
+    assert (rows["web-2"]["adapter"], rows["web-2"]["enforced_by"]) == ("p2", recognised)
 
 
 @pytest.mark.parametrize("command", ["resource", "allocation"])
@@ -182,9 +211,20 @@ def test_enrolment_is_a_configuration_that_the_agent_accepts(
     config = load(tmp_path / "agent.toml")
 
     assert (config.host, config.poll_s, config.report_s) == ("h1", 2.0, 5.0)
-    assert config.interfaces == {"up0"}
+    assert config.mechanisms["tc_htb"] == HtbConfig(interfaces=frozenset({"up0"}))
     assert Token.objects.valid(config.server.token, now=NOW).host == cluster.enrolment.host
     assert config.server.signing_key.decode() == Enforcer.objects.get().signing_key
+
+
+def test_enrolment_allows_what_a_mechanism_may_touch(cluster: Cluster, tmp_path: Path) -> None:
+    allowed = ("--allow", "cgroup_io.subtrees=/a,/b", "--allow", "cgroup_io.devices=")
+
+    sluice("enroll", "h1", "--out", str(tmp_path), *allowed)
+
+    config = load(tmp_path / "agent.toml")
+    assert config.mechanisms["cgroup_io"] == CgroupIoConfig(subtrees=frozenset({"/a", "/b"}))
+    with pytest.raises(CommandError, match="'devices=sda' is not MECHANISM"):
+        sluice("enroll", "h1", "--out", str(tmp_path), "--allow", "devices=sda")
 
 
 def test_enrolling_again_makes_the_earlier_token_worthless(

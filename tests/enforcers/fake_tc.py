@@ -107,7 +107,8 @@ class FakeTc:
             handle, default = device.htb
             root = f"qdisc htb {handle} root refcnt 3 r2q 10 default 0x{default}"
             leaves = [
-                f"qdisc bfifo 80{index:02x}: parent {classid} limit {limit}b"
+                f"qdisc bfifo 80{index:02x}: parent {classid} limit "
+                f"{f'{limit}b' if limit.isdigit() else limit}"
                 for index, (classid, limit) in enumerate(device.leaves.items())
             ]
             lines = [root, *leaves]

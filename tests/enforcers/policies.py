@@ -5,13 +5,11 @@ from typing import Any
 
 from enforcers.contract import (
     Allocation,
-    Mechanism,
     PolicyDocument,
     ReservationMode,
     ResourceKind,
     ResourceSpec,
     Selector,
-    SelectorKind,
     Unit,
     sign,
 )
@@ -31,7 +29,7 @@ def uplink(**change: Any) -> ResourceSpec:
         "capacity": LINK,
         "unit": Unit.BITS_PER_S,
         "mode": ReservationMode.ADDITIVE,
-        "mechanism": Mechanism.TC_HTB,
+        "mechanism": "tc_htb",
     }
     return ResourceSpec(**{**values, **change})
 
@@ -45,7 +43,7 @@ def datastore(**change: Any) -> ResourceSpec:
         "capacity": 2000.0,
         "unit": Unit.IOPS,
         "mode": ReservationMode.FLOOR,
-        "mechanism": Mechanism.CGROUP_IO,
+        "mechanism": "cgroup_io",
     }
     return ResourceSpec(**{**values, **change})
 
@@ -56,7 +54,7 @@ def vnic(number: int, reservation: float = 0.0, **change: Any) -> Allocation:
         "id": f"net-{number}",
         "workload": f"vm{number}",
         "resource": "uplink0",
-        "selector": Selector(kind=SelectorKind.VNIC, value=f"p{number}"),
+        "selector": Selector(kind="vnic", value=f"p{number}"),
         "reservation": reservation,
         "limit": None,
         "shares": 100,
@@ -71,7 +69,7 @@ def group(path: str, **change: Any) -> Allocation:
         "id": f"io{path}",
         "workload": path.rpartition("/")[2],
         "resource": "ds1",
-        "selector": Selector(kind=SelectorKind.CGROUP, value=path),
+        "selector": Selector(kind="cgroup", value=path),
         "reservation": 0.0,
         "limit": None,
         "shares": 100,

@@ -1,18 +1,20 @@
 """The agent's enforcement over a kernel in memory and a state directory on disk."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from enforcers.audit import AuditLog
-from enforcers.contract import Mechanism
 from enforcers.enforcement import Enforcement
 from enforcers.executor import Executor
 from enforcers.host_fs import HostFs
 from enforcers.ledger import Ledger
-from enforcers.mechanism import Desired, EnforcementMechanism, Plan
-from enforcers.registry import HostAccess, build_mechanisms
+from enforcers.mechanism import Desired, EnforcementMechanism, HostAccess, Plan
+from enforcers.mechanisms.cgroup_io.mechanism import CgroupIoConfig
+from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
+from enforcers.registry import MECHANISMS, Mechanisms, build_mechanisms
 from enforcers.runner import Runner
 from tests.enforcers.policies import NOON
 
@@ -24,16 +26,16 @@ class Rig:
     directory: Path
     ledger: Ledger
     executor: Executor
-    mechanisms: dict[Mechanism, EnforcementMechanism[Any]]
+    mechanisms: dict[str, EnforcementMechanism[Any]]
     enforcement: Enforcement
 
-    def plan(self, mechanism: Mechanism, desired: Desired) -> Plan:
+    def plan(self, mechanism: str, desired: Desired) -> Plan:
         """What would be done."""
         plugin = self.mechanisms[mechanism]
         observed = plugin.observe(desired, self.ledger.of(mechanism, desired.device))
         return plugin.plan(desired, observed)
 
-    def apply(self, mechanism: Mechanism, desired: Desired) -> Plan:
+    def apply(self, mechanism: str, desired: Desired) -> Plan:
         """Do it, and give the plan that is left, which should be empty."""
         plan = self.plan(mechanism, desired)
         execution = self.mechanisms[mechanism].apply(plan, self.executor)
@@ -65,18 +67,20 @@ def start_rig(
     dry_run: bool = False,
     interfaces: frozenset[str] = frozenset({"up0"}),
     devices: frozenset[str] = frozenset({"8:0"}),
+    more: Mechanisms = (),
+    configs: Mapping[str, Any] | None = None,
 ) -> Rig:
     """Start as the agent does, from whatever is in the directory."""
     files = host_fs or host_of_root(directory / "host")
     ledger = Ledger(directory / "ledger.json", boot_id=boot_id)
     mechanisms = build_mechanisms(
-        HostAccess(
-            runner=runner,
-            host_fs=files,
-            interfaces=interfaces,
-            cgroup_subtrees=frozenset({"/machine.slice"}),
-            io_devices=devices,
-        )
+        HostAccess(runner=runner, host_fs=files),
+        {
+            "tc_htb": HtbConfig(interfaces=interfaces),
+            "cgroup_io": CgroupIoConfig(subtrees=frozenset({"/machine.slice"}), devices=devices),
+            **(configs or {}),
+        },
+        (*MECHANISMS, *more),
     )
     executor = Executor(
         runner=runner,

@@ -31,11 +31,12 @@ UNTOUCHED = "qdisc noqueue 0: root refcnt 2\n"
 
 
 class FakeService:
-    """Hands out one answer and collects reports; `fault` is raised instead."""
+    """Hands out one answer and collects reports; `fault`, or `refusal`, is raised instead."""
 
     def __init__(self, answer: bytes = b"") -> None:
         self.answer = answer
         self.fault: ServerError | None = None
+        self.refusal: ServerError | None = None
         self.reports: list[ComplianceReport] = []
 
     def fetch_document(self) -> bytes:
@@ -44,8 +45,8 @@ class FakeService:
         return self.answer
 
     def send_report(self, report: bytes) -> None:
-        if self.fault is not None:
-            raise self.fault
+        if self.fault is not None or self.refusal is not None:
+            raise self.fault or self.refusal
         self.reports.append(decode_report(report))
 
 
@@ -72,9 +73,7 @@ class Bench:
                     token="t" * 20,
                     signing_key=KEY,
                 ),
-                "interfaces": frozenset({"up0"}),
-                "cgroup_subtrees": frozenset(),
-                "io_devices": frozenset(),
+                "mechanisms": {},
                 **config,
             }
         )
@@ -367,6 +366,20 @@ def test_reports_wait_for_the_service_and_the_lost_are_counted(bench: Bench) -> 
     times = [(report.reported_at - NOON).seconds for report in bench.service.reports]
     assert times == [10, 40, 70, 100, 130, 160]
     assert bench.last.reports_dropped == 0
+
+
+def test_service_that_does_not_know_these_reports_yet_keeps_no_policy_from_the_kernel(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    said = "status 400: $.schema_version: version 2 is unknown; known is 1"
+    bench.service.refusal = ServerError(said, is_final=True)
+    bench.publish(vnic(1, 75e6))
+
+    bench.tick()
+
+    assert bench.tc.devices["up0"].classes["51ce:10"].options["rate"] == "75000000bit"
+    dropped = [record for record in caplog.records if record.message == "report dropped"]
+    assert [record.__dict__["error"] for record in dropped] == [said]
 
 
 def test_stop_puts_the_kernel_back_and_says_so(bench: Bench) -> None:

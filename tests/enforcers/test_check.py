@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from enforcers import check
-from enforcers.contract import Mechanism
 from enforcers.errors import CommandError
 from enforcers.host_fs import HostFs
-from enforcers.registry import CONSTRUCTORS, HostAccess, build_mechanisms
+from enforcers.mechanism import HostAccess
+from enforcers.registry import build_mechanisms
 from tests.enforcers.recorded_runner import RecordedRunner
 
 NAMESPACE = "unshare --net tc -batch -"
@@ -26,13 +26,9 @@ def refusal(answer: str) -> CommandError:
     return CommandError(("tc",), answer)
 
 
-def test_every_mechanism_is_registered() -> None:
-    assert set(CONSTRUCTORS) == set(Mechanism)
-
-
 def test_htb_is_supported_where_the_kernel_takes_it(tmp_path: Path) -> None:
     runner = RecordedRunner()
-    mechanism = build_mechanisms(HostAccess(runner=runner, host_fs=host(tmp_path)))["tc_htb"]
+    mechanism = build_mechanisms(HostAccess(runner=runner, host_fs=host(tmp_path)), {})["tc_htb"]
 
     assert mechanism.support().supported
     # Nothing is tried outside a namespace of its own.
@@ -54,7 +50,7 @@ def test_htb_that_does_not_work_is_unsupported_with_the_reason(
 ) -> None:
     access = HostAccess(runner=RecordedRunner(answers), host_fs=host(tmp_path))
 
-    support = build_mechanisms(access)["tc_htb"].support()
+    support = build_mechanisms(access, {})["tc_htb"].support()
 
     assert not support.supported
     assert reason in support.reason
@@ -73,7 +69,7 @@ def test_missing_kernel_option_is_named(tmp_path: Path, missing: str, option: st
 
     access = HostAccess(runner=Kernel(), host_fs=host(tmp_path))
 
-    support = build_mechanisms(access)["tc_htb"].support()
+    support = build_mechanisms(access, {})["tc_htb"].support()
 
     assert support.reason.startswith(f"{option} is off in this kernel or its module is missing")
 
@@ -83,7 +79,7 @@ def test_process_without_the_capability_is_told_so(tmp_path: Path) -> None:
         runner=RecordedRunner(), host_fs=host(tmp_path, capabilities="0000000000000000")
     )
 
-    support = build_mechanisms(access)["tc_htb"].support()
+    support = build_mechanisms(access, {})["tc_htb"].support()
 
     assert not support.supported
     assert "lacks CAP_NET_ADMIN; run it as root" in support.reason

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from enforcers import cli
-from enforcers.contract import Mechanism, decode_report, encode_document
+from enforcers.contract import decode_report, encode_document
 from enforcers.ledger import Ledger, LedgerEntry
 from enforcers.state_dir import StateDir
 from enforcers.version import VERSION
@@ -140,7 +140,7 @@ def test_restore_puts_back_and_forgets(
     state_dir = StateDir(root=agent_toml.parent / "state")
     state_dir.create()
     found = LedgerEntry(
-        mechanism=Mechanism.TC_HTB, device="up0", thing="root qdisc", found="qdisc noqueue 0: root"
+        mechanism="tc_htb", device="up0", thing="root qdisc", found="qdisc noqueue 0: root"
     )
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     Ledger(state_dir.ledger, boot_id=boot_id).record((found,))

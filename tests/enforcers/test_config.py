@@ -1,5 +1,6 @@
 """The agent's configuration: every value of no use is refused with file, key and rule."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,10 @@ import pytest
 from enforcers import config
 from enforcers.config import OnExit
 from enforcers.errors import ConfigError
+from enforcers.mechanisms.cgroup_io.mechanism import CgroupIoConfig
+from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
+from enforcers.registry import MECHANISMS
+from tests.enforcers.throttle.mechanism import Throttle, ThrottleConfig
 
 SAMPLE = Path(config.__file__).parent / "sample.toml"
 FULL = """
@@ -64,8 +69,39 @@ def test_every_key_is_read(folder: Path) -> None:
     assert (loaded.server.timeout_s, loaded.server.ca_file) == (3.0, folder / "ca.pem")
     assert loaded.server.token == "sluice-token-0001"
     assert loaded.server.signing_key == b"ab" * 32
-    assert loaded.interfaces == {"up0", "up1"}
-    assert (loaded.cgroup_subtrees, loaded.io_devices) == ({"/machine.slice"}, {"8:0"})
+    assert loaded.mechanisms == {
+        "tc_htb": HtbConfig(interfaces=frozenset({"up0", "up1"})),
+        "cgroup_io": CgroupIoConfig(
+            subtrees=frozenset({"/machine.slice"}), devices=frozenset({"8:0"})
+        ),
+    }
+
+
+def test_table_of_a_mechanism_is_read_by_the_fields_of_its_class(folder: Path) -> None:
+    text = f'{SMALL}[throttle]\ndevices = ["ds0"]\n'
+
+    (folder / "agent.toml").write_text(text)
+    loaded = config.load(folder / "agent.toml", (*MECHANISMS, Throttle))
+
+    assert loaded.mechanisms["throttle"] == ThrottleConfig(devices=frozenset({"ds0"}))
+    assert loaded.mechanisms["tc_htb"] == HtbConfig()
+    with pytest.raises(ConfigError, match=r"throttle = .*unknown key; known are agent, cgroup_io"):
+        load(folder, text)
+
+
+def test_mechanism_whose_keys_are_no_lists_of_names_is_a_mistake_in_its_class(
+    folder: Path,
+) -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Odd:
+        speed: int = 1
+
+    class OddThrottle(Throttle):
+        Config = Odd  # type: ignore[assignment]
+
+    (folder / "agent.toml").write_text(SMALL)
+    with pytest.raises(TypeError, match=r"Odd\.speed must be a frozenset\[str\]"):
+        config.load(folder / "agent.toml", (OddThrottle,))
 
 
 def test_defaults_touch_nothing_and_restore(folder: Path) -> None:
@@ -74,7 +110,8 @@ def test_defaults_touch_nothing_and_restore(folder: Path) -> None:
     assert (loaded.poll_s, loaded.report_s) == (10.0, 30.0)
     assert (loaded.on_exit, loaded.dry_run) == (OnExit.RESTORE, False)
     assert loaded.state_dir == Path("/var/lib/sluice-enforcer")
-    assert loaded.interfaces == loaded.cgroup_subtrees == loaded.io_devices == frozenset()
+    assert loaded.mechanisms == {"tc_htb": HtbConfig(), "cgroup_io": CgroupIoConfig()}
+    assert HtbConfig().interfaces == CgroupIoConfig().devices == frozenset()
 
 
 def test_sample_is_a_valid_configuration_and_shows_the_defaults(folder: Path) -> None:
@@ -118,6 +155,12 @@ def test_mechanism_sample_is_part_of_a_valid_configuration(folder: Path, name: s
             "dryrun = true",
             "agent.dryrun",
             "unknown key; known are dry_run, host, ",
+        ),
+        (
+            "devices =",
+            "divices =",
+            "cgroup_io.divices",
+            "unknown key; known are devices, subtrees",
         ),
         ("[tc_htb]", "[tc_hbt]", "tc_hbt", "unknown key; known are agent, cgroup_io, server"),
         ('["up0", "up1"]', '"up0"', "tc_htb.interfaces", "a list of texts"),

@@ -17,6 +17,7 @@ from enforcers.contract import ContractError, PolicyDocument, SignatureError
 GOLDEN = Path(__file__).parent / "golden"
 DOCUMENT = (GOLDEN / "policy_document.json").read_text()
 REPORT = (GOLDEN / "compliance_report.json").read_text()
+REPORT_V1 = (GOLDEN / "compliance_report_v1.json").read_text()
 KEY = bytes(31) + b"\x2a"
 
 
@@ -43,6 +44,44 @@ def test_golden_report_survives_decode_and_encode() -> None:
     report = contract.decode_report(REPORT)
 
     assert json.loads(contract.encode_report(report)) == json.loads(REPORT)
+
+
+def test_report_of_version_1_is_read_with_what_its_mechanisms_recognised() -> None:
+    old, new = contract.decode_report(REPORT_V1), contract.decode_report(REPORT)
+
+    htb, cgroup_io = new.support
+    assert old == dataclasses.replace(
+        new, support=(dataclasses.replace(htb, holds=None), cgroup_io)
+    )
+    stored = json.loads(REPORT_V1)["support"]
+    assert contract.read_support(stored) == old.support
+
+
+def test_mechanism_that_version_1_did_not_have_recognises_nothing_there() -> None:
+    text = changed(REPORT_V1, ("support", 0, "mechanism"), "tc_new")
+
+    (first, _) = contract.decode_report(text).support
+
+    assert (first.units, first.selectors, first.holds) == ((), (), None)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "where"),
+    [
+        (("support", 0, "supported"), "yes", "$.support[0].supported"),
+        (("support", 0, "colour"), "red", "$.support[0].colour"),
+        (("support",), {}, "$.schema_version"),
+        (("revision",), "7", "$.revision"),
+        (("allocations", 0, "reason"), ..., "$.allocations[0].reason"),
+    ],
+)
+def test_report_of_version_1_is_checked_like_any(
+    path: tuple[str | int, ...], value: Any, where: str
+) -> None:
+    with pytest.raises(ContractError) as refusal:
+        contract.decode_report(changed(REPORT_V1, path, value))
+
+    assert refusal.value.path == where
 
 
 def test_golden_signature_is_that_of_its_key() -> None:
@@ -89,7 +128,8 @@ def test_canonical_bytes_do_not_depend_on_key_order_or_spaces() -> None:
         (("allocations", 0, "reservation"), "1", "$.allocations[0].reservation", 'float, got "1"'),
         (("allocations", 0, "limit"), 1.0, "$.allocations[0].limit", "not be below the reserv"),
         (("allocations", 0, "selector"), "p1", "$.allocations[0].selector", "an object, got"),
-        (("allocations", 0, "selector", "kind"), "mac", "$.allocations[0].selector.kind", "vnic"),
+        (("allocations", 0, "selector", "kind"), "M", "$.allocations[0].selector.kind", "small"),
+        (("resources", 0, "mechanism"), "tc-htb", "$.resources[0].mechanism", "small letters"),
         (("allocations", 0, "selector", "value"), ..., "$.allocations[0].selector.value", "miss"),
     ],
 )
@@ -107,6 +147,9 @@ def test_document_with_a_wrong_value_is_refused_with_its_path(
     ("path", "value", "where"),
     [
         (("schema_version",), 3, "$.schema_version"),
+        (("support", 0, "holds", "limit"), None, "$.support[0].holds.limit"),
+        (("support", 0, "units", 0), "packets", "$.support[0].units[0]"),
+        (("support", 1, "selectors", 0), "C", "$.support[1].selectors"),
         (("revision",), "7", "$.revision"),
         (("state",), "asleep", "$.state"),
         (("allocations", 0, "outcome"), "fine", "$.allocations[0].outcome"),

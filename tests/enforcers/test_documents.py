@@ -1,25 +1,44 @@
 """What the agent's documents say is what the agent does."""
 
+import dataclasses
+import inspect
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from enforcers import cli, config
-from enforcers.contract import Mechanism
+from enforcers.registry import MECHANISMS
 from enforcers.state_dir import StateDir
+from tests.enforcers.throttle.mechanism import Throttle
 
 SOURCE = Path(cli.__file__).parent
 README = (SOURCE / "README.md").read_text()
 HEADINGS = ["What it does", "Needs", "Maps", "Outcomes", "Undo by hand"]
 
 
-@pytest.mark.parametrize("name", list(Mechanism))
-def test_every_mechanism_has_a_readme_with_the_same_headings(name: str) -> None:
-    text = (SOURCE / "mechanisms" / name / "README.md").read_text()
+def folder(kind: type[Any]) -> Path:
+    """The folder that a mechanism has for itself."""
+    return Path(inspect.getfile(kind)).parent
 
-    assert text.startswith(f"# {name}: ")
+
+@pytest.mark.parametrize("kind", [*MECHANISMS, Throttle], ids=lambda kind: kind.name)
+def test_every_mechanism_has_a_readme_with_the_same_headings(kind: type[Any]) -> None:
+    text = (folder(kind) / "README.md").read_text()
+
+    assert text.startswith(f"# {kind.name}: ")
     assert re.findall(r"(?m)^## (.+)$", text) == HEADINGS
+
+
+@pytest.mark.parametrize("kind", [*MECHANISMS, Throttle], ids=lambda kind: kind.name)
+def test_sample_of_a_mechanism_names_every_key_of_its_table(kind: type[Any]) -> None:
+    sample = (folder(kind) / "sample.toml").read_text()
+
+    assert sample.startswith(f"[{kind.name}]\n")
+    assert re.findall(r"(?m)^# (\w+) = \[\]$", sample) == [
+        field.name for field in dataclasses.fields(kind.Config)
+    ]
 
 
 def test_every_command_of_the_readme_exists() -> None:
@@ -53,5 +72,5 @@ def test_sample_names_every_key_of_the_configuration() -> None:
 
     keys = set(re.findall(r'\.take_(?!table)\w+\("(\w+)"', source))
     keys |= set(re.findall(r'_secret\(table, "(\w+)"\)', source))
-    assert len(keys) == 14
+    assert len(keys) == 11
     assert all(re.search(rf"(?m)^(# )?{key} = ", sample) for key in keys)

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from enforcers.contract import Outcome
+from enforcers.contract import Outcome, Selector
 from enforcers.enforcement import PassResult
+from enforcers.ledger import LedgerEntry
 from tests.enforcers.fake_cgroups import FakeCgroups
 from tests.enforcers.fake_tc import FakeTc, Killed
-from tests.enforcers.policies import document, group, vnic
+from tests.enforcers.policies import document, group, uplink, vnic
 from tests.enforcers.rig import Rig, start_rig
 
 FIRST = document(vnic(1, 75e6), vnic(2))
@@ -43,6 +44,33 @@ def test_report_has_desired_applied_and_read_back(rig: Rig) -> None:
     assert item.applied == item.seen.setting
     assert item.applied.reservation == 75e6
     assert item.seen.counters is not None
+
+
+def test_policy_for_a_mechanism_that_the_agent_lacks_keeps_no_other_from_its_own(
+    rig: Rig,
+) -> None:
+    other = vnic(9, id="x", resource="ds1", selector=Selector(kind="mark", value="7"))
+    spec = uplink(name="ds1", device="up9", mechanism="tc_new")
+    policy = document(vnic(1), other, resources=(uplink(), spec))
+
+    result = rig.enforcement.run(policy, previous=None, now_s=0.0)
+
+    assert outcomes(result) == {"net-1": Outcome.APPLIED, "x": Outcome.UNSUPPORTED}
+    assert "this agent has no mechanism 'tc_new'; it has cgroup_io, tc_htb" in reasons(result)
+
+
+def test_what_a_mechanism_changed_that_the_agent_lacks_is_told_until_it_is_put_back(
+    rig: Rig,
+) -> None:
+    entry = LedgerEntry(mechanism="tc_new", device="up9", thing="root", found="noqueue")
+    rig.ledger.record((entry,))
+
+    result = rig.enforcement.run(None, previous=None, now_s=0.0)
+
+    (problem,) = result.problems
+    assert "up9 is not as it was found: this agent has no mechanism 'tc_new'" in problem
+    assert "start an agent that has it and run restore there" in problem
+    assert rig.ledger.entries() == (entry,)
 
 
 @pytest.mark.parametrize("meddling", ["rate", "class", "root"])

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from enforcers.audit import AuditLog
 from enforcers.change import Change, Command, Effect, FileWrite, in_safe_order
-from enforcers.contract import Mechanism
 from enforcers.errors import CommandError, StateError
 from enforcers.executor import Executor
 from enforcers.host_fs import HostFs
@@ -16,7 +15,7 @@ from enforcers.ledger import Ledger, LedgerEntry
 from tests.enforcers.policies import NOON
 from tests.enforcers.recorded_runner import RecordedRunner
 
-FOUND = LedgerEntry(mechanism=Mechanism.TC_HTB, device="up0", thing="root qdisc", found="noqueue")
+FOUND = LedgerEntry(mechanism="tc_htb", device="up0", thing="root qdisc", found="noqueue")
 
 
 def change(name: str, effect: Effect = Effect.GROW, depth: int = 1, **more: str | None) -> Change:

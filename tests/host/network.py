@@ -7,6 +7,7 @@
 Names carry this process's id, and nothing outside the namespaces is touched.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -20,6 +21,7 @@ from enforcers.runner import SubprocessRunner
 SINK_ADDRESS = "10.77.255.2"
 SINK_ADDRESS_V6 = "fd77:ff::2"
 PORT = 5201
+ECHO_PORT = 5202
 # What a workload can send at most, so that unshaped traffic leaves the machine some rest.
 VNIC_SPEED = "rate 120mbit burst 30kb latency 50ms"
 
@@ -47,6 +49,35 @@ for connection in connections[1:]:
     threading.Thread(target=send, args=(connection,), daemon=True).start()
 print("ready", flush=True)
 send(connections[0])
+"""
+
+ECHO = f"""
+import socket
+listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+listener.bind(("0.0.0.0", {ECHO_PORT}))
+print("ready", flush=True)
+while True:
+    listener.sendto(*listener.recvfrom(2048))
+"""
+
+# One small packet after the other, each waited for; a lost one counts as the time limit.
+ROUND_TRIPS = f"""
+import json, socket, sys, time
+asking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+asking.connect(("{SINK_ADDRESS}", {ECHO_PORT}))
+asking.settimeout(3.0)
+times_s = []
+for number in range(int(sys.argv[1])):
+    sent_s = time.monotonic()
+    asking.send(str(number).encode())
+    try:
+        while asking.recv(2048) != str(number).encode():
+            pass
+    except TimeoutError:
+        pass
+    times_s.append(time.monotonic() - sent_s)
+    time.sleep(0.05)
+print(json.dumps(times_s))
 """
 
 DATAGRAMS = """
@@ -131,6 +162,21 @@ class Network:
         """Let a workload send datagrams of 1000 bytes."""
         inside = NamespaceRunner(self.workload(number))
         inside.run([sys.executable, "-c", DATAGRAMS, address, str(count)])
+
+    def round_trips_s(self, count: int) -> list[float]:
+        """How long small packets of the host take to the sink and back."""
+        echo = self.start(self.sink, ECHO)
+        try:
+            shown = self.runner.run([sys.executable, "-c", ROUND_TRIPS, str(count)])
+        finally:
+            self.stop(echo)
+        return [float(value) for value in json.loads(shown)]
+
+    def stop(self, process: subprocess.Popen[str]) -> None:
+        """Stop what `start` has started."""
+        process.kill()
+        process.communicate()
+        self.processes.remove(process)
 
     def stop_all(self) -> None:
         for process in self.processes:

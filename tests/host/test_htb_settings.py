@@ -7,21 +7,21 @@ from typing import TypeVar
 
 import pytest
 
-from enforcers.contract import Allocation, Mechanism, Outcome, Selector, SelectorKind
+from enforcers.contract import Allocation, Outcome, Selector
 from tests.enforcers.policies import LINK, desired, document, nothing, uplink, vnic
 from tests.enforcers.rig import Rig, start_rig
 from tests.host.network import SINK_ADDRESS, SINK_ADDRESS_V6, Network
 
 pytestmark = pytest.mark.root
 
-HTB = Mechanism.TC_HTB
+HTB = "tc_htb"
 T = TypeVar("T")
 SEED_002 = desired(uplink(), vnic(1, 75e6), vnic(2), vnic(3))
 
 
 def source(number: int, value: str) -> Allocation:
     """An allocation recognised by source address."""
-    return vnic(number, selector=Selector(kind=SelectorKind.SOURCE_ADDRESS, value=value))
+    return vnic(number, selector=Selector(kind="source_address", value=value))
 
 
 def eventually(ask: Callable[[], T], is_enough: Callable[[T], bool]) -> T:
@@ -160,6 +160,32 @@ def test_foreign_filter_and_class_in_our_tree_are_removed(
     assert quiet_network.settings() == before
 
 
+def test_filter_that_leads_into_the_class_of_another_is_put_right(
+    host_rig: Rig, quiet_network: Network
+) -> None:
+    policy = document(vnic(1, 75e6), vnic(2))
+    host_rig.enforcement.run(policy, previous=None, now_s=0.0)
+    tc(quiet_network, "filter del dev up0 parent 51ce: pref 10")
+    # The packets of both in the class of the second.
+    for interface, classid in (("p1", "51ce:11"), ("p2", "51ce:11")):
+        tc(
+            quiet_network,
+            "filter add dev up0 parent 51ce: protocol all pref 10 u32 match u32 0 0 "
+            f"indev {interface} classid {classid}",
+        )
+
+    host_rig.enforcement.run(policy, previous=policy, now_s=1.0)
+    quiet_network.send_datagrams(1, SINK_ADDRESS, 7)
+    result = host_rig.enforcement.run(policy, previous=policy, now_s=2.0)
+
+    first = result.enforced[0]
+    assert {item.outcome for item in result.enforced} == {Outcome.UNCHANGED}
+    assert first.seen.setting is not None
+    assert first.seen.setting.reservation == 75e6
+    assert first.seen.counters is not None
+    assert first.seen.counters.total >= 7 * (1000 + 42) * 8
+
+
 def test_vnic_that_comes_back_is_recognised_again(host_rig: Rig, quiet_network: Network) -> None:
     policy = document(vnic(1, 75e6), vnic(2))
     host_rig.enforcement.run(policy, previous=None, now_s=0.0)
@@ -202,7 +228,7 @@ def test_packets_find_the_class_of_their_workload(
 ) -> None:
     wanted = desired(uplink(), *selectors)
     host_rig.apply(HTB, wanted)
-    is_recognised = selectors[0].selector.kind is SelectorKind.VNIC or (
+    is_recognised = selectors[0].selector.kind == "vnic" or (
         (":" in selectors[0].selector.value) == (":" in address)
     )
 

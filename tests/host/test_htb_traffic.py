@@ -3,20 +3,21 @@
 Three workloads send all the time, as much as they can.
 """
 
+import statistics
 import time
 
 import pytest
 
-from enforcers.contract import Allocation, Mechanism
+from enforcers.contract import Allocation, ReservationMode
 from enforcers.mechanisms.tc_htb.observed import HtbObserved
 from tests.enforcers.policies import LINK, desired, nothing, uplink, vnic
 from tests.enforcers.rig import Rig, start_rig
-from tests.host.network import Network
+from tests.host.network import SENDER, Network
 from tests.host.stillness import Stillness
 
 pytestmark = pytest.mark.root
 
-HTB = Mechanism.TC_HTB
+HTB = "tc_htb"
 CLASSES = {"vm1": "51ce:10", "vm2": "51ce:11", "vm3": "51ce:12", "rest": "51ce:2"}
 SETTLE_S = 1.5
 WINDOW_S = 5.0
@@ -62,8 +63,9 @@ def measure_mbps(rig: Rig) -> dict[str, float]:
     }
 
 
-def apply(rig: Rig, *allocations: Allocation) -> None:
-    assert rig.apply(HTB, desired(uplink(), *allocations)).changes == ()
+def apply(rig: Rig, *allocations: Allocation, mode: str = "additive") -> None:
+    spec = uplink(mode=ReservationMode(mode))
+    assert rig.apply(HTB, desired(spec, *allocations)).changes == ()
 
 
 def test_reservation_of_75_of_94_mbit_is_met_and_the_rest_is_shared(traffic_rig: Rig) -> None:
@@ -102,9 +104,37 @@ def test_unclassified_traffic_is_shaped_too(traffic_rig: Rig) -> None:
 
     rates = measure_mbps(traffic_rig)
 
-    # Two workloads without allocations are in the class for the rest: 75 + 19/2 and 19/2.
-    assert rates["vm1"] == pytest.approx(75 + 19 / 2, abs=TOLERANCE_MBPS)
-    assert rates["rest"] == pytest.approx(19 / 2, abs=TOLERANCE_MBPS)
+    # Two workloads without allocations are in the class for the rest, which has 9.4 of its own:
+    # 75 + 9.6/2 and 9.4 + 9.6/2.
+    assert rates["vm1"] == pytest.approx(75 + 9.6 / 2, abs=TOLERANCE_MBPS)
+    assert rates["rest"] == pytest.approx(9.4 + 9.6 / 2, abs=TOLERANCE_MBPS)
+
+
+ALL_RESERVED = (vnic(1, 75e6), vnic(2, 9e6), vnic(3))
+ALL_ENTITLED = (vnic(1, entitlement=75e6), vnic(2, entitlement=10e6), vnic(3, entitlement=9e6))
+
+
+@pytest.mark.parametrize(
+    ("mode", "allocations"),
+    [("additive", ALL_RESERVED), ("floor", ALL_ENTITLED)],
+    ids=["additive", "floor"],
+)
+def test_host_has_its_part_of_the_link_and_answers_soon_beside_its_own_bulk_traffic(
+    traffic_rig: Rig, busy_network: Network, mode: str, allocations: tuple[Allocation, ...]
+) -> None:
+    apply(traffic_rig, *allocations, mode=mode)
+    bulk = busy_network.start(busy_network.host, SENDER)
+    try:
+        rates = measure_mbps(traffic_rig)
+        times_s = busy_network.round_trips_s(20)
+    finally:
+        busy_network.stop(bulk)
+
+    # A tenth of 94 Mbit/s; before it had its own, it got 0.01 and 1757 ms.
+    assert rates["rest"] >= 9.4 * 0.95
+    assert rates["vm1"] >= (75.0 if mode == "additive" else 67.0) * 0.97
+    # Its queue holds 131,108 bytes, which 9.4 Mbit/s send in 112 ms.
+    assert statistics.median(times_s) < 0.2
 
 
 def test_policy_changes_while_traffic_flows(traffic_rig: Rig) -> None:

@@ -111,7 +111,7 @@ def _value(
         # A row that refers to its own kind refers to the one before it.
         return related[min(row, len(related) - 1)] if related else None
     if column.choices:
-        # The first two of every list are choices to this day; tokens had others, which are removed.
+        # The first two are choices to this day; tokens had others, which are removed.
         return [value for value, _ in column.flatchoices][row % min(2, len(column.flatchoices))]
     return _plain_value(column, number)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -17,24 +18,18 @@ from enforcers.contract import (
     ComplianceReport,
     EnforcementState,
     Measurement,
-    Mechanism,
     MechanismSupport,
     Outcome,
     PolicyDocument,
     Setting,
 )
 from ingest.models import Host
+from tests.advisor.agent_support import SUPPORT
 
-SUPPORT = (
-    MechanismSupport(mechanism=Mechanism.TC_HTB, supported=True, reason="sch_htb is loaded"),
-    MechanismSupport(
-        mechanism=Mechanism.CGROUP_IO, supported=True, reason="cgroup v2 with the io controller"
-    ),
-)
 NO_CGROUP = (
     SUPPORT[0],
-    MechanismSupport(
-        mechanism=Mechanism.CGROUP_IO,
+    replace(
+        SUPPORT[1],
         supported=False,
         reason="cgroup v1 is mounted: io.max and io.weight do not exist",
     ),

@@ -11,6 +11,7 @@ from advisor.models import Allocation, Resource, ResourceKind, State, StatePoint
 from advisor.pipeline.detect import LOOKBACK, detect, detect_all
 from ingest.models import Host
 from ingest.partitions import ensure_partitions
+from tests.advisor.agent_support import state_support
 from tests.web import agents
 from tests.web.fleet import Fleet, empty_fleet
 from tests.web.load import Curve, Noise, Recorder, during, steady, times, total
@@ -207,7 +208,8 @@ class _Story:
     def reports(self) -> None:
         """Agents on three hosts hold a policy; that of kvm-01 fell silent, kvm-03 found drift."""
         for name in ("kvm-01", "kvm-02", "kvm-03"):
-            enroll(organisation=self.fleet.organisation, host_name=name)
+            enrolment = enroll(organisation=self.fleet.organisation, host_name=name)
+            state_support(enrolment.host)
         decided = self.now - timedelta(hours=4, minutes=20)
         owner = self.fleet.people.owner
         agents.publish(

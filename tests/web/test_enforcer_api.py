@@ -130,6 +130,24 @@ def test_same_report_twice_changes_nothing(fleet: Fleet, enrolled: Enrolment) ->
     assert ComplianceRecord.objects.count() == once
 
 
+def test_agent_of_the_first_version_goes_on_with_a_newer_service(
+    fleet: Fleet, enrolled: Enrolment
+) -> None:
+    before = decode_document(pull(enrolled.token).content)
+    body = json.loads(encode_report(report_on(before, fleet)))
+    body["schema_version"] = 1
+    for item in body["support"]:
+        del item["units"], item["selectors"], item["holds"]
+
+    answer = send(enrolled.token, json.dumps(body).encode())
+    after = decode_document(pull(enrolled.token).content)
+
+    assert (answer.status_code, answer.json()) == (200, {"accepted": 3})
+    assert (after.revision, after.allocations) == (before.revision, before.allocations)
+    stored = Enforcer.objects.get(host__name="kvm-02").support
+    assert [item["holds"] for item in stored] == [None, None]
+
+
 @pytest.fixture
 def tokens(fleet: Fleet, enrolled: Enrolment) -> Callable[[str], str]:
     """The header that a program of a kind sends."""

@@ -44,9 +44,61 @@ def test_list_shows_reports_revisions_drift_and_support(viewer: Client) -> None:
 
 
 def test_mechanisms_say_which_control_they_hold_and_by_what(viewer: Client) -> None:
-    row = page_of(viewer.get("/hosts/")).row("table", "cgroup_io")
+    page = page_of(viewer.get("/hosts/"))
 
-    assert row == ["no cgroup v2 has no floor for I/O", "yes io.max", "yes io.weight"]
+    everywhere = "kvm-01, kvm-02 and kvm-03"
+    assert page.row("table", "cgroup_io") == [
+        "no cgroup v2 has no reservation of I/O",
+        "yes io.max, for reads and for writes each by itself",
+        "no io.weight needs iocost with a measured model of the device",
+        everywhere,
+    ]
+    assert page.row("table", "tc_htb") == [
+        "yes HTB rate, beside the host's own part of the uplink",
+        "yes HTB ceil",
+        "yes HTB quantum: what the rates leave, divided by shares",
+        everywhere,
+    ]
+
+
+def test_host_says_by_what_its_mechanisms_recognise_workloads(
+    viewer: Client, fleet: Fleet
+) -> None:
+    page = host_page(viewer, fleet, "kvm-02")
+
+    assert page.row("table", "tc_htb")[-1] == "vnic and source_address"
+    assert page.row("table", "cgroup_io")[-1] == "cgroup"
+
+
+def test_agent_of_the_first_version_says_nothing_of_what_it_holds(
+    viewer: Client, fleet: Fleet
+) -> None:
+    Enforcer.objects.update(
+        support=[{"mechanism": "tc_htb", "supported": True, "reason": "HTB works"}]
+    )
+
+    page = host_page(viewer, fleet, "kvm-02")
+
+    supported, *held, recognised = page.row("table", "tc_htb")
+    assert (supported, recognised) == ("yes", "vnic and source_address")
+    assert all("the agent is too old to say" in cell for cell in held)
+
+
+def test_allocation_that_is_not_sent_is_named_with_its_reason(
+    viewer: Client, fleet: Fleet
+) -> None:
+    content = {
+        "resources": [],
+        "allocations": [],
+        "left_out": [{"what": "nfs-07", "reason": "no mechanism of its agent enforces iops"}],
+    }
+    PublishedDocument.objects.filter(host__name="kvm-02").update(content=content)
+
+    page = host_page(viewer, fleet, "kvm-02")
+
+    reason = "nfs-07 is not enforced: no mechanism of its agent enforces iops."
+    assert page.text("h1") == "kvm-02: the agent is failing"
+    assert reason in page.text(".lead")
 
 
 @pytest.mark.parametrize(

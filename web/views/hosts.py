@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from django.core.paginator import Paginator
@@ -11,9 +11,8 @@ from django.utils import timezone
 
 from advisor.models import ComplianceRecord
 from advisor.queries.hosts import AgentState, HostHealth, host_healths
-from advisor.queries.mechanisms import CAPABILITIES
 from advisor.queries.resources import resource_line
-from enforcers.contract import Mechanism
+from enforcers.contract import Holds, MechanismSupport
 from ingest.models import Host
 from web.access import Workspace, open_row, workspace_view
 from web.page import render_page, render_part
@@ -28,12 +27,35 @@ def hosts(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     context = {
         "hosts": healths,
         "counts": _counts(healths),
-        "mechanisms": list(Mechanism),
-        "capabilities": CAPABILITIES,
+        "mechanisms": (names := _mechanism_names(healths)),
+        "rows": [(health, _answers(health, names)) for health in healths],
+        "held": _held(healths),
     }
     if "HX-Request" in request.headers:
         return render_part(request, workspace, "web/parts/hosts.html", now=now, **context)
     return render_page(request, workspace, "web/hosts.html", now=now, section="hosts", **context)
+
+
+def _mechanism_names(healths: Sequence[HostHealth]) -> list[str]:
+    """All that any agent has reported, in the order in which agents do."""
+    return list(dict.fromkeys(item.mechanism for one in healths for item in one.mechanisms))
+
+
+def _answers(
+    health: HostHealth, names: Sequence[str]
+) -> list[tuple[str, MechanismSupport | None]]:
+    """What the host's agent said of each mechanism; None where it said nothing."""
+    said = {item.mechanism: item for item in health.mechanisms}
+    return [(name, said.get(name)) for name in names]
+
+
+def _held(healths: Sequence[HostHealth]) -> list[tuple[str, Holds | None, list[str]]]:
+    """What each mechanism makes of the controls, with the hosts whose agents say so."""
+    hosts: dict[tuple[str, Holds | None], list[str]] = defaultdict(list)
+    for health in healths:
+        for item in health.mechanisms:
+            hosts[item.mechanism, item.holds].append(health.name)
+    return [(*key, names) for key, names in sorted(hosts.items(), key=lambda one: one[0][0])]
 
 
 def _counts(healths: Sequence[HostHealth]) -> list[tuple[AgentState, int]]:
@@ -74,5 +96,4 @@ def host(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
         host=health,
         attachments=[(found, resource_line(found.resource, now=now)) for found in attachments],
         ledger=ledger,
-        support=[(answer, CAPABILITIES[answer.mechanism]) for answer in health.mechanisms],
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
 from accounts.management.product_command import add_verb
@@ -29,6 +29,16 @@ class Command(ProductCommand):
         adapter = state.add_mutually_exclusive_group(required=True)
         adapter.add_argument("--vnic", metavar="INTERFACE", help="the workload's interface")
         adapter.add_argument("--cgroup", metavar="PATH", help="the workload's cgroup")
+        recognised = state.add_mutually_exclusive_group()
+        recognised.add_argument(
+            "--source-address", metavar="ADDRESS",
+            help="enforce by its IP address or prefix, as behind a bridge that routes; "
+            "the interface then tells only what it gets",
+        )  # fmt: skip
+        recognised.add_argument(
+            "--selector", metavar="KIND=VALUE", type=_selector,
+            help="enforce by this; `sluice hosts` has the kinds that a host's agent knows",
+        )  # fmt: skip
         state.add_argument(
             "--reservation", default="0", metavar="RATE",
             help="what it is promised, like 75Mbit or 500 (IOPS)",
@@ -75,8 +85,8 @@ class Command(ProductCommand):
         self.show(
             [_row(item) for item in allocations.select_related("resource", "workload", "host")],
             as_json=options["as_json"],
-            columns=["resource", "workload", "host", "disk", "adapter", "reserved", "limited",
-                     "tier", "counts"],
+            columns=["resource", "workload", "host", "disk", "adapter", "enforced_by",
+                     "reserved", "limited", "tier", "counts"],
             empty="no allocations yet: sluice allocation set RESOURCE WORKLOAD --vnic NAME",
         )  # fmt: skip
 
@@ -94,9 +104,24 @@ class Command(ProductCommand):
             shares=options["shares"],
             tier=options["tier"],
             vdisk=options["vdisk"],
+            selector=_stated_selector(options),
             facts=_facts(options),
             may_exceed=options["even_if_full"],
         )
+
+
+def _selector(text: str) -> tuple[str, str]:
+    kind, equals, value = text.partition("=")
+    if not (kind and equals and value):
+        raise ArgumentTypeError(f"{text!r} is not KIND=VALUE, like source_address=10.0.0.7")
+    return kind, value
+
+
+def _stated_selector(options: dict[str, Any]) -> tuple[str, str] | None:
+    if options["source_address"]:
+        return "source_address", options["source_address"]
+    selector: tuple[str, str] | None = options["selector"]
+    return selector
 
 
 def _facts(options: dict[str, Any]) -> dict[str, Any]:
@@ -111,6 +136,7 @@ def _facts(options: dict[str, Any]) -> dict[str, Any]:
 
 def _row(allocation: Allocation) -> dict[str, Any]:
     unit = allocation.resource.unit
+    kind, value = allocation.recognised_by
     return {
         "id": allocation.pk,
         "resource": allocation.resource.name,
@@ -118,6 +144,9 @@ def _row(allocation: Allocation) -> dict[str, Any]:
         "host": allocation.host.name,
         "adapter": allocation.adapter,
         "adapter_kind": allocation.adapter_kind,
+        "enforced_by": f"{kind} {value}",
+        "selector_kind": kind,
+        "selector": value,
         "unit": unit,
         "reservation": allocation.reservation,
         "reserved": format_rate(allocation.reservation, unit) if allocation.reservation else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,10 @@ class Command(ProductCommand):
         parser.add_argument(
             "--cgroup-subtrees", type=_words, default=[], help="what it may limit, with commas"
         )
+        parser.add_argument(
+            "--allow", type=_allowed, action="append", default=[], metavar="MECHANISM.KEY=NAMES",
+            help="what another mechanism may touch, with commas; may be repeated",
+        )  # fmt: skip
         parser.add_argument("--state-dir", help="where the agent keeps its ledger and policy")
         parser.add_argument("--poll", type=float, default=10.0, dest="poll_s", metavar="SECONDS")
         parser.add_argument(
@@ -65,6 +69,14 @@ def _words(text: str) -> list[str]:
     return [word for word in text.split(",") if word]
 
 
+def _allowed(text: str) -> tuple[str, str, list[str]]:
+    place, _, names = text.partition("=")
+    mechanism, _, key = place.partition(".")
+    if not (mechanism.isidentifier() and key.isidentifier()):
+        raise ArgumentTypeError(f"{text!r} is not MECHANISM.KEY=NAMES, like cgroup_io.devices=sda")
+    return mechanism, key, _words(names)
+
+
 def _write_secret(path: Path, text: str) -> None:
     path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -84,7 +96,7 @@ def _configuration(host: Host, options: dict[str, Any]) -> str:
     interfaces = options["interfaces"]
     if interfaces is None:
         interfaces = _devices(host, ResourceKind.UPLINK)
-    tables = {
+    tables: dict[str, dict[str, Any]] = {
         "agent": agent,
         "server": {
             "url": options["url"],
@@ -97,6 +109,8 @@ def _configuration(host: Host, options: dict[str, Any]) -> str:
             "devices": _devices(host, ResourceKind.DATASTORE),
         },
     }
+    for mechanism, key, names in options["allow"]:
+        tables.setdefault(mechanism, {})[key] = names
     # A JSON number, string or list of strings is written the same in TOML.
     return "\n".join(
         f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from enforcers.change import Change, Effect, FileWrite
-from enforcers.contract import Allocation, Mechanism, Unit
+from enforcers.contract import Allocation, Unit
 from enforcers.ledger import LedgerEntry
 from enforcers.mechanisms.cgroup_io import io_text
 from enforcers.mechanisms.cgroup_io.io_text import UNLIMITED, WEIGHT_FOLLOWS_DEFAULT
 from enforcers.mechanisms.cgroup_io.observed import IO_MAX, IO_WEIGHT, IoObserved
 
+NAME = "cgroup_io"
 LARGEST_WEIGHT = 10_000
 DEFAULT_WEIGHT = 100
 
@@ -154,9 +155,7 @@ def _weight_change(
 
 
 def _entry(group: str, control: str, found: str, device: str) -> LedgerEntry:
-    return LedgerEntry(
-        mechanism=Mechanism.CGROUP_IO, device=device, thing=f"{group} {control}", found=found
-    )
+    return LedgerEntry(mechanism=NAME, device=device, thing=f"{group} {control}", found=found)
 
 
 def _as_number(value: str) -> float:

@@ -1,52 +1,75 @@
 """Enforces limits and shares of a block device through cgroup v2 `io.max` and `io.weight`."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import ClassVar
 
 from enforcers.contract import (
     Allocation,
-    Mechanism,
+    Control,
+    Holds,
     MechanismSupport,
     Outcome,
     ResourceSpec,
-    SelectorKind,
     Setting,
     Unit,
 )
+from enforcers.errors import ValueRefused
 from enforcers.executor import Execution, Executor
-from enforcers.host_fs import HostFs
 from enforcers.ledger import LedgerEntry
-from enforcers.mechanism import Counters, Desired, Note, Plan, Seen
+from enforcers.mechanism import Counters, Desired, HostAccess, Note, Plan, Seen
 from enforcers.mechanisms.cgroup_io import controls
 from enforcers.mechanisms.cgroup_io.io_text import UNLIMITED, WEIGHT_FOLLOWS_DEFAULT
 from enforcers.mechanisms.cgroup_io.observed import (
     Group,
     IoObserved,
+    has_iocost,
     io_mount,
     observe,
     why_no_io,
 )
 
+CGROUP = "cgroup"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CgroupIoConfig:
+    """The devices, and the paths below the cgroup mount, whose controls may be changed."""
+
+    subtrees: frozenset[str] = frozenset()
+    devices: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        for subtree in sorted(self.subtrees):
+            path = PurePosixPath(subtree)
+            if not path.is_absolute() or str(path) != subtree or ".." in path.parts:
+                rule = "must be paths below the cgroup mount, like /machine.slice"
+                raise ValueRefused("subtrees", subtree, rule)
+
 
 class CgroupIo:
     """Limit is `io.max`, shares are `io.weight`; a reservation has no counterpart."""
 
-    def __init__(
-        self, *, host_fs: HostFs, subtrees: frozenset[str], devices: frozenset[str]
-    ) -> None:
-        """`subtrees` and `devices` are those whose controls it may change."""
-        self._host_fs = host_fs
-        self._subtrees = subtrees
-        self._devices = devices
+    name: ClassVar[str] = controls.NAME
+    Config: ClassVar[type[CgroupIoConfig]] = CgroupIoConfig
+
+    def __init__(self, host: HostAccess, config: CgroupIoConfig) -> None:
+        self._host_fs = host.host_fs
+        self._subtrees = config.subtrees
+        self._devices = config.devices
 
     def support(self) -> MechanismSupport:
         mount = io_mount(self._host_fs)
         return MechanismSupport(
-            mechanism=Mechanism.CGROUP_IO,
+            mechanism=self.name,
             supported=mount is not None,
             reason=why_no_io(self._host_fs)
             if mount is None
             else f"io controller at {mount}: limits; shares where iocost is on; no reservations",
+            units=(Unit.IOPS, Unit.BYTES_PER_S),
+            selectors=(CGROUP,),
+            holds=_holds(has_iocost=mount is not None and has_iocost(self._host_fs, mount)),
         )
 
     def observe(self, desired: Desired, entries: tuple[LedgerEntry, ...]) -> IoObserved:
@@ -132,7 +155,7 @@ class CgroupIo:
 
     def _group_problem(self, item: Allocation) -> Note | None:
         """Why an allocation's group may not be touched."""
-        if item.selector.kind is not SelectorKind.CGROUP:
+        if item.selector.kind != CGROUP:
             return Note(
                 outcome=Outcome.UNSUPPORTED,
                 reason=f"cgroup_io recognises a workload by cgroup, not by {item.selector.kind}",
@@ -151,6 +174,19 @@ class CgroupIo:
             reason=f"cgroup {item.selector.value!r} is not below one of cgroup_io.subtrees "
             f"(now: {allowed})",
         )
+
+
+def _holds(*, has_iocost: bool) -> Holds:
+    return Holds(
+        reservation=Control(is_held=False, words="cgroup v2 has no reservation of I/O"),
+        limit=Control(is_held=True, words="io.max, for reads and for writes each by itself"),
+        shares=Control(
+            is_held=has_iocost,
+            words="io.weight"
+            if has_iocost
+            else "io.weight needs iocost with a measured model of the device",
+        ),
+    )
 
 
 def _obstacle(spec: ResourceSpec, observed: IoObserved) -> str | None:
@@ -185,8 +221,8 @@ def _shortfall(item: Allocation, present: Group, observed: IoObserved) -> Note |
         without_shares = "this kernel has no io.weight (CONFIG_BLK_CGROUP_IOCOST is off)"
     elif not observed.is_iocost_enabled:
         without_shares = (
-            f"shares have no effect: iocost is off for {observed.number}; switch it on with "
-            f"'{observed.number} enable=1' in io.cost.qos"
+            f"shares have no effect: iocost is off for {observed.number}, for the kernel has no "
+            "measured model of this device; the limit needs none"
         )
     if item.reservation > 0:
         reason = "cgroup v2 has no reservation of I/O"

@@ -104,6 +104,12 @@ def io_mount(host_fs: HostFs) -> str | None:
     return None
 
 
+def has_iocost(host_fs: HostFs, mount: str) -> bool:
+    """Whether iocost, and with it the weights, works on any device."""
+    lines = (host_fs.read_or_none(f"{mount}/{IO_COST_QOS}") or "").splitlines()
+    return any(io_text.is_iocost_enabled(line, line.partition(" ")[0]) for line in lines)
+
+
 def why_no_io(host_fs: HostFs) -> str:
     """Why there is no usable io controller, and what would help."""
     for path, kind, options in _mounts(host_fs):

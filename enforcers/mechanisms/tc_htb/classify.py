@@ -1,11 +1,19 @@
 """Recognises a workload's packets on an uplink: by the interface they came in, or by source."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from typing import assert_never
 
-from enforcers.contract import Selector, SelectorKind
+from enforcers.contract import Selector
 from enforcers.mechanisms.tc_htb.tc_text import Filter
+
+
+class Kind(StrEnum):
+    """How a workload's packets are recognised."""
+
+    VNIC = "vnic"
+    SOURCE_ADDRESS = "source_address"
+
 
 VNIC_PREF = 10
 IPV4_PREF = 100
@@ -40,14 +48,12 @@ class Match:
 def match_for(selector: Selector) -> Match | str:
     """The match for a selector, or the reason why there is none."""
     match selector.kind:
-        case SelectorKind.VNIC:
+        case Kind.VNIC:
             return _vnic(selector.value)
-        case SelectorKind.SOURCE_ADDRESS:
+        case Kind.SOURCE_ADDRESS:
             return _source_address(selector.value)
-        case SelectorKind.CGROUP:
-            return "tc_htb does not recognise packets by cgroup; use vnic or source_address"
         case _:
-            assert_never(selector.kind)
+            return f"tc_htb recognises packets by {' or '.join(Kind)}, not by {selector.kind}"
 
 
 def _vnic(interface: str) -> Match:

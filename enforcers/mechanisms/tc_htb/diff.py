@@ -9,6 +9,8 @@ from enforcers.mechanisms.tc_htb.tree import Branch, Tree
 # The kernel keeps bursts as time in ticks, so they come back a little smaller.
 BURST_TOLERANCE_RATIO = 0.02
 BURST_TOLERANCE_S = 2e-6
+# By less than so many bytes, in print_size of iproute2; what it prints in bytes is exact.
+SHOWN_SIZE_ROUNDING = (("Mb", 1024), ("Kb", 16))
 
 
 def build_changes(tree: Tree, observed: HtbObserved) -> list[Change]:
@@ -19,11 +21,11 @@ def build_changes(tree: Tree, observed: HtbObserved) -> list[Change]:
         changes.append(_add_root(device, observed))
     changes += _class_changes(device, ROOT_CLASS, tree.root, observed, None)
     changes += _class_changes(device, DEFAULT_CLASS, tree.default, observed, None)
-    changes += _leaf_changes(device, DEFAULT_CLASS, tree, observed, None)
+    changes += _leaf_changes(device, DEFAULT_CLASS, tree.host_queue_limit_bytes, observed, None)
     for branch in tree.branches:
         owner = branch.allocation.id
         changes += _class_changes(device, branch.classid, branch.numbers, observed, owner)
-        changes += _leaf_changes(device, branch.classid, tree, observed, owner)
+        changes += _leaf_changes(device, branch.classid, tree.queue_limit_bytes, observed, owner)
         changes += _filter_changes(device, branch, observed)
     return changes + _removals(device, tree, observed)
 
@@ -97,10 +99,9 @@ def _class_changes(
 
 
 def _leaf_changes(
-    device: str, classid: str, tree: Tree, observed: HtbObserved, allocation: str | None
+    device: str, classid: str, limit: int, observed: HtbObserved, allocation: str | None
 ) -> list[Change]:
     present = observed.leaf(classid)
-    limit = tree.queue_limit_bytes
     before = None
     if present is not None:
         shown = present.option("limit") or "?"
@@ -218,8 +219,9 @@ def _is_burst(shown: int, wanted: int, rate_bits_per_s: int) -> bool:
 
 
 def _is_size(shown: str, wanted: int) -> bool:
-    # tc rounds sizes near a whole kibibyte or mebibyte; anything else is exact.
-    return abs(parse_size_bytes(shown) - wanted) <= max(16, wanted // 1000)
+    """Whether tc shows this size: it rounds what is near a whole kibibyte or mebibyte."""
+    rounded_by = next((by for unit, by in SHOWN_SIZE_ROUNDING if shown.endswith(unit)), 1)
+    return abs(parse_size_bytes(shown) - wanted) < rounded_by
 
 
 def _present_text(present: HtbClass) -> str:

@@ -1,30 +1,46 @@
 """Enforces bandwidth of an uplink with the kernel's HTB queueing discipline."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
-from enforcers.contract import Mechanism, MechanismSupport, Outcome
+from enforcers.contract import Control, Holds, MechanismSupport, Outcome, Unit
 from enforcers.executor import Execution, Executor
-from enforcers.host_fs import HostFs
 from enforcers.ledger import LedgerEntry
-from enforcers.mechanism import Counters, Desired, Note, Plan, Seen
+from enforcers.mechanism import Counters, Desired, HostAccess, Note, Plan, Seen
 from enforcers.mechanisms.tc_htb import kernel_probe
+from enforcers.mechanisms.tc_htb.classify import Kind
 from enforcers.mechanisms.tc_htb.diff import build_changes, remove_root
 from enforcers.mechanisms.tc_htb.observed import ROOT_THING, HtbObserved, observe
 from enforcers.mechanisms.tc_htb.sizing import ClassNumbers
 from enforcers.mechanisms.tc_htb.tc_text import HtbClass
 from enforcers.mechanisms.tc_htb.tree import Branch, Tree, wanted_tree
-from enforcers.runner import Runner
+
+HOLDS = Holds(
+    reservation=Control(is_held=True, words="HTB rate, beside the host's own part of the uplink"),
+    limit=Control(is_held=True, words="HTB ceil"),
+    shares=Control(is_held=True, words="HTB quantum: what the rates leave, divided by shares"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HtbConfig:
+    """The interfaces whose transmit queues may be changed."""
+
+    interfaces: frozenset[str] = frozenset()
 
 
 class TcHtb:
     """Reservation is `rate`, limit is `ceil`, shares are `quantum`; one class per allocation."""
 
-    def __init__(self, *, runner: Runner, host_fs: HostFs, interfaces: frozenset[str]) -> None:
-        """`interfaces` are those whose queues it may change."""
-        self._runner = runner
-        self._host_fs = host_fs
-        self._interfaces = interfaces
+    name: ClassVar[str] = "tc_htb"
+    Config: ClassVar[type[HtbConfig]] = HtbConfig
+
+    def __init__(self, host: HostAccess, config: HtbConfig) -> None:
+        self._runner = host.runner
+        self._host_fs = host.host_fs
+        self._interfaces = config.interfaces
 
     def support(self) -> MechanismSupport:
         return self._support
@@ -36,9 +52,12 @@ class TcHtb:
         if problem is None and not is_root:
             problem = "the kernel can, but this process lacks CAP_NET_ADMIN; run it as root"
         return MechanismSupport(
-            mechanism=Mechanism.TC_HTB,
+            mechanism=self.name,
             supported=problem is None,
             reason=problem or "HTB, bfifo and u32 work, tried in a namespace of their own",
+            units=(Unit.BITS_PER_S,),
+            selectors=tuple(Kind),
+            holds=HOLDS,
         )
 
     def observe(self, desired: Desired, entries: tuple[LedgerEntry, ...]) -> HtbObserved:
@@ -103,7 +122,7 @@ def _restoring(observed: HtbObserved) -> Plan:
 
 def _entry(observed: HtbObserved) -> LedgerEntry:
     return LedgerEntry(
-        mechanism=Mechanism.TC_HTB,
+        mechanism=TcHtb.name,
         device=observed.device,
         thing=ROOT_THING,
         found=observed.found_text,

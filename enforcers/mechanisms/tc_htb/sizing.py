@@ -7,6 +7,8 @@ Sources of the rules: the kernel's sch_htb, and measurements with three senders 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from enforcers.contract import host_part_bits_per_s
+
 # HTB refuses a rate of 0, and tc prints whole bytes per second only.
 MINIMUM_RATE_BITS_PER_S = 8000
 # HTB keeps the deficit of a class in a signed 32-bit number.
@@ -23,6 +25,7 @@ LONGEST_SAVING_S = 0.25
 QUANTUM_TO_BURST = 6
 QUEUE_S = 0.05
 SMALLEST_QUEUE_PACKETS = 4
+SMALLEST_HOST_QUEUE_PACKETS = 2
 ETHERNET_HEADER_BYTES = 18
 
 
@@ -35,6 +38,14 @@ class ClassNumbers:
     quantum_bytes: int
     burst_bytes: int
     cburst_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guarantee:
+    """What a class shall have at least: its reservation, and if there is room its entitlement."""
+
+    reservation: float
+    entitlement: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,22 +69,33 @@ def shown_rate_bits_per_s(rate: float) -> int:
     return value * scale
 
 
-def fit_rates(rates: Mapping[str, float], capacity: float) -> dict[str, int]:
-    """Rates raised to HTB's minimum and, if that makes them too many, cut to fit the capacity.
+def host_rate_bits_per_s(capacity: float) -> int:
+    """The rate of the class for unclassified traffic, which is the host's own."""
+    return shown_rate_bits_per_s(max(host_part_bits_per_s(capacity), MINIMUM_RATE_BITS_PER_S))
 
-    HTB does not hold children to their parent's rate, so their sum, the class for unclassified
-    traffic included, must fit. Requires the given rates to fit.
+
+def fit_rates(guarantees: Mapping[str, Guarantee], room: float) -> dict[str, int]:
+    """The rates of the classes: their sum is at most `room`, the link less the host's part.
+
+    HTB does not hold children to their parent's rate, so the sum must fit. Reservations are
+    met first; of what is entitled above them each class gets the same part. Requires
+    reservations that fit; they give way only to HTB's minimum rate of the other classes.
     """
-    floors = {key: max(rate, MINIMUM_RATE_BITS_PER_S) for key, rate in rates.items()}
-    above = sum(rate - MINIMUM_RATE_BITS_PER_S for rate in floors.values())
-    room = capacity - MINIMUM_RATE_BITS_PER_S * (len(rates) + 1)
-    factor = 1.0 if above <= room else max(room, 0.0) / above
-    return {
-        key: shown_rate_bits_per_s(
-            MINIMUM_RATE_BITS_PER_S + (rate - MINIMUM_RATE_BITS_PER_S) * factor
-        )
-        for key, rate in floors.items()
-    }
+    minima = dict.fromkeys(guarantees, float(MINIMUM_RATE_BITS_PER_S))
+    reserved = _raised(minima, {key: item.reservation for key, item in guarantees.items()}, room)
+    entitled = _raised(reserved, {key: item.entitlement for key, item in guarantees.items()}, room)
+    return {key: shown_rate_bits_per_s(rate) for key, rate in entitled.items()}
+
+
+def _raised(
+    rates: Mapping[str, float], wanted: Mapping[str, float], room: float
+) -> dict[str, float]:
+    """The rates raised towards the wanted ones, all by the same part of the way."""
+    missing = {key: max(wanted[key] - rate, 0.0) for key, rate in rates.items()}
+    free = max(room - sum(rates.values()), 0.0)
+    total = sum(missing.values())
+    part = 1.0 if total <= free else free / total
+    return {key: rate + part * missing[key] for key, rate in rates.items()}
 
 
 def leaf_burst_bytes(rate_bits_per_s: float, packets: Packets) -> int:
@@ -118,7 +140,19 @@ def quantum_bytes(base_bytes: int, shares: int, smallest_shares: int) -> int:
 
 
 def queue_limit_bytes(capacity_bits_per_s: float, packets: Packets) -> int:
-    """The bound of a leaf's queue: 50 ms of the link, at least four largest packets."""
+    """The bound of a workload's queue: 50 ms of the link, at least four largest packets."""
     return round(
         max(capacity_bits_per_s / 8 * QUEUE_S, SMALLEST_QUEUE_PACKETS * packets.largest_bytes)
+    )
+
+
+def host_queue_limit_bytes(host_rate_bits_per_s: float, packets: Packets) -> int:
+    """The bound of the queue of the host's own traffic: 50 ms of its rate.
+
+    At least two largest packets, or a sender with offload could fill it with one.
+    """
+    return round(
+        max(
+            host_rate_bits_per_s / 8 * QUEUE_S, SMALLEST_HOST_QUEUE_PACKETS * packets.largest_bytes
+        )
     )

@@ -9,15 +9,14 @@ from enforcers.contract import (
     Outcome,
     ReservationMode,
     ResourceSpec,
-    SelectorKind,
     Setting,
     Unit,
 )
 from enforcers.mechanism import Note
 from enforcers.mechanisms.tc_htb import sizing
-from enforcers.mechanisms.tc_htb.classify import Match, match_for
+from enforcers.mechanisms.tc_htb.classify import Kind, Match, match_for
 from enforcers.mechanisms.tc_htb.observed import DEFAULT_CLASS, MAJOR, ROOT_CLASS, HtbObserved
-from enforcers.mechanisms.tc_htb.sizing import ClassNumbers, Packets
+from enforcers.mechanisms.tc_htb.sizing import ClassNumbers, Guarantee, Packets
 
 SHARED_CLASSES = (ROOT_CLASS, DEFAULT_CLASS)
 FIRST_MINOR = 0x10
@@ -44,6 +43,7 @@ class Tree:
     default: ClassNumbers
     branches: tuple[Branch, ...]
     queue_limit_bytes: int
+    host_queue_limit_bytes: int
     base_quantum_bytes: int
     smallest_shares: int
 
@@ -89,7 +89,7 @@ def wanted_tree(
     return _sized(spec, placed, matches, classids, observed), notes
 
 
-def guaranteed_bits_per_s(spec: ResourceSpec, allocation: Allocation) -> float:
+def guarantee(spec: ResourceSpec, allocation: Allocation) -> Guarantee:
     """What becomes the class's rate.
 
     HTB shares out what the rates leave, which is the additive meaning. For the floor meaning
@@ -97,11 +97,12 @@ def guaranteed_bits_per_s(spec: ResourceSpec, allocation: Allocation) -> float:
     """
     match spec.mode:
         case ReservationMode.ADDITIVE:
-            return allocation.reservation
+            entitlement = 0.0
         case ReservationMode.FLOOR:
-            return max(allocation.reservation, allocation.entitlement)
+            entitlement = allocation.entitlement
         case _:
             assert_never(spec.mode)
+    return Guarantee(reservation=allocation.reservation, entitlement=entitlement)
 
 
 def _whole_problem(spec: ResourceSpec, allocations: tuple[Allocation, ...]) -> Note | None:
@@ -110,19 +111,30 @@ def _whole_problem(spec: ResourceSpec, allocations: tuple[Allocation, ...]) -> N
             outcome=Outcome.UNSUPPORTED,
             reason=f"tc_htb enforces {Unit.BITS_PER_S}, not {spec.unit}",
         )
-    smallest = sizing.MINIMUM_RATE_BITS_PER_S * (len(allocations) + 2)
-    if spec.capacity < smallest:
+    host_rate = sizing.host_rate_bits_per_s(spec.capacity)
+    room = spec.capacity - host_rate
+    if room < sizing.MINIMUM_RATE_BITS_PER_S * len(allocations):
         return Note(
             outcome=Outcome.UNSUPPORTED,
             reason=f"a link of {spec.capacity:.0f} bit/s is too small for {len(allocations)} "
-            f"classes; HTB needs at least {smallest} bit/s",
+            f"classes of {sizing.MINIMUM_RATE_BITS_PER_S} bit/s beside the {host_rate} bit/s "
+            "for the host's own traffic",
         )
-    total = sum(guaranteed_bits_per_s(spec, item) for item in allocations)
+    guarantees = [guarantee(spec, item) for item in allocations]
+    total = sum(max(item.reservation, item.entitlement) for item in guarantees)
     if total > spec.capacity * (1 + RELATIVE_ROUNDING):
         return Note(
             outcome=Outcome.FAILED,
             reason=f"guarantees of {total:.0f} bit/s exceed the {spec.capacity:.0f} bit/s of "
             f"{spec.device}; HTB would let them through together",
+        )
+    reserved = sum(item.reservation for item in guarantees)
+    if reserved > room * (1 + RELATIVE_ROUNDING):
+        return Note(
+            outcome=Outcome.FAILED,
+            reason=f"reservations of {reserved:.0f} bit/s exceed the {room:.0f} bit/s that "
+            f"{spec.device} has beside the {host_rate} bit/s for the host's own traffic; "
+            f"reserve {reserved - room:.0f} bit/s less",
         )
     return None
 
@@ -142,7 +154,7 @@ def _matches(
                 reason=f"{item.selector.kind} {item.selector.value!r} belongs to another "
                 "allocation already",
             )
-        elif item.selector.kind is SelectorKind.VNIC and match.indev not in observed.links:
+        elif item.selector.kind == Kind.VNIC and match.indev not in observed.links:
             notes[item.id] = Note(
                 outcome=Outcome.FAILED,
                 reason=f"there is no interface {match.indev!r}; does the workload run here?",
@@ -185,10 +197,11 @@ def _sized(
 ) -> Tree:
     packets = _packets(observed, [matches[item.id] for item in allocations])
     capacity = sizing.shown_rate_bits_per_s(spec.capacity)
+    host_rate = sizing.host_rate_bits_per_s(spec.capacity)
     rates = sizing.fit_rates(
-        {item.id: guaranteed_bits_per_s(spec, item) for item in allocations}, capacity
+        {item.id: guarantee(spec, item) for item in allocations}, capacity - host_rate
     )
-    highest_rate = max(rates.values(), default=sizing.MINIMUM_RATE_BITS_PER_S)
+    highest_rate = max([host_rate, *rates.values()])
     shares = [item.shares for item in allocations]
     smallest_shares = min(shares, default=1)
     base = sizing.base_quantum_bytes(
@@ -228,7 +241,7 @@ def _sized(
             cburst_bytes=root_burst,
         ),
         default=_branch_numbers(
-            rate=sizing.MINIMUM_RATE_BITS_PER_S,
+            rate=host_rate,
             limit=None,
             capacity=capacity,
             quantum_bytes=base,
@@ -237,6 +250,7 @@ def _sized(
         ),
         branches=branches,
         queue_limit_bytes=sizing.queue_limit_bytes(capacity, packets),
+        host_queue_limit_bytes=sizing.host_queue_limit_bytes(host_rate, packets),
         base_quantum_bytes=base,
         smallest_shares=smallest_shares,
     )

@@ -29,6 +29,7 @@ from advisor.pipeline.detect import detect
 from enforcers.contract import Outcome
 from ingest.models import Host
 from tests.advisor.agent_passes import agent_pass
+from tests.advisor.agent_support import state_support
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
 
@@ -158,7 +159,7 @@ def test_policy_holds_now_only_where_a_host_applied_it(
 
 
 def test_policy_applied_on_one_of_two_hosts_holds_there_alone(cluster: Cluster) -> None:
-    enroll(organisation=cluster.organisation, host_name="h2")
+    state_support(enroll(organisation=cluster.organisation, host_name="h2").host)
     h2 = Host.objects.get(name="h2")
     Attachment.objects.create(resource=cluster.uplink, host=h2, device="up0")
     Allocation.objects.filter(pk=cluster.allocations[1].pk).update(host=h2)

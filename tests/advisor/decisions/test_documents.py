@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import timedelta
+from io import StringIO
+from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 
 from advisor.decisions import inventory
 from advisor.decisions.decide import approve
 from advisor.decisions.documents import current_document
 from advisor.decisions.enrolment import enroll
-from advisor.models import AdapterKind, PublishedDocument, Resource, ResourceKind
-from enforcers.contract import SignatureError, verify
+from advisor.models import (
+    AdapterKind,
+    Allocation,
+    Enforcer,
+    PublishedDocument,
+    Resource,
+    ResourceKind,
+)
+from enforcers.contract import SignatureError, encode_document, verify
+from enforcers.mechanism import Plan
+from tests.advisor.agent_support import SUPPORT, state_support
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
+from tests.enforcers.fake_tc import FakeTc
+from tests.enforcers.rig import start_rig
 
 pytestmark = pytest.mark.django_db
 
@@ -101,6 +116,117 @@ def test_changed_adapter_makes_a_new_revision(cluster: Cluster) -> None:
 
     assert after.revision == before.revision + 1
     assert after.allocations[0].selector.value == "p9"
+
+
+def published(cluster: Cluster) -> dict[str, list[dict[str, object]]]:
+    content: dict[str, list[dict[str, object]]] = PublishedDocument.objects.latest(
+        "revision"
+    ).content
+    return content
+
+
+def select(cluster: Cluster, kind: str, value: str) -> None:
+    """Enforce web-1 by this."""
+    inventory.set_allocation(
+        resource=cluster.uplink,
+        workload_name="web-1",
+        host_name="h1",
+        adapter_kind=AdapterKind.VNIC,
+        adapter="p1",
+        selector=(kind, value),
+        reservation=75 * MBIT,
+    )
+
+
+def test_nothing_is_sent_before_the_agent_has_said_what_it_supports(cluster: Cluster) -> None:
+    Enforcer.objects.update(support=[])
+    approve(recommendation=propose(cluster), user=cluster.people.owner, now=NOW)
+
+    before = current_document(host=cluster.enrolment.host, now=NOW)
+    waiting = published(cluster)["left_out"]
+    state_support(cluster.enrolment.host)
+    after = current_document(host=cluster.enrolment.host, now=NOW)
+
+    assert before.allocations == ()
+    reason = "the agent has not reported yet what this host supports"
+    assert waiting == [{"what": "h1/up0", "reason": reason}]
+    assert after.revision == before.revision + 1
+    assert {item.workload for item in after.allocations} == {"web-1", "web-2", "web-3"}
+    assert "left_out" not in published(cluster)
+
+
+def test_mechanism_is_the_one_that_the_agent_supports(cluster: Cluster) -> None:
+    htb, disk = SUPPORT
+    better = replace(htb, mechanism="tc_edt")
+    state_support(cluster.enrolment.host, (replace(htb, supported=False), disk, better))
+    approve(recommendation=propose(cluster), user=cluster.people.owner, now=NOW)
+
+    document = current_document(host=cluster.enrolment.host, now=NOW)
+
+    assert document.resources[0].mechanism == "tc_edt"
+
+
+def test_other_mechanism_makes_a_new_revision(cluster: Cluster) -> None:
+    htb, disk = SUPPORT
+    approve(recommendation=propose(cluster), user=cluster.people.owner, now=NOW)
+    before = current_document(host=cluster.enrolment.host, now=NOW)
+    state_support(cluster.enrolment.host, (replace(htb, mechanism="tc_edt"), disk))
+
+    after = current_document(host=cluster.enrolment.host, now=NOW)
+
+    assert (before.resources[0].mechanism, before.revision) == ("tc_htb", 1)
+    assert (after.resources[0].mechanism, after.revision) == ("tc_edt", 2)
+
+
+def test_agent_of_the_first_version_gets_the_document_it_always_got(cluster: Cluster) -> None:
+    Enforcer.objects.update(
+        support=[
+            {"mechanism": "tc_htb", "supported": True, "reason": "HTB works"},
+            {"mechanism": "cgroup_io", "supported": False, "reason": "cgroup v1"},
+        ]
+    )
+    select(cluster, "source_address", "10.0.0.7")
+    approve(recommendation=propose(cluster), user=cluster.people.owner, now=NOW)
+
+    document = current_document(host=cluster.enrolment.host, now=NOW)
+
+    wire = json.loads(encode_document(document))
+    assert wire["schema_version"] == 1
+    assert wire["resources"][0]["mechanism"] == "tc_htb"
+    kinds = [item["selector"]["kind"] for item in wire["allocations"]]
+    assert kinds == ["source_address", "vnic", "vnic"]
+
+
+def test_selector_that_the_agent_does_not_know_is_not_sent_and_named(cluster: Cluster) -> None:
+    select(cluster, "source_address", "10.0.0.7")
+    Allocation.objects.filter(workload__name="web-2").update(selector_kind="mark", selector="7")
+    approve(recommendation=propose(cluster), user=cluster.people.owner, now=NOW)
+
+    document = current_document(host=cluster.enrolment.host, now=NOW)
+
+    assert [item.workload for item in document.allocations] == ["web-1", "web-3"]
+    reason = "its agent recognises no workload by mark, only by cgroup, source_address, vnic"
+    assert published(cluster)["left_out"] == [{"what": "web-2 on h1/up0", "reason": reason}]
+
+
+def test_source_address_goes_from_the_allocation_to_the_plan_of_the_kernel(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    words = (
+        "allocation set h1/up0 web-1 --vnic p1 --source-address 10.77.0.0/16 --reservation 75Mbit"
+    )
+    call_command(*words.split(), "--organisation", "acme", stdout=StringIO())
+    approve(recommendation=propose(cluster), user=cluster.people.owner, now=NOW)
+    rig = start_rig(tmp_path, FakeTc("up0", "p1", "p2", "p3"))
+
+    document = current_document(host=cluster.enrolment.host, now=NOW)
+    ((_, plan),) = rig.enforcement.preview(document)
+
+    assert isinstance(plan, Plan)
+    told = [str(change.write) for change in plan.changes if "filter" in change.target]
+    match = "protocol ip pref 116 u32 match ip src 10.77.0.0/16 classid 51ce:10"
+    assert told[0] == f"tc filter add dev up0 parent 51ce: {match}"
+    assert ["indev p2" in told[1], "indev p3" in told[2], len(told)] == [True, True, 3]
 
 
 def test_policy_approved_with_a_measured_capacity_is_published_with_it(cluster: Cluster) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from advisor.decisions import inventory
 from advisor.errors import InventoryError
-from advisor.models import AdapterKind, Allocation, Attachment, ResourceKind
+from advisor.models import AdapterKind, Allocation, Attachment, Enforcer, ResourceKind
 from tests.advisor.scenario import MBIT, Cluster, make_cluster
 
 pytestmark = pytest.mark.django_db
@@ -17,7 +19,7 @@ def cluster() -> Cluster:
     return make_cluster()
 
 
-def allocation(cluster: Cluster, workload: str, reservation: float, **more: float) -> Allocation:
+def allocation(cluster: Cluster, workload: str, reservation: float, **more: Any) -> Allocation:
     return inventory.set_allocation(
         resource=cluster.uplink,
         workload_name=workload,
@@ -45,6 +47,18 @@ def test_reservation_beyond_three_quarters_is_refused_with_names(cluster: Cluste
         allocation(cluster, "web-2", 0.1 * MBIT)
 
     assert Allocation.objects.get(workload__name="web-2").reservation == 0
+
+
+def test_reservations_leave_the_hosts_own_part_of_an_uplink(cluster: Cluster) -> None:
+    cluster.uplink.reservable_ratio = 1.0
+    cluster.uplink.capacity = 94 * MBIT
+    cluster.uplink.save()
+    # The host keeps 9.4 of 94 Mbit/s, so 84.6 may be reserved.
+    refused = r"84.6 Mbit/s that may be reserved .* \(the uplink less its host's own part\)"
+    with pytest.raises(InventoryError, match=refused):
+        allocation(cluster, "web-1", 84.7 * MBIT)
+
+    assert allocation(cluster, "web-1", 84.6 * MBIT).reservation == 84.6 * MBIT
 
 
 def test_raising_an_own_reservation_does_not_count_it_twice(cluster: Cluster) -> None:
@@ -127,3 +141,39 @@ def test_allocation_on_a_shared_datastore_needs_its_host(cluster: Cluster) -> No
             adapter_kind=AdapterKind.CGROUP,
             adapter="/db.slice",
         )
+
+
+@pytest.mark.parametrize(
+    ("selector", "complaint"),
+    [
+        (("mark", "7"), "recognises no workload by mark, only by cgroup, source_address, vnic"),
+        (("Mark", "7"), "must be 1..32 small letters"),
+        (("source_address", "\n"), "printable characters"),
+    ],
+    ids=["unknown to the agent", "no word", "unprintable"],
+)
+def test_selector_of_no_use_is_refused(
+    cluster: Cluster, selector: tuple[str, str], complaint: str
+) -> None:
+    with pytest.raises(InventoryError, match=complaint):
+        allocation(cluster, "web-1", 75 * MBIT, selector=selector)
+
+    assert Allocation.objects.get(workload__name="web-1").recognised_by == ("vnic", "p1")
+
+
+def test_selector_is_taken_on_trust_until_the_agent_has_reported(cluster: Cluster) -> None:
+    Enforcer.objects.update(support=[])
+
+    stated = allocation(cluster, "web-1", 75 * MBIT, selector=("mark", "7"))
+
+    assert stated.recognised_by == ("mark", "7")
+
+
+def test_without_a_selector_the_adapter_recognises_again(
+    cluster: Cluster,
+) -> None:
+    allocation(cluster, "web-1", 75 * MBIT, selector=("source_address", "10.0.0.7"))
+
+    stated = allocation(cluster, "web-1", 75 * MBIT)
+
+    assert stated.recognised_by == ("vnic", "p9")

@@ -18,11 +18,10 @@ from enforcers.contract import (
     ComplianceReport,
     EnforcementState,
     Measurement,
-    Mechanism,
-    MechanismSupport,
     Outcome,
     Setting,
 )
+from tests.advisor.agent_support import SUPPORT
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
 
@@ -66,9 +65,7 @@ def report(
         state=EnforcementState.ENFORCING,
         refusal=None,
         reports_dropped=0,
-        support=(
-            MechanismSupport(mechanism=Mechanism.TC_HTB, supported=True, reason="HTB is there"),
-        ),
+        support=SUPPORT[:1],
         allocations=tuple(
             AllocationReport(
                 id=allocation_id(allocation),

@@ -27,6 +27,7 @@ from advisor.tasks import score_prediction
 from enforcers.contract import Outcome
 from ingest.models import Host
 from tests.advisor.agent_passes import agent_pass, agent_works
+from tests.advisor.agent_support import state_support
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
 
@@ -192,7 +193,7 @@ def test_only_windows_in_which_it_was_applied_count(cluster: Cluster) -> None:
 
 
 def test_every_host_has_to_apply_it(cluster: Cluster) -> None:
-    enroll(organisation=cluster.organisation, host_name="h2")
+    state_support(enroll(organisation=cluster.organisation, host_name="h2").host)
     h2 = Host.objects.get(name="h2")
     Attachment.objects.create(resource=cluster.uplink, host=h2, device="up0")
     Allocation.objects.filter(pk=cluster.allocations[2].pk).update(host=h2)

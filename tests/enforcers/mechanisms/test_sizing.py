@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enforcers.mechanisms.tc_htb import sizing
-from enforcers.mechanisms.tc_htb.sizing import Packets
+from enforcers.mechanisms.tc_htb.sizing import Guarantee, Packets
 from enforcers.mechanisms.tc_htb.tc_text import parse_rate_bits_per_s
 from tests.enforcers.fake_tc import shown_rate
 
@@ -43,30 +43,60 @@ def test_shown_rate_of_examples(rate: float, shown: int) -> None:
     assert sizing.shown_rate_bits_per_s(rate) == shown
 
 
-@given(st.lists(st.floats(min_value=0, max_value=1e9), max_size=20), st.floats(1.0, 3.0))
-def test_fitted_rates_and_the_default_class_fit_the_capacity(
-    wanted: list[float], headroom: float
+@pytest.mark.parametrize(
+    ("capacity", "host_rate"),
+    [
+        (1e6, 100_000),  # 10 %
+        (94e6, 9_400_000),  # 10 %
+        (100e6, 10_000_000),  # both
+        (150e6, 10_000_000),  # 10 Mbit/s lie between 5 % and 10 %
+        (1e9, 50_000_000),  # 5 %
+        (50_000, 8_000),  # HTB's minimum is more than 10 %
+    ],
+)
+def test_host_has_a_part_of_the_link(capacity: float, host_rate: int) -> None:
+    assert sizing.host_rate_bits_per_s(capacity) == host_rate
+
+
+def guarantees(**parts: tuple[float, float]) -> dict[str, Guarantee]:
+    """By name: what is reserved, and what is entitled."""
+    return {
+        name: Guarantee(reservation=reservation, entitlement=entitlement)
+        for name, (reservation, entitlement) in parts.items()
+    }
+
+
+amounts = st.floats(min_value=0, max_value=1e9)
+
+
+@given(st.lists(st.tuples(amounts, amounts), max_size=20), st.floats(1.0, 3.0))
+def test_fitted_rates_fit_the_room_and_keep_every_reservation(
+    wanted: list[tuple[float, float]], headroom: float
 ) -> None:
-    capacity = max(sum(wanted) * headroom, 8000.0 * (len(wanted) + 1))
+    least = [max(reservation, 8000.0) for reservation, _ in wanted]
+    room = sum(least) * headroom
 
-    fitted = sizing.fit_rates({str(i): rate for i, rate in enumerate(wanted)}, capacity)
+    fitted = sizing.fit_rates(guarantees(**{f"n{i}": pair for i, pair in enumerate(wanted)}), room)
 
-    assert sum(fitted.values()) + 8000 <= capacity * (1 + 1e-9)
-    assert all(rate >= 8000 for rate in fitted.values())
+    assert sum(fitted.values()) <= room * (1 + 1e-9)
+    # A rate is cut to what tc shows, by a thousandth and to whole bytes.
+    assert all(
+        rate >= own * (1 - 1e-3) - 8 for rate, own in zip(fitted.values(), least, strict=True)
+    )
 
 
 def test_fitted_rates_are_as_wanted_where_there_is_room() -> None:
-    fitted = sizing.fit_rates({"a": 75e6, "b": 0.0}, 94e6)
+    fitted = sizing.fit_rates(guarantees(a=(75e6, 0.0), b=(0.0, 0.0), c=(1e6, 5e6)), 84.6e6)
 
-    assert fitted == {"a": 75_000_000, "b": 8000}
+    assert fitted == {"a": 75_000_000, "b": 8000, "c": 5_000_000}
 
 
-def test_fitted_rates_that_fill_the_link_give_way_to_the_minima() -> None:
-    fitted = sizing.fit_rates({"a": 90e6, "b": 10e6, "c": 0.0}, 100e6)
+def test_reservations_that_fill_the_room_give_way_to_the_minima() -> None:
+    fitted = sizing.fit_rates(guarantees(a=(90e6, 0.0), b=(10e6, 0.0), c=(0.0, 0.0)), 100e6)
 
-    # Four classes of 8 kbit/s leave 99.968 of 99.984 Mbit/s above the minima:
-    # 8000 + 89.992e6 * 99.968/99.984 = 89,985,598; shown with five digits: 89,985,000.
-    assert fitted == {"a": 89_985_000, "b": 9_998_000, "c": 8000}
+    # Three classes of 8 kbit/s leave 99.976 of 99.984 Mbit/s above the minima:
+    # 8000 + 89.992e6 * 99.976/99.984 = 89,992,799; shown with five digits: 89,992,000.
+    assert fitted == {"a": 89_992_000, "b": 9_999_000, "c": 8000}
 
 
 @pytest.mark.parametrize(
@@ -143,3 +173,14 @@ def test_quantum_is_proportional_to_shares_up_to_the_kernels_limit(
 )
 def test_queue_holds_time_and_packets(capacity: float, limit_bytes: int) -> None:
     assert sizing.queue_limit_bytes(capacity, OFFLOAD) == limit_bytes
+
+
+@pytest.mark.parametrize(
+    ("host_rate", "limit_bytes"),
+    [(9.4e6, 131_108), (50e6, 312_500)],
+    ids=["two largest packets", "50 ms of its own rate"],
+)
+def test_queue_of_the_hosts_traffic_follows_its_own_rate(
+    host_rate: float, limit_bytes: int
+) -> None:
+    assert sizing.host_queue_limit_bytes(host_rate, OFFLOAD) == limit_bytes

@@ -10,18 +10,16 @@ from hypothesis import strategies as st
 
 from enforcers.contract import (
     Allocation,
-    Mechanism,
     Outcome,
     ReservationMode,
     Selector,
-    SelectorKind,
     Unit,
 )
 from tests.enforcers.fake_tc import FakeTc
 from tests.enforcers.policies import LINK, desired, nothing, uplink, vnic
 from tests.enforcers.rig import Rig, start_rig
 
-HTB = Mechanism.TC_HTB
+HTB = "tc_htb"
 THREE = desired(uplink(), vnic(1, 75e6), vnic(2), vnic(3))
 
 
@@ -32,7 +30,7 @@ def options(tc: FakeTc, classid: str) -> dict[str, str]:
 
 def source(number: int, value: str, **change: Any) -> Allocation:
     """An allocation recognised by source address."""
-    selector = Selector(kind=SelectorKind.SOURCE_ADDRESS, value=value)
+    selector = Selector(kind="source_address", value=value)
     return vnic(number, selector=selector, **change)
 
 
@@ -49,7 +47,7 @@ def test_reservation_limit_and_shares_become_rate_ceil_and_quantum(tc: FakeTc, r
     }
     assert told == {
         "51ce:1": ["94000000bit", "94000000bit", "65556", "65554"],
-        "51ce:2": ["8000bit", "94000000bit", "65556", "10926"],
+        "51ce:2": ["9400000bit", "94000000bit", "65556", "10926"],
         "51ce:10": ["75000000bit", "94000000bit", "65556", "10926"],
         "51ce:11": ["8000bit", "20000000bit", "65556", "10926"],
         "51ce:12": ["8000bit", "94000000bit", "196668", "10926"],
@@ -71,8 +69,9 @@ def test_unclassified_traffic_has_a_class_and_every_class_a_bounded_queue(
 
     device = tc.devices["up0"]
     assert device.htb == ("51ce:", "2")
-    # 50 ms of 94 Mbit/s.
-    assert device.leaves == dict.fromkeys(("51ce:2", "51ce:10", "51ce:11", "51ce:12"), "587500")
+    # 50 ms of 94 Mbit/s; 50 ms of the host's 9.4 Mbit/s are less than two packets of 65554.
+    workloads = dict.fromkeys(("51ce:10", "51ce:11", "51ce:12"), "587500")
+    assert device.leaves == {"51ce:2": "131108", **workloads}
 
 
 def test_vnic_traffic_is_recognised_by_the_interface_it_came_in_by(tc: FakeTc, rig: Rig) -> None:
@@ -102,10 +101,29 @@ def test_source_traffic_is_recognised_longest_prefix_first(
 def test_floor_mode_turns_the_entitlement_into_the_rate(tc: FakeTc, rig: Rig) -> None:
     spec = uplink(mode=ReservationMode.FLOOR)
 
-    rig.apply(HTB, desired(spec, vnic(1, 10e6, entitlement=60e6), vnic(2, entitlement=30e6)))
+    rig.apply(HTB, desired(spec, vnic(1, 10e6, entitlement=50e6), vnic(2, entitlement=30e6)))
 
-    assert options(tc, "51ce:10")["rate"] == "60000000bit"
+    assert options(tc, "51ce:10")["rate"] == "50000000bit"
     assert options(tc, "51ce:11")["rate"] == "30000000bit"
+
+
+def test_entitlements_to_the_whole_link_make_room_for_the_hosts_own_traffic(
+    tc: FakeTc, rig: Rig
+) -> None:
+    spec = uplink(mode=ReservationMode.FLOOR)
+
+    left = rig.apply(
+        HTB, desired(spec, vnic(1, 54e6, entitlement=64e6), vnic(2, entitlement=30e6))
+    )
+
+    # 94 less the host's 9.4, 54 reserved and the other's minimum of 0.008 leave 30.592 for the
+    # 10 and 29.992 above those, which is 0.76495 of them: 54 + 7.649 and 0.008 + 22.942.
+    assert left.notes == {}
+    assert [options(tc, name)["rate"] for name in ("51ce:2", "51ce:10", "51ce:11")] == [
+        "9400000bit",
+        "61649000bit",
+        "22950000bit",
+    ]
 
 
 def test_policy_that_is_in_force_needs_no_change(rig: Rig) -> None:
@@ -133,10 +151,10 @@ def test_live_change_touches_only_the_classes_that_differ(tc: FakeTc, rig: Rig) 
 
 
 def test_rates_shrink_before_others_grow(tc: FakeTc, rig: Rig) -> None:
-    rig.apply(HTB, desired(uplink(), vnic(1, 10e6), vnic(2, 75e6)))
+    rig.apply(HTB, desired(uplink(), vnic(1, 9e6), vnic(2, 75e6)))
     tc.commands.clear()
 
-    rig.apply(HTB, desired(uplink(), vnic(1, 75e6), vnic(2, 10e6)))
+    rig.apply(HTB, desired(uplink(), vnic(1, 75e6), vnic(2, 9e6)))
 
     assert [re.findall(r"classid (\S+)", command)[0] for command in tc.commands] == [
         "51ce:11",
@@ -177,6 +195,62 @@ def test_vnic_that_was_made_anew_gets_its_filter_again(tc: FakeTc, rig: Rig) -> 
     assert set(found) == {"p1", "p2", "p3"}
 
 
+def test_filter_that_leads_into_the_class_of_another_is_put_right(tc: FakeTc, rig: Rig) -> None:
+    rig.apply(HTB, THREE)
+    filters = tc.devices["up0"].filters
+    first = next(item for item in filters.values() if item["indev"] == "p1")
+    first["classid"] = "51ce:12"
+
+    left = rig.apply(HTB, THREE)
+
+    # Which class is whose may change; each interface leads to one with its own numbers.
+    assert left.changes == ()
+    rates = {item["indev"]: options(tc, item["classid"])["rate"] for item in filters.values()}
+    assert rates == {"p1": "75000000bit", "p2": "8000bit", "p3": "8000bit"}
+    assert len(filters) == len({item["classid"] for item in filters.values()}) == 3
+
+
+def test_second_filter_into_the_class_of_another_is_removed(tc: FakeTc, rig: Rig) -> None:
+    rig.apply(HTB, THREE)
+    filters = tc.devices["up0"].filters
+    before = {handle: dict(item) for handle, item in filters.items()}
+    first = next(item for item in filters.values() if item["indev"] == "p1")
+    filters["800::900"] = {**first, "classid": "51ce:12"}
+
+    left = rig.apply(HTB, THREE)
+
+    assert left.changes == ()
+    assert filters == before
+
+
+@pytest.mark.parametrize(
+    ("shown", "link", "is_right"),
+    [
+        ("587500", LINK, True),
+        ("587501", LINK, False),
+        # 6.4 Gbit/s for 50 ms are 40,000,000 bytes; tc shows 40,000,512 as 39063Kb.
+        ("40000000", 6.4e9, True),
+        ("39063Kb", 6.4e9, False),
+        # 94.3718 Mbit/s for 50 ms are 589,824 bytes less 0.25, which is 576 KiB.
+        ("576Kb", 94.3718e6, True),
+        ("577Kb", 94.3718e6, False),
+        # 167.936 Mbit/s for 50 ms are 1,049,600 bytes, 1024 above a mebibyte.
+        ("1Mb", 167.936e6, False),
+        ("1Mb", 167.9358e6, True),
+    ],
+)
+def test_queue_is_right_where_tc_shows_its_size(
+    tc: FakeTc, rig: Rig, shown: str, link: float, is_right: bool
+) -> None:
+    wanted = desired(uplink(capacity=link), vnic(1))
+    rig.apply(HTB, wanted)
+    tc.devices["up0"].leaves["51ce:10"] = shown
+
+    plan = rig.plan(HTB, wanted)
+
+    assert (plan.changes == ()) is is_right
+
+
 def test_largest_packet_is_one_frame_where_nobody_offloads(tc: FakeTc, rig: Rig) -> None:
     for device in tc.devices.values():
         device.gso_max_segs = 1
@@ -203,10 +277,36 @@ def test_largest_packet_is_one_frame_where_nobody_offloads(tc: FakeTc, rig: Rig)
             "guarantees of 95000000 bit/s",
         ),
         (uplink(unit=Unit.IOPS), (vnic(1),), Outcome.UNSUPPORTED, "bits_per_s, not iops"),
-        (uplink(capacity=20_000.0), (vnic(1),), Outcome.UNSUPPORTED, "at least 24000 bit/s"),
+        (
+            uplink(),
+            (vnic(1, 75e6), vnic(2, 10e6)),
+            Outcome.FAILED,
+            "exceed the 84600000 bit/s that up0 has beside the 9400000 bit/s for the host's own",
+        ),
+        (
+            uplink(capacity=15_000.0),
+            (vnic(1),),
+            Outcome.UNSUPPORTED,
+            "1 classes of 8000 bit/s beside the 8000 bit/s for the host's own traffic",
+        ),
+        (
+            # Of 802 kbit/s the host has 80.2; 100 classes need 800.
+            uplink(capacity=802_000.0),
+            tuple(vnic(number) for number in range(100)),
+            Outcome.UNSUPPORTED,
+            "100 classes of 8000 bit/s beside the 80200 bit/s",
+        ),
         (uplink(device="p1"), (vnic(2),), Outcome.UNSUPPORTED, "not among tc_htb.interfaces"),
     ],
-    ids=["too much reserved", "too much entitled", "foreign unit", "too small", "not allowed"],
+    ids=[
+        "too much reserved",
+        "too much entitled",
+        "foreign unit",
+        "nothing left for the host",
+        "too small",
+        "too small for so many",
+        "not allowed",
+    ],
 )
 def test_resource_that_cannot_be_had_is_refused_as_a_whole(
     rig: Rig,
@@ -223,8 +323,8 @@ def test_resource_that_cannot_be_had_is_refused_as_a_whole(
     assert len(plan.notes) == len(allocations)
 
 
-def test_reservations_that_fill_the_link_exactly_are_accepted(rig: Rig) -> None:
-    plan = rig.apply(HTB, desired(uplink(), vnic(1, LINK * 0.75), vnic(2, LINK * 0.25)))
+def test_reservations_that_leave_exactly_the_hosts_part_are_accepted(rig: Rig) -> None:
+    plan = rig.apply(HTB, desired(uplink(), vnic(1, LINK * 0.65), vnic(2, LINK * 0.25)))
 
     assert plan.notes == {}
     assert plan.changes == ()
@@ -234,9 +334,9 @@ def test_reservations_that_fill_the_link_exactly_are_accepted(rig: Rig) -> None:
     ("allocation", "outcome", "reason"),
     [
         (
-            vnic(1, selector=Selector(kind=SelectorKind.CGROUP, value="/a")),
+            vnic(1, selector=Selector(kind="cgroup", value="/a")),
             Outcome.UNSUPPORTED,
-            "does not recognise packets by cgroup",
+            "tc_htb recognises packets by vnic or source_address, not by cgroup",
         ),
         (vnic(9), Outcome.FAILED, "there is no interface 'p9'; does the workload run here?"),
         (source(1, "10.0.0.300"), Outcome.UNSUPPORTED, "source address '10.0.0.300'"),
@@ -244,7 +344,7 @@ def test_reservations_that_fill_the_link_exactly_are_accepted(rig: Rig) -> None:
         (source(1, "0.0.0.0/0"), Outcome.UNSUPPORTED, "matches every packet"),
         (vnic(1, limit=7999.0), Outcome.UNSUPPORTED, "cannot limit below 8000 bit/s"),
         (
-            vnic(1, selector=Selector(kind=SelectorKind.VNIC, value="p2")),
+            vnic(1, selector=Selector(kind="vnic", value="p2")),
             Outcome.FAILED,
             "vnic 'p2' belongs to another allocation already",
         ),
