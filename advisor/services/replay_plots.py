@@ -85,7 +85,7 @@ def _canvas(figure: Figure, replay: Replay) -> Any:
             axes.set_xticks(figure.x, [f"{place:g}" for place in figure.x])
         case FigureKind.OVER_TIME:
             _lines(axes, figure)
-            axes.set_xlim(0, figure.x[-1])
+            axes.set_xlim(0, float(figure.x[-1]))
         case _:
             assert_never(figure.kind)
     _scale(axes, figure)
