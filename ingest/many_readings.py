@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import floor
+from typing import Any
 
 from django.db import connection
 from psycopg import sql
@@ -142,7 +143,7 @@ class ManySpan:
             },
         )
 
-    def _times(self) -> dict[str, object]:
+    def _times(self) -> dict[str, datetime]:
         return {
             "since": self.since,
             "until": self.until,
@@ -154,7 +155,7 @@ def _fetch(
     statement: str,
     measurement: Measurement,
     columns: tuple[str, ...],
-    parameters: Mapping[str, object],
+    parameters: Mapping[str, Any],
 ) -> list[Row]:
     query = sql.SQL(statement).format(
         table=sql.Identifier(measurement.table),
@@ -166,4 +167,5 @@ def _fetch(
     )
     with connection.cursor() as cursor:
         cursor.execute(query, parameters)
-        return cursor.fetchall()
+        rows: list[Row] = cursor.fetchall()
+        return rows

@@ -58,7 +58,8 @@ def _missing(days: list[date]) -> list[tuple[str, date]]:
             """,
             [list(TABLES), days],
         )
-        return cursor.fetchall()
+        missing: list[tuple[str, date]] = cursor.fetchall()
+        return missing
 
 
 def _create_partition(table: str, day: date) -> None:
@@ -88,7 +89,8 @@ def _drop_of(table: str, before: datetime) -> int:
             cursor.execute(
                 "SELECT count(*) FROM drop_chunks(%s, older_than => %s)", [table, before]
             )
-            return cursor.fetchone()[0]
+            dropped: int = cursor.fetchone()[0]
+            return dropped
         last = (before.astimezone(UTC) - _DAY).date()
         cursor.execute(
             "SELECT child.relname FROM pg_inherits JOIN pg_class AS child ON child.oid = inhrelid"

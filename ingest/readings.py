@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import floor
+from typing import Any
 
 from django.db import connection
 from psycopg import sql
@@ -108,7 +109,7 @@ def _fetch(
     statement: str,
     measurement: Measurement,
     columns: tuple[str, ...],
-    parameters: Mapping[str, object],
+    parameters: Mapping[str, Any],
 ) -> list[Reading]:
     query = sql.SQL(statement).format(
         table=sql.Identifier(measurement.table),

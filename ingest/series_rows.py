@@ -49,7 +49,7 @@ def note_samples(times: Mapping[int, tuple[datetime, datetime]]) -> None:
     Locks the series, so that none can go away before the write is committed; raises
     `SeriesDeletedError` if one has gone already.
     """
-    parameters = {
+    parameters: dict[str, list[int] | list[datetime]] = {
         "series": list(times),
         "first": [first for first, _ in times.values()],
         "last": [last for _, last in times.values()],

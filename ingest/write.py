@@ -134,7 +134,8 @@ def _copy(measurement: Measurement, rows: Rows, ids: list[int]) -> int:
         ):
             copy.write(encoded)
         cursor.execute(statements.unite)
-        return cursor.rowcount
+        changed_rows: int = cursor.rowcount
+        return changed_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

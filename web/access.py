@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar
 
+from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 
 from accounts.models import Membership
+from advisor.models import Incident, Recommendation, Resource, Workload
 from advisor.queries.scope import Scope, owned
+from ingest.models import Host
 
 SESSION_KEY = "organisation"
-Row = TypeVar("Row", bound=models.Model)
+Row = TypeVar("Row", Host, Incident, Recommendation, Resource, Workload)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +50,10 @@ def workspace_view(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpR
 
     @wraps(view)
     def entered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if not request.user.is_authenticated:
+        user = request.user
+        if not user.is_authenticated:
             return _login_answer(request)
-        workspace = current_workspace(request)
+        workspace = current_workspace(request, user)
         if workspace is None:
             return render(request, "web/no_organisation.html", status=403)
         return view(request, workspace, *args, **kwargs)
@@ -58,9 +61,9 @@ def workspace_view(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpR
     return entered
 
 
-def current_workspace(request: HttpRequest) -> Workspace | None:
+def current_workspace(request: HttpRequest, user: AbstractBaseUser) -> Workspace | None:
     """The workspace chosen last, else the first; None for somebody without any membership."""
-    found = Membership.objects.filter(user_id=request.user.pk)
+    found = Membership.objects.filter(user_id=user.pk)
     memberships = tuple(found.select_related("organisation", "user"))
     if not memberships:
         return None

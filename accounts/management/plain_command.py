@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import SUPPRESS
-from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -17,7 +16,7 @@ DJANGO_OPTIONS = {
 class PlainCommand(BaseCommand):
     """A command in whose help Django's options do not show; they work all the same."""
 
-    requires_system_checks: Sequence[str] = ()
+    requires_system_checks = ()
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """The parser, with Django's own options left out of its help."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from django.conf import settings
 from django.db import models
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+
+Row = TypeVar("Row", bound=models.Model)
 
 
 class Role(models.TextChoices):
@@ -43,10 +45,10 @@ class Organisation(models.Model):
         return self.slug
 
 
-class OrganisationOwnedQuerySet(models.QuerySet[Any]):
+class OrganisationOwnedQuerySet(models.QuerySet[Row]):
     """Rows with an `organisation` column; the only way from a person to rows."""
 
-    def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> Any:
+    def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> Self:
         """Rows of the organisations that the user is a member of."""
         return self.filter(organisation__in=Organisation.objects.visible_to(user))
 

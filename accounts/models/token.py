@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import secrets
 from datetime import datetime
-from typing import Any
 
 from django.db import models
 
@@ -27,7 +26,7 @@ def token_digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-class TokenQuerySet(OrganisationOwnedQuerySet):
+class TokenQuerySet(OrganisationOwnedQuerySet["Token"]):
     def issue(
         self,
         *,
@@ -42,20 +41,19 @@ class TokenQuerySet(OrganisationOwnedQuerySet):
             organisation=organisation,
             scope=scope,
             name=name,
-            host=host,
+            host_id=None if host is None else host.pk,
             digest=token_digest(secret),
         )
         return token, secret
 
     def valid(self, secret: str, *, now: datetime) -> Token | None:
         """The token of this secret if it is neither revoked nor expired."""
-        found: Any = (
+        return (
             self.select_related("organisation", "host")
             .filter(digest=token_digest(secret), revoked_at=None)
             .exclude(expires_at__lte=now)
             .first()
         )
-        return found  # type: ignore[no-any-return]  # QuerySet[Any] of the shared base
 
 
 class Token(models.Model):

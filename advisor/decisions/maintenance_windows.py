@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from django.db import IntegrityError, transaction
 
@@ -11,6 +12,8 @@ from accounts.models import Organisation
 from advisor.errors import InventoryError
 from advisor.models import MaintenanceWindow, Recurrence, Resource, Workload
 from advisor.pipeline.muting import read_maintenance_window
+
+Named = TypeVar("Named", Resource, Workload)
 
 
 @transaction.atomic
@@ -40,24 +43,22 @@ def add_maintenance_window(
     )
     if not row.name:
         raise InventoryError("a maintenance window needs a name")
-    found = [
-        _named(Resource, organisation, resources, "resource"),
-        _named(Workload, organisation, workloads, "workload"),
-    ]
+    found_resources = _named(Resource, organisation, resources, "resource")
+    found_workloads = _named(Workload, organisation, workloads, "workload")
     read_maintenance_window(row, (), ())
     try:
         with transaction.atomic():
             row.save()
     except IntegrityError as error:
         raise InventoryError(f'there is a maintenance window "{row.name}" already') from error
-    row.resources.set(found[0])
-    row.workloads.set(found[1])
+    row.resources.set(found_resources)
+    row.workloads.set(found_workloads)
     return row
 
 
 def _named(
-    model: type[Resource | Workload], organisation: Organisation, names: Sequence[str], kind: str
-) -> list[Resource | Workload]:
+    model: type[Named], organisation: Organisation, names: Sequence[str], kind: str
+) -> list[Named]:
     rows = {row.name: row for row in model.objects.filter(organisation=organisation)}
     for name in names:
         if name not in rows:

@@ -69,11 +69,11 @@ def _record(
     plain: dict[str, dict[str, object] | None],
 ) -> ComplianceRecord | None:
     """None if the allocation was removed while the agent still enforced it."""
-    allocation = (
-        Allocation.objects.filter(pk=allocation_pk(item.id), host=host)
-        .select_related("resource", "workload")
-        .first()
-    )
+    pk = allocation_pk(item.id)
+    if pk is None:
+        return None
+    own = Allocation.objects.filter(pk=pk, host=host)
+    allocation = own.select_related("resource", "workload").first()
     if allocation is None:
         return None
     policy = _policy(host, report.revision, item.id)
@@ -106,6 +106,8 @@ def _queue_facts(measured: Measurement | None) -> dict[str, float | int | None]:
 
 
 def _policy(host: Host, revision: int | None, allocation_id: str) -> Policy | None:
+    if revision is None:
+        return None
     document = PublishedDocument.objects.filter(host=host, revision=revision).first()
     if document is None:
         return None

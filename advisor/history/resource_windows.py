@@ -39,9 +39,9 @@ def uplink_windows(
     resource: Resource, attachment: Attachment, allocations: AllocationsByWindow, span: Span
 ) -> list[Observation]:
     """The windows in which the uplink's adapter was measured, in order of time."""
-    times = {"since": span.read_since, "until": span.read_until}
-    rates = queries.net_rates(host=attachment.host, interface=attachment.device, **times)
-    tcp = span.group(queries.tcp_rates(host=attachment.host, **times))
+    host, since, until = attachment.host, span.read_since, span.read_until
+    rates = queries.net_rates(host=host, interface=attachment.device, since=since, until=until)
+    tcp = span.group(queries.tcp_rates(host=host, since=since, until=until))
     return [
         _uplink_window(resource, at, found, allocations.get(at, []), tcp.get(at, []))
         for at, found in span.group(rates).items()

@@ -48,7 +48,7 @@ def _learnt(
         history = StatePoint.objects.filter(
             resource=resource, at__gt=until - HISTORY, at__lte=until, value__isnull=False
         ).values_list("at", "value")
-        points = [HistoryPoint(at=at, value=value) for at, value in history]
+        points = [HistoryPoint(at=at, value=value) for at, value in history if value is not None]
         return baseline_threshold(
             points,
             congested=_congested(resource, since=until - HISTORY, until=until),

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import Field, dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 
 class Rates(Protocol):
-    """What all rates have: the end and the length of their interval."""
+    """What all rates have: the end and the length of their interval. They are dataclasses."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     @property
     def at(self) -> datetime: ...

@@ -85,7 +85,7 @@ def heat_strips(resources: Sequence[Resource], *, now: datetime) -> dict[int, St
     )
     recent = _worst_cells(pks, since=still_open, until=until)
     cells: dict[int, list[Cell | None]] = {pk: [None] * COLUMNS for pk in pks}
-    for pk, start, cell in (*past, *recent):
+    for pk, start, cell in (*(past or ()), *recent):
         cells[pk][round((start - since).total_seconds()) // COLUMN_S] = cell
     return {pk: Strip(since=since, cells=tuple(row)) for pk, row in cells.items()}
 

@@ -104,7 +104,7 @@ def recommendation_rows(scope: Scope) -> QuerySet[Recommendation]:
         default=Value(1),
         output_field=IntegerField(),
     )
-    rows: QuerySet[Recommendation] = scope.rows(Recommendation)
+    rows = scope.rows(Recommendation)
     return rows.select_related("resource", "decided_by").order_by(is_open, "-created_at", "-pk")
 
 
@@ -129,7 +129,9 @@ def recommendation_detail(row: Recommendation, *, now: datetime) -> Recommendati
 
 def _answer(row: Recommendation) -> Answer | PolicyDraft | None:
     try:
-        return loads(PolicyDraft if row.kind == DRAFT else Answer, row.answer)
+        if row.kind == DRAFT:
+            return loads(PolicyDraft, row.answer)
+        return loads(Answer, row.answer)
     except CanonicalError:
         return None
 
@@ -146,7 +148,7 @@ def _allocations(answer: Answer | PolicyDraft | None) -> list[Allocation]:
 def _changes(answer: Answer | PolicyDraft, in_force: Policy | None) -> list[Change]:
     """Only what differs from the policy in force; without one everything is unset."""
     known = {item["allocation"]: item for item in in_force.allocations} if in_force else {}
-    changes = []
+    changes: list[Change] = []
     for item in answer.allocations:
         before = known.get(item.allocation, {})
         pairs: Sequence[tuple[str, float | None, float | None]] = (

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from django.db import models
 
 from accounts.models import Organisation
+from accounts.models.organisation import OrganisationOwnedQuerySet
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
+
+Row = TypeVar("Row", bound=models.Model)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,11 +23,13 @@ class Scope:
     user: AbstractBaseUser
     organisation: Organisation
 
-    def rows(self, model: type[models.Model]) -> Any:
+    def rows(self, model: type[Row]) -> OrganisationOwnedQuerySet[Row]:
         """The model's rows that this person may see in this organisation, as a queryset."""
         return owned(model).visible_to(self.user).filter(organisation=self.organisation)
 
 
-def owned(model: type[models.Model]) -> Any:
-    """The manager of a model whose rows belong to an organisation."""
-    return model._default_manager  # noqa: SLF001  its documented name
+def owned(model: type[Row]) -> OrganisationOwnedQuerySet[Row]:
+    """All rows of a model whose rows belong to an organisation."""
+    rows = model._default_manager.all()  # noqa: SLF001  its documented name
+    assert isinstance(rows, OrganisationOwnedQuerySet), model
+    return rows

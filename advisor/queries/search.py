@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar
 
+from django.db.models import QuerySet
 from django.db.models.functions import Length
 
 from advisor.models import Allocation, Resource, Workload
@@ -13,6 +15,7 @@ from advisor.queries.scope import Scope
 from ingest.models import Host
 
 PER_KIND = 8
+Named = TypeVar("Named", Host, Resource, Workload)
 
 
 class HitKind(StrEnum):
@@ -39,7 +42,7 @@ def search(scope: Scope, text: str) -> list[Hit]:
     return [*_resources(scope, wanted), *_hosts(scope, wanted), *_workloads(scope, wanted)]
 
 
-def _named(scope: Scope, model: type, wanted: str):  # type: ignore[no-untyped-def]
+def _named(scope: Scope, model: type[Named], wanted: str) -> QuerySet[Named]:
     rows = scope.rows(model).filter(name__icontains=wanted)
     return rows.order_by(Length("name"), "name")
 

@@ -208,10 +208,11 @@ def _picture(
 def _with_gaps(windows: Sequence[AllocationWindow], factor: float) -> tuple[Point | None, ...]:
     """Hours since the first window and rates; None where windows are missing between two."""
     shown = windows[:: max(len(windows) // SHOWN_POINTS, 1)]
-    usual = median(later.at - one.at for one, later in pairwise(shown)) if len(shown) > 1 else None
+    steps_s = [(later.at - one.at).total_seconds() for one, later in pairwise(shown)]
+    gap = timedelta(seconds=GAP * median(steps_s)) if steps_s else None
     points: list[Point | None] = []
     for place, one in enumerate(shown):
-        if place and usual is not None and one.at - shown[place - 1].at > GAP * usual:
+        if place and gap is not None and one.at - shown[place - 1].at > gap:
             points.append(None)
         points.append(((one.at - windows[0].at) / timedelta(hours=1), one.rate / factor))
     return tuple(points)

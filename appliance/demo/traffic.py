@@ -33,7 +33,7 @@ def discard_all(address: str, port: int) -> None:
                     connection.setblocking(False)
                     selector.register(connection, selectors.EVENT_READ)
                 else:
-                    _discard(key.fileobj, selector)  # type: ignore[arg-type]
+                    _discard(key.fileobj, selector)  # type: ignore[arg-type]  # only sockets are registered
 
 
 def send_for_ever(address: str, port: int, streams: int) -> None:
@@ -45,7 +45,7 @@ def send_for_ever(address: str, port: int, streams: int) -> None:
     while True:
         for key, _ in selector.select():
             with contextlib.suppress(BlockingIOError):
-                key.fileobj.send(block)  # type: ignore[union-attr]
+                key.fileobj.send(block)  # type: ignore[union-attr]  # likewise
 
 
 def _discard(connection: socket.socket, selector: selectors.BaseSelector) -> None:

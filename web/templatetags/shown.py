@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from django import template
 from django.utils.html import format_html
@@ -76,7 +76,7 @@ def percent_number(ratio: float | None, reason: str = "nothing was measured") ->
 
 
 @register.simple_tag
-def minutes(value: float | None, reason: str = "nothing was measured") -> str:
+def minutes(value: float | Literal[""] | None, reason: str = "nothing was measured") -> str:
     """Whole minutes for a column, from 1 on; less is told as such."""
     if value is None or value == "":
         return absent(reason)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponseBase
@@ -24,7 +25,7 @@ LEDGER_ROWS = 50
 def hosts(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     now = timezone.now()
     healths = host_healths(workspace.scope, now=now)
-    context = {
+    context: dict[str, Any] = {
         "hosts": healths,
         "counts": _counts(healths),
         "mechanisms": (names := _mechanism_names(healths)),

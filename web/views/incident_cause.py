@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponseBase
@@ -60,7 +61,7 @@ def cause(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBa
     """The attribution alone for htmx, else as a page of its own."""
     now = timezone.now()
     workspace, row = open_row(workspace, Incident, pk, "resource")
-    context = {
+    context: dict[str, Any] = {
         "incident": row,
         "resource": row.resource,
         "study": study_incident(incident=row, now=now),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponseBase
@@ -27,7 +28,7 @@ def incidents(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     now = timezone.now()
     rows = incident_rows(workspace.scope)
     page = Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
-    context = {"page": page, "incidents": incident_lines(list(page), now=now)}
+    context: dict[str, Any] = {"page": page, "incidents": incident_lines(list(page), now=now)}
     if "HX-Request" in request.headers:
         return render_part(request, workspace, "web/parts/incidents.html", now=now, **context)
     return render_page(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 
@@ -17,7 +19,7 @@ def find(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     text = request.GET.get("q", "").strip()[:LONGEST_TEXT]
     hits = search(workspace.scope, text)
     groups = [(kind, [hit for hit in hits if hit.kind == kind]) for kind in HitKind]
-    context = {
+    context: dict[str, Any] = {
         "search_text": text,
         "groups": [(kind, found) for kind, found in groups if found],
         "hit_count": len(hits),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponseBase
@@ -16,7 +14,7 @@ from web.access import SESSION_KEY, Workspace, workspace_view
 class SignInForm(AuthenticationForm):
     """Django's form; a failure says what to do next."""
 
-    error_messages: ClassVar = {
+    error_messages = {  # noqa: RUF012 - Django declares it, of the instance
         "invalid_login": "Incorrect username or password. Both are case-sensitive.",
         "inactive": "This account is switched off; ask an admin.",
     }

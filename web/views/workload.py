@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
@@ -25,7 +26,7 @@ def workload(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
     workspace, row = open_row(workspace, Workload, pk)
     days = allocation_days(row, now=now)
     worst = _worst(days)
-    context = {
+    context: dict[str, Any] = {
         "workload": row,
         "days": [(day, drawing_of(day.picture) if day.picture else None) for day in days],
         "worst": worst,

@@ -56,6 +56,7 @@ class Command(ProductCommand):
         remove.add_argument("name")
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
+        changed: Resource | None
         match options["verb"]:
             case "add":
                 changed = self._add(organisation, options)
