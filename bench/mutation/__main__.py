@@ -77,7 +77,6 @@ def _verdicts(
     importers = Importers(Path(), IMPORTING)
     paths = sorted({mutant.path for mutant in mutants})
     rings = {path: importers.tests_of(module_name(Path(path))) for path in paths}
-    _check_green({test for both in rings.values() for test in (*both[0], *both[1])})
     left = list(mutants)
     for ring in range(2):
         trials = {
@@ -85,6 +84,7 @@ def _verdicts(
             for mutant in left
             if (tests := rings[mutant.path][ring])
         }
+        _check_green({test for trial in trials for test in trial.tests})
         results = run_trials(list(trials), jobs=jobs, limit_s=limit_s)
         for done, (trial, verdict) in enumerate(results, start=1):
             if done % SHOWN_EVERY == 0:
@@ -97,9 +97,11 @@ def _verdicts(
 
 def _check_green(tests: Collection[str]) -> None:
     """A test that fails without a fault would kill every mutant."""
-    trial = Trial(path="", number=None, tests=tuple(sorted(tests)))
-    [(_, verdict)] = run_trials([trial], jobs=1, limit_s=GREEN_LIMIT_S)
-    if verdict is not Verdict.SURVIVED:
+    trials = [Trial(path="", number=None, tests=tuple(sorted(tests)))] if tests else []
+    if any(
+        verdict is not Verdict.SURVIVED
+        for _, verdict in run_trials(trials, jobs=1, limit_s=GREEN_LIMIT_S)
+    ):
         sys.exit("mutation: the tests fail without any fault; see `make test-fast`")
 
 
