@@ -11,7 +11,7 @@ export PYTHON
 unexport PYTHONDONTWRITEBYTECODE
 export SLUICE_CACHE_DIR ?= $(HOME)/.cache/sluice
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test test-fast check telegraf timescaledb lock clean
+.PHONY: help setup run demo test test-fast mutate check telegraf timescaledb lock clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -43,6 +43,9 @@ check: setup ## format, lint, import contracts, types, missing migrations
 
 test-fast: setup ## the quick tests that need no service
 	$(BIN)/pytest -q -m "not ($(SERVICES) or slow)" --hypothesis-profile=fast -n auto --dist loadfile
+
+mutate: setup ## plant 300 small faults in the cores and the agent, one by one; status 1 if tests miss more than 5 % (ARGS="--seed 2")
+	@nice $(BIN)/python -m bench.mutation $(ARGS)
 
 test: setup check ## set up and run every check and test; a lane that lacks something says so by name
 	@scripts/telegraf || echo "make test: goes on without Telegraf"

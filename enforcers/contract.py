@@ -328,8 +328,12 @@ def canonical_bytes(document: PolicyDocument) -> bytes:
 
 
 def sign(document: PolicyDocument, key: bytes) -> PolicyDocument:
-    """The same document with its HMAC-SHA256 signature under this host's key."""
-    return replace(document, signature=signature.hmac_hex(canonical_bytes(document), key))
+    """The document as the host will read it, with an HMAC-SHA256 under this host's key.
+
+    A number given as 100 is read as 100.0, and other bytes would have another signature.
+    """
+    as_read = decode_document(encode_document(document))
+    return replace(as_read, signature=signature.hmac_hex(canonical_bytes(as_read), key))
 
 
 def verify(document: PolicyDocument, key: bytes) -> None:

@@ -51,6 +51,9 @@ class Executor:
         if self.dry_run or not needed:
             return Execution(made=(), error=None)
         self._ledger.record(found)
+        assert self._ledger.holds(found), (
+            "invariant ledger-before-kernel: a thing is about to change and cannot be put back"
+        )
         made: list[Change] = []
         for change in needed:
             error = self._make(change)

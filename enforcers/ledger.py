@@ -33,6 +33,9 @@ class LedgerPage:
     boot_id: str
     entries: tuple[LedgerEntry, ...]
 
+    def __post_init__(self) -> None:
+        check_entries(self.entries)
+
 
 class Ledger:
     """The entries on disk. Every change is on disk before it returns."""
@@ -57,6 +60,10 @@ class Ledger:
             if entry.mechanism == mechanism and entry.device == device
         )
 
+    def holds(self, found: tuple[LedgerEntry, ...]) -> bool:
+        """Whether each of these things has an entry, so that it can be put back."""
+        return {entry.key for entry in found} <= {entry.key for entry in self._page.entries}
+
     def record(self, found: tuple[LedgerEntry, ...]) -> None:
         """Keep what was found; an entry that is there already stays, for it is the older truth."""
         known = {entry.key for entry in self._page.entries}
@@ -76,6 +83,13 @@ class Ledger:
         page = replace(self._page, entries=ordered)
         write_atomically(self._path, canonical_json.encode(page))
         self._page = page
+
+
+def check_entries(entries: tuple[LedgerEntry, ...]) -> None:
+    """Refuse a thing that is there twice, or out of order, before a write and after a read."""
+    keys = [entry.key for entry in entries]
+    if keys != sorted(set(keys)):
+        raise ContractError("$.entries", "a thing appears twice, or they are out of order")
 
 
 def _read(path: Path) -> LedgerPage | None:

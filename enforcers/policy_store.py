@@ -22,6 +22,9 @@ class HeldPolicy:
     document: PolicyDocument
     lease_ends_at: datetime
 
+    def __post_init__(self) -> None:
+        check_lease(self.document, self.lease_ends_at)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldPolicies:
@@ -71,6 +74,12 @@ class PolicyStore:
         # What is held counts even if the disk does not take it.
         self._held = held
         write_atomically(self._path, canonical_json.encode(held))
+
+
+def check_lease(document: PolicyDocument, ends_at: datetime) -> None:
+    """Refuse a lease that outlives its document, before it is kept and after it is read."""
+    if ends_at > document.expires_at:
+        raise ContractError("$.lease_ends_at", "must not be after the document's expires_at")
 
 
 def _revision(policy: HeldPolicy | None) -> int | None:

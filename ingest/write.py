@@ -133,6 +133,9 @@ def _copy(measurement: Measurement, rows: Rows, ids: list[int]) -> int:
             cursor.copy(statements.copy) as copy,
         ):
             copy.write(encoded)
+        assert cursor.rowcount == len(rows), (
+            f"invariant encoded-row: {len(rows)} were sent and {cursor.rowcount} were read"
+        )
         cursor.execute(statements.unite)
         changed_rows: int = cursor.rowcount
         return changed_rows

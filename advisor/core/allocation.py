@@ -13,6 +13,7 @@ from typing import assert_never
 
 import numpy as np
 
+from advisor.core.entitlement_checks import check_entitlements
 from advisor.core.waterfill import Floats, Groups, Indexes, fill, groups_of
 
 LARGEST = 1e300
@@ -120,7 +121,8 @@ def solve(
 
     `cap` is min(limit, demand) and may be infinite; the other numbers are finite and not negative.
     """
-    most = np.minimum(cap, groups.spread(capacity))
+    whole = capacity
+    most = np.minimum(cap, groups.spread(whole))
     least = np.minimum(reservation, most)
     # Powers of two change no digit, and keep breakpoints of 1e-300 and 1e300 representable.
     capacity, exponent = np.frexp(capacity)
@@ -143,6 +145,7 @@ def solve(
             assert_never(mode)
     # Rounding may not cost anybody a reservation or pass a limit.
     bounded: Floats = np.clip(np.ldexp(amount, exponent), np.where(fitting, least, 0.0), most)
+    check_entitlements(bounded, capacity=whole, most=most, groups=groups)
     return bounded
 
 

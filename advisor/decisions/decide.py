@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from advisor.access import require_operator
+from advisor.core.entitlement_checks import check_stored_entitlements
 from advisor.decisions.documents import publish_documents
 from advisor.decisions.inventory import change_resource
 from advisor.errors import DecisionRefused
@@ -116,6 +117,12 @@ _ALLOCATION_KEYS = ("allocation", "workload", "reservation", "limit", "shares", 
 
 def _allocations(recommendation: Recommendation) -> list[dict[str, Any]]:
     answer = json.loads(recommendation.answer)
+    try:
+        # A draft carries no evidence of its own.
+        capacity = answer.get("evidence", {}).get("capacity")
+        check_stored_entitlements(answer["allocations"], capacity=capacity)
+    except ValueError as error:
+        raise DecisionRefused(f"recommendation {recommendation.pk} is damaged: {error}") from error
     return [{key: item[key] for key in _ALLOCATION_KEYS} for item in answer["allocations"]]
 
 

@@ -26,13 +26,16 @@ def encode_rows(
 
     A row is series id, time in microseconds since 1970, values.
     """
-    column_count = 2 + len(measurement.fields)
-    full_row = _row_format(measurement, (True,) * len(measurement.fields))
+    width = len(measurement.fields)
+    column_count = 2 + width
+    full_row = _row_format(measurement, (True,) * width)
     # Values and their lengths take turns, so a full row is one slice of this list.
     full: list[Value] = [column_count, *([_COLUMN_BYTES, 0] * column_count)]
     parts = [_HEADER]
     for series_id, time_us, values in rows:
         at = time_us - _EPOCH_US
+        assert len(values) == width, f"invariant encoded-row: {width} values make a row"
+        assert series_id > 0, "invariant encoded-row: a row belongs to a stored series"
         if None not in values:
             full[2::2] = (series_id, at, *values)
             parts.append(full_row.pack(*full))

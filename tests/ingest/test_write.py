@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from itertools import pairwise
 from threading import Barrier
 
+import pytest
 from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ingest.core.catalogue import Measurement
+from ingest.core.copy_encoding import encode_rows
+from ingest.core.stored_values import Value
 from ingest.models import (
     CgroupPressureSample,
     CgroupSample,
@@ -216,3 +221,21 @@ def test_same_body_sent_twice_at_once_is_stored_once(committed: None) -> None:
     assert sum(result.changed_rows for result in results) == 240
     assert DiskioSample.objects.count() == 240
     assert (Host.objects.count(), Series.objects.count()) == (3, 12)
+
+
+def test_rows_that_the_database_did_not_read_are_noticed_and_nothing_is_stored(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fault is planted: a row is lost on its way into the COPY."""
+
+    def lose_one(
+        measurement: Measurement, rows: Iterable[tuple[int, int, tuple[Value, ...]]]
+    ) -> bytes:
+        return encode_rows(measurement, list(rows)[1:])
+
+    monkeypatch.setattr("ingest.write.encode_rows", lose_one)
+
+    with pytest.raises(AssertionError, match="invariant encoded-row: 2 were sent and 1 were read"):
+        write_lines(tenant, disk_line(now(), count=7), disk_line(now() - timedelta(minutes=1)))
+
+    assert disk_rows() == []

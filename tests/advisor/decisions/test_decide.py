@@ -214,3 +214,15 @@ def test_resource_is_removed_with_its_history(cluster: Cluster) -> None:
     cluster.uplink.delete()
 
     assert not Policy.objects.exists()
+
+
+def test_recommendation_that_no_solver_made_is_refused_and_stays_open(cluster: Cluster) -> None:
+    # 94 Mbit/s are all there is: web-2 and web-3 would get less than nothing.
+    recommendation = propose(cluster, reservation=100 * MBIT)
+
+    with pytest.raises(DecisionRefused, match="invariant entitlements-within-capacity"):
+        approve(recommendation=recommendation, user=cluster.people.owner, now=NOW)
+
+    recommendation.refresh_from_db()
+    assert recommendation.state == RecommendationState.PROPOSED
+    assert not Policy.objects.exists()

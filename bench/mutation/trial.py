@@ -1,0 +1,146 @@
+"""One run of tests with a fault in memory: a process of its own, ended when it takes too long."""
+
+import importlib
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_file_location
+from multiprocessing import connection, get_context
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from types import CodeType
+
+import hypothesis
+import pytest
+
+from bench.mutation.imports import module_name
+from bench.mutation.mutants import mutated
+
+# What takes long to import and holds nothing of the product; a child inherits it.
+PRELOADED = (
+    "celery",
+    "django.core.management",
+    "django.db.models",
+    "django.test",
+    "numpy",
+    "pytest_django.plugin",
+    "scipy.optimize",
+)
+EXAMPLES = 10
+"""How many examples of a property each mutant meets; always the same ones."""
+TEST_LIMIT_S = 30
+MEMORY_LIMIT_BYTES = 4 << 30
+"""A fault can make a loop endless; it may not take the machine's time or memory."""
+QUICK = "not (postgres or timescaledb or valkey or telegraf or browser or root or slow)"
+
+
+class Verdict(StrEnum):
+    """What the tests made of a fault."""
+
+    KILLED = "killed"
+    TIMED_OUT = "timed out"
+    SURVIVED = "survived"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """Fault `number` of a file and the tests that should notice it; None plants no fault."""
+
+    path: str
+    number: int | None
+    tests: tuple[str, ...]
+
+
+def run_trials(
+    trials: Sequence[Trial], *, jobs: int, limit_s: float
+) -> Iterator[tuple[Trial, Verdict]]:
+    """Run each trial in a process of its own, `jobs` at a time, and yield them as they end."""
+    _preload()
+    waiting = list(reversed(trials))
+    running: dict[int, tuple[BaseProcess, Trial, float]] = {}
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            trial = waiting.pop()
+            process = get_context("fork").Process(target=_run, args=(trial,))
+            process.start()
+            running[process.sentinel] = (process, trial, time.monotonic() + limit_s)
+        connection.wait(running, timeout=1)
+        for sentinel, (process, trial, deadline) in list(running.items()):
+            late = process.is_alive() and time.monotonic() > deadline
+            if late:
+                _end(process)
+            if not process.is_alive():
+                process.join()
+                del running[sentinel]
+                yield trial, Verdict.TIMED_OUT if late else _verdict(process.exitcode)
+
+
+def _verdict(exitcode: int | None) -> Verdict:
+    survived = exitcode in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
+    return Verdict.SURVIVED if survived else Verdict.KILLED
+
+
+def _end(process: BaseProcess) -> None:
+    """End a trial with every process that its tests started."""
+    if process.pid is not None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.join()
+
+
+def _preload() -> None:
+    for name in PRELOADED:
+        importlib.import_module(name)
+
+
+def _run(trial: Trial) -> None:
+    os.setpgid(0, 0)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT_BYTES, MEMORY_LIMIT_BYTES))
+    with Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
+    hypothesis.settings.register_profile(
+        "mutants", deadline=None, max_examples=EXAMPLES, derandomize=True
+    )
+    if trial.number is not None:
+        sys.meta_path.insert(0, _Planting(trial.path, trial.number))
+    arguments = ["-x", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", "--tb=no"]
+    # Hypothesis was imported before pytest could rewrite it, which harms nothing.
+    arguments += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    arguments += [f"--timeout={TEST_LIMIT_S}", "--hypothesis-profile=mutants"]
+    arguments += ["-m", QUICK]
+    # No clean-up by the interpreter: the parent's files are not the child's to close.
+    os._exit(pytest.main([*arguments, *trial.tests]))
+
+
+class _Planting(MetaPathFinder):
+    """Imports one module with a fault in it, and leaves every other to Python."""
+
+    def __init__(self, path: str, number: int) -> None:
+        self._name = module_name(Path(path))
+        self._path = str(Path(path).resolve())
+        self._number = number
+
+    def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
+        """Find the one module; None for others."""
+        if name != self._name:
+            return None
+        loader = _Planted(name, self._path, self._number)
+        return spec_from_file_location(name, self._path, loader=loader)
+
+
+class _Planted(SourceFileLoader):
+    def __init__(self, name: str, path: str, number: int) -> None:
+        super().__init__(name, path)
+        self._number = number
+
+    def get_code(self, _: str) -> CodeType:
+        """Compile the mutated tree; no byte code is read or written."""
+        tree = mutated(Path(self.path).read_text(), self._number)
+        return compile(tree, self.path, "exec", dont_inherit=True)

@@ -1,0 +1,222 @@
+"""The measure of the tests: faults are planted, found or survive, and no file changes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from bench.mutation.__main__ import known_equivalents
+from bench.mutation.imports import Importers
+from bench.mutation.mutants import Mutant, count_mutants, describe
+
+ROOT = Path(__file__).resolve().parents[2]
+# Three faults: it returns None, `>` stands for `>=`, and 11 for 10.
+LARGE = "def is_large(count: int) -> bool:\n    return count >= 10\n"
+COUNTDOWN = """
+    def countdown(count: int) -> int:
+        while count > 0:
+            count -= 1
+        return count
+"""
+
+
+def mutants_of(source: str, path: str = "m.py") -> list[Mutant]:
+    return [describe(path, source, number) for number in range(count_mutants(source))]
+
+
+@pytest.mark.parametrize(
+    ("source", "changes"),
+    [
+        ("a < b", ["a <= b"]),
+        ("a == b", ["a != b"]),
+        ("a is b is not c", ["a is not b is not c", "a is b is c"]),
+        ("a in b", ["a not in b"]),
+        ("a + b * c", ["a - b * c", "a + b / c"]),
+        ("a += b", ["a -= b"]),
+        ("a and b", ["a or b"]),
+        ("-a", ["+a"]),
+        ("a = 3", ["a = 4"]),
+        ("a = 0.5", ["a = 1.0"]),
+        ("a = True", ["a = False"]),
+        ("if a:\n    b", ["if not a:"]),
+        ("a if not b else c", ["a if b else c"]),
+        ("[a for a in b if a]", ["[a for a in b if not a]"]),
+        ("def f(a):\n    return a", ["return None"]),
+    ],
+)
+def test_fault_changes_one_thing(source: str, changes: list[str]) -> None:
+    assert [mutant.after for mutant in mutants_of(source)] == changes
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '"a text"',
+        "a: int | None",
+        "def f(a: Literal[1]) -> Literal[2]: ...",
+        "@dataclass(frozen=True)\nclass A: ...",
+        "assert a < 3",
+        'log.info("read", extra={"count": 3})',
+        "Write = Command | FileWrite",
+        "zip(a, b, strict=True)",
+        "def f():\n    return None",
+    ],
+)
+def test_what_no_test_could_notice_has_no_fault(source: str) -> None:
+    assert mutants_of(source) == []
+
+
+def test_fault_is_shown_with_its_line_and_what_is_around_it() -> None:
+    far = "x" * 100
+
+    [fault] = mutants_of(f"a\nb = {far} + {far}")
+
+    assert fault.line == 2
+    # Forty characters on either side of the sign.
+    assert (fault.before, fault.after) == tuple(
+        f"{'x' * 39} {sign} {'x' * 39}" for sign in ("+", "-")
+    )
+
+
+def plant(root: Path, *, source: str, tests: str) -> None:
+    """A product of one module, and its tests."""
+    for name, text in {
+        "enforcers/__init__.py": "",
+        "enforcers/planted.py": dedent(source),
+        "tests/test_planted.py": dedent(tests),
+        "pyproject.toml": "[tool.pytest.ini_options]\naddopts = ['--import-mode=importlib']\n",
+    }.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(text)
+
+
+def measure(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run the program on the planted product."""
+    environment = {k: v for k, v in os.environ.items() if k != "DJANGO_SETTINGS_MODULE"}
+    return subprocess.run(
+        [sys.executable, "-m", "bench.mutation", "--paths", "enforcers", "--jobs", "1", *options],
+        cwd=root,
+        env=environment | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def asked_at(*counts: int) -> str:
+    """A test of `is_large` at these counts."""
+    return f"""
+        from enforcers.planted import is_large
+
+        def test_large() -> None:
+            assert [is_large(count) for count in {counts}] == [count >= 10 for count in {counts}]
+    """
+
+
+@pytest.mark.slow
+def test_survivors_are_listed_and_fail_the_run(tmp_path: Path) -> None:
+    plant(tmp_path, source=LARGE, tests=asked_at(9, 11))
+
+    result = measure(tmp_path, "--json", "rows.json")
+
+    assert result.returncode == 1
+    assert (
+        "enforcers/planted.py:2\n    - return count >= 10\n    + return count > 10"
+        in result.stdout
+    )
+    assert "+ return count >= 11" in result.stdout
+    assert "+ return None" not in result.stdout
+    row = {"unit": "ratio", "asked": 0.95, "measured": pytest.approx(1 / 3), "holds": False}
+    assert json.loads((tmp_path / "rows.json").read_text()) == [
+        {"what": "killed mutants, enforcers", **row},
+        {"what": "killed mutants, all packages", **row},
+    ]
+
+
+@pytest.mark.slow
+def test_killed_mutants_pass_the_run_and_no_file_changes(tmp_path: Path) -> None:
+    plant(tmp_path, source=LARGE, tests=asked_at(9, 10))
+    before = {path: path.read_text() for path in tmp_path.rglob("*.py")}
+
+    result = measure(tmp_path)
+
+    assert result.returncode == 0, result.stderr
+    assert "Survivors" not in result.stdout
+    # Mutants, killed, equivalent, survived.
+    assert result.stdout.splitlines()[-1].split()[-4:] == ["3", "3", "0", "0"]
+    assert {path: path.read_text() for path in tmp_path.rglob("*.py")} == before
+
+
+@pytest.mark.slow
+def test_equivalent_mutants_are_not_asked_for(tmp_path: Path) -> None:
+    plant(tmp_path, source=LARGE, tests=asked_at(9, 11))
+    (tmp_path / "known.toml").write_text(
+        "".join(
+            '[[equivalent]]\nfile = "enforcers/planted.py"\nbefore = "return count >= 10"\n'
+            f'after = "return count {after}"\nreason = "nobody counts to ten"\n'
+            for after in ("> 10", ">= 11")
+        )
+    )
+
+    result = measure(tmp_path, "--equivalents", "known.toml")
+
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[-1].split()[-4:] == ["3", "1", "2", "0"]
+
+
+@pytest.mark.slow
+def test_endless_mutant_is_ended_and_counts_as_killed(tmp_path: Path) -> None:
+    test = "from enforcers.planted import countdown\ndef test_end(): assert countdown(3) == 0\n"
+    plant(tmp_path, source=COUNTDOWN, tests=test)
+
+    result = measure(tmp_path, "--limit", "8")
+
+    assert "count -= 1" not in result.stdout
+
+
+@pytest.mark.slow
+def test_tests_that_fail_without_a_fault_measure_nothing(tmp_path: Path) -> None:
+    plant(tmp_path, source=LARGE, tests="def test_broken():\n    assert False\n")
+    (tmp_path / "tests/test_planted.py").write_text(
+        "import enforcers.planted\ndef test_broken():\n    assert False\n"
+    )
+
+    result = measure(tmp_path)
+
+    assert result.returncode == 1
+    assert "fail without any fault" in result.stderr
+
+
+def test_nearest_tests_come_first_and_helpers_are_no_step(tmp_path: Path) -> None:
+    for name, text in {
+        "advisor/inner.py": "",
+        "advisor/outer.py": "from advisor import inner",
+        "tests/rig.py": "from advisor.inner import thing",
+        "tests/test_rigged.py": "from tests.rig import thing",
+        "tests/test_inner.py": "def test(): import advisor.inner",
+        "tests/test_outer.py": "from advisor.outer import thing",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+
+    importers = Importers(tmp_path, ["advisor", "tests"])
+
+    assert importers.tests_of("advisor.inner") == (
+        ("tests/test_inner.py", "tests/test_rigged.py"),
+        ("tests/test_outer.py",),
+    )
+    assert importers.tests_of("advisor.outer") == (("tests/test_outer.py",), ())
+
+
+@pytest.mark.parametrize("path", sorted({key[0] for key in known_equivalents()}))
+def test_listed_equivalent_is_a_mutant_of_its_file_and_has_a_reason(path: str) -> None:
+    listed = {key: reason for key, reason in known_equivalents().items() if key[0] == path}
+
+    mutants = mutants_of((ROOT / path).read_text(), path)
+
+    assert listed.keys() <= {(path, mutant.before, mutant.after) for mutant in mutants}
+    assert all(len(reason.split()) > 3 for reason in listed.values())
