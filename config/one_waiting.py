@@ -25,7 +25,7 @@ SOCKET_TIMEOUT_S = 5.0
 REMEMBERED_S = 86_400.0
 """So long it is remembered when a subject was last queued."""
 
-_ALLOCATION = """
+_MARK = """
 local held = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or '0')
 if held > tonumber(ARGV[2]) then return 0 end
 redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])
@@ -37,7 +37,7 @@ return 1
 WAITS, EXPIRED = 0, 2
 
 
-class OneWaiting(Task):  # type: ignore[misc]  # Celery has no types
+class OneWaiting(Task[Any, Any]):
     """A task with an expiry, of which at most one message per subject waits.
 
     The subject are the positional arguments, such as a resource's number.
@@ -46,19 +46,19 @@ class OneWaiting(Task):  # type: ignore[misc]  # Celery has no types
     abstract = True
     waits_in = ""
 
-    def apply_async(
+    def apply_async(  # type: ignore[override]  # None says that nothing was queued
         self, args: Any = None, kwargs: Any = None, **options: Any
-    ) -> AsyncResult | None:
+    ) -> AsyncResult[Any] | None:
         """Queue the task; None means that a message about the same subject waits already."""
         expires_s = options.get("expires", self.expires)
         if expires_s is None:
             return super().apply_async(args, kwargs, **options)
         subject, now = _subject(args), time.time()
         keys = (self._waiting_key, self._queued_key)
-        allocated = _client().eval(_ALLOCATION, 2, *keys, subject, now, now + expires_s)
-        if allocated == WAITS:
+        marked = _client().eval(_MARK, 2, *keys, subject, now, now + expires_s)
+        if marked == WAITS:
             return None
-        if allocated == EXPIRED:
+        if marked == EXPIRED:
             self._drop_expired(now)
         try:
             return super().apply_async(args, kwargs, **options)
@@ -82,9 +82,10 @@ class OneWaiting(Task):  # type: ignore[misc]  # Celery has no types
     def last_queued(self) -> dict[int, float]:
         """When each subject was last queued, in seconds since the epoch; subjects are numbers."""
         _client().zremrangebyscore(self._queued_key, "-inf", time.time() - REMEMBERED_S)
-        return {
-            int(pk): at for pk, at in _client().zrange(self._queued_key, 0, -1, withscores=True)
-        }
+        found: list[tuple[bytes, float]] = _client().zrange(  # type: ignore[assignment]
+            self._queued_key, 0, -1, withscores=True
+        )  # with scores it answers pairs, which its types do not say
+        return {int(pk): at for pk, at in found}
 
     @property
     def _waiting_key(self) -> str:
@@ -102,7 +103,7 @@ class OneWaiting(Task):  # type: ignore[misc]  # Celery has no types
             expires = headers.get("expires")
             if headers["task"] == self.name and expires and _is_past(expires, now):
                 # The oldest are at the end, where they are taken.
-                client.lrem(self.waits_in, -1, raw)
+                client.lrem(self.waits_in, -1, raw)  # type: ignore[arg-type]  # bytes are taken, too
         client.zremrangebyscore(self._waiting_key, "-inf", now)
 
 

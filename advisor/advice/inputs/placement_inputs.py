@@ -177,7 +177,8 @@ def _outstanding_io(allocation: Allocation, rates: Sequence[AllocationWindow]) -
     points = StatePoint.objects.filter(
         resource=allocation.resource, at__in=[found.at for found in rates], value__isnull=False
     )
-    latency_ms = dict(points.values_list("at", "value"))
+    stored = points.values_list("at", "value")
+    latency_ms = {at: value for at, value in stored if value is not None}
     found = [
         one.rate * size_cost(one.mean_io_bytes) * latency_ms[one.at] / 1000
         for one in rates
