@@ -17,6 +17,7 @@ from ingest.core.rates import (
     derive_net_rates,
 )
 from ingest.models import CgroupSample, NetSample, Series
+from ingest.models.samples import Sample
 
 RECENT = timedelta(seconds=60)
 """The mean over this time is shown as what a workload gets."""
@@ -79,10 +80,7 @@ def _series(allocations: Sequence[Allocation], adapters: dict[Key, int]) -> dict
 
 
 def _readings(
-    model: type[NetSample | CgroupSample],
-    series: Sequence[int],
-    columns: tuple[str, ...],
-    now: datetime,
+    model: type[Sample], series: Sequence[int], columns: tuple[str, ...], now: datetime
 ) -> dict[int, list[Reading]]:
     grouped: dict[int, list[Reading]] = defaultdict(list)
     if not series:

@@ -22,6 +22,8 @@ class Sample(models.Model):
     )
     time = models.DateTimeField()
 
+    objects = models.Manager()
+
     class Meta:
         abstract = True
         managed = False
