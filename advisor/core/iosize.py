@@ -1,14 +1,14 @@
 """What an I/O's size costs a device.
 
-A device spends a fixed time per I/O and a time per byte. Three conventions are in use: the size
-term of BASIL, with which latencies are compared and device time is divided; the mClock cost of a
-known device; and VMware's count of one I/O per 32 KiB begun, with which limits are counted.
+A device spends a fixed time per I/O and a time per byte. Two conventions are in use: the size
+term of BASIL, with which latencies are compared and device time is divided, and VMware's count of
+one I/O per 32 KiB begun, with which limits are counted.
 A size or latency that is NaN, infinite or negative is refused with its name.
 """
 
 import math
 
-from advisor.core.number_checks import check_amount, check_positive
+from advisor.core.number_checks import check_amount
 
 SIZE_TERM_BYTES = 51_000.0
 """The size at which half of the device time goes into the transfer (BASIL's K2)."""
@@ -35,17 +35,6 @@ def size_normalized_ms(latency_ms: float, io_bytes: float | None) -> float:
     """The latency that I/Os of the reference size would have had."""
     check_amount("latency_ms", latency_ms)
     return latency_ms / size_cost(io_bytes)
-
-
-def mclock_cost(io_bytes: float, *, mechanical_s: float, peak_bytes_per_s: float) -> float:
-    """Cost of an I/O against a small one on a device with this positioning time and bandwidth.
-
-    1 + S / (T·B), the latency model of mClock (OSDI'10, section 3.3).
-    """
-    check_amount("io_bytes", io_bytes)
-    check_positive("mechanical_s", mechanical_s)
-    check_positive("peak_bytes_per_s", peak_bytes_per_s)
-    return 1.0 + io_bytes / (mechanical_s * peak_bytes_per_s)
 
 
 def counted_ios(io_bytes: float) -> int:

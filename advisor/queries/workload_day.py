@@ -57,7 +57,6 @@ class AllocationDay:
     resource: Resource
     shares: int
     promise: Promise
-    is_enforced: bool
     mean: float | None
     measured_min: float
     unmet_min: float | None
@@ -114,7 +113,6 @@ def _allocation_day(allocation: Allocation, now: datetime) -> AllocationDay:
         resource=resource,
         shares=shares_of(allocation),
         promise=promises[-1],
-        is_enforced=promises[-1].since is not None,
         mean=sum(one.rate for one in windows) / len(windows) if windows else None,
         measured_min=len(windows) * minutes,
         unmet_min=unmet * minutes if windows else None,

@@ -9,7 +9,8 @@ from random import Random
 
 from advisor.core.attribution.attribution import Attribution, AttributionInputs, attribute
 from advisor.core.attribution.measure import DEVICE_TIME
-from advisor.core.attribution.workload_series import StorageWindow, storage_series
+from advisor.core.attribution.workload_series import WorkloadSeries
+from advisor.core.iosize import size_cost, size_normalized_ms
 from advisor.lab.simulation.cluster import Cluster, Run, simulate
 from advisor.lab.simulation.datastore import SimulatedDatastore
 from advisor.lab.simulation.load import ALWAYS, Load, SimulatedWorkload, SteadyIo, Transactions
@@ -83,16 +84,15 @@ def _spans(random: Random) -> tuple[tuple[float, float], ...]:
 def _inputs(run: Run) -> AttributionInputs:
     """What a host would have stored, and the worse half of the time as the incident."""
     series = tuple(
-        storage_series(
-            name,
-            [
-                StorageWindow(
-                    iops=one.iops,
-                    mean_io_bytes=one.mean_io_bytes,
-                    latency_ms=one.device_latency_ms,
-                )
+        WorkloadSeries(
+            workload=name,
+            load=tuple(one.iops * size_cost(one.mean_io_bytes) for one in totals),
+            harm=tuple(
+                None
+                if one.device_latency_ms is None
+                else size_normalized_ms(one.device_latency_ms, one.mean_io_bytes)
                 for one in totals
-            ],
+            ),
         )
         for name, totals in run.workloads.items()
     )

@@ -74,15 +74,6 @@ def excerpt(line: str) -> str:
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
-def parse_lines(body: bytes) -> Iterator[tuple[int, Point] | BadLine]:
-    """Every point of a body with its line number, and every line that is none; never raises."""
-    for line_number, line in logical_lines(body):
-        try:
-            yield line_number, parse_line(line)
-        except LineError as error:
-            yield BadLine(line_number=line_number, line=excerpt(line), reason=str(error))
-
-
 def logical_lines(body: bytes) -> Iterator[tuple[int, str]]:
     """The lines of a body with their numbers, without blank lines and comments.
 

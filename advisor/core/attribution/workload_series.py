@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from advisor.core.dependence import Floats
-from advisor.core.iosize import size_cost, size_normalized_ms
 from advisor.core.number_checks import check_amount
 
 LARGEST = 1e150
@@ -37,39 +36,6 @@ class WorkloadSeries:
                         f"{name} {index} of {self.workload} is {value!r}; "
                         f"it must be a number from 0 to {LARGEST:g}"
                     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StorageWindow:
-    """One workload on a datastore in one window; `throttled`: its own limit held it back."""
-
-    iops: float | None
-    mean_io_bytes: float | None = None
-    latency_ms: float | None = None
-    throttled: bool = False
-
-
-def storage_series(
-    workload: str, windows: Sequence[StorageWindow], *, entitlement: float = 1.0
-) -> WorkloadSeries:
-    """Device time by size-aware cost, and size-normalised latency.
-
-    Latency behind the workload's own limit is the limit's doing and counts as not measured.
-    """
-    return WorkloadSeries(
-        workload=workload,
-        load=tuple(
-            None if one.iops is None else one.iops * size_cost(one.mean_io_bytes)
-            for one in windows
-        ),
-        harm=tuple(
-            None
-            if one.latency_ms is None or one.throttled
-            else size_normalized_ms(one.latency_ms, one.mean_io_bytes)
-            for one in windows
-        ),
-        entitlement=entitlement,
-    )
 
 
 def matrix_of(rows: Sequence[Sequence[float | None]], windows: int) -> Floats:

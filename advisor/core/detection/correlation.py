@@ -58,8 +58,7 @@ class SlowWorkload:
 class CorrelatedIncidents:
     """One cause with everything it explains.
 
-    `resources` are the congested resources that belong to it, the cause first. `inferred` says
-    that the cause itself was not seen congested, only its workloads were.
+    `resources` are the congested resources that belong to it, the cause first.
     """
 
     kind: CorrelationKind
@@ -68,7 +67,6 @@ class CorrelatedIncidents:
     ended_at: datetime | None
     resources: tuple[str, ...]
     workloads: tuple[str, ...]
-    inferred: bool
     reason: str
 
 
@@ -137,7 +135,6 @@ class _Group:
             ended_at=_last_end([*self.members, *self.workloads]),
             resources=tuple(names),
             workloads=workloads,
-            inferred=False,
             reason=why,
         )
 
@@ -206,7 +203,6 @@ def _leftovers(left: Sequence[SlowWorkload]) -> list[CorrelatedIncidents]:
                 ended_at=_last_end(group),
                 resources=(resource,) if is_crowd else (),
                 workloads=tuple(sorted({one.workload for one in group})),
-                inferred=is_crowd,
                 reason=reason,
             )
             for group in ([crowd] if is_crowd else [[one] for one in crowd])

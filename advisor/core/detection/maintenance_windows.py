@@ -83,18 +83,6 @@ class Muting:
     reason: str
 
 
-def maintenance_at(
-    planned: Sequence[MaintenanceWindow], resource: str, at: datetime
-) -> MaintenanceWindow | None:
-    """The first maintenance window, by name, that is planned for the resource at that time."""
-    for maintenance in sorted(planned, key=lambda one: one.name):
-        if _concerns(maintenance, resource) and any(
-            begin <= at < end for begin, end in _occurrences(maintenance, at, at)
-        ):
-            return maintenance
-    return None
-
-
 def mute(slow: SlowTime, planned: Sequence[MaintenanceWindow], *, now: datetime) -> Muting:
     """Whether one maintenance window explains all of the slow time so far."""
     check_aware("now", now)

@@ -36,11 +36,6 @@ class Saturation:
         check_positive("base_ms", self.base_ms)
         check_positive("peak_iops", self.peak_iops)
 
-    @property
-    def knee(self) -> float:
-        """The outstanding I/O from which on more of it only waits: N = X·R at the peak."""
-        return self.peak_iops * self.base_ms / 1000
-
     def iops(self, outstanding_io: float) -> float:
         """min(N / R, X): the asymptotic bounds of a closed system."""
         check_amount("outstanding_io", outstanding_io)

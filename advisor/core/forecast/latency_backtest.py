@@ -21,8 +21,6 @@ ENOUGH_WINDOWS = 30
 PERCENTILE = 95
 SLOWEST_IOPS = 1e-6
 """Less than one I/O in eleven days is none."""
-WORTH_RATIO = 0.05
-"""A 95th percentile has to fall by so much to count as better."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +37,6 @@ class WorkloadLatency:
     starved_min_before: float
     starved_min_after: float
     windows: int
-    is_better: bool
-    is_worse: bool
 
 
 def latency_backtest(
@@ -138,8 +134,6 @@ def _nothing(name: str) -> WorkloadLatency:
         starved_min_before=0.0,
         starved_min_after=0.0,
         windows=0,
-        is_better=False,
-        is_worse=False,
     )
 
 
@@ -152,16 +146,13 @@ def _latency(name: str, waited: _Waited, rates: tuple[Floats, Floats]) -> Worklo
     if count < ENOUGH_WINDOWS:
         p95 = [None, None]
     starved = [float(minutes[rate[known] < SLOWEST_IOPS].sum()) for rate in rates]
-    old, new = p95
     return WorkloadLatency(
         workload=name,
-        p95_before_ms=old,
-        p95_after_ms=new,
+        p95_before_ms=p95[0],
+        p95_after_ms=p95[1],
         starved_min_before=starved[0],
         starved_min_after=starved[1],
         windows=count,
-        is_better=old is not None and new is not None and new <= old * (1 - WORTH_RATIO),
-        is_worse=old is not None and new is not None and new >= old * (1 + WORTH_RATIO),
     )
 
 

@@ -16,7 +16,6 @@ LEVEL = 0.8
 """Part of the outcomes that an interval is to cover."""
 ENOUGH_OUTCOMES = ceil(LEVEL / (1 - LEVEL) - 1e-9)
 """With fewer no interval reaches that level."""
-PERCENTILES = (5, 25, 50, 75, 95)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,12 +78,11 @@ def interval_or_gap(predicted: float, past: Sequence[Outcome]) -> tuple[Interval
 class ErrorDistribution:
     """Errors of past predictions as parts of the prediction.
 
-    `percentiles` are the 5th, 25th, 50th, 75th and 95th. `covered_ratio` is how often an interval
-    made from all earlier outcomes covered the next one; None if no interval could be made.
+    `covered_ratio` is how often an interval made from all earlier outcomes covered the next one;
+    None if no interval could be made.
     """
 
     count: int
-    percentiles: tuple[float, ...]
     mean_absolute_ratio: float
     level: float
     covered_ratio: float | None
@@ -105,7 +103,6 @@ def error_distribution(
             covered.append(interval.low <= one.measured <= interval.high)
     return ErrorDistribution(
         count=len(outcomes),
-        percentiles=tuple(np.percentile(errors, PERCENTILES).tolist()),
         mean_absolute_ratio=float(np.mean(np.abs(errors))),
         level=level,
         covered_ratio=sum(covered) / len(covered) if covered else None,

@@ -26,11 +26,6 @@ def layout_of(inputs: PlacementInputs) -> Layout:
     return _layout(inputs.datastores, inputs.vdisks)
 
 
-def after_move(layout: Layout, vdisks: Iterable[str], target: str) -> Layout:
-    """The layout after these virtual disks have moved to one datastore."""
-    return after_moves(layout, dict.fromkeys(vdisks, target))
-
-
 def after_moves(layout: Layout, targets: Mapping[str, str]) -> Layout:
     """The layout after each of these virtual disks has moved to its target."""
     used = {name: one.used_bytes for name, one in layout.datastores.items()}

@@ -1,5 +1,6 @@
 import base64
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core.line_protocol import BadLine, Point, Precision, parse_line, parse_lines
+from ingest.core.line_protocol import (
+    BadLine,
+    LineError,
+    Point,
+    Precision,
+    excerpt,
+    logical_lines,
+    parse_line,
+)
 
 NAMES = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=12).filter(
     lambda name: not name.endswith("\\")
@@ -21,6 +30,14 @@ VALUES = (
 
 
 VALUE_KINDS = "a number, an integer with i or u, true, false or a quoted string is"
+
+
+def parse_lines(body: bytes) -> Iterator[tuple[int, Point] | BadLine]:
+    for line_number, line in logical_lines(body):
+        try:
+            yield line_number, parse_line(line)
+        except LineError as error:
+            yield BadLine(line_number=line_number, line=excerpt(line), reason=str(error))
 
 
 def points(body: str | bytes) -> list[Point]:

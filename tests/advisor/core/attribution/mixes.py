@@ -4,7 +4,8 @@ import numpy as np
 
 from advisor.core.attribution.attribution import AttributionInputs
 from advisor.core.attribution.measure import DEVICE_TIME
-from advisor.core.attribution.workload_series import StorageWindow, storage_series
+from advisor.core.attribution.workload_series import WorkloadSeries
+from advisor.core.iosize import size_cost, size_normalized_ms
 
 WINDOW_S = 10.0
 INTERCEPT_MS = 0.5
@@ -74,12 +75,10 @@ def _on(rng, windows):
 
 def _inputs(iops, sizes, seen_ms, in_incident):
     series = tuple(
-        storage_series(
-            f"w{row}",
-            [
-                StorageWindow(iops=float(rate), mean_io_bytes=float(size), latency_ms=float(ms))
-                for rate, ms in zip(iops[row], seen_ms[row], strict=True)
-            ],
+        WorkloadSeries(
+            workload=f"w{row}",
+            load=tuple(float(rate) * size_cost(float(size)) for rate in iops[row]),
+            harm=tuple(size_normalized_ms(float(ms), float(size)) for ms in seen_ms[row]),
         )
         for row, size in enumerate(sizes)
     )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from advisor.core import canonical
 from advisor.core.attribution.attribution import Attribution, AttributionInputs, attribute
 from advisor.core.attribution.measure import DEVICE_TIME
-from advisor.core.attribution.workload_series import StorageWindow, WorkloadSeries, storage_series
+from advisor.core.attribution.workload_series import WorkloadSeries
 from tests.advisor.core.attribution.mixes import LARGE, closed_loop_mix, open_loop_mix
 
 SEEDS = range(30)
@@ -207,12 +207,6 @@ def test_victims_lost_the_time_above_their_own_normal():
 
     (victim,) = result.victims
     assert (victim.normal, victim.during, victim.lost_s) == (1.5, 9.0, 100.0)
-
-
-def test_latency_behind_a_workloads_own_limit_is_not_harm():
-    windows = [StorageWindow(iops=10, latency_ms=900, throttled=True)] * 3
-
-    assert storage_series("w", windows).harm == (None, None, None)
 
 
 def test_a_clear_case_rests_on_windows_agreement_and_comparison():

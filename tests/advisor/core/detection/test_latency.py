@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.core.detection.latency import normalized_latency
-from advisor.core.iosize import counted_ios, mclock_cost, size_cost, size_normalized_ms
+from advisor.core.iosize import counted_ios, size_cost, size_normalized_ms
 from advisor.core.observation import HostLatency
 
 hosts = st.lists(
@@ -110,9 +110,6 @@ def test_io_size_counts_agree_with_the_reference(iosize_vector):
 
     assert counted_ios(size) == iosize_vector["count32k"]
     assert 200 / counted_ios(size) == pytest.approx(iosize_vector["eff_iops_limit200"])
-    if "mclock_cost_Tm5ms_B60MBs" in iosize_vector:
-        cost = mclock_cost(size, mechanical_s=0.005, peak_bytes_per_s=60e6)
-        assert cost == pytest.approx(iosize_vector["mclock_cost_Tm5ms_B60MBs"], abs=1e-6)
 
 
 def test_an_unknown_io_size_counts_as_the_reference_size():

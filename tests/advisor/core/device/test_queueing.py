@@ -1,4 +1,4 @@
-"""Little's law, the knee, and throughput that falls again."""
+"""Little's law, saturation, and throughput that falls again."""
 
 import math
 
@@ -67,7 +67,6 @@ def test_latency_agrees_with_the_reference(little_vector):
         device = Saturation(base_ms=little_vector["L0_ms"], peak_iops=little_vector["Xmax"])
         assert device.iops(outstanding_io) == pytest.approx(little_vector["X"])
         assert device.latency_ms(outstanding_io) == pytest.approx(little_vector["R_ms"])
-        assert device.knee == pytest.approx(256)
     elif "X" in little_vector:
         latency_ms = little_latency_ms(outstanding_io, little_vector["X"])
         assert latency_ms == pytest.approx(little_vector["R_ms"], abs=1e-3)
@@ -95,7 +94,6 @@ def test_saturation_is_the_quickest_and_the_most_that_was_seen():
     device = saturation_of(points)
 
     assert (device.base_ms, device.peak_iops) == (1.0, 20_000)
-    assert device.knee == 20.0
 
 
 def test_latency_of_an_idle_device_is_absent():
