@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+from dataclasses import asdict
+
 from celery import shared_task
 from django.utils import timezone
 
 from ingest.retention import retention
 from ingest.services import maintenance
 
+log = logging.getLogger(__name__)
+
 
 @shared_task
 def maintain_samples() -> None:
     """Make the partitions of the coming days and drop expired samples."""
-    maintenance.maintain_samples(now=timezone.now(), retention=retention())
+    done = maintenance.maintain_samples(now=timezone.now(), retention=retention())
+    log.info("samples maintained", extra=asdict(done))

@@ -55,15 +55,6 @@ class Point:
     time: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BadLine:
-    """A line that is refused; `line` is its first part as it was sent."""
-
-    line_number: int
-    line: str
-    reason: str
-
-
 class LineError(ValueError):
     """A line is no valid line protocol; the text is the reason."""
 

@@ -8,7 +8,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 from scipy.stats import mannwhitneyu, rankdata
 
 from advisor.core.dependence import Floats, variance_inflation
@@ -33,13 +32,11 @@ class NaturalExperiment:
     """
 
     on_windows: int
-    off_windows: int
     switches: int
     shift: float
     shift_low: float
     shift_high: float
     superiority: float
-    p_value: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,19 +72,16 @@ def _compare(on: Floats, off: Floats, switches: int, inflation: float) -> Natura
     pairs = len(on) * len(off)
     wins = float(mannwhitneyu(on, off, alternative="greater", method="asymptotic").statistic)
     deviation = math.sqrt(_variance_of_wins(on, off) * inflation)
-    z = (wins - pairs / 2) / deviation if deviation > 0 else 0.0
     differences = np.subtract.outer(_thinned(on), _thinned(off))
     half = INTERVAL_Z * deviation / pairs
     low, shift, high = np.quantile(differences, [max(0.5 - half, 0.0), 0.5, min(0.5 + half, 1.0)])
     return NaturalExperiment(
         on_windows=len(on),
-        off_windows=len(off),
         switches=switches,
         shift=float(shift),
         shift_low=float(low),
         shift_high=float(high),
         superiority=wins / pairs,
-        p_value=float(ndtr(-z)),
     )
 
 

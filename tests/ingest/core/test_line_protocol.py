@@ -1,6 +1,7 @@
 import base64
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.core.line_protocol import (
-    BadLine,
     LineError,
     Point,
     Precision,
@@ -30,6 +30,13 @@ VALUES = (
 
 
 VALUE_KINDS = "a number, an integer with i or u, true, false or a quoted string is"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BadLine:
+    line_number: int
+    line: str
+    reason: str
 
 
 def parse_lines(body: bytes) -> Iterator[tuple[int, Point] | BadLine]:
