@@ -34,11 +34,13 @@ demo: $(VENV)/.installed-run ## play the main job once on real input; exit statu
 	    scripts/telegraf; fi
 	@$(BIN)/sluice demo $(ARGS)
 
-check: setup ## format, lint, import contracts, types, missing migrations
+check: setup ## format, lint, import contracts, types, dead code, missing migrations
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/lint-imports --no-cache > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
 	SLUICE_SECRET_KEY=unused $(BIN)/mypy --no-error-summary
+	@$(BIN)/python scripts/framework_names.py > $(VENV)/framework_names.py
+	$(BIN)/vulture
 	@SLUICE_SECRET_KEY=unused $(BIN)/python -W ignore manage.py makemigrations --check --dry-run
 
 test-fast: setup ## the quick tests that need no service
