@@ -32,7 +32,7 @@ from advisor.core.observation import (
     UplinkObservation,
 )
 from advisor.core.resource import ResourceKind, Tier, Unit
-from advisor.lab.simulation.cluster import Cluster, simulate
+from advisor.lab.simulation.cluster import Cluster, Run, simulate
 from advisor.lab.simulation.datastore import SimulatedDatastore
 from advisor.lab.simulation.load import SimulatedWorkload, SteadyIo, Transactions
 from advisor.lab.simulation.uplink import SimulatedUplink, Stream, transmit
@@ -154,7 +154,7 @@ def datastore_fleet(random: Random) -> Fleet:
     job = SteadyIo(outstanding_io=random.randint(40, 120), io_bytes=sizes[-1])
     seeds = [random.randrange(10**6) for _ in range(2)]
 
-    def run(allocations: Sequence[Allocation], *, since_s: float, depth: float, seed: int):
+    def run(allocations: Sequence[Allocation], *, since_s: float, depth: float, seed: int) -> Run:
         workloads = [
             SimulatedWorkload(name=f"w{i}", host="h1", load=load, allocation=allocations[i])
             for i, load in enumerate(loads)
@@ -178,11 +178,11 @@ def datastore_fleet(random: Random) -> Fleet:
 
     def happen(allocations: Sequence[RecommendedAllocation]) -> list[float]:
         # The host orders I/Os one by one; divided by their cost, shares are of device time.
-        allocations = [
+        settings = [
             Allocation(one.reservation, one.limit, one.shares / _cost(size))
             for one, size in zip(allocations, sizes, strict=True)
         ]
-        found = run(allocations, since_s=0.0, depth=HELD_DEPTH, seed=seeds[1])
+        found = run(settings, since_s=0.0, depth=HELD_DEPTH, seed=seeds[1])
         return [found.of(f"w{i}", SETTLED * WINDOW_S).iops for i in range(count + 1)]
 
     tiers = [random.choice((Tier.HIGH, Tier.MEDIUM)) for _ in range(count)] + [Tier.LOW]

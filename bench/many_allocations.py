@@ -4,10 +4,17 @@ The limit is one statement that fetches the readings which the allocations' char
 does nothing with them. All take turns, so they meet the same minute of the machine.
 """
 
+from __future__ import annotations
+
 import statistics
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from advisor.models import Resource
+    from tests.web.fleet import Fleet
 
 REPEATS = 9
 ALLOCATIONS = (10, 100)
@@ -18,7 +25,7 @@ Measured = tuple[float, int]
 """Milliseconds and number of queries."""
 
 
-def run(fleet) -> None:
+def run(fleet: Fleet) -> None:
     """Print, for each number of allocations, queries and times beside a plain fetch."""
     from django.db import connection
 
@@ -33,9 +40,9 @@ def run(fleet) -> None:
         rows: dict[str, list[Measured]] = {name: [] for name in asked}
         for turn in range(REPEATS + 1):
             for name, ask in asked.items():
-                found = ask()
+                once = ask()
                 if turn:
-                    rows[name].append(found)
+                    rows[name].append(once)
         fetch_ms = statistics.median(ms for ms, _ in rows["plain fetch (limit)"])
         for name, found in rows.items():
             took = statistics.median(ms for ms, _ in found)
@@ -43,7 +50,7 @@ def run(fleet) -> None:
             print(f"{allocations:>7}  {name:<20}{queries:>8}{took:>11.1f}{took / fetch_ms:>14.1f}")
 
 
-def questions(fleet, resource) -> dict[str, Callable[[], Measured]]:
+def questions(fleet: Fleet, resource: Resource) -> dict[str, Callable[[], Measured]]:
     """The plain fetch first, then what is compared with it."""
     from django.test import Client
 
@@ -67,10 +74,10 @@ def measured(ask: Callable[[], object]) -> Measured:
 
     queries = 0
 
-    def counted(execute, sql, params, many, context):
+    def counted(execute: Callable[..., object], *call: object) -> object:
         nonlocal queries
         queries += 1
-        return execute(sql, params, many, context)
+        return execute(*call)
 
     with connection.execute_wrapper(counted):
         begin = time.perf_counter()
@@ -86,7 +93,7 @@ def first(ask: Callable[[], object]) -> Measured:
     return measured(ask)
 
 
-def fetch(fleet, resource) -> list[tuple[object, ...]]:
+def fetch(fleet: Fleet, resource: Resource) -> list[tuple[object, ...]]:
     """An hour's readings of every allocation's I/O."""
     from django.db import connection
 
@@ -102,10 +109,11 @@ def fetch(fleet, resource) -> list[tuple[object, ...]]:
             """,
             [fleet.now - timedelta(hours=1), fleet.now, resource.pk],
         )
-        return cursor.fetchall()
+        rows: list[tuple[object, ...]] = cursor.fetchall()
+        return rows
 
 
-def look(fleet, resource, *, after: timedelta | None) -> Measured:
+def look(fleet: Fleet, resource: Resource, *, after: timedelta | None) -> Measured:
     """A look of the detector, so long after an earlier one or the first; it is taken back."""
     from django.db import transaction
 

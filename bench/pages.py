@@ -5,16 +5,25 @@ templates' frame, no rows. Pages take turns, so all meet the same minute of the 
 answer of each is told apart, because a person who opens a page in the morning gets that one.
 """
 
+from __future__ import annotations
+
 import argparse
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bench import many_allocations
 from bench.private_server import private_server
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from tests.web.fleet import Fleet
 
 REPEATS = 9
 
@@ -45,11 +54,10 @@ def run(*, hours: float) -> None:
     signed_in.force_login(fleet.people.operator)
     asked: dict[str, Callable[[], object]] = {"sign in (floor)": lambda: stranger.get("/login/")}
     for name, (address, headers) in addresses(fleet).items():
-        asked[name] = lambda address=address, headers=headers: answered(
-            signed_in.get(address, headers=headers)
-        )
+        asked[name] = partial(page, signed_in, address, headers)
     asked["sign in (floor)"]()
-    first, later = {}, {name: [] for name in asked}
+    first: dict[str, float] = {}
+    later: dict[str, list[float]] = {name: [] for name in asked}
     for turn in range(REPEATS + 1):
         for name, ask in asked.items():
             if turn == 0:
@@ -66,14 +74,15 @@ def run(*, hours: float) -> None:
     many_allocations.run(fleet)
 
 
-def answered(response) -> object:
+def page(client: Client, address: str, headers: dict[str, str]) -> object:
     """The response, if it is a page."""
+    response = client.get(address, headers=headers)
     if response.status_code != 200:
-        raise SystemExit(f"{response.request['PATH_INFO']}: {response.status_code}")
+        raise SystemExit(f"{address}: {response.status_code}")
     return response
 
 
-def addresses(fleet) -> dict[str, tuple[str, dict[str, str]]]:
+def addresses(fleet: Fleet) -> dict[str, tuple[str, dict[str, str]]]:
     """What people open, with the headers their browser sends."""
     from advisor.models import Incident, Recommendation
 

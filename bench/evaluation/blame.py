@@ -72,7 +72,8 @@ def _attribution(seed: int, load: Load | None) -> Attribution:
 
 def _spans(random: Random) -> tuple[tuple[float, float], ...]:
     """On and off in stretches of 8 to 20 s, off first."""
-    at, spans = 0.0, []
+    at = 0.0
+    spans: list[tuple[float, float]] = []
     while True:
         begin = at + random.uniform(8, 20)
         at = begin + random.uniform(8, 20)

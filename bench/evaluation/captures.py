@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Booleans = npt.NDArray[np.bool_]
 DATA = Path(os.environ.get("SLUICE_SHARED") or Path(__file__).parents[3] / "shared") / "data"
 SECTOR_BYTES = 512
 
@@ -52,7 +53,7 @@ class Trace:
     stream: Floats
     address: Floats
     size_bytes: Floats
-    is_read: npt.NDArray[np.bool_]
+    is_read: Booleans
 
 
 def trace(name: str) -> Trace:

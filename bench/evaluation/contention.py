@@ -245,7 +245,8 @@ def _stretches(
     random: Random, *, on_s: tuple[float, float], off_s: tuple[float, float]
 ) -> tuple[tuple[float, float], ...]:
     """On and off in turn, off first, after the time for learning."""
-    at, spans = LEARNT_WINDOWS * WINDOW_S, []
+    at = LEARNT_WINDOWS * WINDOW_S
+    spans: list[tuple[float, float]] = []
     while True:
         begin = at + random.uniform(*off_s)
         at = begin + random.uniform(*on_s)

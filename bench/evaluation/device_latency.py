@@ -108,7 +108,7 @@ def evaluate() -> Section:
         )
         for seed, ssd in enumerate(devices)
     ]
-    cases = {
+    cases: dict[str, Sequence[tuple[Sequence[MixPoint], Sequence[MixPoint]]]] = {
         "drifting mixes": [_split(points) for points in drifting],
         "replayed traces": [_split(points) for points in replayed],
         "fitted on one trace, judged on the other": crossed,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from advisor.core.device.device_model import MixPoint
-from bench.evaluation.captures import Floats, Ssd, Trace
+from bench.evaluation.captures import Booleans, Floats, Ssd, Trace
 
 CHANNELS = 32
 PAGE_BYTES = 4096
@@ -28,7 +28,7 @@ class _Served:
     done_s: Floats
 
 
-def _service_s(ssd: Ssd, pages: Floats, is_read: Floats, rng: np.random.Generator) -> Floats:
+def _service_s(ssd: Ssd, pages: Floats, is_read: Booleans, rng: np.random.Generator) -> Floats:
     """Time one channel takes: cost of the I/O on all of the device times the channels."""
     page = np.where(is_read, PAGE_BYTES / ssd.read_bytes_per_s, PAGE_BYTES / ssd.write_bytes_per_s)
     single = np.where(is_read, 1 / ssd.read_iops, 1 / ssd.write_iops)

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice, takewhile
+from typing import Any
 
 Plant = Callable[[], None]
 """Puts one fault into the tree that it was made from."""
@@ -189,5 +190,5 @@ def _set(node: ast.AST, field: str, value: object) -> Plant:
     return lambda: setattr(node, field, value)
 
 
-def _put(items: list, place: int, value: object) -> Plant:
+def _put(items: list[Any], place: int, value: object) -> Plant:
     return lambda: items.__setitem__(place, value)

@@ -68,9 +68,9 @@ def run_trials(
     while waiting or running:
         while waiting and len(running) < jobs:
             trial = waiting.pop()
-            process = get_context("fork").Process(target=_run, args=(trial,))
-            process.start()
-            running[process.sentinel] = (process, trial, time.monotonic() + limit_s)
+            started = get_context("fork").Process(target=_run, args=(trial,))
+            started.start()
+            running[started.sentinel] = (started, trial, time.monotonic() + limit_s)
         connection.wait(running, timeout=1)
         for sentinel, (process, trial, deadline) in list(running.items()):
             late = process.is_alive() and time.monotonic() > deadline

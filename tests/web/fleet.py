@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import User
 
 from accounts.models import Membership, Organisation, Role
 from advisor.models import (
@@ -29,10 +29,10 @@ PASSWORD = "correct horse battery"
 class People:
     """The owner and the operator decide, the viewer only reads, the outsider is a stranger."""
 
-    owner: AbstractBaseUser
-    operator: AbstractBaseUser
-    viewer: AbstractBaseUser
-    outsider: AbstractBaseUser
+    owner: User
+    operator: User
+    viewer: User
+    outsider: User
 
 
 @dataclass(slots=True, kw_only=True)
@@ -120,7 +120,7 @@ def empty_fleet(now: datetime, *, prefix: str = "") -> Fleet:
     return Fleet(now=now, organisation=organisation, people=people)
 
 
-def _member(name: str, organisation: Organisation, role: Role) -> AbstractBaseUser:
+def _member(name: str, organisation: Organisation, role: Role) -> User:
     user = get_user_model().objects.create_user(username=name, password=PASSWORD)
     Membership.objects.create(organisation=organisation, user=user, role=role)
     return user
