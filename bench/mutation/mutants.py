@@ -133,7 +133,7 @@ def _other_field(node: ast.expr | ast.stmt) -> tuple[str, object] | None:
 
 
 def _executed(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes that a test could notice: no annotation, decorator, assertion or log line."""
+    """The nodes a test could notice: no annotation, decorator, assertion, log line or layout."""
     for name, value in ast.iter_fields(node):
         if name in {"annotation", "returns", "decorator_list"}:
             continue
@@ -145,7 +145,7 @@ def _executed(node: ast.AST) -> Iterator[ast.AST]:
 
 def _is_unseen(node: ast.AST) -> bool:
     match node:
-        case ast.Assert() | ast.keyword(arg="strict"):
+        case ast.Assert() | ast.keyword(arg="strict" | "indent"):
             return True
         case ast.Call(func=ast.Attribute(value=ast.Name(id="log"))):
             return True

@@ -102,9 +102,7 @@ def _preload() -> None:
 def _run(trial: Trial) -> None:
     os.setpgid(0, 0)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT_BYTES, MEMORY_LIMIT_BYTES))
-    with Path(os.devnull).open("w") as nowhere:
-        os.dup2(nowhere.fileno(), 1)
-        os.dup2(nowhere.fileno(), 2)
+    _silence(to_stderr=trial.number is None)
     hypothesis.settings.register_profile(
         "mutants", deadline=None, max_examples=EXAMPLES, derandomize=True
     )
@@ -117,6 +115,16 @@ def _run(trial: Trial) -> None:
     arguments += ["-m", QUICK]
     # No clean-up by the interpreter: the parent's files are not the child's to close.
     os._exit(pytest.main([*arguments, *trial.tests]))
+
+
+def _silence(*, to_stderr: bool) -> None:
+    """Only what tests say without a fault is worth reading."""
+    if to_stderr:
+        os.dup2(2, 1)
+        return
+    with Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
 
 
 class _Planting(MetaPathFinder):

@@ -63,6 +63,7 @@ def test_fault_changes_one_thing(source: str, changes: list[str]) -> None:
         'log.info("read", extra={"count": 3})',
         "Write = Command | FileWrite",
         "zip(a, b, strict=True)",
+        "json.dumps(a, indent=2)",
         "def f():\n    return None",
     ],
 )
