@@ -8,37 +8,37 @@ from advisor.management.status_exit import StatusExit
 
 COMMANDS = {
     "See": {
-        "status": "what is congested, stalled or not known now; its exit status says which",
-        "incidents": "congestion incidents, newest first, or who caused one",
-        "hosts": "hosts, their newest sample and the state of their agent",
-        "compliance": "what was asked, applied, read back and measured",
-        "rejects": "lines that were sent and not stored, and why",
-        "replay": "published experiments in the simulator, their numbers beside ours",
+        "status": "resources that are congested, stalled or unknown now; sets the exit status",
+        "incidents": "incidents, newest first, or the cause of one",
+        "hosts": "hosts with their newest sample and the state of their agent",
+        "compliance": "desired, applied and measured values of every allocation",
+        "rejects": "lines that were sent but not stored, and why",
+        "replay": "published experiments in the simulator, compared with their results",
     },
     "Decide": {
-        "recommendations": "recommendations, or one with everything it rests on",
+        "recommendations": "open and past recommendations, or one with its evidence",
         "approve": "approve a recommendation",
-        "reject": "reject a recommendation and say why",
-        "what-if": "try other shares, reservations and limits against stored history",
+        "reject": "reject a recommendation with a reason",
+        "what-if": "simulate other shares, reservations and limits on stored history",
         "policy": "policy versions, newest first",
-        "rollback": "put an earlier policy version back into force",
+        "rollback": "return to an earlier policy version",
     },
     "Describe": {
         "resource": "list, add and change datastores and uplinks",
-        "allocation": "list and state what workloads were promised",
-        "maintenance": "list and state planned work, which mutes what it explains",
-        "enroll": "write the files for the agent of a host",
-        "token": "make, list and revoke tokens",
-        "organisation": "list organisations, or make one with its admin",
+        "allocation": "list and set the shares, reservations and limits of workloads",
+        "maintenance": "list and add maintenance windows, which silence expected congestion",
+        "enroll": "write the configuration and keys of a host's agent",
+        "token": "list, create and revoke tokens",
+        "organisation": "list organisations, or create one with its administrator",
     },
     "Operate": {
-        "run": "start everything below one data directory",
-        "demo": "play the main job once and judge it",
-        "detect": "detect congestion once, as the scheduler does",
-        "advise": "advise on thresholds, queue depths, placement and limits once",
-        "recommend": "recommend once, as the scheduler does",
+        "run": "start the server with everything it needs",
+        "demo": "find, fix and verify contention once, on scratch data",
+        "detect": "evaluate all resources once",
+        "advise": "look once for advice on thresholds, queue depths, placement and limits",
+        "recommend": "look once for policies to recommend",
         "migrate": "bring the database's tables up to date",
-        "changepassword": "set a new password for a person",
+        "changepassword": "set the password of a user",
         "completion": "print the completion script for bash, zsh or fish",
     },
 }
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def _by_new_name(arguments: Sequence[str]) -> Sequence[str]:
-    """The arguments with the command's name of today; a former name is told on standard error."""
+    """The arguments with the command's present name; a former name warns on standard error."""
     former, *rest = arguments
     if former not in RENAMED:
         return arguments
@@ -77,17 +77,17 @@ def overview() -> str:
     lines = [
         "usage: sluice COMMAND [options]",
         "",
-        "Finds contention for shared storage and network I/O, recommends a policy, and proves it.",
+        "Finds contention for shared storage and network I/O, recommends and verifies policies.",
     ]
     for title, commands in COMMANDS.items():
         lines += ["", f"{title}:"]
         lines += [f"  {name:<{width}}  {line}" for name, line in commands.items()]
-    lines += ["", "sluice COMMAND --help says more."]
+    lines += ["", "Run sluice COMMAND --help for details."]
     return "\n".join(lines)
 
 
 def run_command(arguments: Sequence[str]) -> int:
-    """The exit status of one command; what goes wrong is told in one line on standard error."""
+    """Run one command and return its exit status; an error is one line on standard error."""
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import CommandError
     from django.db import OperationalError, ProgrammingError
@@ -98,18 +98,18 @@ def run_command(arguments: Sequence[str]) -> int:
     try:
         _execute(arguments)
     except CommandError as error:
-        # argparse says 2 for words that it does not know.
+        # argparse exits with 2 on arguments that it does not know.
         return _refuse(str(error), refused if error.returncode == 1 else error.returncode)
     except OperationalError as error:
         return _refuse(_without_database(error), refused)
     except ProgrammingError as error:
         if getattr(error.__cause__, "sqlstate", None) != SQLSTATE_UNDEFINED_TABLE:
             raise
-        return _refuse("the database has no tables yet; make them with: sluice migrate", refused)
+        return _refuse("the database has no tables yet; create them with: sluice migrate", refused)
     except (SettingError, ImproperlyConfigured) as error:
         return _refuse(str(error), refused)
     except BrokenPipeError:
-        # The reader, such as `head`, has seen enough.
+        # The reader, such as `head`, closed the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return 130  # 128 + SIGINT, as shells count
@@ -141,6 +141,6 @@ def _without_database(error: Exception) -> str:
         reason = str(error).splitlines()[0]
         return f"the database of DATABASE_URL does not answer: {reason}"
     return (
-        f"no database runs in {settings.DATA_DIR.root}; start everything with: sluice run "
+        f"no database is running in {settings.DATA_DIR.root}; start everything with: sluice run "
         "(or set DATABASE_URL, or SLUICE_DATA_DIR)"
     )

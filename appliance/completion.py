@@ -1,4 +1,4 @@
-"""Completion scripts for shells, generated from what the commands' own parsers accept."""
+"""Shell completion scripts, generated from the parsers of the commands."""
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
-# Every management command has these; they would bury the command's own.
+# Every management command has these; listing them would hide the command's own options.
 DJANGO_OPTIONS = frozenset(
     {
         "--version",
@@ -22,7 +22,7 @@ DJANGO_OPTIONS = frozenset(
 
 
 class Shell(StrEnum):
-    """The shells that a script can be made for."""
+    """The supported shells."""
 
     BASH = "bash"
     ZSH = "zsh"

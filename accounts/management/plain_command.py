@@ -1,4 +1,4 @@
-"""What every command of the product shares: a help that is about the product alone."""
+"""The base of every command: help without the options of Django."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ DJANGO_OPTIONS = {
 
 
 class PlainCommand(BaseCommand):
-    """A command in whose help Django's options do not show; they work all the same."""
+    """A command whose help hides Django's options; they still work."""
 
     requires_system_checks = ()
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        """The parser, with Django's own options left out of its help."""
+        """The parser, with Django's own options hidden from its help."""
         parser = super().create_parser(prog_name, subcommand, **kwargs)
         for action in parser._actions:  # noqa: SLF001 - argparse lists its options nowhere else
             if action.dest in DJANGO_OPTIONS:

@@ -1,4 +1,4 @@
-"""What commands on rows of the database share: whose rows, table or JSON, refusals in one line."""
+"""The base of commands on database rows: organisation, table or JSON, one-line errors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PrintingCommand(PlainCommand):
 class ProductCommand(PrintingCommand, ABC):
     """A command on the rows of one organisation.
 
-    What is raised of `refusals` becomes one line on standard error and exit status 1.
+    An exception of `refusals` becomes one line on standard error and exit status 1.
     """
 
     refusals: tuple[type[Exception], ...] = (AccountsError,)
@@ -53,7 +53,7 @@ class ProductCommand(PrintingCommand, ABC):
         self.add_own_arguments(parser)
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
-        """Add what this command takes beside the shared options."""
+        """Add this command's own options to the shared ones."""
 
     def handle(self, *_: Any, **options: Any) -> None:
         try:
@@ -69,9 +69,9 @@ class ProductCommand(PrintingCommand, ABC):
 
 
 def add_verb(verbs: Any, name: str, *, help: str) -> ArgumentParser:  # noqa: A002 - argparse's word
-    """A verb of a command; it takes the shared options behind it too."""
+    """A verb of a command; the shared options may also stand after it."""
     parser: ArgumentParser = verbs.add_parser(name, help=help)
-    # Without a default an option that is absent here leaves what came before the verb.
+    # Without a default, an option that is absent here keeps the value given before the verb.
     add_json_option(parser, default=SUPPRESS)
     add_organisation_option(parser, default=SUPPRESS)
     return parser
@@ -92,7 +92,7 @@ def add_organisation_option(parser: ArgumentParser, *, default: object = None) -
         "--organisation",
         metavar="SLUG",
         default=default,
-        help="whose rows; needed if there are several",
+        help="organisation (required if there are several)",
     )
 
 
@@ -110,12 +110,14 @@ def find_organisation(slug: str | None) -> Organisation:
     if slug:
         raise CommandError(f'there is no organisation "{slug}"')
     if not found:
-        raise CommandError("there is no organisation yet; start the product once: sluice run")
-    raise CommandError(f"say --organisation: {', '.join(item.slug for item in found)}")
+        raise CommandError(
+            "there is no organisation yet; create it by starting the product once: sluice run"
+        )
+    raise CommandError(f"choose one with --organisation: {', '.join(item.slug for item in found)}")
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """Rows under their column names; numbers to the right."""
+    """Rows under their column names, numbers aligned right."""
     texts = [[_text(row.get(column)) for column in columns] for row in rows]
     widths = [
         max(len(column), *(len(line[index]) for line in texts))

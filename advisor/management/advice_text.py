@@ -19,7 +19,7 @@ from advisor.queries.recommendations import shown_state
 
 
 def other_advice_text(row: Recommendation, advice: AdviceDetail) -> str:
-    """The whole reason of advice that is not a policy."""
+    """Advice that is not a policy, with all its reasons."""
     names = [
         f"{one.title} ({one.unit})" if one.unit else one.title for one in advice.table.columns
     ]
@@ -35,7 +35,7 @@ def other_advice_text(row: Recommendation, advice: AdviceDetail) -> str:
     ]
     parts = [
         row.summary,
-        _section("What changes", table(changes, names)),
+        _section("Changes", table(changes, names)),
         _section("Before and after", _effects(effects)),
         _section("Why", "\n".join(f"{one.name}: {one.text}" for one in advice.facts)),
         _section("Formula", advice.formula),
@@ -49,7 +49,7 @@ def other_advice_text(row: Recommendation, advice: AdviceDetail) -> str:
 
 
 def policy_text(row: Recommendation, answer: PolicyAnswer) -> str:
-    """The whole reason of a policy."""
+    """A policy with all its reasons."""
     unit, evidence = row.resource.unit, answer.evidence
     span = f"{evidence.began_at:%Y-%m-%d %H:%M:%S} to {evidence.ended_at:%H:%M:%S} UTC"
     why = [
@@ -60,8 +60,8 @@ def policy_text(row: Recommendation, answer: PolicyAnswer) -> str:
     ]
     parts = [
         row.summary,
-        _section("Who gets what", _allocations(answer.allocations, unit)),
-        _section("The past week under it", past_text(past_table(answer), unit)),
+        _section("Allocations", _allocations(answer.allocations, unit)),
+        _section("Backtest (last week)", past_text(past_table(answer), unit)),
         _section("Why", "\n".join(why)),
         _section("Formula", evidence.formula),
         _weighed(answer.alternatives, answer.confidence),
@@ -71,16 +71,16 @@ def policy_text(row: Recommendation, answer: PolicyAnswer) -> str:
 
 
 def draft_text(row: Recommendation, draft: PolicyDraft) -> str:
-    """The whole reason of a policy that a person composed."""
+    """A policy that a person composed, with all its reasons."""
     past = draft.what_if
     why = [
-        f"Past: {past_table(draft).length}",
-        *([f"Mind: {past.gap}"] if past.gap else []),
+        f"History: {past_table(draft).length}",
+        *([f"Note: {past.gap}"] if past.gap else []),
     ]
     parts = [
         row.summary,
-        _section("Who gets what", _allocations(draft.allocations, row.resource.unit)),
-        _section("The past under it", past_text(past_table(draft), row.resource.unit)),
+        _section("Allocations", _allocations(draft.allocations, row.resource.unit)),
+        _section("Backtest", past_text(past_table(draft), row.resource.unit)),
         _section("Why", "\n".join(why)),
         _section("Formula", draft.formula),
         _weighed(draft.alternatives, draft.confidence),
@@ -90,8 +90,8 @@ def draft_text(row: Recommendation, draft: PolicyDraft) -> str:
 
 
 def next_steps(row: Recommendation, *, now: datetime) -> str:
-    """What was decided, or what can be: the commands for it."""
-    made = f"made {row.created_at:%Y-%m-%d %H:%M} UTC"
+    """The decision, or the commands to decide."""
+    made = f"created {row.created_at:%Y-%m-%d %H:%M} UTC"
     if row.state != RecommendationState.PROPOSED or row.expires_at <= now:
         by = f" by {row.decided_by.get_username()}" if row.decided_by else ""
         at = f" {row.decided_at:%Y-%m-%d %H:%M} UTC{by}" if row.decided_at else ""
@@ -119,21 +119,21 @@ def _allocations(rows: Sequence[RecommendedAllocation], unit: str) -> str:
         }
         for one in rows
     ]
-    return table(rates, list(rates[0])) if rates else "nobody"
+    return table(rates, list(rates[0])) if rates else "none"
 
 
 def _effects(rows: Sequence[Mapping[str, object]]) -> str:
     if not rows:
-        return "no number is predicted"
+        return "no numeric prediction"
     return table(rows, ["quantity", "before", "after", "how"])
 
 
 def _weighed(alternatives: Sequence[Alternative], confidence: Confidence) -> str:
-    options = "\n".join(f"{one.name}: {one.reason}" for one in alternatives) or "none applied"
+    options = "\n".join(f"{one.name}: {one.reason}" for one in alternatives) or "none"
     grounds = "\n".join(f"{one.name}, {one.value:.0%}: {one.how}" for one in confidence.parts)
     return "\n\n".join(
         (
-            _section("Weighed and not chosen", options),
+            _section("Alternatives considered", options),
             _section(f"Confidence {confidence.value:.0%}", grounds),
         )
     )

@@ -1,4 +1,4 @@
-"""Who caused an incident, as text for people."""
+"""The cause of an incident, as text for people."""
 
 from __future__ import annotations
 
@@ -12,34 +12,35 @@ from advisor.queries.incidents import signal_lines
 
 
 def study_text(incident: Incident, row: Mapping[str, Any], study: Study) -> str:
-    """The suspects with their numbers, how sure that is, and what else may be the cause."""
-    ended = f"to {incident.ended_at:%H:%M:%S} UTC" if incident.ended_at else "and goes on"
+    """The suspects with their numbers, the confidence, and other possible causes."""
+    ended = f"to {incident.ended_at:%H:%M:%S} UTC" if incident.ended_at else "(ongoing)"
     state = "stalled" if incident.peak_value is None else "congested"
+    planned = row["maintenance_window"] or "none"
     lines = [
-        f"{incident.resource} was {state} from {incident.started_at:%Y-%m-%d %H:%M:%S} {ended}",
-        f"Maintenance: {row['maintenance_window'] or 'none'}, {row['maintenance_window_reason']}",
+        f"{incident.resource} {state} from {incident.started_at:%Y-%m-%d %H:%M:%S} {ended}",
+        f"Maintenance window: {planned}, {row['maintenance_window_reason']}",
         *_signals(incident, study),
         "",
         *_suspects(study),
     ]
     if study.external is not None:
-        lines += ["", f"Load from outside: {study.external.state}, {study.external.reason}"]
+        lines += ["", f"External load: {study.external.state}, {study.external.reason}"]
     if row["load_from_outside"]:
         lines.append("Advice on shares, limits and reservations is suspended.")
     return "\n".join(lines)
 
 
 def _signals(incident: Incident, study: Study) -> list[str]:
-    """What an uplink shows: each signal that fired, and what all its windows say together."""
+    """The signals of an uplink that fired, and the conclusion from all its windows."""
     lines = [
         f"Signal: {one.name} in {one.windows} of {incident.windows} windows, at worst {one.worst} "
-        f"against {one.threshold}"
+        f"(threshold {one.threshold})"
         for one in signal_lines(incident)
     ]
     if study.signals is not None:
         sure = f"{study.signals.confidence.value:.0%}"
         lines.append(
-            f"Together: {study.signals.finding}, {study.signals.reason} (confidence {sure})"
+            f"Conclusion: {study.signals.finding}, {study.signals.reason} (confidence {sure})"
         )
     return lines
 
@@ -47,7 +48,7 @@ def _signals(incident: Incident, study: Study) -> list[str]:
 def _suspects(study: Study) -> list[str]:
     found = study.attribution
     if found is None:
-        return [f"Nobody can be blamed: {study.gap}"]
+        return [f"No cause identified: {study.gap}"]
     rows = [
         {
             "workload": one.workload,

@@ -1,4 +1,4 @@
-"""The past under a policy as text for people: winners, losers, minutes, latency, intervals."""
+"""The backtest of a policy as text for people."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ COLUMNS = ["workload", "host", "change", "rate", "expected", "throttled_min", "u
 
 
 def past_text(past: PastTable, unit: str) -> str:
-    """Per allocation what was and what would have been; a dash where a line below says why."""
+    """For each allocation what was and what would have been; a line below explains each dash."""
     if past.gap or not past.rows:
-        return f"Not played: {past.gap or 'no workload has an allocation on it'}"
+        return f"Not simulated: {past.gap or 'no workload has an allocation on it'}"
     lines = [
         f"{past.verdict} ({past.length})",
         table([_row(row, unit) for row in past.rows], COLUMNS),

@@ -1,4 +1,4 @@
-"""How predictions came true, as text for people."""
+"""The accuracy of predictions, as text for people."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def prediction_text(row: Recommendation) -> str:
 
 
 def calibration_text(found: CalibrationSummary) -> str:
-    """All scored predictions in a line."""
+    """All scored predictions in one line."""
     covered = found.errors.covered_ratio if found.errors else None
     coverage = "" if covered is None else f", intervals covered {covered:.0%} of the rates"
     return (

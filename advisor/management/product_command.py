@@ -1,4 +1,4 @@
-"""What the advisor's commands share: its refusals, its resources, its people."""
+"""What the advisor's commands share: errors, resources, users."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from advisor.models import Resource, ResourceKind
 
 
 class ProductCommand(product_command.ProductCommand):
-    """A command of the product that may also be refused by the advisor."""
+    """A command of the product that also reports errors of the advisor."""
 
     refusals = (AdvisorError, QuantityError, AccountsError)
 
 
 def level_text(value: float | None, kind: str) -> str | None:
-    """Latency of a datastore in ms, or the part of an uplink in use in percent."""
+    """Latency of a datastore in ms, or utilisation of an uplink in percent."""
     if value is None:
         return None
     return f"{value:.0%}" if kind == ResourceKind.UPLINK else f"{significant(value)} ms"
@@ -39,10 +39,10 @@ def find_resource(organisation: Organisation, name: str) -> Resource:
     """The organisation's resource of this name."""
     found = Resource.objects.filter(organisation=organisation, name=name).first()
     if found is None:
-        names = Resource.objects.filter(organisation=organisation).values_list("name", flat=True)
-        raise CommandError(
-            f'there is no resource "{name}"; there are: {", ".join(names) or "none"}'
+        names = list(
+            Resource.objects.filter(organisation=organisation).values_list("name", flat=True)
         )
+        raise CommandError(f'there is no resource "{name}"; there are: {some(names) or "none"}')
     return found
 
 

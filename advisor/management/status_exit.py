@@ -1,12 +1,12 @@
-"""What the exit status of `sluice status` says, for scripts and monitoring."""
+"""The exit status of `sluice status`, for scripts and monitoring."""
 
 from enum import IntEnum
 
 
 class StatusExit(IntEnum):
-    """The first that holds of 1, 3 and 4 counts: a known alarm is never hidden by a gap.
+    """1 comes before 4 and 3, so that missing data never hides a known alarm.
 
-    2 is left to argparse, which says so for words that it does not know.
+    2 belongs to argparse: unknown arguments.
     """
 
     CLEAR = 0
@@ -16,9 +16,9 @@ class StatusExit(IntEnum):
 
 
 MEANING = (
-    "Exit status: 0 every resource was evaluated lately and is clear; "
-    "1 any is congested or stalled, also if others are stale; "
-    "3 none is, but the state of some is stale or not known; "
-    "4 no answer: no database answers, or no resource was ever judged. "
+    "Exit status: 0 every resource is clear and was evaluated in the last two minutes; "
+    "1 at least one is congested or stalled, even if others are stale; "
+    "3 none is, but the state of at least one is stale or unknown; "
+    "4 no answer: the database does not answer, or no resource was ever evaluated. "
     "A maintenance window excuses congestion, but not a stall."
 )

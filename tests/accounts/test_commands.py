@@ -78,7 +78,7 @@ def test_tokens_are_listed_for_one_organisation(tenant: Tenant, stranger: Tenant
 
 
 def test_several_organisations_must_be_told_apart(tenant: Tenant, stranger: Tenant) -> None:
-    with pytest.raises(CommandError, match="say --organisation: lakeside, northgate"):
+    with pytest.raises(CommandError, match="choose one with --organisation: lakeside, northgate"):
         run("token", "list")
 
 

@@ -62,7 +62,7 @@ def test_resource_is_added_and_listed() -> None:
         (["allocation", "set", "nowhere", "w", "--vnic", "p1"], 'there is no resource "nowhere"'),
         (
             ["allocation", "set", "h1/up0", "w", "--vnic", "p1", "--selector", "10.0.0.7"],
-            "'10.0.0.7' is not KIND=VALUE, like source_address=10.0.0.7",
+            "'10.0.0.7' is not KIND=VALUE, such as source_address=10.0.0.7",
         ),
         (
             ["allocation", "set", "h1/up0", "w", "--vnic", "p1", "--selector", "mark=7"],
@@ -197,7 +197,7 @@ def test_help_says_what_is_stored_and_not_enforced(
 def test_several_organisations_must_be_told_apart(cluster: Cluster) -> None:
     Organisation.objects.create(slug="globex", name="Globex")
 
-    with pytest.raises(CommandError, match="say --organisation: acme, globex"):
+    with pytest.raises(CommandError, match="choose one with --organisation: acme, globex"):
         sluice("status")
 
     assert sluice_json("hosts", "--organisation", "globex") == []

@@ -49,7 +49,7 @@ def test_explanation_has_changes_effects_grounds_and_what_approving_does(
 
     assert said.startswith(advice.summary)
     assert json.loads(advice.answer)["formula"] in said
-    titles = ("What changes", "Before and after", "Why", "Weighed and not chosen", "Approving")
+    titles = ("Changes", "Before and after", "Why", "Alternatives considered", "Approving")
     assert all(f"\n{title}\n" in said for title in titles)
 
 

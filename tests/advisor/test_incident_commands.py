@@ -104,8 +104,8 @@ def test_incident_says_which_job_explains_it_and_what_is_missing(
     said = sluice("incidents", str(incident.pk))
     document = json.loads(sluice("incidents", str(incident.pk), "--json"))
 
-    assert "Maintenance: backup" in said
-    assert "Nobody can be blamed: 0 windows of it are stored, 12 are needed" in said
+    assert "Maintenance window: backup" in said
+    assert "No cause identified: 0 windows of it are stored, 12 are needed" in said
     assert document["study"]["attribution"] is None
 
 
@@ -124,7 +124,7 @@ def test_signs_of_an_uplink_are_told_with_their_norm(cluster: Cluster, incident:
     said = sluice("incidents", str(incident.pk))
     document = json.loads(sluice("incidents", str(incident.pk), "--json"))
 
-    assert "Signal: drops in 12 of 20 windows, at worst 0.2 % against 0.01 %" in said
-    assert "Together: unknown, 0 windows, 3 are needed (confidence 0%)" in said
+    assert "Signal: drops in 12 of 20 windows, at worst 0.2 % (threshold 0.01 %)" in said
+    assert "Conclusion: unknown, 0 windows, 3 are needed (confidence 0%)" in said
     assert document["signals"] == incident.signals
     assert document["study"]["signals"]["finding"] == "unknown"

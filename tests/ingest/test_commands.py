@@ -23,7 +23,7 @@ def run_json(*words: str) -> Any:
 
 
 def test_several_organisations_must_be_told_apart(tenant: Tenant, stranger: Tenant) -> None:
-    with pytest.raises(CommandError, match="say --organisation: lakeside, northgate"):
+    with pytest.raises(CommandError, match="choose one with --organisation: lakeside, northgate"):
         run()
 
 
@@ -41,5 +41,5 @@ def test_rejected_lines_are_listed_with_their_reason(tenant: Tenant) -> None:
 
 
 def test_no_rejected_lines_is_a_sentence(tenant: Tenant) -> None:
-    assert run() == "no line was refused\n"
+    assert run() == "no rejected lines\n"
     assert run_json() == []

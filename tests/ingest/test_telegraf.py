@@ -258,6 +258,6 @@ def test_readme_names_every_variable_with_the_default_of_the_configuration() -> 
 
     assert told == {
         **used,
-        "SLUICE_TOKEN": "none: needed",
-        "SLUICE_HOSTNAME": "what the kernel says",
+        "SLUICE_TOKEN": "required",
+        "SLUICE_HOSTNAME": "the kernel's host name",
     }

@@ -14,18 +14,23 @@ from accounts.services.organisation import create_organisation
 
 
 class Command(PrintingCommand):
-    help = "List organisations, or make one with its admin"
+    help = "List organisations, or create one with its administrator"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_json_option(parser)
         verbs = parser.add_subparsers(dest="verb", title="verbs")
         everyone = verbs.add_parser("list", help="all organisations (the default)")
         add_json_option(everyone, default=SUPPRESS)
-        create = verbs.add_parser("create", help="make an organisation with its admin")
+        create = verbs.add_parser("create", help="create an organisation with its administrator")
         add_json_option(create, default=SUPPRESS)
-        create.add_argument("slug", help="its short name, as programs say it")
-        create.add_argument("--name", required=True, help="its name, as people say it")
-        create.add_argument("--admin", required=True, metavar="USER", help="made if new")
+        create.add_argument("slug", help="short name for commands and URLs")
+        create.add_argument("--name", required=True, help="display name")
+        create.add_argument(
+            "--admin",
+            required=True,
+            metavar="USER",
+            help="username of the administrator; created if missing",
+        )
 
     def handle(self, *_: Any, **options: Any) -> None:
         # The only command that belongs to no organisation.
@@ -59,6 +64,8 @@ class Command(PrintingCommand):
                 }
             )
         elif made.password is None:
-            self.stdout.write(f"{made.admin_username} may now do everything in {options['slug']}")
+            self.stdout.write(
+                f"{made.admin_username} is now an administrator of {options['slug']}"
+            )
         else:
-            self.stdout.write(f"{made.admin_username} logs in with: {made.password}")
+            self.stdout.write(f"Password of {made.admin_username}: {made.password}")

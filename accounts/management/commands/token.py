@@ -1,4 +1,4 @@
-"""`sluice token`: how programs identify themselves."""
+"""`sluice token`: the credentials of programs."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from accounts.services.tokens import create_token, revoke_token
 
 
 class Command(ProductCommand):
-    help = "Make, list and revoke tokens"
+    help = "List, create and revoke tokens"
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", title="verbs")
         add_verb(verbs, "list", help="all tokens, without their secrets (the default)")
-        create = add_verb(verbs, "create", help="make a token and print its secret, once")
-        create.add_argument("name", help="what it is for, such as: telegraf h1")
+        create = add_verb(verbs, "create", help="create a token and print its secret, once")
+        create.add_argument("name", help="what uses it, such as: telegraf h1")
         create.add_argument("--scope", choices=Scope.values, required=True)
-        create.add_argument("--host", metavar="NAME", help="good for this host only")
-        create.add_argument("--days", type=int, metavar="N", help="expires after N days")
-        revoke = add_verb(verbs, "revoke", help="make a token worthless at once")
-        revoke.add_argument("id", type=int, help="its number in the list")
+        create.add_argument("--host", metavar="NAME", help="restrict it to this host")
+        create.add_argument(
+            "--days", type=int, metavar="N", help="days until it expires; default: never"
+        )
+        revoke = add_verb(verbs, "revoke", help="invalidate a token immediately")
+        revoke.add_argument("id", type=int, help="its id in: sluice token list")
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         match options["verb"]:
@@ -53,14 +55,14 @@ class Command(ProductCommand):
             self.show_json({**_row(token), "token": secret})
         else:
             self.stdout.write(secret)
-            self.stderr.write("Keep it now: only its hash is stored, so it cannot be shown again.")
+            self.stderr.write("Save it now: only a hash is stored, so it cannot be shown again.")
 
     def _show(self, tokens: list[Token], options: dict[str, Any]) -> None:
         self.show(
             [_row(token) for token in tokens],
             as_json=options["as_json"],
             columns=["id", "name", "scope", "host", "state", "last_used_at"],
-            empty='no tokens yet; make one with: sluice token create "telegraf h1" --scope ingest',
+            empty='no tokens yet; create one: sluice token create "telegraf h1" --scope ingest',
         )
 
 

@@ -1,4 +1,4 @@
-"""`sluice advise`: advice beside policies, asked for now instead of on schedule."""
+"""`sluice advise`: look for advice other than policies now, not on schedule."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from advisor.models import Recommendation, Resource
 
 
 class Command(ProductCommand):
-    help = "Advise on thresholds, queue depths, quiet hours, placement and limits"
+    help = "Look once for advice on thresholds, queue depths, quiet hours, placement and limits"
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("resource", nargs="?", help="only this one; default: all")
+        parser.add_argument("resource", nargs="?", help="only this resource; default: all")
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         resources = Resource.objects.filter(organisation=organisation)
@@ -37,5 +37,5 @@ class Command(ProductCommand):
             rows,
             as_json=options["as_json"],
             columns=["resource", "topic", "recommendation", "answer"],
-            empty="no resource has what such advice needs; see: sluice resource set --help",
+            empty="no resource has the facts that advice needs; see: sluice resource set --help",
         )

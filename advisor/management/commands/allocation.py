@@ -1,4 +1,4 @@
-"""`sluice allocation`: what workloads were promised."""
+"""`sluice allocation`: the shares, reservations and limits of workloads."""
 
 from __future__ import annotations
 
@@ -15,62 +15,68 @@ from advisor.models import AdapterKind, Allocation, IoCount, LimitScope, Tier, U
 
 
 class Command(ProductCommand):
-    help = "List and state what workloads were promised on a resource"
+    help = "List and set the shares, reservations and limits of workloads"
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", title="verbs")
         add_verb(verbs, "list", help="all allocations (the default)")
-        state = add_verb(verbs, "set", help="state a whole allocation: what is not said is none")
+        state = add_verb(verbs, "set", help="set an allocation; omitted settings are cleared")
         state.add_argument("resource")
         state.add_argument("workload")
         state.add_argument(
-            "--host", metavar="NAME", help="needed if several hosts reach the resource"
+            "--host", metavar="NAME", help="host (required if several reach the resource)"
         )
         adapter = state.add_mutually_exclusive_group(required=True)
-        adapter.add_argument("--vnic", metavar="INTERFACE", help="the workload's interface")
-        adapter.add_argument("--cgroup", metavar="PATH", help="the workload's cgroup")
+        adapter.add_argument(
+            "--vnic", metavar="INTERFACE", help="network interface of the workload on the host"
+        )
+        adapter.add_argument("--cgroup", metavar="PATH", help="cgroup of the workload")
         recognised = state.add_mutually_exclusive_group()
         recognised.add_argument(
             "--source-address", metavar="ADDRESS",
-            help="enforce by its IP address or prefix, as behind a bridge that routes; "
-            "the interface then tells only what it gets",
+            help="enforce by IP address or prefix, for workloads behind a routing bridge; "
+            "the interface is then used only for measuring",
         )  # fmt: skip
         recognised.add_argument(
             "--selector", metavar="KIND=VALUE", type=_selector,
-            help="enforce by this; `sluice hosts` has the kinds that a host's agent knows",
+            help="enforce by this selector; `sluice hosts --json` lists the kinds of each host",
         )  # fmt: skip
         state.add_argument(
             "--reservation", default="0", metavar="RATE",
-            help="what it is promised, like 75Mbit or 500 (IOPS)",
+            help="guaranteed rate, such as 75Mbit or 500 (IOPS)",
         )  # fmt: skip
-        state.add_argument("--limit", metavar="RATE", help="the most it may take, like 80Mbit")
-        state.add_argument("--shares", type=int, metavar="N", help="default: those of the tier")
+        state.add_argument("--limit", metavar="RATE", help="maximum rate, such as 80Mbit")
         state.add_argument(
-            "--tier", choices=Tier.values,
-            help="of the workload, on all resources: 2000, 1000 or 500 shares (medium)",
-        )  # fmt: skip
-        state.add_argument(
-            "--vdisk", default="", metavar="NAME", help="tells several disks of a workload apart"
+            "--shares", type=int, metavar="N", help="relative weight; default: that of the tier"
         )
         state.add_argument(
-            "--size", metavar="BYTES", help="of the virtual disk, like 50GB; placement needs it"
+            "--tier", choices=Tier.values,
+            help="tier of the workload on all resources: 2000, 1000 or 500 shares (medium)",
+        )  # fmt: skip
+        state.add_argument(
+            "--vdisk", default="", metavar="NAME", help="virtual disk, if the workload has several"
+        )
+        state.add_argument(
+            "--size",
+            metavar="BYTES",
+            help="size of the virtual disk, such as 50GB; placement needs it",
         )
         state.add_argument(
             "--limit-scope", choices=LimitScope.values,
-            help="whether limits hold for each disk or are added up over a workload's "
-            "(per_vdisk); stored for checks of limits, not yet enforced",
+            help="apply the limit to each disk or to the sum of the workload's disks "
+            "(per_vdisk); used by limit checks, not yet enforced",
         )  # fmt: skip
         state.add_argument(
             "--io-count", choices=IoCount.values,
-            help="what the limit counts: I/Os of any size, or one per 32 KiB begun (plain); "
-            "stored for checks of limits, not yet enforced",
+            help="what the limit counts: I/Os of any size, or one per 32 KiB started (plain); "
+            "used by limit checks, not yet enforced",
         )  # fmt: skip
         state.add_argument(
             "--even-if-full",
             action="store_true",
-            help="state a reservation that does not fit on this host; a move is recommended then",
+            help="accept a reservation that does not fit on this host; a move is then recommended",
         )
-        remove = add_verb(verbs, "remove", help="withdraw an allocation")
+        remove = add_verb(verbs, "remove", help="remove an allocation")
         remove.add_argument("resource")
         remove.add_argument("workload")
 
@@ -113,7 +119,7 @@ class Command(ProductCommand):
 def _selector(text: str) -> tuple[str, str]:
     kind, equals, value = text.partition("=")
     if not (kind and equals and value):
-        raise ArgumentTypeError(f"{text!r} is not KIND=VALUE, like source_address=10.0.0.7")
+        raise ArgumentTypeError(f"{text!r} is not KIND=VALUE, such as source_address=10.0.0.7")
     return kind, value
 
 

@@ -1,4 +1,4 @@
-"""`sluice approve`: put a recommendation into force."""
+"""`sluice approve`: make a recommendation a policy, or accept its advice."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ class Command(ProductCommand):
     help = "Approve a recommendation: it becomes a policy version that agents enforce"
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("id", type=int, help="its number in: sluice recommendations")
-        parser.add_argument("--user", required=True, help="who approves; an operator or admin")
+        parser.add_argument("id", type=int, help="its id in: sluice recommendations")
+        parser.add_argument(
+            "--user", required=True, help="who approves: an operator or administrator"
+        )
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         found = find_recommendation(organisation, options["id"])

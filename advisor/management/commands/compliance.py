@@ -1,4 +1,4 @@
-"""`sluice compliance`: whether the policy holds, by measurement."""
+"""`sluice compliance`: whether each policy holds, by measurement."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from advisor.models import ComplianceRecord
 
 
 class Command(ProductCommand):
-    help = "The newest compliance record of every allocation"
+    help = "Show desired, applied and measured values of every allocation"
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         newest = (

@@ -1,4 +1,4 @@
-"""`sluice detect`: look for congestion now instead of on schedule."""
+"""`sluice detect`: evaluate all resources now, not on schedule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from advisor.pipeline import detect
 
 
 class Command(ProductCommand):
-    help = "Detect congestion on all resources, as the scheduler does"
+    help = "Evaluate all resources once, as the scheduler does"
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         discovery.discover(organisation=organisation)

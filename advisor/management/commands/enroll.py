@@ -1,4 +1,4 @@
-"""`sluice enroll`: everything an agent needs, in one folder."""
+"""`sluice enroll`: write one folder with everything that an agent needs."""
 
 from __future__ import annotations
 
@@ -22,21 +22,30 @@ class Command(ProductCommand):
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("host")
-        parser.add_argument("--out", type=Path, required=True, help="folder to write, made if new")
-        parser.add_argument("--url", default="http://127.0.0.1:8000", help="where agents reach us")
+        parser.add_argument(
+            "--out", type=Path, required=True, help="folder to write; created if missing"
+        )
+        parser.add_argument(
+            "--url",
+            default="http://127.0.0.1:8000",
+            help="address at which agents reach this server",
+        )
         parser.add_argument(
             "--interfaces",
             type=_words,
-            help="what it may shape, with commas; default: the uplinks",
+            help="interfaces that it may shape, separated by commas; default: the host's uplinks",
         )
         parser.add_argument(
-            "--cgroup-subtrees", type=_words, default=[], help="what it may limit, with commas"
+            "--cgroup-subtrees",
+            type=_words,
+            default=[],
+            help="cgroups below which it may set limits, separated by commas",
         )
         parser.add_argument(
             "--allow", type=_allowed, action="append", default=[], metavar="MECHANISM.KEY=NAMES",
-            help="what another mechanism may touch, with commas; may be repeated",
+            help="what another mechanism may change, separated by commas; repeat for each",
         )  # fmt: skip
-        parser.add_argument("--state-dir", help="where the agent keeps its ledger and policy")
+        parser.add_argument("--state-dir", help="where the agent stores its ledger and policy")
         parser.add_argument("--poll", type=float, default=10.0, dest="poll_s", metavar="SECONDS")
         parser.add_argument(
             "--report", type=float, default=30.0, dest="report_s", metavar="SECONDS"
@@ -48,7 +57,7 @@ class Command(ProductCommand):
         try:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise CommandError(f"cannot make {out}: {error.strerror}") from error
+            raise CommandError(f"cannot create {out}: {error.strerror}") from error
         enrolment = enroll(
             organisation=organisation, host_name=options["host"], lease_s=options["lease_s"]
         )
@@ -73,7 +82,9 @@ def _allowed(text: str) -> tuple[str, str, list[str]]:
     place, _, names = text.partition("=")
     mechanism, _, key = place.partition(".")
     if not (mechanism.isidentifier() and key.isidentifier()):
-        raise ArgumentTypeError(f"{text!r} is not MECHANISM.KEY=NAMES, like cgroup_io.devices=sda")
+        raise ArgumentTypeError(
+            f"{text!r} is not MECHANISM.KEY=NAMES, such as cgroup_io.devices=sda"
+        )
     return mechanism, key, _words(names)
 
 

@@ -1,4 +1,4 @@
-"""`sluice hosts`: whether samples arrive and agents are well."""
+"""`sluice hosts`: whether samples arrive, and the state of agents."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _row(host: Host, enforcer: Enforcer | None, *, now: datetime) -> dict[str, A
     return {
         "name": host.name,
         "last_sample_at": host.last_sample_at,
-        "agent": (enforcer.agent_version or "enrolled, not seen yet") if enforcer else None,
+        "agent": (enforcer.agent_version or "enrolled, no report yet") if enforcer else None,
         "last_report_at": enforcer.last_report_at if enforcer else None,
         "applied_revision": enforcer.applied_revision if enforcer else None,
         "samples": sample_trouble(host.last_sample_at, now=now) or "arrive",

@@ -1,4 +1,4 @@
-"""`sluice incidents`: when something was congested, who suffered and who caused it."""
+"""`sluice incidents`: congestion with its victims and its cause."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from advisor.core.canonical import dumps
 from advisor.core.detection.maintenance_windows import MaintenanceWindow
 from advisor.history.external_load import comes_from_outside
 from advisor.management.incident_text import study_text
-from advisor.management.product_command import ProductCommand, level_text
+from advisor.management.product_command import ProductCommand, level_text, some
 from advisor.models import Incident
 from advisor.pipeline.attribute import study_incident
 from advisor.pipeline.muting import maintenance_windows_of, muting_of
 
 
 class Command(ProductCommand):
-    help = "List congestion incidents, newest first, or say who caused one"
+    help = "List incidents, newest first, or show the cause of one"
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("id", nargs="?", type=int, help="say who caused this one")
-        parser.add_argument("--open", action="store_true", help="only those that still go on")
+        parser.add_argument("id", nargs="?", type=int, help="show the cause of this one")
+        parser.add_argument("--open", action="store_true", help="only ongoing incidents")
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         rows = Incident.objects.filter(organisation=organisation).select_related("resource")
@@ -45,7 +45,7 @@ class Command(ProductCommand):
             as_json=options["as_json"],
             columns=["id", "resource", "started_at", "ended_at", "peak", "allowed",
                      "victim_names", "aggressor_names", "maintenance_window"],
-            empty="no incidents: nothing was congested since samples arrive",
+            empty="no incidents since the first sample",
         )  # fmt: skip
 
     def _explain(
@@ -76,8 +76,8 @@ def _row(
         "victims": incident.victims,
         "aggressors": incident.aggressors,
         "signals": incident.signals,
-        "victim_names": ", ".join(item["workload"] for item in incident.victims) or None,
-        "aggressor_names": ", ".join(item["workload"] for item in incident.aggressors) or None,
+        "victim_names": some([item["workload"] for item in incident.victims]) or None,
+        "aggressor_names": some([item["workload"] for item in incident.aggressors]) or None,
         "load_from_outside": comes_from_outside(incident),
         "maintenance_window": muting.maintenance,
         "maintenance_window_reason": muting.reason,

@@ -1,4 +1,4 @@
-"""`sluice maintenance`: planned work that is meant to be heavy and raises no alarm."""
+"""`sluice maintenance`: planned work, whose congestion raises no alarm."""
 
 from __future__ import annotations
 
@@ -21,26 +21,28 @@ _UNITS = {"min": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
 class Command(ProductCommand):
-    help = "List and state planned work, which mutes the congestion that it explains"
+    help = "List and add maintenance windows: the congestion that they explain raises no alarm"
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", title="verbs")
         add_verb(verbs, "list", help="all maintenance windows (the default)")
-        add = add_verb(verbs, "add", help="state planned work")
+        add = add_verb(verbs, "add", help="add a maintenance window")
         add.add_argument("name")
-        add.add_argument("--start", required=True, help="like 2026-11-21T22:00, in the zone")
-        add.add_argument("--length", required=True, help="like 90min, 2h or 1d")
+        add.add_argument(
+            "--start", required=True, help="such as 2026-11-21T22:00, in the time zone"
+        )
+        add.add_argument("--length", required=True, help="such as 90min, 2h or 1d")
         add.add_argument("--recurrence", choices=Recurrence.values, default=Recurrence.ONCE)
-        add.add_argument("--zone", default="UTC", help="whose wall clock, like Europe/Berlin")
+        add.add_argument("--zone", default="UTC", help="time zone, such as Europe/Berlin (UTC)")
         add.add_argument(
             "--resource", action="append", default=[], dest="resources",
-            help="what it may congest; without it everything; repeat for each",
+            help="resource that it may congest; repeat for each; default: all",
         )  # fmt: skip
         add.add_argument(
             "--workload", action="append", default=[], dest="workloads",
-            help="who may be heavy; without it anybody; repeat for each",
+            help="workload that may be busy; repeat for each; default: all",
         )  # fmt: skip
-        remove = add_verb(verbs, "remove", help="forget planned work")
+        remove = add_verb(verbs, "remove", help="remove a maintenance window")
         remove.add_argument("name")
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
@@ -66,7 +68,7 @@ class Command(ProductCommand):
             ],
             as_json=options["as_json"],
             columns=["name", "start", "zone", "length", "recurrence", "on", "by"],
-            empty="no maintenance windows; state one with: "
+            empty="no maintenance windows; add one with: "
             "sluice maintenance add NAME --start 2026-11-21T22:00 --length 2h",
         )
 
@@ -103,6 +105,6 @@ def _row(maintenance: MaintenanceWindow) -> dict[str, Any]:
         "recurrence": maintenance.recurrence,
         "resources": resources,
         "workloads": workloads,
-        "on": ", ".join(resources) or "everything",
-        "by": ", ".join(workloads) or "anybody",
+        "on": ", ".join(resources) or "all",
+        "by": ", ".join(workloads) or "all",
     }

@@ -1,4 +1,4 @@
-"""`sluice policy`: how far the newest version of each policy has come, and what was before."""
+"""`sluice policy`: policy versions, and how far the newest of each resource has come."""
 
 from __future__ import annotations
 

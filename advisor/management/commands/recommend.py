@@ -1,4 +1,4 @@
-"""`sluice recommend`: ask for advice now instead of on schedule."""
+"""`sluice recommend`: look for policies to recommend now, not on schedule."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from advisor.models import Recommendation
 
 
 class Command(ProductCommand):
-    help = "Recommend policies for congested resources, as the scheduler does"
+    help = "Look once for policies to recommend, as the scheduler does"
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("resource", nargs="?", help="only this one; default: all")
+        parser.add_argument("resource", nargs="?", help="only this resource; default: all")
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         now = timezone.now()

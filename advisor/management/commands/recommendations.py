@@ -1,4 +1,4 @@
-"""`sluice recommendations`: what is advised, and why."""
+"""`sluice recommendations`: advice with its reasons."""
 
 from __future__ import annotations
 
@@ -35,17 +35,21 @@ from advisor.queries.calibration import calibration_of
 
 
 class Command(ProductCommand):
-    help = "List recommendations, or explain one with everything it rests on"
+    help = "List recommendations, or show one with its evidence"
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("id", nargs="?", type=int, help="explain this one")
+        parser.add_argument("id", nargs="?", type=int, help="show this one with its evidence")
         parser.add_argument(
             "--recompute",
             action="store_true",
-            help="compute it again from its stored inputs; exit status 1 if a byte differs",
+            help="recompute it from its stored inputs; the exit status is 1 if the result differs",
         )
-        parser.add_argument("--state", choices=RecommendationState.values, help="only in this one")
-        parser.add_argument("--kind", choices=[kind for kind, _ in KINDS], help="only of this one")
+        parser.add_argument(
+            "--state", choices=RecommendationState.values, help="only in this state"
+        )
+        parser.add_argument(
+            "--kind", choices=[kind for kind, _ in KINDS], help="only of this kind"
+        )
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         rows = Recommendation.objects.filter(organisation=organisation).select_related("resource")
@@ -56,7 +60,7 @@ class Command(ProductCommand):
             self._explain(found, options)
             return
         if options["recompute"]:
-            raise CommandError("say which: sluice recommendations ID --recompute")
+            raise CommandError("--recompute needs an id: sluice recommendations ID --recompute")
         if options["state"]:
             rows = rows.filter(state=options["state"])
         if options["kind"]:
@@ -86,14 +90,14 @@ class Command(ProductCommand):
             if found.policies.exists():
                 self.stdout.write(f"\n{prediction_text(found)}")
             if same is not None:
-                what = "the same bytes" if same else "another answer: another version made it"
-                self.stdout.write(f"\nComputed again from its stored inputs: {what}")
+                what = "identical" if same else "different: another version of Sluice made it"
+                self.stdout.write(f"\nRecomputed from its stored inputs: {what}")
         if same is False:
             raise SystemExit(1)
 
 
 def _text(row: Recommendation) -> str:
-    """Readable if this version can read it, else what was stored."""
+    """Formatted if this version knows the format, else the stored JSON."""
     if row.topic != Topic.POLICY:
         advice = advice_detail(row)
         if advice is not None:

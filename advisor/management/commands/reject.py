@@ -1,4 +1,4 @@
-"""`sluice reject`: close a recommendation with the reason why not."""
+"""`sluice reject`: close a recommendation with a reason."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from advisor.management.product_command import ProductCommand, find_user
 
 
 class Command(ProductCommand):
-    help = "Reject a recommendation and say why"
+    help = "Reject a recommendation with a reason"
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("id", type=int, help="its number in: sluice recommendations")
-        parser.add_argument("--user", required=True, help="who rejects; an operator or admin")
-        parser.add_argument("--reason", required=True, help="why not; whoever reads it later asks")
+        parser.add_argument("id", type=int, help="its id in: sluice recommendations")
+        parser.add_argument(
+            "--user", required=True, help="who rejects: an operator or administrator"
+        )
+        parser.add_argument("--reason", required=True, help="why not, for later readers")
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         rejected = reject(

@@ -1,4 +1,4 @@
-"""`sluice replay`: play published experiments in the simulator. Needs no database."""
+"""`sluice replay`: published experiments in the simulator. Needs no database."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from advisor.lab.replay.tally import summary_of
 
 LIST = "list"
 MISUSE = 2
-"""Exit status of a command line that cannot be meant, as argparse has it."""
+"""Exit status of a wrong command line, as argparse has it."""
 
 
 class Command(PlainCommand):
-    help = "Replay published experiments in the simulator, and hold their numbers against ours"
+    help = "Run published experiments in the simulator and compare the results"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "names",
             nargs="*",
             metavar="LIST|NAME",
-            help='"list", or experiments to replay, apart or joined by commas',
+            help='"list", or experiments to replay, separated by spaces or commas',
         )
         parser.add_argument("--all", action="store_true", help="replay every experiment")
         shown = parser.add_mutually_exclusive_group()
@@ -50,20 +50,22 @@ class Command(PlainCommand):
         )
         shown.add_argument("--markdown", action="store_true", help="print the page docs/replay.md")
         shown.add_argument(
-            "--timelines", action="store_true", help="print what the dashboard plays, as JSON"
+            "--timelines",
+            action="store_true",
+            help="print the timelines of the replay pages as JSON",
         )
         parser.add_argument(
             "--plot", metavar="DIR", type=Path, help="write the figures as SVG files"
         )
         parser.add_argument(
-            "--processes", type=int, default=PROCESSES, help="experiments played at once"
+            "--processes", type=int, default=PROCESSES, help="experiments to run at once"
         )
 
     def handle(self, *_: Any, **options: Any) -> None:
         words = [name for word in options["names"] for name in word.split(",") if name]
         names = [self._present(word) for word in words]
         if options["all"] and names:
-            raise CommandError("say --all or names, not both", returncode=MISUSE)
+            raise CommandError("give --all or names, not both", returncode=MISUSE)
         if options["processes"] < 1:
             raise CommandError(
                 f"--processes is {options['processes']}; it must be at least 1", returncode=MISUSE
@@ -86,7 +88,7 @@ class Command(PlainCommand):
             self.stderr.write(f"{len(drawn)} figures in {options['plot']}")
 
     def _present(self, word: str) -> str:
-        """The name that is used now; an old one works for one release, and says so."""
+        """The present name; a former name works for one release, with a warning."""
         name = present_name(word)
         if name != word:
             self.stderr.write(f"{word} is now called {name}", str)
@@ -95,7 +97,7 @@ class Command(PlainCommand):
     def _play(
         self, names: Sequence[str], options: dict[str, Any]
     ) -> tuple[list[Replay], list[Path]]:
-        """The replays and the files of their figures, refused before anything is played."""
+        """The replays and the files of their figures; wrong arguments are refused first."""
         try:
             if options["plot"]:
                 check_plotting(options["plot"])
@@ -108,7 +110,7 @@ class Command(PlainCommand):
         return replays, drawn
 
     def _progress(self, count: int) -> Callable[[str], None]:
-        """Says on a terminal which experiments have been played; silent elsewhere."""
+        """Prints each finished experiment on a terminal; prints nothing elsewhere."""
         numbers = itertools.count(1)
 
         def tell(name: str) -> None:

@@ -21,37 +21,37 @@ class Command(ProductCommand):
     def add_own_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", title="verbs")
         add_verb(verbs, "list", help="all resources (the default)")
-        add = add_verb(verbs, "add", help="state a datastore or uplink")
+        add = add_verb(verbs, "add", help="add a datastore or uplink")
         add.add_argument("name")
         add.add_argument("--kind", choices=ResourceKind.values, required=True)
         add.add_argument(
             "--at", action="append", required=True, metavar="HOST:DEVICE", dest="attachments",
-            help="a host and its device that reach it; repeat for a shared datastore",
+            help="host and its device for the resource; repeat for each host of a datastore",
         )  # fmt: skip
         add.add_argument(
             "--unit", choices=Unit.values,
-            help="what its rates are counted in; default: iops, of an uplink bits_per_s",
+            help="unit of its rates; default: iops for a datastore, bits_per_s for an uplink",
         )  # fmt: skip
         add.add_argument(
             "--mode", choices=Mode.values,
-            help="additive: shares divide what reservations leave (default of an uplink); floor: "
-            "a reservation is the least that shares give (default of a datastore)",
+            help="additive: shares divide what reservations leave (default for an uplink); floor: "
+            "a share is never below the reservation (default for a datastore)",
         )  # fmt: skip
         add.add_argument(
             "--window", type=float, default=10.0, dest="window_s", metavar="SECONDS",
-            help="length of the windows that are judged (10)",
+            help="length of the windows that are evaluated (10)",
         )  # fmt: skip
         _add_limits(add)
-        change = add_verb(verbs, "set", help="change what is stated; what is not said stays")
+        change = add_verb(verbs, "set", help="change settings; omitted settings are kept")
         change.add_argument("name")
         change.add_argument(
             "--threshold-mode", choices=ThresholdMode.values,
-            help="fixed: as stated; baseline: what is usual at that hour of the week; "
+            help="fixed: as set; baseline: what is usual at that hour of the week; "
             "peak_throughput: the latency at 90 %% of the peak throughput",
         )  # fmt: skip
         _add_limits(change)
         remove = add_verb(
-            verbs, "remove", help="forget a resource, its allocations and its history"
+            verbs, "remove", help="remove a resource with its allocations and history"
         )
         remove.add_argument("name")
 
@@ -118,30 +118,34 @@ class Command(ProductCommand):
 
 
 def _add_limits(parser: ArgumentParser) -> None:
-    parser.add_argument("--capacity", metavar="RATE", help="for example 94Mbit or 2000 (IOPS)")
+    parser.add_argument(
+        "--capacity", metavar="RATE", help="capacity, such as 94Mbit or 2000 (IOPS)"
+    )
     parser.add_argument(
         "--line-rate", metavar="RATE",
-        help="nominal rate of an uplink, like 100Mbit; 75 %% of it may be reserved",
+        help="nominal rate of an uplink, such as 100Mbit; 75 %% of it can be reserved",
     )  # fmt: skip
     parser.add_argument(
         "--lun-queue-depth", type=int, metavar="COMMANDS",
-        help="how many commands its LUN takes at a time; advice on queue depths needs it",
+        help="how many commands the LUN accepts at once; advice on queue depths needs it",
     )  # fmt: skip
     parser.add_argument(
         "--host-queue-depth", action="append", default=[], metavar="HOST=COMMANDS",
-        help="queue depth that a host has for this datastore; repeat for each",
+        help="queue depth of a host for this datastore; repeat for each",
     )  # fmt: skip
     parser.add_argument(
         "--size", metavar="BYTES",
-        help="of a datastore, like 4TB; placement of virtual disks needs it of two or more",
+        help="size of a datastore, such as 4TB; placement needs it for two or more",
     )  # fmt: skip
-    parser.add_argument("--used", metavar="BYTES", help="how much of it is used, like 1TB")
+    parser.add_argument("--used", metavar="BYTES", help="used space of a datastore, such as 1TB")
     parser.add_argument(
-        "--disks", metavar="NAME", help="datastores with the same name here share spindles"
+        "--disks",
+        metavar="NAME",
+        help="name of its disks; datastores with the same name share them",
     )
     parser.add_argument(
         "--threshold", type=float, metavar="LEVEL",
-        help="above it is congested: ms of latency, or part of an uplink's capacity (0-1)",
+        help="congested above it: latency in ms, or fraction of an uplink's capacity (0-1)",
     )  # fmt: skip
 
 

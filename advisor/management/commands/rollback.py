@@ -1,4 +1,4 @@
-"""`sluice rollback`: go back to an earlier policy version, or to none."""
+"""`sluice rollback`: return to an earlier policy version, or to none."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from advisor.management.product_command import ProductCommand, find_resource, fi
 
 
 class Command(ProductCommand):
-    help = "Put an earlier policy version back into force; before the first, agents restore"
+    help = "Return to an earlier policy version, or to the settings before the first"
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("resource")
-        parser.add_argument("--user", required=True, help="who decides; an operator or admin")
         parser.add_argument(
-            "--to-version", type=int, help="default: the one before; 0 means no policy"
+            "--user", required=True, help="who decides: an operator or administrator"
+        )
+        parser.add_argument(
+            "--to-version",
+            type=int,
+            help="version to return to; 0 is no policy; default: the previous one",
         )
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
@@ -43,4 +47,6 @@ class Command(ProductCommand):
         elif policy.allocations:
             self.stdout.write(f"{policy} repeats the earlier allocations and is {state.text}")
         else:
-            self.stdout.write(f"{policy} has no allocations; agents restore what they found")
+            self.stdout.write(
+                f"{policy} has no allocations: agents restore the settings they found"
+            )

@@ -1,4 +1,4 @@
-"""`sluice status`: what is congested or stalled now, and what nobody knows."""
+"""`sluice status`: what is congested, stalled or unknown now."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from advisor.queries.resources import ResourceLine, resource_line
 
 class Command(ProductCommand):
     help = (
-        "What is congested or stalled now, by latency or load against what is allowed, and what "
-        f"is stale. {MEANING}"
+        "Show the state of every resource, with its latency or load against the threshold. "
+        f"{MEANING}"
     )
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:

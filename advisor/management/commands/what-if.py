@@ -28,29 +28,31 @@ CONTROLS = ("shares", "tier", "reservation", "limit")
 
 
 class Command(ProductCommand):
-    help = "Try other shares, reservations and limits against stored history; changes nothing"
+    help = "Simulate other shares, reservations and limits on stored history; changes nothing"
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("resource")
         parser.add_argument(
             "--set", action="append", default=[], dest="changes",
             metavar="WORKLOAD:CONTROL=VALUE",
-            help="like web-1:shares=2000, web-1:tier=high, db@h1:reservation=20Mbit, "
+            help="such as web-1:shares=2000, web-1:tier=high, db@h1:reservation=20Mbit or "
             "db:limit=none; repeat for each",
         )  # fmt: skip
-        parser.add_argument("--capacity", help="another capacity, like 188Mbit")
-        parser.add_argument("--hours", type=float, default=24.0, help="how much of the past")
+        parser.add_argument("--capacity", help="capacity to simulate, such as 188Mbit")
         parser.add_argument(
-            "--draft", action="store_true", help="make it a recommendation to be approved"
+            "--hours", type=float, default=24.0, help="hours of history to simulate (24)"
         )
-        parser.add_argument("--user", help="who makes the draft")
+        parser.add_argument(
+            "--draft", action="store_true", help="save it as a recommendation that can be approved"
+        )
+        parser.add_argument("--user", help="who saves the draft; required with --draft")
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         resource = find_resource(organisation, options["resource"])
         if not 0 < options["hours"] <= 24 * 30:
             raise CommandError(f"--hours is {options['hours']:g}; it must be above 0, up to 720")
         if options["draft"] and not options["user"]:
-            raise CommandError("say who makes the draft: --user NAME")
+            raise CommandError("--draft needs --user NAME: who saves the draft")
         now = timezone.now()
         scene = scene_of(resource, now=now)
         capacity = options["capacity"]
@@ -72,11 +74,13 @@ class Command(ProductCommand):
             return
         self.stdout.write(_text(inputs, found, scene.gap))
         if draft is not None:
-            self.stdout.write(f"\nDraft {draft.pk}. Put it into force: sluice approve {draft.pk}")
+            self.stdout.write(
+                f"\nSaved as draft {draft.pk}. Approve it: sluice approve {draft.pk} --user NAME"
+            )
 
 
 def _candidate(scene: WhatIfScene, texts: Sequence[str]) -> dict[int, Grant]:
-    """What is proposed with these settings; several for one workload add up."""
+    """The proposed grants with these settings; several settings of one workload combine."""
     grants = {grant.allocation: grant for grant in scene.proposed}
     for text in texts:
         who, colon, rest = text.rpartition(":")
@@ -126,7 +130,7 @@ def _set(grant: Grant, control: str, value: str, unit: str) -> Grant:
 def _text(inputs: WhatIfInputs, found: WhatIf, policy_gap: str) -> str:
     if not found.rows:
         return f"no workload has an allocation on {inputs.resource}"
-    before = "the policy in force" if inputs.enforced else "no policy: everybody counts the same"
+    before = "the policy in force" if inputs.enforced else "no policy: equal shares"
     if policy_gap and inputs.enforced:
         before = "the policy where it is applied"
     capacity = f"{format_rate(inputs.capacity_after, inputs.unit)} ({inputs.capacity_source})"
@@ -136,9 +140,9 @@ def _text(inputs: WhatIfInputs, found: WhatIf, policy_gap: str) -> str:
         f"{span}: {what_if_table(found).length}",
     ]
     if policy_gap:
-        lines.append(f"Mind: {policy_gap}")
+        lines.append(f"Note: {policy_gap}")
     if found.gap:
-        lines.append(f"Mind: {found.gap}")
+        lines.append(f"Note: {found.gap}")
     if found.refused:
         lines.append(f"Reservations do not fit: {found.refusal}")
     rows = [_shown(row, inputs.unit) for row in found.rows]

@@ -11,9 +11,9 @@ from appliance.completion import Shell, script, words_of
 
 
 class Command(PlainCommand):
-    """Prints what makes a shell complete the product's commands and their options."""
+    """Prints a script that completes the product's commands and options."""
 
-    help = 'Print the completion script of a shell; use it with eval "$(sluice completion bash)".'
+    help = 'Print the completion script of a shell; load it with eval "$(sluice completion bash)".'
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("shell", choices=[shell.value for shell in Shell])

@@ -1,4 +1,4 @@
-"""sluice demo: the main job once, with a table of what was promised and measured."""
+"""`sluice demo`: find, fix and verify contention once, with a table of the results."""
 
 import json
 from argparse import ArgumentParser
@@ -15,11 +15,11 @@ from appliance.embedded.stop_signals import interrupt_on_stop_signals
 
 
 class Command(PlainCommand):
-    """Plays a reservation experiment on scratch data and judges it."""
+    """Runs a reservation experiment on scratch data and checks its result."""
 
     help = (
-        "Play the main job once: three workloads contend for an uplink, one has a reservation. "
-        "Exit status 0 only if every verdict is met. Needs root for the real kernel."
+        "Run the whole cycle once: three workloads contend for an uplink, one has a reservation. "
+        "The exit status is 0 only if every verdict is met. The real kernel needs root."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -32,7 +32,7 @@ class Command(PlainCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         interrupt_on_stop_signals()
-        # Programs read standard output; people see the progress in either case.
+        # With --json, standard output belongs to the program that reads it.
         progress = self.stderr if options["as_json"] else self.stdout
         progress.style_func = None
 

@@ -1,4 +1,4 @@
-"""`sluice migrate`: Django's own, without the timeouts of other connections."""
+"""`sluice migrate`: Django's command, without statement and lock timeouts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from config.database_timeouts import without_timeouts
 
 
 class Command(migrate.Command):
-    """Bring the database's tables up to date, however long a step takes."""
+    """Brings the database's tables up to date; a step may take as long as it needs."""
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run Django's command on a connection without timeouts."""

@@ -1,4 +1,4 @@
-"""sluice run: start everything below one data directory."""
+"""`sluice run`: start the server with everything it needs."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -15,17 +15,17 @@ from config.paths import DataDirError
 class Command(PlainCommand):
     """Starts the database, the queue, web, worker and scheduler under one supervisor."""
 
-    help = "Start everything below one data directory; Ctrl-C stops it."
+    help = "Start the server with everything it needs, in one data directory; Ctrl-C stops it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--port", type=int, default=8000, help="of the web server (8000)")
+        parser.add_argument("--port", type=int, default=8000, help="port of the web server (8000)")
         parser.add_argument(
             "--host",
             default="127.0.0.1",
             help="address of the web server; 0.0.0.0 serves other machines (127.0.0.1)",
         )
         parser.add_argument(
-            "--no-telegraf", action="store_true", help="do not collect this machine's samples"
+            "--no-telegraf", action="store_true", help="do not collect samples of this machine"
         )
 
     def handle(self, *_: Any, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""`sluice rejects`: what was sent and not stored, and why."""
+"""`sluice rejects`: lines that were sent but not stored, and why."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from ingest.models import RejectedLine
 
 
 class Command(ProductCommand):
-    help = "List the lines that were refused, newest first, each with its reason"
+    help = "List rejected lines with their reasons, newest first"
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--limit", type=int, default=20, metavar="N", help="at most N reasons")
+        parser.add_argument(
+            "--limit", type=int, default=20, metavar="N", help="show at most N reasons (20)"
+        )
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         refused = RejectedLine.objects.filter(organisation=organisation).select_related("token")
@@ -22,7 +24,7 @@ class Command(ProductCommand):
             [_row(line) for line in refused[: options["limit"]]],
             as_json=options["as_json"],
             columns=["received_at", "token", "lines", "line_number", "reason"],
-            empty="no line was refused",
+            empty="no rejected lines",
         )
 
 

@@ -179,7 +179,7 @@ def test_command_tells_the_grounds_and_what_is_suspended(
     )
 
     said = out.getvalue()
-    assert "Load from outside: external, 50 ms where as much load of our own made 5 ms" in said
+    assert "External load: external, 50 ms where as much load of our own made 5 ms" in said
     assert said.rstrip().endswith("Advice on shares, limits and reservations is suspended.")
 
 

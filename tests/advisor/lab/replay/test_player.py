@@ -208,7 +208,7 @@ def test_command_prints_the_page():
     ("words", "complaint"),
     [
         (["sioc-nfs-night"], 'no experiment "sioc-nfs-night"'),
-        (["--all", "sioc-nfs-shares"], "say --all or names, not both"),
+        (["--all", "sioc-nfs-shares"], "give --all or names, not both"),
         (["sioc-nfs-shares", "--processes", "0"], "must be at least 1"),
         (["--json", "--markdown", "list"], "not allowed with argument"),
         (["list", "--plot", "x"], "--plot needs --all or names"),
