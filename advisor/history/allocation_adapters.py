@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from advisor.history.cgroup_device import cgroup_device_numbers
 from advisor.models import AdapterKind, Allocation
-from ingest.many_rates import CgroupKey, InterfaceKey
+from ingest.many_rates import CgroupKey, SubjectKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationAdapters:
     """By allocation its adapter; an allocation on a cgroup whose device nobody knows has none."""
 
-    interfaces: dict[int, InterfaceKey]
+    interfaces: dict[int, SubjectKey]
     cgroups: dict[int, CgroupKey]
 
 
