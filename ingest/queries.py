@@ -36,7 +36,7 @@ from ingest.core.rates import (
     TcpRates,
 )
 from ingest.many_rates import rates_of, readings_of
-from ingest.models import Host, NetSample, Series
+from ingest.models import Host, Series
 from ingest.readings import Span
 
 TCP_SUBJECT = "snmp"
@@ -148,13 +148,14 @@ def tcp_rates(*, host: Host, since: datetime, until: datetime) -> list[TcpRates]
 
 def link_speed_bits_per_s(*, host: Host, interface: str) -> float | None:
     """The nominal speed that the interface told last; None if it does not know one."""
-    newest = (
-        NetSample.objects.filter(series_id__in=_series_ids(host, NET, interface), speed__gt=0)
-        .order_by("-time")
-        .values_list("speed", flat=True)
-        .first()
-    )
-    return None if newest is None else newest * 1e6
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT speed FROM ingest_net_sample WHERE series_id = ANY(%s) AND speed > 0"
+            " ORDER BY time DESC LIMIT 1",
+            [_series_ids(host, NET, interface)],
+        )
+        newest = cursor.fetchone()
+    return None if newest is None else newest[0] * 1e6
 
 
 def device_numbers(hosts: Iterable[Host]) -> dict[tuple[int, str], str]:
