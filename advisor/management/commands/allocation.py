@@ -46,7 +46,7 @@ class Command(ProductCommand):
         state.add_argument("--limit", metavar="RATE", help="the most it may take, like 80Mbit")
         state.add_argument("--shares", type=int, metavar="N", help="default: those of the tier")
         state.add_argument(
-            "--tier", choices=Tier.values,
+            "--tier", choices=[*map(str, Tier)],
             help="of the workload, on all resources: 2000, 1000 or 500 shares (medium)",
         )  # fmt: skip
         state.add_argument(
@@ -56,12 +56,12 @@ class Command(ProductCommand):
             "--size", metavar="BYTES", help="of the virtual disk, like 50GB; placement needs it"
         )
         state.add_argument(
-            "--limit-scope", choices=LimitScope.values,
+            "--limit-scope", choices=[*map(str, LimitScope)],
             help="whether limits hold for each disk or are added up over a workload's "
             "(per_vdisk); stored for checks of limits, not yet enforced",
         )  # fmt: skip
         state.add_argument(
-            "--io-count", choices=IoCount.values,
+            "--io-count", choices=[*map(str, IoCount)],
             help="what the limit counts: I/Os of any size, or one per 32 KiB begun (plain); "
             "stored for checks of limits, not yet enforced",
         )  # fmt: skip

@@ -30,7 +30,7 @@ class Command(ProductCommand):
         add.add_argument("name")
         add.add_argument("--start", required=True, help="like 2026-11-21T22:00, in the zone")
         add.add_argument("--length", required=True, help="like 90min, 2h or 1d")
-        add.add_argument("--recurrence", choices=Recurrence.values, default=Recurrence.ONCE)
+        add.add_argument("--recurrence", choices=[*map(str, Recurrence)], default=Recurrence.ONCE)
         add.add_argument("--zone", default="UTC", help="whose wall clock, like Europe/Berlin")
         add.add_argument(
             "--resource", action="append", default=[], dest="resources",
