@@ -40,11 +40,11 @@ from advisor.queries.recommendations import (
     why_not_scored,
 )
 from web.access import Workspace, open_row, require_operator, workspace_view
-from web.bars import effect_bars
-from web.effect_rows import effect_rows
+from web.drawing.bars import effect_bars
+from web.drawing.effect_rows import effect_rows
+from web.drawing.picture import drawing_of
 from web.formatting import rate_scale
 from web.page import render_page
-from web.picture_drawing import drawing_of
 
 PER_PAGE = 50
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from advisor.core.explanation.effect import Effect
 from advisor.queries.advice_detail import amount_text
-from web.bars import WIDTH
+from web.drawing.bars import WIDTH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from advisor.core.forecast.what_if import WhatIf, WhatIfRow
-from web.bars import WIDTH
+from web.drawing.bars import WIDTH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

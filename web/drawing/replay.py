@@ -8,7 +8,7 @@ from typing import Any
 
 from advisor.lab.replay.figure import FigureKind
 from advisor.lab.replay.finding import Kind
-from web.bars import WIDTH
+from web.drawing.bars import WIDTH
 
 MOST_ROWS = 40
 """A table of values shows so many moments; more say little that the chart does not."""
