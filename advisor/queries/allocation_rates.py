@@ -1,12 +1,14 @@
-"""What workloads got of a resource, on a grid of times."""
+"""What workloads got of a resource, on a grid of times or just now."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
+
+import numpy as np
 
 from advisor.history.allocation_adapters import allocation_adapters
 from advisor.history.cgroup_rate import growth_in_unit, growth_of_received
@@ -15,6 +17,12 @@ from advisor.queries.grid import Floats, Grid, mean_of_columns, total_of
 from ingest.core.growth_columns import GrowthColumns
 from ingest.core.rates import INTERFACE
 from ingest.many_rates import cgroup_growth_of, growth_of
+
+RECENT = timedelta(seconds=60)
+"""The mean over this time is shown as what a workload gets."""
+
+_REACH = timedelta(seconds=120)
+"""Samples may come half a minute late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +64,19 @@ def workload_tracks(
     ]
 
 
+def current_rates(
+    resource: Resource, allocations: Sequence[Allocation], *, now: datetime
+) -> dict[int, float | None]:
+    """By allocation, its mean rate over the newest measured minute, in the resource's unit."""
+    rates: dict[int, float | None] = {allocation.pk: None for allocation in allocations}
+    measured = _measured_rates(allocations, unit=resource.unit, span=(now - _REACH, now))
+    for pk, (growth, values) in measured.items():
+        if len(values):
+            recent = growth.ends_s > growth.ends_s[-1] - RECENT.total_seconds()
+            rates[pk] = float(np.average(values[recent], weights=growth.seconds[recent]))
+    return rates
+
+
 def _common_limit(allocations: Sequence[Allocation]) -> float | None:
     limits = [allocation.limit for allocation in allocations]
     known = [limit for limit in limits if limit is not None]
@@ -69,7 +90,7 @@ def _values_by_allocation(
     values: dict[int, list[float | None]] = {
         allocation.pk: [None] * len(grid.ends_s) for allocation in allocations
     }
-    measured = measured_rates(allocations, unit=unit, span=span, max_points=2 * len(grid.ends_s))
+    measured = _measured_rates(allocations, unit=unit, span=span, max_points=2 * len(grid.ends_s))
     for pk, (growth, rates) in measured.items():
         values[pk] = mean_of_columns(
             grid, ends_s=growth.ends_s, seconds=growth.seconds, values=rates
@@ -77,7 +98,7 @@ def _values_by_allocation(
     return values
 
 
-def measured_rates(
+def _measured_rates(
     allocations: Sequence[Allocation],
     *,
     unit: str,
