@@ -24,22 +24,34 @@ class CanonicalError(ValueError):
 
 def dumps(value: object) -> str:
     """The canonical text of a dataclass instance."""
-    plain = _plain(value, type(value))
     return json.dumps(
-        plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+        to_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
 
 
 def loads(kind: type[Value], text: str) -> Value:
     """The instance of the dataclass `kind` that `text` stands for."""
     try:
-        return decode(kind, parse(text), may_lack_defaults=True)
+        plain = parse(text)
+    except ContractError as error:
+        raise CanonicalError(str(error)) from error
+    return from_plain(kind, plain)
+
+
+def to_plain(value: object) -> Any:
+    """Lists, dicts, strings and numbers, which a column of JSON keeps."""
+    return _plain(value, type(value))
+
+
+def from_plain(kind: type[Value], plain: Any) -> Value:
+    """The instance of the dataclass `kind` that a column of JSON keeps."""
+    try:
+        return decode(kind, plain, may_lack_defaults=True)
     except ContractError as error:
         raise CanonicalError(str(error)) from error
 
 
 def _plain(value: Any, hint: Any) -> Any:
-    """Lists, dicts, strings and numbers that JSON knows."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, StrEnum):

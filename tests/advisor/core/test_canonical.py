@@ -1,5 +1,6 @@
 """Canonical text: the same bytes each time, strict when read."""
 
+import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from enum import StrEnum
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.canonical import CanonicalError, dumps, loads
+from advisor.core.canonical import CanonicalError, dumps, from_plain, loads, to_plain
 from advisor.core.detection.congestion import DetectorSettings, DetectorState, detect
 from advisor.core.detection.threshold import FixedThreshold
 from advisor.core.observation import DatastoreObservation, HostLatency
@@ -57,6 +58,14 @@ def test_writing_what_was_read_gives_the_same_text(whole):
     text = dumps(whole)
 
     assert dumps(loads(Whole, text)) == text
+
+
+@given(wholes)
+def test_what_a_column_keeps_is_what_the_text_says(whole):
+    plain = to_plain(whole)
+
+    assert plain == json.loads(dumps(whole))
+    assert from_plain(Whole, plain) == whole
 
 
 def test_a_text_that_was_stored_is_written_again_byte_for_byte():
