@@ -83,57 +83,65 @@ def check_version(version: Any, *, known: int) -> None:
         )
 
 
-def decode(kind: type[T], plain: Any, path: str = "$") -> T:
-    """Build `kind` from parsed JSON. Raises ContractError with the path of the first problem."""
-    result: T = _decode_value(kind, plain, path)
+def decode(kind: type[T], plain: Any, *, may_lack_defaults: bool = False) -> T:
+    """Build `kind` from parsed JSON. Raises ContractError with the path of the first problem.
+
+    A key that is missing is refused, unless `may_lack_defaults` and the field has a default.
+    """
+    result: T = _decode_value(kind, plain, "$", may_lack_defaults)
     return result
 
 
-def _decode_value(kind: Any, plain: Any, path: str) -> Any:
+def _decode_value(kind: Any, plain: Any, path: str, lax: bool) -> Any:
     origin = typing.get_origin(kind)
     if origin is tuple:
-        return _decode_list(typing.get_args(kind)[0], plain, path)
+        return _decode_list(typing.get_args(kind)[0], plain, path, lax)
     if origin in (types.UnionType, typing.Union):
-        return _decode_optional(kind, plain, path)
+        return _decode_optional(kind, plain, path, lax)
     if dataclasses.is_dataclass(kind):
-        return _decode_object(kind, plain, path)
+        return _decode_object(kind, plain, path, lax)
     if issubclass(kind, StrEnum):
         return _decode_enum(kind, plain, path)
     return _decode_scalar(kind, plain, path)
 
 
-def _decode_list(item_kind: Any, plain: Any, path: str) -> tuple[Any, ...]:
+def _decode_list(item_kind: Any, plain: Any, path: str, lax: bool) -> tuple[Any, ...]:
     if not isinstance(plain, list):
         raise ContractError(path, f"expected a list, got {_describe(plain)}")
     return tuple(
-        _decode_value(item_kind, item, f"{path}[{index}]") for index, item in enumerate(plain)
+        _decode_value(item_kind, item, f"{path}[{index}]", lax) for index, item in enumerate(plain)
     )
 
 
-def _decode_optional(kind: Any, plain: Any, path: str) -> Any:
+def _decode_optional(kind: Any, plain: Any, path: str, lax: bool) -> Any:
     if plain is None:
         return None
     inner = next(arg for arg in typing.get_args(kind) if arg is not types.NoneType)
-    return _decode_value(inner, plain, path)
+    return _decode_value(inner, plain, path, lax)
 
 
-def _decode_object(kind: Any, plain: Any, path: str) -> Any:
+def _decode_object(kind: Any, plain: Any, path: str, lax: bool) -> Any:
     if not isinstance(plain, dict):
         raise ContractError(path, f"expected an object, got {_describe(plain)}")
     fields = _field_types(kind)
     unknown = sorted(set(plain) - set(fields))
     if unknown:
         raise ContractError(f"{path}.{unknown[0]}", "unknown key")
-    missing = [name for name in fields if name not in plain]
+    optional = _names_with_default(kind) if lax else frozenset()
+    missing = [name for name in fields if name not in plain and name not in optional]
     if missing:
         raise ContractError(f"{path}.{missing[0]}", "missing")
     values = {
-        name: _decode_value(field, plain[name], f"{path}.{name}") for name, field in fields.items()
+        name: _decode_value(field, plain[name], f"{path}.{name}", lax)
+        for name, field in fields.items()
+        if name in plain
     }
     try:
         return kind(**values)
     except ContractError as error:
         raise ContractError(path + error.path.removeprefix("$"), error.problem) from error
+    except ValueError as error:
+        raise ContractError(path, str(error)) from error
 
 
 def _decode_enum(kind: type[StrEnum], plain: Any, path: str) -> StrEnum:
@@ -191,6 +199,16 @@ def _format_time(moment: datetime) -> str:
 def _field_types(kind: Any) -> dict[str, Any]:
     hints = typing.get_type_hints(kind)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+
+
+@functools.cache
+def _names_with_default(kind: Any) -> frozenset[str]:
+    return frozenset(
+        field.name
+        for field in dataclasses.fields(kind)
+        if field.default is not dataclasses.MISSING
+        or field.default_factory is not dataclasses.MISSING
+    )
 
 
 def _describe(plain: Any) -> str:

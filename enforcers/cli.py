@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from enforcers import check, config, inspection
+from enforcers import config, inspection
 from enforcers.agent import Agent, Clocks
 from enforcers.assembly import assemble
 from enforcers.client import Client
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     log_to_stderr(verbose=options.verbose)
     if options.check:
-        return check.show(as_json=options.json)
+        return inspection.show_support(as_json=options.json)
     if options.command is None:
         parser.print_help(sys.stderr)
         return EXIT_USAGE

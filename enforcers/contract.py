@@ -15,6 +15,8 @@ from enum import StrEnum
 from typing import Any
 
 from enforcers import canonical_json, field_checks, report_v1, signature
+from enforcers.canonical_json import decode as decode  # noqa: PLC0414  (the service stores so)
+from enforcers.canonical_json import parse as parse  # noqa: PLC0414  (the service stores so)
 from enforcers.errors import ContractError as ContractError  # noqa: PLC0414  (part of the wire)
 from enforcers.errors import SignatureError as SignatureError  # noqa: PLC0414  (part of the wire)
 

@@ -1,6 +1,7 @@
-"""The commands that look at the agent's state from outside: plan, status, restore."""
+"""The commands that look at the host and the agent from outside: check, plan, status, restore."""
 
 import json
+import platform
 import sys
 import time
 from datetime import UTC, datetime
@@ -12,9 +13,33 @@ from enforcers.client import Client
 from enforcers.config import AgentConfig
 from enforcers.contract import ComplianceReport, PolicyDocument, decode_document, decode_report
 from enforcers.errors import EnforcerError, StateError
-from enforcers.mechanism import Plan
+from enforcers.host_fs import HostFs
+from enforcers.mechanism import HostAccess, Plan
+from enforcers.registry import build_mechanisms
+from enforcers.runner import Runner, SubprocessRunner
 from enforcers.state_dir import StateDir
 from enforcers.table import format_table
+from enforcers.version import VERSION
+
+
+def show_support(
+    *, as_json: bool, runner: Runner | None = None, host_fs: HostFs | None = None
+) -> int:
+    """Print the support of every mechanism; needs no configuration and changes nothing."""
+    host = HostAccess(runner=runner or SubprocessRunner(), host_fs=host_fs or HostFs())
+    found = [mechanism.support() for mechanism in build_mechanisms(host, {}).values()]
+    if as_json:
+        answer = {
+            "agent_version": VERSION,
+            "kernel": platform.release(),
+            "mechanisms": [to_plain(item) for item in found],
+        }
+        print(json.dumps(answer, indent=2))
+        return 0
+    print(f"sluice-enforcer {VERSION} on Linux {platform.release()}\n")
+    rows = [(item.mechanism, "yes" if item.supported else "no", item.reason) for item in found]
+    print(format_table(("mechanism", "supported", "reason"), rows))
+    return 0
 
 
 def show_plan(config: AgentConfig, *, as_json: bool) -> int:

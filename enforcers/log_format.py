@@ -1,4 +1,7 @@
-"""Log lines as key=value on one line each."""
+"""Log lines as key=value on one line each.
+
+The service has a formatter of its own, because the agent is installed without it.
+"""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Rates of many interfaces or cgroups over one range, in a few queries however many there are.
+"""Rates of devices, interfaces or cgroups over one range, in a few queries however many there are.
 
 What is found of each is what would be found if it were read alone.
 """
@@ -9,64 +9,73 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Generic, TypeVar
 
 import numpy as np
 
-from ingest.core.catalogue import CGROUP, CGROUP_PRESSURE, NET, Measurement
-from ingest.core.cgroup_columns import WIDTH, cgroup_rates, with_pressure
-from ingest.core.counters import Reading, longest_interval_s
+from ingest.core.catalogue import CGROUP, CGROUP_PRESSURE, Measurement
+from ingest.core.cgroup_columns import with_pressure
 from ingest.core.growth_columns import (
-    NOT_SENT,
     GrowthColumns,
     Integers,
     growth_columns,
     longest_interval_of,
     merged_columns,
 )
-from ingest.core.microseconds import microseconds, moment
-from ingest.core.overlap import merged
+from ingest.core.microseconds import microseconds
 from ingest.core.rates import (
     CGROUP_COUNTERS,
-    NET_COUNTERS,
     PRESSURE_COUNTERS,
     CgroupRates,
-    NetRates,
-    derive_net_rates,
+    RateKind,
+    RatesT,
+    cgroup_rates,
 )
-from ingest.many_readings import ManySpan, Row
 from ingest.models import Series
+from ingest.readings import Row, Span
 
-InterfaceKey = tuple[int, str]
-"""A host's key and the name of one of its interfaces."""
+SubjectKey = tuple[int, str]
+"""A host's key and the name of one of its devices or interfaces."""
 CgroupKey = tuple[int, str, str]
 """A host's key, the path of a cgroup, and the number (`major:minor`) of a device."""
-KeyT = TypeVar("KeyT", InterfaceKey, CgroupKey)
+Readings = tuple[Integers, Integers]
+"""The times of one series' readings, in order, and a row of counters for each."""
 
 
-def net_rates_of(
-    interfaces: Collection[InterfaceKey],
+def rates_of(
+    kind: RateKind[RatesT],
+    subjects: Collection[SubjectKey],
     *,
     since: datetime,
     until: datetime,
     max_points: int | None = None,
-) -> dict[InterfaceKey, list[NetRates]]:
-    """Rates of each interface with `since < at <= until`, about `max_points` at most."""
-    span = ManySpan(since=since, until=until, max_points=max_points)
-    plan = _net_plan(interfaces, span)
-    found = _readings(span.rows(NET, plan.steps_s, NET_COUNTERS))
+) -> dict[SubjectKey, list[RatesT]]:
+    """Rates of each subject with `since < at <= until`, about `max_points` at most."""
+    found = growth_of(kind, subjects, since=since, until=until, max_points=max_points)
+    return {key: kind.rates(growth) for key, growth in found.items()}
+
+
+def growth_of(
+    kind: RateKind[RatesT],
+    subjects: Collection[SubjectKey],
+    *,
+    since: datetime,
+    until: datetime,
+    max_points: int | None = None,
+) -> dict[SubjectKey, GrowthColumns]:
+    """What `rates_of` is made of, in columns."""
+    span = Span(since=since, until=until, max_points=max_points)
+    name, rows = kind.measurement.name, _series_rows(subjects, (kind.measurement,))
+    series = {
+        (host, subject): [pk for pk, _ in rows[name, host, subject]] for host, subject in subjects
+    }
+    steps_s = span.steps_s([(kind.measurement, pk) for pk in ids] for ids in series.values())
+    growth = {
+        pk: kind.growth(*found, longest_s=longest_interval_of(found[0], step_s=steps_s[pk]))
+        for pk, found in readings_of(span, kind.measurement, steps_s, kind.columns).items()
+    }
     return {
-        key: merged(
-            (
-                derive_net_rates(
-                    found[one], longest_interval_s=_longest_s(found[one], plan.steps_s[one])
-                ).rates
-                for one in ids
-            ),
-            since=since,
-            until=until,
-        )
-        for key, ids in plan.series.items()
+        key: _merged([growth[pk] for pk in ids if pk in growth], span, width=kind.width)
+        for key, ids in series.items()
     }
 
 
@@ -78,41 +87,12 @@ def cgroup_rates_of(
     max_points: int | None = None,
 ) -> dict[CgroupKey, list[CgroupRates]]:
     """Rates of each cgroup on its device with `since < at <= until`, with their pressure."""
-    span = ManySpan(since=since, until=until, max_points=max_points)
+    span = Span(since=since, until=until, max_points=max_points)
     plan = _cgroup_plan(cgroups, span)
-    pressure = _columns(
-        span.rows(CGROUP_PRESSURE, plan.steps_of(plan.pressure), PRESSURE_COUNTERS),
-        width=len(PRESSURE_COUNTERS),
-    )
-    found = _columns(
-        span.rows(CGROUP, plan.steps_of(plan.series), CGROUP_COUNTERS), width=len(CGROUP_COUNTERS)
-    )
-    rates = {}
-    for key, ids in plan.series.items():
-        waits = [pressure[one] for one in plan.pressure[key] if one in pressure]
-        parts = []
-        for one in ids:
-            if one in found:
-                at_us, counters = found[one]
-                longest_s = longest_interval_of(at_us, step_s=plan.steps_s[one])
-                growth = growth_columns(at_us, counters, longest_s=longest_s)
-                parts.append(with_pressure(growth, waits, longest_s=longest_s))
-        rates[key] = cgroup_rates(_merged(parts, span, width=WIDTH), device=key[2])
-    return rates
-
-
-def net_growth_of(
-    interfaces: Collection[InterfaceKey],
-    *,
-    since: datetime,
-    until: datetime,
-    max_points: int | None = None,
-) -> dict[InterfaceKey, GrowthColumns]:
-    """What `net_rates_of` is made of, in columns: the growth of `NET_COUNTERS`."""
-    span = ManySpan(since=since, until=until, max_points=max_points)
-    plan = _net_plan(interfaces, span)
-    rows = span.rows(NET, plan.steps_s, NET_COUNTERS)
-    return _growth(plan, rows, span, width=len(NET_COUNTERS))
+    steps_s = plan.steps_of(plan.pressure)
+    pressure = readings_of(span, CGROUP_PRESSURE, steps_s, PRESSURE_COUNTERS)
+    growth = _cgroup_growth(plan, span, pressure)
+    return {key: cgroup_rates(found, device=key[2]) for key, found in growth.items()}
 
 
 def cgroup_growth_of(
@@ -122,33 +102,31 @@ def cgroup_growth_of(
     until: datetime,
     max_points: int | None = None,
 ) -> dict[CgroupKey, GrowthColumns]:
-    """What `cgroup_rates_of` is made of, in columns: the growth of `CGROUP_COUNTERS`."""
-    span = ManySpan(since=since, until=until, max_points=max_points)
-    plan = _cgroup_plan(cgroups, span)
-    rows = span.rows(CGROUP, plan.steps_of(plan.series), CGROUP_COUNTERS)
-    return _growth(plan, rows, span, width=len(CGROUP_COUNTERS))
+    """What `cgroup_rates_of` is made of, in columns, with no pressure known."""
+    span = Span(since=since, until=until, max_points=max_points)
+    return _cgroup_growth(_cgroup_plan(cgroups, span), span, {})
+
+
+def readings_of(
+    span: Span, measurement: Measurement, steps_s: Mapping[int, int], columns: tuple[str, ...]
+) -> dict[int, Readings]:
+    """By series its readings; one that has none is left out."""
+    return _by_series(span.rows(measurement, steps_s, columns), width=len(columns))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan(Generic[KeyT]):
-    """The series of each subject, the one heard of last first, and how densely they are read."""
+class _CgroupPlan:
+    """The series of each cgroup, the one heard of last first, and how densely they are read."""
 
-    series: Mapping[KeyT, list[int]]
-    pressure: Mapping[KeyT, list[int]]
+    series: Mapping[CgroupKey, list[int]]
+    pressure: Mapping[CgroupKey, list[int]]
     steps_s: Mapping[int, int]
 
-    def steps_of(self, series: Mapping[KeyT, list[int]]) -> dict[int, int]:
+    def steps_of(self, series: Mapping[CgroupKey, list[int]]) -> dict[int, int]:
         return {pk: self.steps_s[pk] for ids in series.values() for pk in ids}
 
 
-def _net_plan(interfaces: Collection[InterfaceKey], span: ManySpan) -> _Plan[InterfaceKey]:
-    rows = _series_rows(interfaces, (NET,))
-    series = {key: [pk for pk, _ in rows[NET.name, *key]] for key in interfaces}
-    steps_s = span.steps_s([(NET, pk) for pk in ids] for ids in series.values())
-    return _Plan(series=series, pressure={}, steps_s=steps_s)
-
-
-def _cgroup_plan(cgroups: Collection[CgroupKey], span: ManySpan) -> _Plan[CgroupKey]:
+def _cgroup_plan(cgroups: Collection[CgroupKey], span: Span) -> _CgroupPlan:
     rows = _series_rows([(host, path) for host, path, _ in cgroups], (CGROUP, CGROUP_PRESSURE))
     series, pressure = {}, {}
     for key in cgroups:
@@ -159,7 +137,25 @@ def _cgroup_plan(cgroups: Collection[CgroupKey], span: ManySpan) -> _Plan[Cgroup
         [*((CGROUP_PRESSURE, pk) for pk in pressure[key]), *((CGROUP, pk) for pk in ids)]
         for key, ids in series.items()
     )
-    return _Plan(series=series, pressure=pressure, steps_s=steps_s)
+    return _CgroupPlan(series=series, pressure=pressure, steps_s=steps_s)
+
+
+def _cgroup_growth(
+    plan: _CgroupPlan, span: Span, pressure: Mapping[int, Readings]
+) -> dict[CgroupKey, GrowthColumns]:
+    readings = readings_of(span, CGROUP, plan.steps_of(plan.series), CGROUP_COUNTERS)
+    found = {}
+    for key, ids in plan.series.items():
+        waits = [pressure[pk] for pk in plan.pressure[key] if pk in pressure]
+        parts = []
+        for pk in ids:
+            if pk in readings:
+                longest_s = longest_interval_of(readings[pk][0], step_s=plan.steps_s[pk])
+                growth = growth_columns(*readings[pk], longest_s=longest_s)
+                parts.append(with_pressure(growth, waits, longest_s=longest_s))
+        width = len(CGROUP_COUNTERS) + len(PRESSURE_COUNTERS)
+        found[key] = _merged(parts, span, width=width)
+    return found
 
 
 def _series_rows(
@@ -181,44 +177,12 @@ def _series_rows(
     return rows
 
 
-def _readings(rows: Iterable[Row]) -> dict[int, list[Reading]]:
-    found: dict[int, list[Reading]] = defaultdict(list)
-    for row in rows:
-        counters: tuple[int | None, ...] = row[2:]
-        if NOT_SENT in counters:
-            counters = tuple(None if one == NOT_SENT else one for one in counters)
-        found[row[0]].append(Reading(at=moment(row[1]), counters=counters))
-    return found
-
-
-def _longest_s(readings: Sequence[Reading], step_s: int) -> float:
-    return longest_interval_s([reading.at for reading in readings], step_s=step_s)
-
-
-def _growth(
-    plan: _Plan[KeyT], rows: list[Row], span: ManySpan, *, width: int
-) -> dict[KeyT, GrowthColumns]:
-    found = {
-        series: growth_columns(
-            at_us,
-            counters,
-            longest_s=longest_interval_of(at_us, step_s=plan.steps_s[series]),
-        )
-        for series, (at_us, counters) in _columns(rows, width=width).items()
-    }
-    return {
-        key: _merged([found[one] for one in ids if one in found], span, width=width)
-        for key, ids in plan.series.items()
-    }
-
-
-def _merged(parts: Sequence[GrowthColumns], span: ManySpan, *, width: int) -> GrowthColumns:
+def _merged(parts: Sequence[GrowthColumns], span: Span, *, width: int) -> GrowthColumns:
     since_us, until_us = microseconds(span.since), microseconds(span.until)
     return merged_columns(parts, since_us=since_us, until_us=until_us, width=width)
 
 
-def _columns(rows: list[Row], *, width: int) -> dict[int, tuple[Integers, Integers]]:
-    """By series the times of its readings, in order, and their counters."""
+def _by_series(rows: list[Row], *, width: int) -> dict[int, Readings]:
     table = np.array(rows, dtype=np.int64).reshape(-1, 2 + width)
     table = table[np.lexsort((table[:, 1], table[:, 0]))]
     series, begins = np.unique(table[:, 0], return_index=True)

@@ -7,7 +7,7 @@ the database to the last reading of each step, and rates between those are exact
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,43 +16,33 @@ from django.db.models import Max
 from django.db.models.fields.json import KT
 
 from accounts.models import Organisation
-from ingest.core.catalogue import (
-    BLOCK_DEVICE,
-    CGROUP,
-    DISKIO,
-    NET,
-    NSTAT,
-    SCSI_RESERVATION,
-    Measurement,
+from ingest.core.catalogue import BLOCK_DEVICE, CGROUP, NET, Measurement
+from ingest.core.growth_columns import (
+    LONGEST_INTERVAL_S,
+    NOT_SENT,
+    NoRateReason,
+    longest_interval_of,
+    no_rate_reasons,
 )
-from ingest.core.counters import LONGEST_INTERVAL_S, NoRate, NoRateReason, Reading, steps
-from ingest.core.overlap import merged
+from ingest.core.microseconds import microseconds
 from ingest.core.rates import (
-    CONFLICT_COUNTERS,
-    DISK_COUNTERS,
-    NET_COUNTERS,
-    TCP_COUNTERS,
+    CONFLICT,
+    DISK,
+    INTERFACE,
+    TCP,
     ConflictRates,
-    Derived,
     DiskRates,
     NetRates,
-    RatesT,
     TcpRates,
-    derive_conflict_rates,
-    derive_disk_rates,
-    derive_net_rates,
-    derive_tcp_rates,
 )
-from ingest.models import Host, NetSample, Series
+from ingest.many_rates import rates_of, readings_of
+from ingest.models import Host, Series
 from ingest.readings import Span
 
 TCP_SUBJECT = "snmp"
 """The TCP counters are those of /proc/net/snmp, which Telegraf tags so."""
 
-IN_FLIGHT = "iops_in_progress"
-"""What Telegraf calls the I/Os that a device has not completed; no counter."""
-
-RATED = {DISKIO: DISK_COUNTERS, NET: NET_COUNTERS}
+RATED = {kind.measurement: kind for kind in (DISK, INTERFACE)}
 """What a sample must tell so that two of them make a rate."""
 NO_RATE_TEXT = {
     NoRateReason.GAP: "they are too far apart",
@@ -106,23 +96,23 @@ def why_no_rate(
 
     None where there are no samples, and where they do make one.
     """
-    names = RATED[measurement]
-    for series_id in _series_ids(host, measurement, subject):
-        span = Span(since=since, until=until, max_points=None)
-        readings = sorted(span.readings(measurement, series_id, names), key=lambda one: one.at)
-        if not readings or readings[-1].at <= since:
+    kind = RATED[measurement]
+    series_ids = _series_ids(host, measurement, subject)
+    span = Span(since=since, until=until, max_points=None)
+    found = readings_of(span, measurement, dict.fromkeys(series_ids, 0), kind.counters)
+    for series_id in series_ids:
+        if series_id not in found or found[series_id][0][-1] <= microseconds(since):
             continue
-        newest = readings[-1].counters
-        lacking = [name for name, value in zip(names, newest, strict=True) if value is None]
-        if lacking:
+        at_us, counters = found[series_id]
+        newest = zip(kind.counters, counters[-1].tolist(), strict=True)
+        if lacking := [name for name, value in newest if value == NOT_SENT]:
             return f"they lack {', '.join(lacking)}"
-        if len(readings) == 1:
+        if len(at_us) == 1:
             return f"none came in the {LONGEST_INTERVAL_S / 60:g} min before, and a rate needs two"
-        *_, last = steps(
-            readings, wide=len(names), longest_interval_s=span.longest_interval_s(readings)
-        )
-        if isinstance(last, NoRate):
-            return NO_RATE_TEXT[last.reason]
+        longest_s = longest_interval_of(at_us)
+        *_, last = no_rate_reasons(at_us, counters, longest_s=longest_s, wide=kind.wide)
+        if last is not None:
+            return NO_RATE_TEXT[last]
     return None
 
 
@@ -130,72 +120,42 @@ def disk_rates(
     *, host: Host, device: str, since: datetime, until: datetime, max_points: int | None = None
 ) -> list[DiskRates]:
     """Rates of one device with `since < at <= until`, about `max_points` at most."""
-    span = Span(since=since, until=until, max_points=max_points)
-    ids = _series_ids(host, DISKIO, device)
-
-    def derive(series_id: int) -> Derived[DiskRates]:
-        columns = (*DISK_COUNTERS, IN_FLIGHT)
-        found = span.readings(DISKIO, series_id, columns)
-        return derive_disk_rates(
-            [Reading(at=one.at, counters=one.counters[:-1]) for one in found],
-            longest_interval_s=span.longest_interval_s(found),
-            in_flight={one.at: one.counters[-1] for one in found},
-        )
-
-    return _merged(ids, derive, span)
+    key = (host.pk, device)
+    return rates_of(DISK, [key], since=since, until=until, max_points=max_points)[key]
 
 
 def net_rates(
     *, host: Host, interface: str, since: datetime, until: datetime, max_points: int | None = None
 ) -> list[NetRates]:
     """Rates of one interface with `since < at <= until`, about `max_points` at most."""
-    span = Span(since=since, until=until, max_points=max_points)
-    ids = _series_ids(host, NET, interface)
-
-    def derive(series_id: int) -> Derived[NetRates]:
-        readings = span.readings(NET, series_id, NET_COUNTERS)
-        return derive_net_rates(readings, longest_interval_s=span.longest_interval_s(readings))
-
-    return _merged(ids, derive, span)
+    key = (host.pk, interface)
+    return rates_of(INTERFACE, [key], since=since, until=until, max_points=max_points)[key]
 
 
 def conflict_rates(
     *, host: Host, device: str, since: datetime, until: datetime, max_points: int | None = None
 ) -> list[ConflictRates]:
     """SCSI commands and reservation conflicts of one device with `since < at <= until`."""
-    span = Span(since=since, until=until, max_points=max_points)
-    ids = _series_ids(host, SCSI_RESERVATION, device)
-
-    def derive(series_id: int) -> Derived[ConflictRates]:
-        readings = span.readings(SCSI_RESERVATION, series_id, CONFLICT_COUNTERS)
-        return derive_conflict_rates(
-            readings, longest_interval_s=span.longest_interval_s(readings)
-        )
-
-    return _merged(ids, derive, span)
+    key = (host.pk, device)
+    return rates_of(CONFLICT, [key], since=since, until=until, max_points=max_points)[key]
 
 
 def tcp_rates(*, host: Host, since: datetime, until: datetime) -> list[TcpRates]:
     """TCP segments of the host, and those sent again, with `since < at <= until`."""
-    span = Span(since=since, until=until, max_points=None)
-    ids = _series_ids(host, NSTAT, TCP_SUBJECT)
-
-    def derive(series_id: int) -> Derived[TcpRates]:
-        readings = span.readings(NSTAT, series_id, TCP_COUNTERS)
-        return derive_tcp_rates(readings, longest_interval_s=span.longest_interval_s(readings))
-
-    return _merged(ids, derive, span)
+    key = (host.pk, TCP_SUBJECT)
+    return rates_of(TCP, [key], since=since, until=until)[key]
 
 
 def link_speed_bits_per_s(*, host: Host, interface: str) -> float | None:
     """The nominal speed that the interface told last; None if it does not know one."""
-    newest = (
-        NetSample.objects.filter(series_id__in=_series_ids(host, NET, interface), speed__gt=0)
-        .order_by("-time")
-        .values_list("speed", flat=True)
-        .first()
-    )
-    return None if newest is None else newest * 1e6
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT speed FROM ingest_net_sample WHERE series_id = ANY(%s) AND speed > 0"
+            " ORDER BY time DESC LIMIT 1",
+            [_series_ids(host, NET, interface)],
+        )
+        newest = cursor.fetchone()
+    return None if newest is None else newest[0] * 1e6
 
 
 def device_numbers(hosts: Iterable[Host]) -> dict[tuple[int, str], str]:
@@ -232,10 +192,3 @@ def _series_ids(host: Host, measurement: Measurement, subject: str) -> list[int]
     """
     found = Series.objects.filter(host=host, measurement=measurement.name, subject=subject)
     return list(found.order_by("-last_sample_at", "-pk").values_list("pk", flat=True))
-
-
-def _merged(
-    series_ids: Iterable[int], derive: Callable[[int], Derived[RatesT]], span: Span
-) -> list[RatesT]:
-    rates = (derive(series_id).rates for series_id in series_ids)
-    return merged(rates, since=span.since, until=span.until)

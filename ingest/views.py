@@ -7,9 +7,6 @@ stored.
 
 from __future__ import annotations
 
-from functools import wraps
-from typing import TYPE_CHECKING
-
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -17,7 +14,8 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.authentication import AuthenticationError, ForbiddenError, authenticate
+from accounts.authentication import ForbiddenError, authenticate
+from accounts.json_answers import RequestError, answers_in_json, error_answer
 from accounts.models import Organisation, Scope
 from ingest.body import (
     BodyTooLargeError,
@@ -30,53 +28,26 @@ from ingest.core.line_protocol import Precision
 from ingest.retention import retention
 from ingest.write import WriteResult, record_oversized_line, store
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    View = Callable[[HttpRequest], HttpResponse]
-
-RETRY_AFTER_S = 10
 MOST_LINES = 200_000
 """More lines in one body would keep a worker busy for seconds."""
 _SHOWN_REASONS = 5
 
 
-class InvalidRequestError(ValueError):
-    """A parameter of the request has a value that is not allowed."""
-
-
-class CannotReadBodyError(Exception):
-    """The web server hides the body from the application."""
-
-
-def answers_in_json(view: View) -> View:
-    """Turn what can go wrong into the answers of InfluxDB, so that Telegraf shows the reason."""
-
-    @wraps(view)
-    def answering(request: HttpRequest) -> HttpResponse:
-        try:
-            return view(request)
-        except AuthenticationError as error:
-            return _error(401, "unauthorized", str(error))
-        except ForbiddenError as error:
-            return _error(403, "forbidden", str(error))
-        except BodyTooLargeError as error:
-            return _error(413, "request too large", str(error))
-        except UnknownEncodingError as error:
-            return _error(415, "unsupported media type", str(error))
-        except (InvalidRequestError, LineTooLargeError, UnreadableBodyError) as error:
-            return _error(400, "invalid", str(error))
-        except CannotReadBodyError as error:
-            return _unavailable(str(error))
-        except (OperationalError, InterfaceError):
-            return _unavailable("the database does not answer; nothing of this body is stored")
-
-    return answering
+# Telegraf shows the reason, as it does with the answers of InfluxDB.
+answers_telegraf = answers_in_json(
+    {
+        BodyTooLargeError: (413, "request too large"),
+        UnknownEncodingError: (415, "unsupported media type"),
+        LineTooLargeError: (400, "invalid"),
+        UnreadableBodyError: (400, "invalid"),
+    },
+    no_database="the database does not answer; nothing of this body is stored",
+)
 
 
 @csrf_exempt
 @require_POST
-@answers_in_json
+@answers_telegraf
 def write(request: HttpRequest) -> HttpResponse:
     """POST /api/v2/write: store line protocol; 204 means that it is committed."""
     now = timezone.now()
@@ -128,16 +99,17 @@ def _precision(request: HttpRequest) -> Precision:
         return Precision(name)
     except ValueError:
         allowed = ", ".join(Precision)
-        raise InvalidRequestError(
-            f'precision "{name[:64]}" is not understood; it can be {allowed}'
-        ) from None
+        message = f'precision "{name[:64]}" is not understood; it can be {allowed}'
+        raise RequestError(400, "invalid", message) from None
 
 
 def _body(request: HttpRequest) -> bytes:
     # Django takes a chunked body for an empty one. ingest.chunked_body gives it its length.
     if request.META.get("HTTP_TRANSFER_ENCODING"):
-        raise CannotReadBodyError(
-            "this web server does not pass on chunked bodies; start Sluice with `sluice run`"
+        raise RequestError(
+            503,
+            "unavailable",
+            "this web server does not pass on chunked bodies; start Sluice with `sluice run`",
         )
     body = read_body(
         request,
@@ -154,7 +126,7 @@ def _written(result: WriteResult) -> HttpResponse:
     """204, unless every line is bad: then nothing is lost by saying so."""
     nothing_kept = not (result.accepted or result.ignored or result.unknown)
     if result.rejected and nothing_kept:
-        return _error(400, "invalid", f"no line could be stored: {_reasons(result)}")
+        return error_answer(400, "invalid", f"no line could be stored: {_reasons(result)}")
     response = HttpResponse(status=204)
     if result.rejected:
         response["Sluice-Rejected-Lines"] = str(result.rejected)
@@ -168,14 +140,3 @@ def _reasons(result: WriteResult) -> str:
     ]
     hidden = len(result.rejections) - len(shown)
     return "; ".join(shown) + (f"; and {hidden} other reasons" if hidden else "")
-
-
-def _unavailable(message: str) -> HttpResponse:
-    response = _error(503, "unavailable", message)
-    # Telegraf understands seconds only, no dates.
-    response["Retry-After"] = str(RETRY_AFTER_S)
-    return response
-
-
-def _error(status: int, code: str, message: str) -> HttpResponse:
-    return JsonResponse({"code": code, "message": message}, status=status)

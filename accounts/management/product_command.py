@@ -14,6 +14,7 @@ from django.core.management.base import CommandError
 from accounts.errors import AccountsError
 from accounts.management.plain_command import DJANGO_OPTIONS, PlainCommand
 from accounts.models import Organisation
+from accounts.table import table
 
 
 class PrintingCommand(PlainCommand):
@@ -114,38 +115,6 @@ def find_organisation(slug: str | None) -> Organisation:
             "there is no organisation yet; create it by starting the product once: sluice run"
         )
     raise CommandError(f"choose one with --organisation: {', '.join(item.slug for item in found)}")
-
-
-def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """Rows under their column names, numbers aligned right."""
-    texts = [[_text(row.get(column)) for column in columns] for row in rows]
-    widths = [
-        max(len(column), *(len(line[index]) for line in texts))
-        for index, column in enumerate(columns)
-    ]
-    numeric = [
-        all(isinstance(row.get(column), int | float | None) for row in rows) for column in columns
-    ]
-    lines = [[column.replace("_", " ") for column in columns], *texts]
-    return "\n".join(
-        "  ".join(
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(line, widths, numeric, strict=True)
-        ).rstrip()
-        for line in lines
-    )
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "\N{EN DASH}"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M:%S} UTC"
-    return str(value)
 
 
 def _plain(value: Any) -> str:

@@ -22,11 +22,9 @@ from enforcers.contract import Allocation as WireAllocation
 from enforcers.contract import (
     MechanismSupport,
     PolicyDocument,
-    ReservationMode,
-    ResourceKind,
     ResourceSpec,
-    Selector,
     Unit,
+    decode,
     read_support,
     sign,
 )
@@ -67,7 +65,7 @@ def current_document(*, host: Host, now: datetime) -> PolicyDocument:
         issued_at=now,
         expires_at=now + timedelta(seconds=enforcer.lease_s),
         dry_run=enforcer.dry_run,
-        resources=tuple(_read_resource(item) for item in published.content["resources"]),
+        resources=tuple(decode(ResourceSpec, item) for item in published.content["resources"]),
         allocations=tuple(_read_allocation(item) for item in published.content["allocations"]),
     )
     return sign(document, enforcer.signing_key.encode())
@@ -155,27 +153,7 @@ def _write_resource(policy: Policy, device: str, mechanism: MechanismSupport) ->
     }
 
 
-def _read_resource(item: dict[str, Any]) -> ResourceSpec:
-    return ResourceSpec(
-        name=item["name"],
-        kind=ResourceKind(item["kind"]),
-        device=item["device"],
-        capacity=item["capacity"],
-        unit=Unit(item["unit"]),
-        mode=ReservationMode(item["mode"]),
-        mechanism=item["mechanism"],
-    )
-
-
 def _read_allocation(item: dict[str, Any]) -> WireAllocation:
     kind, value = item["selector"]
-    return WireAllocation(
-        id=item["id"],
-        workload=item["workload"],
-        resource=item["resource"],
-        selector=Selector(kind=kind, value=value),
-        reservation=item["reservation"],
-        limit=item["limit"],
-        shares=item["shares"],
-        entitlement=item["entitlement"],
-    )
+    sent = {name: content for name, content in item.items() if name != "policy"}
+    return decode(WireAllocation, sent | {"selector": {"kind": kind, "value": value}})

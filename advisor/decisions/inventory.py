@@ -17,7 +17,7 @@ from advisor.models import (
     Allocation,
     Attachment,
     Enforcer,
-    Mode,
+    ReservationMode,
     Resource,
     ResourceKind,
     Unit,
@@ -50,7 +50,7 @@ def add_resource(
     kind: ResourceKind,
     attachments: list[tuple[str, str]],
     capacity: float | None = None,
-    mode: Mode | None = None,
+    mode: ReservationMode | None = None,
     threshold: float | None = None,
     unit: Unit | None = None,
     window_s: float = 10.0,
@@ -75,7 +75,7 @@ def add_resource(
     resource.kind = kind
     resource.unit = unit or (Unit.BITS_PER_S if is_uplink else Unit.IOPS)
     resource.capacity = capacity
-    resource.mode = mode or (Mode.ADDITIVE if is_uplink else Mode.FLOOR)
+    resource.mode = mode or (ReservationMode.ADDITIVE if is_uplink else ReservationMode.FLOOR)
     default = UPLINK_THRESHOLD_RATIO if is_uplink else DATASTORE_THRESHOLD_MS
     resource.threshold = default if threshold is None else threshold
     resource.activity_floor = _activity_floor(is_uplink=is_uplink, capacity=capacity)

@@ -6,14 +6,13 @@ attribution read it there.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.db.models import Q, QuerySet
 
-from advisor.core.canonical import dumps, loads
+from advisor.core.canonical import from_plain, to_plain
 from advisor.core.detection.external_workload import (
     ExternalLoad,
     ExternalState,
@@ -58,7 +57,7 @@ def look_outside(*, incident: Incident, until: datetime) -> ExternalLoad | None:
         )
         during = own_mixes(incident.resource, since=since, until=ended_at)
         found = detect_external_load(_with(before, reference), _with(during, recent))
-    incident.external = json.loads(dumps(found))
+    incident.external = to_plain(found)
     incident.save(update_fields=["external"])
     return found
 
@@ -67,7 +66,7 @@ def external_load(incident: Incident) -> ExternalLoad | None:
     """What was concluded last; None on an uplink, and while nobody has looked."""
     if incident.external is None:
         return None
-    return loads(ExternalLoad, json.dumps(incident.external))
+    return from_plain(ExternalLoad, incident.external)
 
 
 def comes_from_outside(incident: Incident) -> str:

@@ -22,8 +22,8 @@ from advisor.history.tiers import shares_of
 from advisor.history.windows import Span, last_window_end, mean_rate
 from advisor.models import Allocation, Resource
 from ingest import queries
-from ingest.core.rates import CgroupRates, NetRates
-from ingest.many_rates import cgroup_rates_of, net_rates_of
+from ingest.core.rates import INTERFACE, CgroupRates, NetRates
+from ingest.many_rates import cgroup_rates_of, rates_of
 
 PRESSURE_OF_BACKLOG = 0.05
 """A workload that waits for I/O this part of the time wants more than it gets."""
@@ -108,7 +108,7 @@ def windows_of(
     adapters = allocation_adapters(allocations)
     times = {"since": span.read_since, "until": span.read_until}
     interfaces = set(adapters.interfaces.values())
-    received = net_rates_of(interfaces, max_points=max_points, **times)
+    received = rates_of(INTERFACE, interfaces, max_points=max_points, **times)
     cgroups = set(adapters.cgroups.values())
     done = cgroup_rates_of(cgroups, max_points=max_points, **times)
     waiting = [allocation for allocation in allocations if allocation.pk in adapters.interfaces]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from accounts.management.product_command import table
+from accounts.table import table
 from advisor.core.advice.policy_answer import Recommendation as PolicyAnswer
 from advisor.core.advice.policy_answer import RecommendedAllocation
 from advisor.core.advice.what_if_draft import PolicyDraft

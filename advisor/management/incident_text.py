@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from accounts.management.product_command import table
+from accounts.table import table
 from advisor.models import Incident
 from advisor.pipeline.attribute import Study
 from advisor.queries.incidents import signal_lines

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accounts.management.product_command import table
+from accounts.table import table
 from advisor.core.forecast.prediction_interval import Interval
 from advisor.core.quantity import format_rate, significant
 from advisor.queries.past_table import PastRow, PastTable

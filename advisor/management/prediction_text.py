@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accounts.management.product_command import table
+from accounts.table import table
 from advisor.core.quantity import format_rate
 from advisor.models import PredictionScore, Recommendation
 from advisor.queries.calibration import CalibrationSummary

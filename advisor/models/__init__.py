@@ -1,19 +1,17 @@
+from advisor.core.allocation import ReservationMode
+from advisor.core.detection.congestion import CongestionState as State
+from advisor.core.detection.maintenance_windows import Recurrence
+from advisor.core.detection.threshold import ThresholdMode
+from advisor.core.limits.limit_inputs import IoCount, LimitScope
+from advisor.core.resource import ResourceKind, Tier, Unit
 from advisor.models.compliance import ComplianceRecord
-from advisor.models.congestion import Incident, ResourceStatus, State, StatePoint
-from advisor.models.maintenance_window import MaintenanceWindow, Recurrence
+from advisor.models.congestion import Incident, ResourceStatus, StatePoint
+from advisor.models.maintenance_window import MaintenanceWindow
 from advisor.models.policy import Enforcer, Policy, PublishedDocument
 from advisor.models.prediction_score import PredictionScore
 from advisor.models.recommendation import Recommendation, RecommendationState, Topic
-from advisor.models.resource import Attachment, Mode, Resource, ResourceKind, ThresholdMode, Unit
-from advisor.models.workload import (
-    AdapterKind,
-    Allocation,
-    IoCount,
-    LimitScope,
-    Tier,
-    Workload,
-    WorkloadKind,
-)
+from advisor.models.resource import Attachment, Resource
+from advisor.models.workload import AdapterKind, Allocation, Workload, WorkloadKind
 
 __all__ = [
     "AdapterKind",
@@ -25,13 +23,13 @@ __all__ = [
     "IoCount",
     "LimitScope",
     "MaintenanceWindow",
-    "Mode",
     "Policy",
     "PredictionScore",
     "PublishedDocument",
     "Recommendation",
     "RecommendationState",
     "Recurrence",
+    "ReservationMode",
     "Resource",
     "ResourceKind",
     "ResourceStatus",

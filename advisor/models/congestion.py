@@ -5,14 +5,9 @@ from __future__ import annotations
 from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
+from advisor.core.detection.congestion import CongestionState as State
+from advisor.models.choices import choices_of
 from advisor.models.resource import Resource
-
-
-class State(models.TextChoices):
-    CLEAR = "clear"
-    CONGESTED = "congested"
-    STALLED = "stalled"
-    UNKNOWN = "unknown"
 
 
 class ResourceStatus(models.Model):
@@ -22,7 +17,7 @@ class ResourceStatus(models.Model):
     """
 
     resource = models.OneToOneField(Resource, on_delete=models.CASCADE, related_name="status")
-    state = models.CharField(max_length=10, choices=State.choices, default=State.UNKNOWN)
+    state = models.CharField(max_length=10, choices=choices_of(State), default=State.UNKNOWN)
     state_since = models.DateTimeField(null=True, blank=True)
     value = models.FloatField(null=True, blank=True)
     threshold = models.FloatField(null=True, blank=True)
@@ -52,7 +47,7 @@ class StatePoint(models.Model):
     resource = models.ForeignKey(Resource, on_delete=models.CASCADE, related_name="state_points")
     at = models.DateTimeField()
     since = models.DateTimeField(help_text="Begin of the state, which may lie before `at`")
-    state = models.CharField(max_length=10, choices=State.choices)
+    state = models.CharField(max_length=10, choices=choices_of(State))
     value = models.FloatField(null=True, blank=True)
     threshold = models.FloatField(null=True, blank=True)
     load = models.FloatField(null=True, blank=True, help_text="Rate in the resource's unit")

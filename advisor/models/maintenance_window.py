@@ -6,17 +6,11 @@ from django.core.validators import MinValueValidator
 from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
+from advisor.core.detection.maintenance_windows import Recurrence
+from advisor.models.choices import choices_of
 from advisor.models.resource import Resource
 from advisor.models.workload import Workload
 from ingest.core.lengths import LONGEST_STATED_NAME
-
-
-class Recurrence(models.TextChoices):
-    """How often it happens; same values as `advisor.core.detection.maintenance_windows` uses."""
-
-    ONCE = "once"
-    DAILY = "daily"
-    WEEKLY = "weekly"
 
 
 class MaintenanceWindow(models.Model):
@@ -32,7 +26,7 @@ class MaintenanceWindow(models.Model):
     starts_at = models.DateTimeField()
     length_s = models.FloatField(validators=[MinValueValidator(1.0)])
     recurrence = models.CharField(
-        max_length=10, choices=Recurrence.choices, default=Recurrence.ONCE
+        max_length=10, choices=choices_of(Recurrence), default=Recurrence.ONCE
     )
     zone = models.CharField(max_length=60, default="UTC", help_text="Like Europe/Berlin")
     resources = models.ManyToManyField(Resource, blank=True, related_name="maintenance_windows")

@@ -6,35 +6,13 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
+from advisor.core.allocation import ReservationMode
+from advisor.core.detection.threshold import ThresholdMode
+from advisor.core.resource import ResourceKind, Unit
+from advisor.models.choices import choices_of
 from enforcers.contract import host_part_bits_per_s
 from ingest.core.lengths import LONGEST_DEVICE, LONGEST_RESOURCE_NAME, LONGEST_STATED_NAME
 from ingest.models.host import Host
-
-
-class ResourceKind(models.TextChoices):
-    DATASTORE = "datastore"
-    UPLINK = "uplink"
-
-
-class Unit(models.TextChoices):
-    """What capacity, reservations and limits of a resource are counted in."""
-
-    IOPS = "iops"
-    BYTES_PER_S = "bytes_per_s"
-    BITS_PER_S = "bits_per_s"
-
-
-class Mode(models.TextChoices):
-    """Meaning of reservation beside shares; same values as `advisor.core` uses."""
-
-    FLOOR = "floor"
-    ADDITIVE = "additive"
-
-
-class ThresholdMode(models.TextChoices):
-    FIXED = "fixed"
-    BASELINE = "baseline"
-    PEAK_THROUGHPUT = "peak_throughput"
 
 
 class Resource(models.Model):
@@ -48,8 +26,8 @@ class Resource(models.Model):
         Organisation, on_delete=models.CASCADE, related_name="resources"
     )
     name = models.CharField(max_length=LONGEST_RESOURCE_NAME)
-    kind = models.CharField(max_length=10, choices=ResourceKind.choices)
-    unit = models.CharField(max_length=12, choices=Unit.choices)
+    kind = models.CharField(max_length=10, choices=choices_of(ResourceKind))
+    unit = models.CharField(max_length=12, choices=choices_of(Unit))
     capacity = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0.0)])
     line_rate = models.FloatField(
         null=True,
@@ -57,9 +35,9 @@ class Resource(models.Model):
         validators=[MinValueValidator(0.0)],
         help_text="Nominal rate of an uplink; capacity is what is left for payload",
     )
-    mode = models.CharField(max_length=10, choices=Mode.choices)
+    mode = models.CharField(max_length=10, choices=choices_of(ReservationMode))
     threshold_mode = models.CharField(
-        max_length=15, choices=ThresholdMode.choices, default=ThresholdMode.FIXED
+        max_length=15, choices=choices_of(ThresholdMode), default=ThresholdMode.FIXED
     )
     threshold = models.FloatField(validators=[MinValueValidator(0.0)])
     baseline_percentile = models.FloatField(

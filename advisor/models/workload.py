@@ -6,6 +6,9 @@ from django.core.validators import MinValueValidator
 from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
+from advisor.core.limits.limit_inputs import IoCount, LimitScope
+from advisor.core.resource import Tier
+from advisor.models.choices import choices_of
 from advisor.models.resource import Resource
 from ingest.core.lengths import LONGEST_PATH, LONGEST_STATED_NAME
 from ingest.models.host import Host
@@ -17,14 +20,6 @@ class WorkloadKind(models.TextChoices):
     SLICE = "slice"
 
 
-class Tier(models.TextChoices):
-    """Business importance; default shares are seed 001's Table 1."""
-
-    HIGH = "high"
-    MEDIUM = "medium"
-    LOW = "low"
-
-
 class Workload(models.Model):
     """A virtual machine, container or slice with I/O of its own."""
 
@@ -33,7 +28,7 @@ class Workload(models.Model):
     )
     name = models.CharField(max_length=LONGEST_STATED_NAME)
     kind = models.CharField(max_length=10, choices=WorkloadKind.choices, default=WorkloadKind.VM)
-    tier = models.CharField(max_length=10, choices=Tier.choices, default=Tier.MEDIUM)
+    tier = models.CharField(max_length=10, choices=choices_of(Tier), default=Tier.MEDIUM)
 
     objects = OrganisationOwnedQuerySet.as_manager()
 
@@ -54,20 +49,6 @@ class AdapterKind(models.TextChoices):
 
     VNIC = "vnic"
     CGROUP = "cgroup"
-
-
-class LimitScope(models.TextChoices):
-    """Whether limits of one workload's virtual disks on a datastore are added up and shared."""
-
-    PER_VDISK = "per_vdisk"
-    POOLED = "pooled"
-
-
-class IoCount(models.TextChoices):
-    """What a limit counts: I/Os of any size, or one per 32 KiB begun."""
-
-    PLAIN = "plain"
-    PER_32_KIB = "per_32_kib"
 
 
 class Allocation(models.Model):
@@ -94,9 +75,9 @@ class Allocation(models.Model):
     limit = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0.0)])
     shares = models.PositiveIntegerField(null=True, blank=True)
     limit_scope = models.CharField(
-        max_length=10, choices=LimitScope.choices, default=LimitScope.PER_VDISK
+        max_length=10, choices=choices_of(LimitScope), default=LimitScope.PER_VDISK
     )
-    io_count = models.CharField(max_length=10, choices=IoCount.choices, default=IoCount.PLAIN)
+    io_count = models.CharField(max_length=10, choices=choices_of(IoCount), default=IoCount.PLAIN)
     size_bytes = models.FloatField(null=True, blank=True)
     moved_at = models.DateTimeField(null=True, blank=True)
 

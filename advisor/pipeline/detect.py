@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -10,7 +9,7 @@ from django.db import transaction
 
 from accounts.models import Organisation
 from advisor.core.allocation import ReservationMode
-from advisor.core.canonical import dumps, loads
+from advisor.core.canonical import dumps, loads, to_plain
 from advisor.core.detection import congestion
 from advisor.core.detection.congestion import (
     CongestionState,
@@ -91,7 +90,7 @@ def _save_points(resource: Resource, found: Detection) -> None:
                 load=point.load,
                 device_load=point.device_load,
                 reason=point.reason,
-                signals=[json.loads(dumps(one)) for one in point.signals],
+                signals=[to_plain(one) for one in point.signals],
             )
             for point in found.points
         ],

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from advisor.core.allocation import ReservationMode
-from advisor.core.canonical import dumps, loads
+from advisor.core.canonical import from_plain, to_plain
 from advisor.core.detection import incident as core
 from advisor.core.detection.congestion import ALARMS, CongestionState, StatePoint
 from advisor.core.detection.nic_signals import NicEvidence
@@ -74,7 +73,7 @@ def _points_from(resource: Resource, begins: datetime) -> list[StatePoint]:
             threshold=row.threshold,
             load=row.load,
             reason=row.reason,
-            signals=tuple(loads(NicEvidence, json.dumps(one)) for one in row.signals),
+            signals=tuple(from_plain(NicEvidence, one) for one in row.signals),
             device_load=row.device_load,
         )
         for row in rows
@@ -82,7 +81,7 @@ def _points_from(resource: Resource, begins: datetime) -> list[StatePoint]:
 
 
 def _save(resource: Resource, found: core.Incident) -> Incident:
-    plain = json.loads(dumps(found))
+    plain = to_plain(found)
     row, _ = Incident.objects.update_or_create(
         resource=resource,
         started_at=found.started_at,

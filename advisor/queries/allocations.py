@@ -9,8 +9,7 @@ from typing import Any
 
 from advisor.history.tiers import shares_of
 from advisor.models import ComplianceRecord, Incident, Policy, Resource
-from advisor.queries.allocation_rates import allocations_in_order
-from advisor.queries.current_rates import current_rates
+from advisor.queries.allocation_rates import allocations_in_order, current_rates
 
 VERDICT_GRACE = timedelta(minutes=10)
 """A verdict older than this says nothing about now."""

@@ -1,5 +1,6 @@
 """The demo's outcome for people."""
 
+from accounts.table import aligned
 from appliance.demo.experiment import Outcome, Row
 
 HEADS = ("workload", "reserved", "before", "entitled", "measured", "expected", "compliance",
@@ -9,21 +10,14 @@ WORDS = ("workload", "compliance", "verdict")
 
 def table(outcome: Outcome) -> str:
     """Rates in Mbit/s under their heads, then what became of the kernel."""
-    cells = [HEADS, *(_cells(row) for row in outcome.rows)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(HEADS))]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if head in WORDS else cell.rjust(width)
-            for head, cell, width in zip(HEADS, line, widths, strict=True)
-        ).rstrip()
-        for line in cells
-    ]
+    rows = [_cells(row) for row in outcome.rows]
+    to_right = [head not in WORDS for head in HEADS]
     found = "as it was found" if outcome.restored else "NOT as it was found"
     verdict = "every verdict is met" if outcome.is_met else "NOT every verdict is met"
     return "\n".join(
         [
             f"Mbit/s on {outcome.ran_on}",
-            *lines,
+            aligned(HEADS, rows, to_right=to_right),
             f"after the rollback the uplink's traffic control is {found}",
             f"{verdict} ({outcome.seconds:.0f} s)",
         ]

@@ -1,7 +1,11 @@
 """`sluice run`: every process of the product below one data directory, step by step."""
 
-from collections.abc import Callable
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from django.conf import settings
 from django.core.management import call_command
@@ -12,14 +16,13 @@ from appliance.embedded.errors import EmbeddedError
 from appliance.embedded.first_run import NewLogin, create_first_login
 from appliance.embedded.leftovers import clear_leftovers
 from appliance.embedded.listening import allowed_hosts, check_address_is_free
-from appliance.embedded.lock import held_lock
 from appliance.embedded.postgres_cluster import find_cluster
 from appliance.embedded.service_user import ServiceUser, make_directory, service_user
 from appliance.embedded.supervisor import Supervisor
 from appliance.embedded.telegraf import find_telegraf, local_telegraf
 from appliance.embedded.valkey import valkey_answers, valkey_server
 from config import env
-from config.paths import DataDir
+from config.paths import DataDir, DataDirError
 
 Say = Callable[[str], None]
 
@@ -43,7 +46,7 @@ def run(options: RunOptions, say: Say) -> None:
     check_address_is_free(options.host, options.port)
     user = service_user()
     _make_directories(data, user)
-    with held_lock(data.lock):
+    with _held_lock(data.lock):
         supervisor = Supervisor(say)
         try:
             _start_servers(data, user, supervisor, say)
@@ -53,6 +56,28 @@ def run(options: RunOptions, say: Say) -> None:
             supervisor.watch()
         finally:
             supervisor.stop()
+
+
+@contextmanager
+def _held_lock(path: Path) -> Iterator[None]:
+    """One supervisor per data directory; the system gives the lock back however this one ends.
+
+    Raises DataDirError with the number of the process that has it.
+    """
+    with path.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            holder = file.read().strip() or "unknown"
+            raise DataDirError(
+                f"the data directory {path.parent} is in use by another sluice run "
+                f"(process {holder}); stop that one, or set SLUICE_DATA_DIR to another directory"
+            ) from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
 
 
 def _make_directories(data: DataDir, user: ServiceUser | None) -> None:

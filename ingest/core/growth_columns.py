@@ -1,25 +1,38 @@
-"""How counters grow, in columns: what `steps` tells of a few readings, told of very many.
+"""How counters grow between readings: wraps, resets, gaps, counters that were not sent.
 
-A chart of a hundred workloads is made of tens of thousands of intervals; as one object each they
-would cost more than everything else that it takes to draw it. All counters are 64-bit here.
+Readings are columns, of one series or of very many: a chart of a hundred workloads is made of
+tens of thousands of intervals, and one object each would cost more than all else that it takes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 
-from ingest.core.counters import GAP_FACTOR, LONGEST_INTERVAL_S, WRAP_32
+GAP_FACTOR = 3
+"""More than this many typical intervals without a reading are a gap."""
+LONGEST_INTERVAL_S = 900.0
+"""Readings further apart never make a rate, unless a coarser step was asked for."""
 
+WRAP_32 = 2**32
 NOT_SENT = -1
 """No counter is negative, so this stands for one that was not sent."""
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+
+
+class NoRateReason(StrEnum):
+    """Why the time between two readings has no rate."""
+
+    GAP = "gap"
+    RESET = "reset"
+    INCOMPLETE = "incomplete"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,44 +61,83 @@ class GrowthColumns:
             at_us=self.at_us[rows], interval_us=self.interval_us[rows], growth=self.growth[rows]
         )
 
+    def beside(self, more: Integers) -> GrowthColumns:
+        """The same intervals, each with these columns after its own."""
+        return GrowthColumns(
+            at_us=self.at_us,
+            interval_us=self.interval_us,
+            growth=np.concatenate([self.growth, more], axis=1),
+        )
 
-def growth_columns(at_us: Integers, counters: Integers, *, longest_s: float) -> GrowthColumns:
+
+def growth_columns(
+    at_us: Integers, counters: Integers, *, longest_s: float, wide: int | None = None
+) -> GrowthColumns:
     """The intervals of one series that have a growth, from its readings in order of time.
 
+    `counters` has a row for each reading; its first `wide` columns, or all, are 64-bit counters.
     An interval longer than `longest_s` is a gap.
+    """
+    every, reasons = _intervals(at_us, counters, longest_s=longest_s, wide=wide)
+    return every.chosen(~np.logical_or.reduce(list(reasons.values())))
+
+
+def no_rate_reasons(
+    at_us: Integers, counters: Integers, *, longest_s: float, wide: int | None = None
+) -> list[NoRateReason | None]:
+    """Why each interval has no growth, None where it has one; the arguments as above."""
+    _, reasons = _intervals(at_us, counters, longest_s=longest_s, wide=wide)
+    return [
+        next((reason for reason, holds in zip(reasons, row, strict=True) if holds), None)
+        for row in np.column_stack(list(reasons.values())).tolist()
+    ]
+
+
+def _intervals(
+    at_us: Integers, counters: Integers, *, longest_s: float, wide: int | None
+) -> tuple[GrowthColumns, dict[NoRateReason, Flags]]:
+    """Every interval between neighbours, and where each reason against a growth of it holds.
+
+    A counter that starts again from zero takes its whole subject with it, and a wrap does not:
+    so it is a reset when every 64-bit counter that had counted anything went down, or when one
+    went down so little, or from so low, that a wrap cannot explain it.
     """
     interval_us = np.diff(at_us)
     before, after = counters[:-1], counters[1:]
     went_down = after < before
     growth = after - before + np.where(went_down, WRAP_32, 0)
+    # Stored counters end at 2^63, so none of them passes 2^64.
     is_reset = (went_down & ((before >= WRAP_32) | (growth >= WRAP_32 // 2))).any(axis=1)
-    # A counter that starts again from zero takes its whole subject with it; a wrap does not.
-    counted = before > 0
-    is_reset |= counted.any(axis=1) & (went_down | ~counted).all(axis=1)
-    is_complete = ((before != NOT_SENT) & (after != NOT_SENT)).all(axis=1)
-    is_gap = interval_us / 1e6 > longest_s
-    every = GrowthColumns(at_us=at_us[1:], interval_us=interval_us, growth=growth)
-    return every.chosen(is_complete & ~is_reset & ~is_gap)
+    counted = before[:, :wide] > 0
+    is_reset |= counted.any(axis=1) & (went_down[:, :wide] | ~counted).all(axis=1)
+    reasons = {
+        NoRateReason.GAP: interval_us / 1e6 > longest_s,
+        NoRateReason.INCOMPLETE: ((before == NOT_SENT) | (after == NOT_SENT)).any(axis=1),
+        NoRateReason.RESET: is_reset,
+    }
+    return GrowthColumns(at_us=at_us[1:], interval_us=interval_us, growth=growth), reasons
 
 
-def longest_interval_of(at_us: Integers, *, step_s: float) -> float:
-    """`longest_interval_s` of times in order, in microseconds."""
+def longest_interval_of(at_us: Integers, *, step_s: float = 0.0) -> float:
+    """The longest time between readings that is not a gap: three times the typical one.
+
+    The readings are in order. `step_s` is the distance at which they were asked for; a coarse
+    step widens the bound that holds however rare the readings are.
+    """
     bound = max(LONGEST_INTERVAL_S, GAP_FACTOR * step_s)
     if len(at_us) < 2:
         return bound
-    ordered = np.sort(np.diff(at_us)) / 1e6
-    middle = len(ordered) // 2
-    odd = len(ordered) % 2 == 1
-    median = ordered[middle] if odd else (ordered[middle - 1] + ordered[middle]) / 2
-    return min(GAP_FACTOR * float(median), bound)
+    return min(GAP_FACTOR * float(np.median(np.diff(at_us) / 1e6)), bound)
 
 
 def merged_columns(
     parts: Iterable[GrowthColumns], *, since_us: int, until_us: int, width: int
 ) -> GrowthColumns:
-    """The intervals with `since < at <= until` of all series, each moment told once, as `merged`.
+    """The intervals with `since < at <= until` of several series about one subject.
 
-    `width` is the number of counters, of which there may be no series at all.
+    Every series counts for itself, because the counters of two need not be the same; where two
+    overlap, the one given first is believed. `width` is the number of columns of growth, of
+    which there may be no series at all.
     """
     nothing = np.empty(0, dtype=np.int64)
     found = GrowthColumns(

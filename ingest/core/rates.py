@@ -1,16 +1,21 @@
 """Counters as hosts send them become rates.
 
 Every rate is a growth divided by the time between two readings, so it is an exact mean over that
-time, however far apart the readings are. Where a growth cannot be known there is no rate but a
-reason.
+time, however far apart the readings are. Where a growth cannot be known there is no rate.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Generic, TypeVar
+from __future__ import annotations
 
-from ingest.core.counters import NoRate, Reading, Step, steps
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from ingest.core.catalogue import DISKIO, NET, NSTAT, SCSI_RESERVATION, Measurement
+from ingest.core.growth_columns import Flags, Floats, GrowthColumns, Integers, growth_columns
+from ingest.core.microseconds import moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,12 +99,36 @@ class TcpRates:
 RatesT = TypeVar("RatesT", DiskRates, NetRates, CgroupRates, ConflictRates, TcpRates)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Derived(Generic[RatesT]):
-    """The rates of one series in order of time, and the times that have none."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RateKind(Generic[RatesT]):
+    """What is read of a measurement to make rates of it, and how they are made.
 
-    rates: list[RatesT]
-    missing: list[NoRate]
+    The first `wide` of the counters are 64-bit, the others 32-bit. Gauges say what was at the
+    moment of a reading; they stand after the growth of the counters, each before and after the
+    interval.
+    """
+
+    measurement: Measurement
+    counters: tuple[str, ...]
+    rates: Callable[[GrowthColumns], list[RatesT]]
+    wide: int | None = None
+    gauges: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.counters + self.gauges
+
+    @property
+    def width(self) -> int:
+        """The number of columns of `growth`."""
+        return len(self.counters) + 2 * len(self.gauges)
+
+    def growth(self, at_us: Integers, readings: Integers, *, longest_s: float) -> GrowthColumns:
+        """The growth of one series, from a row of `columns` per time; times are in order."""
+        counters, gauges = np.split(readings, [len(self.counters)], axis=1)
+        found = growth_columns(at_us, counters, longest_s=longest_s, wide=self.wide)
+        after = np.searchsorted(at_us, found.at_us)
+        return found.beside(np.concatenate([gauges[after - 1], gauges[after]], axis=1))
 
 
 DISK_COUNTERS = (
@@ -112,55 +141,45 @@ DISK_COUNTERS = (
     "io_time",
     "weighted_io_time",
 )
-# Linux prints the times of /proc/diskstats as 32-bit milliseconds whatever the machine's width.
-_DISK_WIDE = 4
+IN_FLIGHT = "iops_in_progress"
+"""What Telegraf calls the I/Os that a device has not completed; no counter."""
 
 
-def derive_disk_rates(
-    readings: Sequence[Reading],
-    *,
-    longest_interval_s: float,
-    in_flight: Mapping[datetime, int | None] | None = None,
-) -> Derived[DiskRates]:
-    """Rates from readings of `DISK_COUNTERS`; the times are in milliseconds.
-
-    `in_flight` says how many I/Os the device had at the times of the readings.
-    """
-    seen = in_flight or {}
-
-    def rates_of(step: Step) -> DiskRates:
-        began_at = step.at - timedelta(seconds=step.seconds)
-        return _disk_rates(step, before=seen.get(began_at) or 0, after=seen.get(step.at) or 0)
-
-    return _derived(
-        steps(readings, wide=_DISK_WIDE, longest_interval_s=longest_interval_s), rates_of
-    )
-
-
-def _disk_rates(step: Step, *, before: int, after: int) -> DiskRates:
-    reads, writes, read_bytes, write_bytes, read_ms, write_ms, busy_ms, weighted_ms = step.growth
+def _disk_rates(growth: GrowthColumns) -> list[DiskRates]:
+    """The times are in milliseconds; a gauge that was not sent is negative."""
+    reads, writes, read_bytes, write_bytes, *times_ms, before, after = growth.growth.T
+    read_ms, write_ms, busy_ms, weighted_ms = times_ms
+    seconds = growth.seconds
     completed = reads + writes
-    outstanding_io = weighted_ms / 1000 / step.seconds
-    # The kernel counts whole ticks, so a busy device can seem busy a tick longer than it was.
-    utilisation_ratio = min(1.0, busy_ms / 1000 / step.seconds)
-    if not completed and before and after:
-        # None ended, so what was in flight at the beginning was so all the time, and what came
-        # since still is. Many kernels count neither before an I/O ends.
-        outstanding_io = max(outstanding_io, (before + after) / 2)
-        utilisation_ratio = 1.0
-    return DiskRates(
-        at=step.at,
-        seconds=step.seconds,
-        read_iops=reads / step.seconds,
-        write_iops=writes / step.seconds,
-        read_bytes_per_s=read_bytes / step.seconds,
-        write_bytes_per_s=write_bytes / step.seconds,
-        latency_ms=(read_ms + write_ms) / completed if completed else None,
-        mean_io_bytes=(read_bytes + write_bytes) / completed if completed else None,
-        outstanding_io=outstanding_io,
-        utilisation_ratio=utilisation_ratio,
+    outstanding_io = weighted_ms / 1000 / seconds
+    # None ended, so what was in flight at the beginning was so all the time, and what came since
+    # still is. Many kernels count neither before an I/O ends.
+    hung = (completed == 0) & (before > 0) & (after > 0)
+    return _objects(
+        DiskRates,
+        growth,
+        read_iops=reads / seconds,
+        write_iops=writes / seconds,
+        read_bytes_per_s=read_bytes / seconds,
+        write_bytes_per_s=write_bytes / seconds,
+        latency_ms=_quotient_or_none(read_ms + write_ms, completed),
+        mean_io_bytes=_quotient_or_none(read_bytes + write_bytes, completed),
+        outstanding_io=np.where(
+            hung, np.maximum(outstanding_io, (before + after) / 2), outstanding_io
+        ),
+        # The kernel counts whole ticks, so a busy device can seem busy a tick longer than it was.
+        utilisation_ratio=np.where(hung, 1.0, np.minimum(1.0, busy_ms / 1000 / seconds)),
     )
 
+
+DISK = RateKind(
+    measurement=DISKIO,
+    counters=DISK_COUNTERS,
+    rates=_disk_rates,
+    # Linux prints the times of /proc/diskstats as 32-bit milliseconds whatever the machine.
+    wide=4,
+    gauges=(IN_FLIGHT,),
+)
 
 NET_COUNTERS = (
     "bytes_sent",
@@ -174,129 +193,83 @@ NET_COUNTERS = (
 )
 
 
-def derive_net_rates(
-    readings: Sequence[Reading], *, longest_interval_s: float
-) -> Derived[NetRates]:
-    """Rates from readings of `NET_COUNTERS`."""
-    wide = len(NET_COUNTERS)
-    return _derived(steps(readings, wide=wide, longest_interval_s=longest_interval_s), _net_rates)
-
-
-def _net_rates(step: Step) -> NetRates:
-    sent, received, sent_packets, received_packets, *lost = step.growth
+def _net_rates(growth: GrowthColumns) -> list[NetRates]:
+    sent, received, sent_packets, received_packets, *lost = growth.growth.T
     drop_in, drop_out, err_in, err_out = lost
-    return NetRates(
-        at=step.at,
-        seconds=step.seconds,
-        sent_bits_per_s=sent * 8 / step.seconds,
-        received_bits_per_s=received * 8 / step.seconds,
-        sent_packets_per_s=sent_packets / step.seconds,
-        received_packets_per_s=received_packets / step.seconds,
-        drops_per_s=(drop_in + drop_out) / step.seconds,
-        sent_drops_per_s=drop_out / step.seconds,
-        errors_per_s=(err_in + err_out) / step.seconds,
+    seconds = growth.seconds
+    return _objects(
+        NetRates,
+        growth,
+        sent_bits_per_s=sent * 8 / seconds,
+        received_bits_per_s=received * 8 / seconds,
+        sent_packets_per_s=sent_packets / seconds,
+        received_packets_per_s=received_packets / seconds,
+        drops_per_s=(drop_in + drop_out) / seconds,
+        sent_drops_per_s=drop_out / seconds,
+        errors_per_s=(err_in + err_out) / seconds,
     )
 
 
-CONFLICT_COUNTERS = ("commands", "conflicts")
+INTERFACE = RateKind(measurement=NET, counters=NET_COUNTERS, rates=_net_rates)
 
 
-def derive_conflict_rates(
-    readings: Sequence[Reading], *, longest_interval_s: float
-) -> Derived[ConflictRates]:
-    """Rates from readings of `CONFLICT_COUNTERS`."""
-    wide = len(CONFLICT_COUNTERS)
-    return _derived(
-        steps(readings, wide=wide, longest_interval_s=longest_interval_s), _conflict_rates
+def _conflict_rates(growth: GrowthColumns) -> list[ConflictRates]:
+    return _objects(
+        ConflictRates, growth, commands_per_s=growth.per_s(0), conflicts_per_s=growth.per_s(1)
     )
 
 
-def _conflict_rates(step: Step) -> ConflictRates:
-    commands, conflicts = step.growth
-    return ConflictRates(
-        at=step.at,
-        seconds=step.seconds,
-        commands_per_s=commands / step.seconds,
-        conflicts_per_s=conflicts / step.seconds,
+CONFLICT = RateKind(
+    measurement=SCSI_RESERVATION, counters=("commands", "conflicts"), rates=_conflict_rates
+)
+
+
+def _tcp_rates(growth: GrowthColumns) -> list[TcpRates]:
+    return _objects(
+        TcpRates, growth, segments_per_s=growth.per_s(0), retransmits_per_s=growth.per_s(1)
     )
 
 
-TCP_COUNTERS = ("TcpOutSegs", "TcpRetransSegs")
-
-
-def derive_tcp_rates(
-    readings: Sequence[Reading], *, longest_interval_s: float
-) -> Derived[TcpRates]:
-    """Rates from readings of `TCP_COUNTERS`."""
-    wide = len(TCP_COUNTERS)
-    return _derived(steps(readings, wide=wide, longest_interval_s=longest_interval_s), _tcp_rates)
-
-
-def _tcp_rates(step: Step) -> TcpRates:
-    segments, retransmits = step.growth
-    return TcpRates(
-        at=step.at,
-        seconds=step.seconds,
-        segments_per_s=segments / step.seconds,
-        retransmits_per_s=retransmits / step.seconds,
-    )
-
+TCP = RateKind(measurement=NSTAT, counters=("TcpOutSegs", "TcpRetransSegs"), rates=_tcp_rates)
 
 CGROUP_COUNTERS = ("rios", "wios", "rbytes", "wbytes")
 PRESSURE_COUNTERS = ("some_total", "full_total")
+UNKNOWN = -1
+"""Stands for a growth of pressure that is not known; a growth is never negative."""
 
 
-def derive_cgroup_rates(
-    readings: Sequence[Reading],
-    pressure: Sequence[Reading],
-    *,
-    device: str,
-    longest_interval_s: float,
-) -> Derived[CgroupRates]:
-    """Rates from readings of `CGROUP_COUNTERS` and of `PRESSURE_COUNTERS` (microseconds).
-
-    Both come from the same gather, so they belong together when their times are equal.
-    """
-    waits = {
-        (step.at, step.seconds): step.growth
-        for step in steps(
-            pressure, wide=len(PRESSURE_COUNTERS), longest_interval_s=longest_interval_s
-        )
-        if isinstance(step, Step)
-    }
-    wide = len(CGROUP_COUNTERS)
-    return _derived(
-        steps(readings, wide=wide, longest_interval_s=longest_interval_s),
-        lambda step: _cgroup_rates(step, waits.get((step.at, step.seconds)), device=device),
+def cgroup_rates(growth: GrowthColumns, *, device: str) -> list[CgroupRates]:
+    """From the growth of `CGROUP_COUNTERS` and after them that of `PRESSURE_COUNTERS` (µs)."""
+    reads, writes, read_bytes, write_bytes, some_us, full_us = growth.growth.T
+    seconds = growth.seconds
+    return _objects(
+        CgroupRates,
+        growth,
+        device=[device] * len(seconds),
+        read_iops=reads / seconds,
+        write_iops=writes / seconds,
+        read_bytes_per_s=read_bytes / seconds,
+        write_bytes_per_s=write_bytes / seconds,
+        some_pressure_ratio=_known(np.minimum(1.0, some_us / 1e6 / seconds), some_us != UNKNOWN),
+        full_pressure_ratio=_known(np.minimum(1.0, full_us / 1e6 / seconds), full_us != UNKNOWN),
     )
 
 
-def _cgroup_rates(step: Step, wait: tuple[int, ...] | None, *, device: str) -> CgroupRates:
-    reads, writes, read_bytes, write_bytes = step.growth
-    some, full = (
-        (None, None) if wait is None else (min(1.0, us / 1e6 / step.seconds) for us in wait)
-    )
-    return CgroupRates(
-        at=step.at,
-        seconds=step.seconds,
-        device=device,
-        read_iops=reads / step.seconds,
-        write_iops=writes / step.seconds,
-        read_bytes_per_s=read_bytes / step.seconds,
-        write_bytes_per_s=write_bytes / step.seconds,
-        some_pressure_ratio=some,
-        full_pressure_ratio=full,
-    )
+def _quotient_or_none(total: Integers, count: Integers) -> list[float | None]:
+    return _known(total / np.maximum(count, 1), count > 0)
 
 
-def _derived(
-    found: Iterable[Step | NoRate], rates_of: Callable[[Step], RatesT]
-) -> Derived[RatesT]:
-    """The rates of each step, beside those that are none."""
-    result: Derived[RatesT] = Derived(rates=[], missing=[])
-    for step in found:
-        if isinstance(step, NoRate):
-            result.missing.append(step)
-        else:
-            result.rates.append(rates_of(step))
-    return result
+def _known(values: Floats, is_known: Flags) -> list[float | None]:
+    pairs = zip(values.tolist(), is_known.tolist(), strict=True)
+    return [value if known else None for value, known in pairs]
+
+
+def _objects(
+    kind: type[RatesT], growth: GrowthColumns, **columns: Floats | list[Any]
+) -> list[RatesT]:
+    """One object per interval, from a column of values for each of its fields."""
+    names = ("at", "seconds", *columns)
+    ends = [moment(at_us) for at_us in growth.at_us.tolist()]
+    values = [one if isinstance(one, list) else one.tolist() for one in columns.values()]
+    rows = zip(ends, growth.seconds.tolist(), *values, strict=True)
+    return [kind(**dict(zip(names, row, strict=True))) for row in rows]

@@ -19,10 +19,10 @@ from advisor.pipeline.detect import detect
 from advisor.queries.allocation_rates import workload_tracks
 from advisor.queries.chart_set import chart_set
 from advisor.queries.grid import make_grid, mean_on
+from ingest.many_rates import cgroup_rates_of
 from ingest.models import Host
 from tests.advisor.scenario import NOW
 from tests.advisor.stated_datastores import cgroup_allocation
-from tests.ingest import one_by_one
 from tests.ingest.random_samples import DEVICES, RandomSamples
 from tests.web.fleet import Fleet, empty_fleet
 from tests.web.many_allocations import shared_datastore, shared_uplink
@@ -147,12 +147,9 @@ def test_tracks_are_those_of_each_allocation_alone(seed: int, step_s: int) -> No
     host = Host.objects.get()
     expected = {}
     for number in range(WORKLOADS):
-        rates = one_by_one.cgroup_rates(
-            (host.pk, f"/vm{number}.scope", DEVICES[1]),
-            since=SINCE,
-            until=UNTIL,
-            max_points=2 * len(grid.ends_s),
-        )
+        key = (host.pk, f"/vm{number}.scope", DEVICES[1])
+        points = 2 * len(grid.ends_s)
+        rates = cgroup_rates_of([key], since=SINCE, until=UNTIL, max_points=points)[key]
         values = [one.read_iops + one.write_iops for one in rates]
         expected[f"vm{number}"] = tuple(mean_on(grid, rates, values))
     assert {track.workload: track.values for track in tracks} == expected

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from enforcers import check
+from enforcers import inspection
 from enforcers.errors import CommandError
 from enforcers.host_fs import HostFs
 from enforcers.mechanism import HostAccess
@@ -86,7 +86,9 @@ def test_process_without_the_capability_is_told_so(tmp_path: Path) -> None:
 
 
 def test_check_prints_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status = check.show(as_json=False, runner=RecordedRunner(), host_fs=host(tmp_path))
+    status = inspection.show_support(
+        as_json=False, runner=RecordedRunner(), host_fs=host(tmp_path)
+    )
 
     lines = capsys.readouterr().out.splitlines()
     assert status == 0
@@ -97,7 +99,7 @@ def test_check_prints_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_check_prints_json_for_programs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    check.show(as_json=True, runner=RecordedRunner(), host_fs=host(tmp_path))
+    inspection.show_support(as_json=True, runner=RecordedRunner(), host_fs=host(tmp_path))
 
     answer = json.loads(capsys.readouterr().out)
     assert {item["mechanism"]: item["supported"] for item in answer["mechanisms"]} == {

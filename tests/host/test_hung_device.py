@@ -7,7 +7,6 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,8 @@ import pytest
 from advisor.core.detection.congestion import CongestionState, DetectorSettings, detect
 from advisor.core.detection.threshold import FixedThreshold
 from advisor.core.observation import DatastoreObservation, HostLatency
-from ingest.core.counters import Reading
-from ingest.core.rates import DiskRates, derive_disk_rates
+from ingest.core.rates import DISK, DiskRates
+from tests.ingest.core.readings import columns, derive
 
 pytestmark = [pytest.mark.root, pytest.mark.slow]
 
@@ -76,15 +75,16 @@ def in_flight_of(disk: str) -> int:
     return counters_of(disk)[8]
 
 
-def seen(disk: str) -> tuple[Reading, int]:
+def seen(disk: str) -> tuple[float, tuple[int, ...]]:
+    """A time in seconds, and what is read of the disk then."""
     reads, _, read_sectors, read_ms, writes, _, written, write_ms, now, busy_ms, waited_ms, *_ = (
         counters_of(disk)
     )
     counters = (
         reads, writes, read_sectors * SECTOR_BYTES, written * SECTOR_BYTES,
-        read_ms, write_ms, busy_ms, waited_ms,
+        read_ms, write_ms, busy_ms, waited_ms, now,
     )  # fmt: skip
-    return Reading(at=datetime.now(UTC), counters=counters), now
+    return time.monotonic(), counters
 
 
 def state_of(rates: DiskRates) -> CongestionState:
@@ -102,16 +102,13 @@ def state_of(rates: DiskRates) -> CongestionState:
 
 
 def test_a_disk_that_hangs_is_stalled(hung_disk: str) -> None:
-    before, began_with = seen(hung_disk)
+    before = seen(hung_disk)
     time.sleep(WATCHED_S)
-    after, ended_with = seen(hung_disk)
+    after = seen(hung_disk)
 
-    (rates,) = derive_disk_rates(
-        [before, after],
-        longest_interval_s=60.0,
-        in_flight={before.at: began_with, after.at: ended_with},
-    ).rates
+    (rates,) = derive(DISK, columns(before, after))
 
+    _, (*_, began_with) = before
     assert began_with > 0
     assert rates.latency_ms is None
     assert state_of(rates) is CongestionState.STALLED

@@ -22,7 +22,7 @@ from ingest.core.rates import (
     NET_COUNTERS,
     PRESSURE_COUNTERS,
 )
-from ingest.many_rates import CgroupKey, InterfaceKey
+from ingest.many_rates import CgroupKey, SubjectKey
 from ingest.models import Host, Series
 from ingest.partitions import ensure_partitions
 
@@ -47,7 +47,7 @@ class RandomSamples:
         self.chance = random.Random(seed)
         ensure_partitions({(until - timedelta(days=back)).date() for back in (0, 1)})
 
-    def interface(self, name: str) -> InterfaceKey:
+    def interface(self, name: str) -> SubjectKey:
         for tags in self._collectors({"interface": name}):
             self._write(NET, name, tags, self._times())
         return self.host.pk, name

@@ -10,13 +10,7 @@ from django.apps import apps
 from django.db import connection
 
 from ingest.core.catalogue import MEASUREMENTS, FieldKind, Measurement
-from ingest.core.rates import (
-    CGROUP_COUNTERS,
-    DISK_COUNTERS,
-    NET_COUNTERS,
-    PRESSURE_COUNTERS,
-    TCP_COUNTERS,
-)
+from ingest.core.rates import CGROUP_COUNTERS, CONFLICT, DISK, INTERFACE, PRESSURE_COUNTERS, TCP
 from tests.ingest.scenario import Tenant, disk_line, now, write_lines
 
 METRICS = Path(__file__).parents[2] / "docs" / "metrics.md"
@@ -85,11 +79,12 @@ def test_document_has_no_measurement_beside_the_catalogue() -> None:
 @pytest.mark.parametrize(
     ("name", "counters"),
     [
-        ("diskio", DISK_COUNTERS),
-        ("net", NET_COUNTERS),
+        ("diskio", DISK.counters),
+        ("net", INTERFACE.counters),
+        ("scsi_reservation", CONFLICT.counters),
         ("cgroup", CGROUP_COUNTERS),
         ("cgroup_pressure", PRESSURE_COUNTERS),
-        ("nstat", TCP_COUNTERS),
+        ("nstat", TCP.counters),
     ],
 )
 def test_rates_are_derived_from_all_counters(name: str, counters: tuple[str, ...]) -> None:

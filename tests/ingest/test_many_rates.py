@@ -8,17 +8,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ingest.core.growth_columns import GrowthColumns
-from ingest.core.rates import CGROUP_COUNTERS, NET_COUNTERS
+from ingest.core.rates import CGROUP_COUNTERS, INTERFACE, NET_COUNTERS
 from ingest.many_rates import (
     CgroupKey,
-    InterfaceKey,
+    SubjectKey,
     cgroup_growth_of,
     cgroup_rates_of,
-    net_growth_of,
-    net_rates_of,
+    growth_of,
+    rates_of,
 )
 from ingest.models import Host
-from tests.ingest import one_by_one
 from tests.ingest.random_samples import DEVICES, RandomSamples
 from tests.ingest.scenario import Tenant
 
@@ -40,7 +39,7 @@ def samples(tenant: Tenant, seed: int) -> RandomSamples:
 
 
 @pytest.fixture
-def interfaces(samples: RandomSamples) -> list[InterfaceKey]:
+def interfaces(samples: RandomSamples) -> list[SubjectKey]:
     return [samples.interface(f"vnet{number}") for number in range(SUBJECTS)]
 
 
@@ -53,37 +52,37 @@ def cgroups(samples: RandomSamples) -> list[CgroupKey]:
 
 
 @each_density
-def test_interfaces_are_read_as_one_by_one(
-    interfaces: list[InterfaceKey], max_points: int | None
+def test_interfaces_are_read_as_each_alone(
+    interfaces: list[SubjectKey], max_points: int | None
 ) -> None:
     times = {"since": SINCE, "until": UNTIL, "max_points": max_points}
 
-    found = net_rates_of(interfaces, **times)
+    found = rates_of(INTERFACE, interfaces, **times)
 
-    assert found == {key: one_by_one.net_rates(key, **times) for key in interfaces}
+    assert found == {key: rates_of(INTERFACE, [key], **times)[key] for key in interfaces}
 
 
 @each_density
-def test_cgroups_are_read_as_one_by_one(cgroups: list[CgroupKey], max_points: int | None) -> None:
+def test_cgroups_are_read_as_each_alone(cgroups: list[CgroupKey], max_points: int | None) -> None:
     times = {"since": SINCE, "until": UNTIL, "max_points": max_points}
 
     found = cgroup_rates_of(cgroups, **times)
 
-    assert found == {key: one_by_one.cgroup_rates(key, **times) for key in cgroups}
+    assert found == {key: cgroup_rates_of([key], **times)[key] for key in cgroups}
 
 
 @each_density
 def test_columns_of_interfaces_are_their_rates(
-    interfaces: list[InterfaceKey], max_points: int | None
+    interfaces: list[SubjectKey], max_points: int | None
 ) -> None:
     times = {"since": SINCE, "until": UNTIL, "max_points": max_points}
 
-    found = net_growth_of(interfaces, **times)
+    found = growth_of(INTERFACE, interfaces, **times)
 
     sent = _per_s(NET_COUNTERS.index("packets_sent"))
     assert {key: sent(growth) for key, growth in found.items()} == {
         key: [(one.at.timestamp(), one.seconds, one.sent_packets_per_s) for one in rates]
-        for key, rates in net_rates_of(interfaces, **times).items()
+        for key, rates in rates_of(INTERFACE, interfaces, **times).items()
     }
 
 
@@ -119,7 +118,7 @@ def test_tenant_with_equal_names_is_not_read(
     own = [(host.pk, path, device) for _, path, device in cgroups if device in DEVICES]
     times = {"since": SINCE, "until": UNTIL, "max_points": None}
     assert cgroup_rates_of(own, **times) == {
-        key: one_by_one.cgroup_rates(key, **times) for key in own
+        key: cgroup_rates_of([key], **times)[key] for key in own
     }
 
 

@@ -9,7 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from advisor.queries.picture import Axis, Column, Level, Line, Picture
-from web.picture_drawing import HEIGHT, WIDTH, drawing_of
+from web.drawing.picture import HEIGHT, drawing_of
+from web.drawing.scale import WIDTH
 
 AMOUNT = st.floats(min_value=0, max_value=1e9, allow_nan=False)
 

@@ -11,7 +11,7 @@ from advisor.lab.replay.player import NAMES, timeline_document
 from advisor.lab.replay.tally import summary_of
 from tests.web.fleet import Fleet
 from tests.web.html import Element, Page, page_of
-from web.replay_drawing import number_text
+from web.drawing.replay import number_text
 
 PLAYED = "sioc-nfs-shares"
 LINES = "vmfs-hosts-per-lun"

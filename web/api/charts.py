@@ -9,13 +9,13 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.utils import timezone
 
+from accounts.json_answers import error_answer
 from advisor.models import Resource
 from advisor.queries.chart_set import chart_set
 from advisor.queries.charts import Chart, ChartSet
 from advisor.queries.resources import resource_line
 from ingest.readings import STEPS_S
 from web.access import Workspace, open_row, workspace_view
-from web.api.answers import error_answer
 from web.formatting import absolute_text
 from web.time_range import TimeRange, read_time_range
 

@@ -10,20 +10,26 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 
 from accounts.authentication import ForbiddenError, authenticate
+from accounts.json_answers import RequestError, answers_in_json
 from accounts.models import Scope
 from advisor.decisions.documents import current_document
 from advisor.decisions.reports import accept_report
-from enforcers.contract import decode_report, encode_document
+from advisor.errors import ReportRefused
+from enforcers.contract import ContractError, decode_report, encode_document
 from ingest.models import Host
-from web.api.answers import RequestError, answers_in_json
 
 MAX_REPORT_BYTES = 1024 * 1024
 """A report of a thousand allocations is a quarter of this."""
 
+answers_agents = answers_in_json(
+    {ContractError: (400, "invalid"), ReportRefused: (422, "refused")},
+    no_database="the database does not answer; try later",
+)
+
 
 @csrf_exempt
 @never_cache
-@answers_in_json
+@answers_agents
 def document(request: HttpRequest) -> HttpResponse:
     """GET: the host's policy document, signed and with a fresh lease."""
     _require_method(request, "GET")
@@ -34,7 +40,7 @@ def document(request: HttpRequest) -> HttpResponse:
 
 @csrf_exempt
 @never_cache
-@answers_in_json
+@answers_agents
 def report(request: HttpRequest) -> HttpResponse:
     """POST: store a compliance report; the same report twice changes nothing."""
     _require_method(request, "POST")

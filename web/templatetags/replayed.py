@@ -5,7 +5,7 @@ from __future__ import annotations
 from django import template
 
 from advisor.lab.replay.finding import Verdict
-from web.replay_drawing import number_text
+from web.drawing.replay import number_text
 
 register = template.Library()
 

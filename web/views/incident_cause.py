@@ -16,6 +16,7 @@ from advisor.core.standing import UNALLOCATED
 from advisor.decisions.maintenance_windows import add_maintenance_window
 from advisor.errors import InventoryError
 from advisor.models import Incident, Recurrence
+from advisor.models.choices import choices_of
 from advisor.pipeline.attribute import study_incident
 from advisor.pipeline.muting import maintenance_windows_of, muting_of
 from web.access import Workspace, open_row, require_operator, workspace_view
@@ -36,7 +37,7 @@ class MaintenanceForm:
 
     @property
     def recurrences(self) -> list[tuple[str, str]]:
-        return list(Recurrence.choices)
+        return choices_of(Recurrence)
 
 
 def proposed_maintenance(incident: Incident, now: datetime) -> MaintenanceForm:
@@ -121,6 +122,6 @@ def _minutes(text: str) -> timedelta:
 
 
 def _recurrence(text: str) -> Recurrence:
-    if text not in Recurrence.values:
-        raise InventoryError(f'"{text}" is not one of {", ".join(Recurrence.values)}')
+    if text not in list(Recurrence):
+        raise InventoryError(f'"{text}" is not one of {", ".join(Recurrence)}')
     return Recurrence(text)

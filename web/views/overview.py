@@ -16,7 +16,7 @@ from advisor.queries.hosts import host_healths
 from advisor.queries.incidents import open_incident_lines
 from advisor.queries.resources import resource_lines, resource_rows
 from web.access import Workspace, workspace_view
-from web.heat_drawing import HEIGHT, THRESHOLD_Y, axis_labels, heat_row, hour_cells, hour_starts
+from web.drawing.heat import HEIGHT, THRESHOLD_Y, axis_labels, heat_row, hour_cells, hour_starts
 from web.page import render_page, render_part
 
 

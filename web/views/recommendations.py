@@ -40,11 +40,10 @@ from advisor.queries.recommendations import (
     why_not_scored,
 )
 from web.access import Workspace, open_row, require_operator, workspace_view
-from web.bars import effect_bars
-from web.effect_rows import effect_rows
+from web.drawing.bars import effect_rows, policy_bars
+from web.drawing.picture import drawing_of
 from web.formatting import rate_scale
 from web.page import render_page
-from web.picture_drawing import drawing_of
 
 PER_PAGE = 50
 
@@ -139,7 +138,7 @@ def _policy(detail: RecommendationDetail) -> dict[str, Any]:
         "drawing": drawing_of(picture) if picture else None,
         "confidence": detail.answer.confidence.value if detail.answer else None,
         "scale": rate_scale(detail.row.resource.unit, _largest(detail)),
-        "bars": effect_bars(detail.effects),
+        "bars": policy_bars(detail.effects),
         "window": _window(detail),
         **_prediction(detail),
     }

@@ -12,8 +12,8 @@ from advisor.errors import UnknownExperiment
 from advisor.lab.replay.player import NAMES, timeline_document
 from advisor.lab.replay.tally import summary_of, tallies_of
 from web.access import Workspace, workspace_view
+from web.drawing.replay import bar_figures, line_figures, shown_findings, value_tables
 from web.page import render_page
-from web.replay_drawing import bar_figures, line_figures, shown_findings, value_tables
 
 TIMELINE_KEYS = ("experiment", "title", "duration_s", "panels")
 

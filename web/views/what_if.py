@@ -19,8 +19,8 @@ from advisor.errors import DecisionRefused, InventoryError
 from advisor.models import RecommendationState, Resource, Topic
 from advisor.queries.past_table import what_if_table
 from web.access import Workspace, open_row, require_operator, workspace_view
+from web.drawing.bars import what_if_bars
 from web.page import render_page, render_part
-from web.what_if_bars import what_if_bars
 from web.what_if_form import LENGTHS, WhatIfForm, read_form
 
 

@@ -14,8 +14,8 @@ from advisor.queries.hosts import sample_trouble
 from advisor.queries.resources import resource_line
 from advisor.queries.workload_day import LENGTH, AllocationDay, allocation_days, incidents_with
 from web.access import Workspace, open_row, workspace_view
+from web.drawing.picture import drawing_of
 from web.page import render_page, render_part
-from web.picture_drawing import drawing_of
 
 NEARLY = 0.95
 

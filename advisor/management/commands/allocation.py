@@ -50,7 +50,7 @@ class Command(ProductCommand):
             "--shares", type=int, metavar="N", help="relative weight; default: that of the tier"
         )
         state.add_argument(
-            "--tier", choices=Tier.values,
+            "--tier", choices=[*map(str, Tier)],
             help="tier of the workload on all resources: 2000, 1000 or 500 shares (medium)",
         )  # fmt: skip
         state.add_argument(
@@ -62,12 +62,12 @@ class Command(ProductCommand):
             help="size of the virtual disk, such as 50GB; placement needs it",
         )
         state.add_argument(
-            "--limit-scope", choices=LimitScope.values,
+            "--limit-scope", choices=[*map(str, LimitScope)],
             help="apply the limit to each disk or to the sum of the workload's disks "
             "(per_vdisk); used by limit checks, not yet enforced",
         )  # fmt: skip
         state.add_argument(
-            "--io-count", choices=IoCount.values,
+            "--io-count", choices=[*map(str, IoCount)],
             help="what the limit counts: I/Os of any size, or one per 32 KiB started (plain); "
             "used by limit checks, not yet enforced",
         )  # fmt: skip

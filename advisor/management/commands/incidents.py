@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,7 +11,7 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from accounts.models import Organisation
-from advisor.core.canonical import dumps
+from advisor.core.canonical import to_plain
 from advisor.core.detection.maintenance_windows import MaintenanceWindow
 from advisor.history.external_load import comes_from_outside
 from advisor.management.incident_text import study_text
@@ -53,7 +52,7 @@ class Command(ProductCommand):
     ) -> None:
         study = study_incident(incident=incident, now=now)
         if as_json:
-            self.show_json(row | {"study": json.loads(dumps(study))})
+            self.show_json(row | {"study": to_plain(study)})
             return
         self.stdout.write(study_text(incident, row, study))
 

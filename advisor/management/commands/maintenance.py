@@ -32,7 +32,7 @@ class Command(ProductCommand):
             "--start", required=True, help="such as 2026-11-21T22:00, in the time zone"
         )
         add.add_argument("--length", required=True, help="such as 90min, 2h or 1d")
-        add.add_argument("--recurrence", choices=Recurrence.values, default=Recurrence.ONCE)
+        add.add_argument("--recurrence", choices=[*map(str, Recurrence)], default=Recurrence.ONCE)
         add.add_argument("--zone", default="UTC", help="time zone, such as Europe/Berlin (UTC)")
         add.add_argument(
             "--resource", action="append", default=[], dest="resources",

@@ -12,7 +12,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from accounts.management.plain_command import PlainCommand
-from accounts.management.product_command import table
+from accounts.table import table
 from advisor.errors import AdvisorError, UnknownExperiment
 from advisor.lab.replay.document import markdown_of, number, study_text
 from advisor.lab.replay.experiment import Replay

@@ -12,7 +12,7 @@ from accounts.models import Organisation
 from advisor.core.quantity import format_rate, parse_rate
 from advisor.decisions import inventory
 from advisor.management.product_command import ProductCommand, find_resource, level_text, some
-from advisor.models import Mode, Resource, ResourceKind, ThresholdMode, Unit
+from advisor.models import ReservationMode, Resource, ResourceKind, ThresholdMode, Unit
 
 
 class Command(ProductCommand):
@@ -23,17 +23,17 @@ class Command(ProductCommand):
         add_verb(verbs, "list", help="all resources (the default)")
         add = add_verb(verbs, "add", help="add a datastore or uplink")
         add.add_argument("name")
-        add.add_argument("--kind", choices=ResourceKind.values, required=True)
+        add.add_argument("--kind", choices=[*map(str, ResourceKind)], required=True)
         add.add_argument(
             "--at", action="append", required=True, metavar="HOST:DEVICE", dest="attachments",
             help="host and its device for the resource; repeat for each host of a datastore",
         )  # fmt: skip
         add.add_argument(
-            "--unit", choices=Unit.values,
+            "--unit", choices=[*map(str, Unit)],
             help="unit of its rates; default: iops for a datastore, bits_per_s for an uplink",
         )  # fmt: skip
         add.add_argument(
-            "--mode", choices=Mode.values,
+            "--mode", choices=[*map(str, ReservationMode)],
             help="additive: shares divide what reservations leave (default for an uplink); floor: "
             "a share is never below the reservation (default for a datastore)",
         )  # fmt: skip
@@ -45,7 +45,7 @@ class Command(ProductCommand):
         change = add_verb(verbs, "set", help="change settings; omitted settings are kept")
         change.add_argument("name")
         change.add_argument(
-            "--threshold-mode", choices=ThresholdMode.values,
+            "--threshold-mode", choices=[*map(str, ThresholdMode)],
             help="fixed: as set; baseline: what is usual at that hour of the week; "
             "peak_throughput: the latency at 90 %% of the peak throughput",
         )  # fmt: skip
@@ -97,7 +97,7 @@ class Command(ProductCommand):
             kind=kind,
             attachments=[_attachment(text) for text in options["attachments"]],
             capacity=parse_rate(options["capacity"], unit) if options["capacity"] else None,
-            mode=Mode(options["mode"]) if options["mode"] else None,
+            mode=ReservationMode(options["mode"]) if options["mode"] else None,
             threshold=options["threshold"],
             unit=unit,
             window_s=options["window_s"],

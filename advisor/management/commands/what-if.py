@@ -11,8 +11,8 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from accounts.management.product_command import table
 from accounts.models import Organisation
+from accounts.table import table
 from advisor.advice.what_if import WhatIfScene, save_draft, scene_of, what_if_inputs
 from advisor.core.forecast.prediction_interval import Interval
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, WhatIfRow, what_if

@@ -1,51 +1,73 @@
-"""Rates of cgroups from columns are those from readings, to the last bit."""
+"""The pressure of a cgroup stands beside the I/O of the same interval."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from ingest.core.cgroup_columns import with_pressure
+from ingest.core.growth_columns import growth_columns
+from ingest.core.rates import CgroupRates, cgroup_rates
+from tests.ingest.core.readings import NEVER, Columns, at, columns, every
 
-import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
-
-from ingest.core.cgroup_columns import cgroup_rates, with_pressure
-from ingest.core.counters import Reading, longest_interval_s
-from ingest.core.growth_columns import NOT_SENT, Integers, growth_columns
-from ingest.core.microseconds import microseconds
-from ingest.core.rates import CGROUP_COUNTERS, PRESSURE_COUNTERS, derive_cgroup_rates
-
-START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+IO = every((0, 0, 0, 0), (500, 100, 5_000_000, 1_000_000), (500, 100, 5_000_000, 1_000_000))
 
 
-def readings(width: int) -> st.SearchStrategy[list[Reading]]:
-    """Of a few times out of twelve, so that I/O and pressure often meet."""
-    counters = st.tuples(*[st.none() | st.integers(0, 10**9)] * width)
-    return st.dictionaries(st.integers(0, 11), counters).map(
-        lambda rows: [
-            Reading(at=START + timedelta(seconds=9.99 * place), counters=row)
-            for place, row in sorted(rows.items())
-        ]
+def rates(*pressure: Columns, io: Columns = IO) -> list[CgroupRates]:
+    growth = growth_columns(*io, longest_s=NEVER)
+    return cgroup_rates(with_pressure(growth, pressure, longest_s=NEVER), device="259:0")
+
+
+def pressures(*pressure: Columns) -> list[tuple[float | None, float | None]]:
+    return [(one.some_pressure_ratio, one.full_pressure_ratio) for one in rates(*pressure)]
+
+
+def test_cgroup_rates_carry_the_pressure_of_the_same_interval() -> None:
+    # 2.5 s of 10 s some task waited, 1 s all of them.
+    found = rates(every((0, 0), (2_500_000, 1_000_000)))
+
+    assert found[0] == CgroupRates(
+        at=at(10),
+        seconds=10,
+        device="259:0",
+        read_iops=50,
+        write_iops=10,
+        read_bytes_per_s=500_000,
+        write_bytes_per_s=100_000,
+        some_pressure_ratio=0.25,
+        full_pressure_ratio=0.1,
     )
+    assert (found[1].some_pressure_ratio, found[1].full_pressure_ratio) == (None, None)
 
 
-def in_columns(rows: list[Reading], width: int) -> tuple[Integers, Integers]:
-    sent = [[NOT_SENT if one is None else one for one in row.counters] for row in rows]
-    at_us = np.array([microseconds(row.at) for row in rows], dtype=np.int64)
-    return at_us, np.array(sent, dtype=np.int64).reshape(-1, width)
+def test_cgroup_without_pressure_has_none() -> None:
+    assert pressures() == [(None, None), (None, None)]
 
 
-@given(readings(len(CGROUP_COUNTERS)), st.lists(readings(len(PRESSURE_COUNTERS)), max_size=3))
-def test_rates_and_pressure_are_those_of_readings(
-    rows: list[Reading], waits: list[list[Reading]]
-) -> None:
-    longest_s = longest_interval_s([row.at for row in rows])
-    derived = derive_cgroup_rates(
-        rows, [one for series in waits for one in series], device="8:0",
-        longest_interval_s=longest_s,
-    )  # fmt: skip
+def test_pressure_of_another_interval_is_not_that_of_the_io() -> None:
+    # From 0 s to 20 s; the I/O is of 10 s each.
+    assert pressures(columns((0, (0, 0)), (20, (2_000_000, 0)))) == [(None, None), (None, None)]
 
-    growth = growth_columns(*in_columns(rows, len(CGROUP_COUNTERS)), longest_s=longest_s)
-    pressure = [in_columns(series, len(PRESSURE_COUNTERS)) for series in waits if series]
-    found = cgroup_rates(with_pressure(growth, pressure, longest_s=longest_s), device="8:0")
 
-    assert found == derived.rates
+def test_pressure_that_was_not_sent_is_unknown() -> None:
+    assert pressures(every((0, 0), (1_000_000, None), (2_000_000, 0))) == [
+        (None, None),
+        (None, None),
+    ]
+
+
+def test_pressure_may_come_from_several_series() -> None:
+    # 1 s and 3 s of 10 s
+    first = columns((0, (0, 0)), (10, (1_000_000, 0)))
+    second = columns((20, (4_000_000, 0)))
+
+    assert pressures(second, first) == [(0.1, 0.0), (0.3, 0.0)]
+
+
+def test_of_several_readings_at_one_time_the_last_one_given_counts() -> None:
+    first = every((0, 0), (1_000_000, 0))
+    second = columns((10, (2_000_000, 0)))
+
+    assert pressures(first, second)[0] == (0.2, 0.0)
+    assert pressures(second, first)[0] == (0.1, 0.0)
+
+
+def test_pressure_is_at_most_all_the_time() -> None:
+    assert pressures(every((0, 0), (10_000_001, 0)))[0] == (1.0, 0.0)

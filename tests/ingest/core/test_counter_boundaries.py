@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-
 from ingest.core.counters import (
     WRAP_32,
     NoRate,
@@ -12,6 +11,7 @@ from ingest.core.counters import (
     Step,
     steps,
 )
+
 from ingest.core.rates import (
     derive_conflict_rates,
     derive_net_rates,

@@ -1,28 +1,14 @@
-from datetime import UTC, datetime, timedelta
+from __future__ import annotations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core.counters import NoRate, NoRateReason, Reading
-from ingest.core.rates import (
-    CgroupRates,
-    DiskRates,
-    NetRates,
-    TcpRates,
-    derive_cgroup_rates,
-    derive_disk_rates,
-    derive_net_rates,
-    derive_tcp_rates,
-)
+from ingest.core.rates import DISK, INTERFACE, TCP, DiskRates, NetRates, TcpRates
+from tests.ingest.core.readings import at, columns, derive, every
 
-START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-NEVER = float("inf")
-
-
-def reading(seconds: float, *counters: int | None) -> Reading:
-    return Reading(at=START + timedelta(seconds=seconds), counters=counters)
-
+UNSENT = (None,)
+"""The gauge of I/Os in flight that a collector does not send."""
 
 COUNTS = st.integers(0, 10**9)
 
@@ -33,19 +19,15 @@ COUNTS = st.integers(0, 10**9)
 def test_disk_rates_times_seconds_are_the_growth_of_the_counters(
     grown: list[tuple[int, ...]],
 ) -> None:
-    given_readings = [reading(0, *[0] * 8)]
+    readings = [(0.0, (0,) * 8)]
     for microseconds, *more in grown:
-        last = given_readings[-1]
-        given_readings.append(
-            Reading(
-                at=last.at + timedelta(microseconds=microseconds),
-                counters=tuple(a + b for a, b in zip(last.counters, more, strict=True)),
-            )
-        )
+        last_s, last = readings[-1]
+        total = tuple(a + b for a, b in zip(last, more, strict=True))
+        readings.append((last_s + microseconds / 1e6, total))
 
-    rates = derive_disk_rates(given_readings, longest_interval_s=NEVER).rates
+    rates = derive(DISK, columns(*((s, counters + UNSENT) for s, counters in readings)))
 
-    last = given_readings[-1].counters
+    _, last = readings[-1]
     assert sum(r.read_iops * r.seconds for r in rates) == pytest.approx(last[0])
     assert sum(r.write_iops * r.seconds for r in rates) == pytest.approx(last[1])
     assert sum(r.read_bytes_per_s * r.seconds for r in rates) == pytest.approx(last[2])
@@ -58,15 +40,12 @@ def test_disk_rates_times_seconds_are_the_growth_of_the_counters(
 def test_disk_rates_of_ten_seconds() -> None:
     # 300 reads of 4 KiB took 600 ms, 100 writes of 16 KiB took 1000 ms: 1600 ms / 400 = 4 ms;
     # 4000 ms busy of 10 s; 1600 ms of waiting / 10 s = 0.16 in flight on average.
-    before = reading(0, 1000, 500, 8_192_000, 4_096_000, 7000, 3000, 20_000, 30_000)
-    after = reading(10, 1300, 600, 9_420_800, 5_734_400, 7600, 4000, 24_000, 31_600)
+    before = (1000, 500, 8_192_000, 4_096_000, 7000, 3000, 20_000, 30_000)
+    after = (1300, 600, 9_420_800, 5_734_400, 7600, 4000, 24_000, 31_600)
 
-    derived = derive_disk_rates([before, after], longest_interval_s=NEVER)
-
-    assert derived.missing == []
-    assert derived.rates == [
+    assert derive(DISK, every(before + UNSENT, after + UNSENT)) == [
         DiskRates(
-            at=after.at,
+            at=at(10),
             seconds=10,
             read_iops=30,
             write_iops=10,
@@ -82,9 +61,7 @@ def test_disk_rates_of_ten_seconds() -> None:
 
 
 def test_idle_disk_has_no_latency_and_no_size() -> None:
-    rates = derive_disk_rates(
-        [reading(0, *[5] * 8), reading(10, *[5] * 8)], longest_interval_s=NEVER
-    ).rates
+    rates = derive(DISK, every((5,) * 8 + UNSENT, (5,) * 8 + UNSENT))
 
     assert [(r.read_iops, r.latency_ms, r.mean_io_bytes) for r in rates] == [(0, None, None)]
 
@@ -114,13 +91,9 @@ def test_what_is_in_flight_at_both_ends_was_so_all_the_time(
     utilisation_ratio: float,
 ) -> None:
     grown = (*STANDING[:6], STANDING[6] + busy_ms, STANDING[7])
-    readings = [reading(0, *STANDING), reading(10, *grown)]
+    before, after = in_flight
 
-    (rates,) = derive_disk_rates(
-        readings,
-        longest_interval_s=NEVER,
-        in_flight=dict(zip([one.at for one in readings], in_flight, strict=True)),
-    ).rates
+    (rates,) = derive(DISK, every((*STANDING, before), (*grown, after)))
 
     assert rates.latency_ms is None
     assert rates.outstanding_io == outstanding_io
@@ -129,37 +102,34 @@ def test_what_is_in_flight_at_both_ends_was_so_all_the_time(
 
 def test_what_is_in_flight_says_nothing_where_i_o_completes() -> None:
     # One more read: 63 in flight may all be new.
-    readings = [reading(0, *STANDING), reading(10, 301, *STANDING[1:])]
-
-    (rates,) = derive_disk_rates(
-        readings, longest_interval_s=NEVER, in_flight={one.at: 63 for one in readings}
-    ).rates
+    (rates,) = derive(DISK, every((*STANDING, 63), (301, *STANDING[1:], 63)))
 
     assert (rates.outstanding_io, rates.utilisation_ratio) == (0.0, 0.0)
 
 
-def test_restarted_host_has_a_reason_instead_of_a_rate() -> None:
-    derived = derive_disk_rates(
-        [reading(0, *[900] * 8), reading(10, *[5] * 8), reading(20, *[25] * 8)],
-        longest_interval_s=NEVER,
-    )
+def test_what_is_in_flight_is_that_of_the_ends_of_each_interval() -> None:
+    # The host starts again between 10 s and 20 s, so the second interval is none.
+    started = (1,) * 8
+    readings = every((*STANDING, 2), (*STANDING, 4), (*started, 6), (*started, 10))
 
-    assert derived.missing == [
-        NoRate(at=START + timedelta(seconds=10), seconds=10, reason=NoRateReason.RESET)
-    ]
-    assert [r.read_iops for r in derived.rates] == [2]
+    # The mean of 2 and 4, and that of 6 and 10.
+    assert [(r.at, r.outstanding_io) for r in derive(DISK, readings)] == [(at(10), 3), (at(30), 8)]
+
+
+def test_restarted_host_has_no_rate_until_it_counted_twice() -> None:
+    rates = derive(DISK, every((900,) * 8 + UNSENT, (5,) * 8 + UNSENT, (25,) * 8 + UNSENT))
+
+    assert [(r.at, r.read_iops) for r in rates] == [(at(20), 2)]
 
 
 def test_net_rates_of_ten_seconds() -> None:
-    before = reading(0, 1_000, 2_000, 10, 20, 0, 1, 2, 3)
+    before = (1_000, 2_000, 10, 20, 0, 1, 2, 3)
     # 12.5 MB sent = 100 Mbit in 10 s; 1.25 MB received = 10 Mbit
-    after = reading(10, 12_501_000, 1_252_000, 8_343, 1_020, 10, 21, 5, 4)
+    after = (12_501_000, 1_252_000, 8_343, 1_020, 10, 21, 5, 4)
 
-    derived = derive_net_rates([before, after], longest_interval_s=NEVER)
-
-    assert derived.rates == [
+    assert derive(INTERFACE, every(before, after)) == [
         NetRates(
-            at=after.at,
+            at=at(10),
             seconds=10,
             sent_bits_per_s=10_000_000,
             received_bits_per_s=1_000_000,
@@ -174,42 +144,6 @@ def test_net_rates_of_ten_seconds() -> None:
 
 def test_tcp_rates_of_ten_seconds() -> None:
     # 2000 segments and 20 of them again
-    derived = derive_tcp_rates(
-        [reading(0, 1000, 7), reading(10, 3000, 27)], longest_interval_s=NEVER
-    )
-
-    assert derived.rates == [
-        TcpRates(
-            at=START + timedelta(seconds=10), seconds=10, segments_per_s=200, retransmits_per_s=2
-        )
+    assert derive(TCP, every((1000, 7), (3000, 27))) == [
+        TcpRates(at=at(10), seconds=10, segments_per_s=200, retransmits_per_s=2)
     ]
-
-
-def test_cgroup_rates_carry_the_pressure_of_the_same_interval() -> None:
-    io = [reading(0, 0, 0, 0, 0), reading(10, 500, 100, 5_000_000, 1_000_000)]
-    # 2.5 s of 10 s some task waited, 1 s all of them.
-    pressure = [reading(0, 0, 0), reading(10, 2_500_000, 1_000_000)]
-
-    derived = derive_cgroup_rates(io, pressure, device="259:0", longest_interval_s=NEVER)
-
-    assert derived.rates == [
-        CgroupRates(
-            at=START + timedelta(seconds=10),
-            seconds=10,
-            device="259:0",
-            read_iops=50,
-            write_iops=10,
-            read_bytes_per_s=500_000,
-            write_bytes_per_s=100_000,
-            some_pressure_ratio=0.25,
-            full_pressure_ratio=0.1,
-        )
-    ]
-
-
-def test_cgroup_without_pressure_has_none() -> None:
-    io = [reading(0, 0, 0, 0, 0), reading(10, 500, 100, 5_000_000, 1_000_000)]
-
-    (rates,) = derive_cgroup_rates(io, [], device="259:0", longest_interval_s=NEVER).rates
-
-    assert (rates.some_pressure_ratio, rates.full_pressure_ratio) == (None, None)

@@ -38,7 +38,7 @@ def test_too_little_data_is_said_with_what_is_missing(inputs, missing):
 def test_a_damaged_input_text_is_refused_with_its_path():
     text = dumps(uplink()).replace('"mode":"additive"', '"mode":"both"')
 
-    with pytest.raises(CanonicalError, match=r"^\$\.mode: 'both'"):
+    with pytest.raises(CanonicalError, match=r"^\$\.mode: expected one of"):
         answer(AdviceKind.POLICY, text)
 
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from advisor.queries.picture import Axis, Line, Picture, Point
+from web.drawing.scale import WIDTH, LengthScale
 from web.formatting import grouped
 
-WIDTH = 1000
 HEIGHT = 300
 HEADROOM = 1.08
 """The highest value stays below the upper edge."""
@@ -107,10 +107,11 @@ class _Box:
     largest_y: float
 
     def x(self, value: float) -> float:
-        return round(value / self.largest_x * WIDTH, 1)
+        return LengthScale(largest=self.largest_x).at(value)
 
     def y(self, value: float) -> float:
-        return round((1 - value / self.largest_y) * HEIGHT, 1)
+        """From the top."""
+        return round(HEIGHT - LengthScale(largest=self.largest_y, length=HEIGHT).at(value), 1)
 
     def place(self, point: Point) -> str:
         return f"{self.x(point[0])} {self.y(point[1])}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from advisor.lab.replay.figure import FigureKind
 from advisor.lab.replay.finding import Kind
-from web.bars import WIDTH
+from web.drawing.scale import LengthScale, bar_scale
 
 MOST_ROWS = 40
 """A table of values shows so many moments; more say little that the chart does not."""
@@ -26,7 +26,7 @@ def number_text(value: float | None) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownFinding:
-    """One statement of a study beside ours; widths are out of WIDTH on a scale of the two.
+    """One statement of a study beside ours; widths are on a scale of the two.
 
     `in_words` is the number that stands for a statement without a printed one.
     """
@@ -51,7 +51,7 @@ def shown_findings(document: Mapping[str, Any]) -> list[ShownFinding]:
 def _shown(finding: Mapping[str, Any]) -> ShownFinding:
     study, ours = finding["study_value"], finding["value"]
     is_printed = finding["kind"] != Kind.NO_NUMBER
-    largest = max(abs(study or 0.0), abs(ours or 0.0)) or 1.0
+    scale = bar_scale([study, ours])
     return ShownFinding(
         quantity=finding["quantity"],
         unit=finding["unit"],
@@ -61,8 +61,8 @@ def _shown(finding: Mapping[str, Any]) -> ShownFinding:
         tolerance=number_text(finding["tolerance"]),
         verdict=finding["verdict"],
         why=finding["why"],
-        study_width=round(abs(study or 0.0) / largest * WIDTH),
-        ours_width=round(abs(ours or 0.0) / largest * WIDTH),
+        study_width=scale.bar(study or 0.0),
+        ours_width=scale.bar(ours or 0.0),
     )
 
 
@@ -99,21 +99,20 @@ def bar_figures(document: Mapping[str, Any]) -> list[BarFigure]:
 
 
 def _bar_figure(figure: Mapping[str, Any]) -> BarFigure:
-    values = [value for one in figure["series"] for value in one["values"] if value is not None]
-    largest = max(values, default=0.0) * 1.02 or 1.0
+    scale = bar_scale(value for one in figure["series"] for value in one["values"])
     return BarFigure(
         name=figure["name"],
         title=figure["title"],
         unit=figure["y_label"],
         groups=tuple(
-            (str(place), tuple(_bars(figure["series"], index, largest)))
+            (str(place), tuple(_bars(figure["series"], index, scale)))
             for index, place in enumerate(figure["x"])
         ),
         marks=tuple((one["label"], number_text(one["value"]) or "") for one in figure["marks"]),
     )
 
 
-def _bars(series: Sequence[Mapping[str, Any]], index: int, largest: float) -> list[Bar]:
+def _bars(series: Sequence[Mapping[str, Any]], index: int, scale: LengthScale) -> list[Bar]:
     found: list[Bar] = []
     colour = 0
     for one in series:
@@ -125,7 +124,7 @@ def _bars(series: Sequence[Mapping[str, Any]], index: int, largest: float) -> li
                 is_printed=one["is_printed"],
                 colour=colour,
                 text=number_text(value),
-                width=round((value or 0.0) / largest * WIDTH),
+                width=scale.bar(value or 0.0),
             )
         )
     return found
