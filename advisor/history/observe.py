@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from advisor.core.interval_mean import mean_rate
 from advisor.core.observation import AllocationObservation, Observation
 from advisor.history.allocation_adapters import allocation_adapters
 from advisor.history.cgroup_rate import rate_in_unit
@@ -19,7 +20,7 @@ from advisor.history.resource_windows import (
     uplink_windows,
 )
 from advisor.history.tiers import shares_of
-from advisor.history.windows import Span, last_window_end, mean_rate
+from advisor.history.windows import Span, last_window_end
 from advisor.models import Allocation, Resource
 from ingest import queries
 from ingest.core.rates import CgroupRates, NetRates

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from advisor.core import resource as core
+from advisor.core.interval_mean import mean_rate
 from advisor.core.observation import (
     AllocationObservation,
     DatastoreObservation,
@@ -14,9 +15,9 @@ from advisor.core.observation import (
     Observation,
     UplinkObservation,
 )
+from advisor.core.own_limit import HostShare, latency_is_of_limits
 from advisor.history.device_rates import device_rates
-from advisor.history.own_limits import HostShare, latency_is_of_limits
-from advisor.history.windows import Span, mean_rate
+from advisor.history.windows import Span
 from advisor.models import Allocation, Attachment, Resource, Unit
 from ingest import queries
 from ingest.core.rates import DiskRates, NetRates, TcpRates
