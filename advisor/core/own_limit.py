@@ -17,15 +17,15 @@ def reaches_limit(rate: float, limit: float | None) -> bool:
     return limit is not None and rate >= AT_LIMIT_RATIO * limit
 
 
-def is_held_back(rate: float, limit: float | None, *, is_uplink: bool) -> bool:
+def is_held_back(rate: float, limit: float | None, *, counted_before: bool) -> bool:
     """Whether an enforced limit holds an allocation to this rate.
 
-    What an adapter hands to an uplink is counted before the limit, so it may be any amount above
-    it. I/O is counted behind the limit: far above it, nothing holds it back.
+    What is counted before the limit, as what an adapter hands to an uplink, may be any amount
+    above it. I/O is counted behind the limit: far above it, nothing holds it back.
     """
     if limit is None or not reaches_limit(rate, limit):
         return False
-    return is_uplink or rate <= PASSED_BY_RATIO * limit
+    return counted_before or rate <= PASSED_BY_RATIO * limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

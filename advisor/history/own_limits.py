@@ -19,13 +19,13 @@ class EnforcedLimits:
 
     since: tuple[datetime, ...]
     limits: tuple[dict[int, float | None], ...]
-    is_uplink: bool
+    counted_before: bool
 
     def hold_back(self, allocation: Allocation, *, at: datetime, rate: float) -> bool:
         """Whether a limit in force at that time held the allocation to this rate."""
         place = bisect_left(self.since, at) - 1
         limit = self.limits[place].get(allocation.pk) if place >= 0 else None
-        return is_held_back(rate, limit, is_uplink=self.is_uplink)
+        return is_held_back(rate, limit, counted_before=self.counted_before)
 
 
 def enforced_limits(resource: Resource) -> EnforcedLimits:
@@ -41,5 +41,5 @@ def enforced_limits(resource: Resource) -> EnforcedLimits:
             {item["allocation"]: item["limit"] for item in allocations}
             for _, allocations in versions
         ),
-        is_uplink=resource.is_uplink,
+        counted_before=resource.traits.counts_before_limit,
     )

@@ -9,6 +9,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from advisor.core.attribution.measure import Measure
 from advisor.core.duration import duration_text
 from advisor.core.explanation.answer import Confidence
 from web import formatting
@@ -51,7 +52,7 @@ def rate(value: float | None, unit: str, reason: str = "nothing was measured") -
 
 @register.simple_tag
 def level(value: float | None, kind: str, reason: str = "nothing was measured") -> str:
-    """Latency of a datastore in ms, or the part of an uplink in use in percent."""
+    """What is compared with a threshold, as its kind writes it: latency in ms, load in percent."""
     return absent(reason) if value is None else formatting.level_scale(kind).with_unit(value)
 
 
@@ -59,6 +60,12 @@ def level(value: float | None, kind: str, reason: str = "nothing was measured") 
 def level_number(value: float | None, kind: str, reason: str = "nothing was measured") -> str:
     """The same without its unit, for a column that mixes resources of one kind."""
     return absent(reason) if value is None else formatting.level_scale(kind).text(value)
+
+
+@register.simple_tag
+def milliseconds(value: float | None, reason: str = "nothing was measured") -> str:
+    """A latency without its unit, for a column."""
+    return absent(reason) if value is None else formatting.MILLISECONDS.text(value)
 
 
 @register.simple_tag
@@ -145,9 +152,9 @@ def words(name: str) -> str:
 
 
 @register.filter
-def signed(value: float) -> str:
-    """A difference, with its sign: `+43.3`."""
-    return f"{value:+.1f}"
+def shifted_by(measure: Measure, shift: float) -> str:
+    """How much more harm others suffered: `+43.3 ms for others`."""
+    return measure.shifted(shift)
 
 
 @register.filter
