@@ -35,5 +35,15 @@ def stated_kinds() -> dict[str, ResourceTraits]:
 
 def plural_words() -> str:
     """All kinds, as a heading lists them: `datastores and uplinks`."""
-    *others, last = [traits.words.plural for traits in KINDS]
+    return _listed([traits.words.plural for traits in KINDS])
+
+
+def area_words() -> str:
+    """What all kinds are about, as a heading on a page: `Storage and network`."""
+    areas = dict.fromkeys(traits.words.area for traits in KINDS)
+    return _listed(list(areas)).capitalize()
+
+
+def _listed(words: list[str]) -> str:
+    *others, last = words
     return f"{', '.join(others)} and {last}" if others else last

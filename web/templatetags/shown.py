@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 from advisor.core.attribution.measure import Measure
 from advisor.core.duration import duration_text
 from advisor.core.explanation.answer import Confidence
+from advisor.resource_kinds import registry
 from web import formatting
 
 register = template.Library()
@@ -143,6 +144,12 @@ def lasting(context: dict[str, Any], since: datetime | None, until: datetime | N
 def mark(state: str) -> SafeString:
     """The shape of a state; the word beside it says the same to those who cannot see it."""
     return format_html('<span class="mark mark-{}" aria-hidden="true"></span>', state)
+
+
+@register.simple_tag
+def resource_areas() -> str:
+    """What all kinds of resource are about, as a heading."""
+    return registry.area_words()
 
 
 @register.filter

@@ -27,8 +27,7 @@ ALLOWED = (
     # Rows of the past are told apart as they were stored.
     "advisor/migrations/",
     # The laboratory simulates both kinds of device.
-    "advisor/core/replay/",
-    "advisor/core/simulation/",
+    "advisor/lab/",
 )
 STILL_BRANCHING = {
     # Advice is put together anew, one folder per kind of advice, and asks the traits there.
@@ -42,8 +41,6 @@ STILL_BRANCHING = {
     "advisor/queries/advice_picture.py",
     # What the advice above asks for.
     "advisor/models/resource.py",
-    # The mechanism follows from the kind until agents report what they support.
-    "advisor/decisions/documents.py",
 }
 
 

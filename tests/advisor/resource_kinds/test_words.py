@@ -14,7 +14,13 @@ from django.test import Client
 from advisor.decisions import inventory
 from advisor.errors import InventoryError
 from advisor.models import Mode, Resource, Unit
-from advisor.resource_kinds.registry import KINDS, plural_words, stated_kinds, traits_of
+from advisor.resource_kinds.registry import (
+    KINDS,
+    area_words,
+    plural_words,
+    stated_kinds,
+    traits_of,
+)
 from tests.advisor.scenario import Cluster, make_cluster
 from tests.advisor.stated_datastores import stated_datastore
 
@@ -61,6 +67,7 @@ def test_kinds_are_told_apart_by_name_and_words() -> None:
 
     assert len(words) == len(set(words)) == len(stated_kinds())
     assert plural_words() == "datastores and uplinks"
+    assert area_words() == "Storage and network"
 
 
 def test_unknown_kind_is_refused_with_those_there_are() -> None:
@@ -115,6 +122,7 @@ def test_pages_tell_a_volume_from_a_datastore(cluster: Cluster) -> None:
     assert "Datastore on" in page(f"/resources/{shared.pk}/")
     assert '<span class="muted">volume</span>' in page("/search/", q="sda")
     host = page(f"/hosts/{volume.attachments.get().host_id}/")
+    assert "Storage and network" in host
     assert 'data-label="Kind">volume' in host
     assert 'data-label="Kind">datastore' in host
 
