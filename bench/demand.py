@@ -20,7 +20,7 @@ import numpy as np
 from advisor.core.advice.policy_advice import advise
 from advisor.core.advice.policy_answer import Recommendation, RecommendedAllocation
 from advisor.core.advice.policy_inputs import AdviceAllocation, AdviceInputs, summarize_rates
-from advisor.core.allocation import Allocation, Node, ReservationMode
+from advisor.core.allocation import Allocation, Node
 from advisor.core.detection.congestion import DetectorSettings, detect
 from advisor.core.detection.incident import fold_incidents
 from advisor.core.detection.threshold import FixedThreshold
@@ -31,11 +31,12 @@ from advisor.core.observation import (
     Observation,
     UplinkObservation,
 )
-from advisor.core.resource import ResourceKind, Tier, Unit
+from advisor.core.resource import ResourceKind, Tier
 from advisor.lab.simulation.cluster import Cluster, Run, simulate
 from advisor.lab.simulation.datastore import SimulatedDatastore
 from advisor.lab.simulation.load import SimulatedWorkload, SteadyIo, Transactions
 from advisor.lab.simulation.uplink import SimulatedUplink, Stream, transmit
+from advisor.resource_kinds.registry import traits_of
 
 BEGAN_AT = datetime(2026, 1, 1, tzinfo=UTC)
 WINDOW_S = 2.0
@@ -278,8 +279,8 @@ def advice_for(fleet: Fleet, *, bounded: bool) -> Recommendation | None:
         allocations = tuple(
             replace(allocation, usual=None, mean_io_bytes=None) for allocation in allocations
         )
-    is_uplink = fleet.kind is ResourceKind.UPLINK
-    mode = ReservationMode.ADDITIVE if is_uplink else ReservationMode.FLOOR
+    traits = traits_of(fleet.kind)
+    mode = traits.modes[0]
     points = detect(
         observations,
         settings=DetectorSettings(activity_floor=5.0),
@@ -292,7 +293,7 @@ def advice_for(fleet: Fleet, *, bounded: bool) -> Recommendation | None:
         AdviceInputs(
             resource="planted",
             kind=fleet.kind,
-            unit=Unit.BITS_PER_S if is_uplink else Unit.IOPS,
+            unit=traits.units[0],
             mode=mode,
             capacity=fleet.capacity,
             reservable=None,

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from advisor.core.duration import duration_text
 from advisor.core.quantity import format_rate, without_dust
+from advisor.resource_kinds.registry import traits_of
 
 EN_DASH = "\N{EN DASH}"
 """What stands for a missing value; the reason for its absence always goes with it."""
@@ -37,7 +38,6 @@ class Scale:
 
 
 MILLISECONDS = Scale(factor=1.0, label="ms")
-PERCENT = Scale(factor=0.01, label="%")
 
 
 def rate_scale(unit: str, largest: float | None) -> Scale:
@@ -59,8 +59,9 @@ def rate_text(value: float | None, unit: str) -> str:
 
 
 def level_scale(kind: str) -> Scale:
-    """The scale of what is compared with a threshold: latency, or the part of an uplink in use."""
-    return PERCENT if kind == "uplink" else MILLISECONDS
+    """The scale of what is compared with a threshold, as the kind of the resource writes it."""
+    level = traits_of(kind).level
+    return Scale(factor=1 / level.per_unit, label=level.unit)
 
 
 def grouped(digits: str) -> str:

@@ -1,9 +1,15 @@
 """Whether its own limit holds a workload back, so that it does not wait for the resource."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 AT_LIMIT_RATIO = 0.95
 """A rate this near to an enforced limit is held back by it, not by the resource."""
 PASSED_BY_RATIO = 1.25
 """I/O at such a multiple of its limit is evidently not held back by it."""
+SMALL_PART = 0.05
+"""Less of a host's I/O than this changes no mean."""
+MOST = 0.5
 
 
 def reaches_limit(rate: float, limit: float | None) -> bool:
@@ -11,12 +17,37 @@ def reaches_limit(rate: float, limit: float | None) -> bool:
     return limit is not None and rate >= AT_LIMIT_RATIO * limit
 
 
-def is_held_back(rate: float, limit: float | None, *, is_uplink: bool) -> bool:
+def is_held_back(rate: float, limit: float | None, *, counted_before: bool) -> bool:
     """Whether an enforced limit holds an allocation to this rate.
 
-    What an adapter hands to an uplink is counted before the limit, so it may be any amount above
-    it. I/O is counted behind the limit: far above it, nothing holds it back.
+    What is counted before the limit, as what an adapter hands to an uplink, may be any amount
+    above it. I/O is counted behind the limit: far above it, nothing holds it back.
     """
     if limit is None or not reaches_limit(rate, limit):
         return False
-    return is_uplink or rate <= PASSED_BY_RATIO * limit
+    return counted_before or rate <= PASSED_BY_RATIO * limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostShare:
+    """One allocation's I/Os on one host in one window; `waits` None means that nobody can tell."""
+
+    io_count: float
+    held_back: bool
+    waits: bool | None
+
+
+def latency_is_of_limits(io_count: float, shares: Sequence[HostShare]) -> bool:
+    """Whether the latency that a host saw in a window may be waiting for limits of ours.
+
+    Not if somebody without such a limit waits as well: then it is the datastore. Where it is not
+    known of everybody whether he waits, most of the host's I/O has to be held back.
+    """
+    held = sum(one.io_count for one in shares if one.held_back)
+    others = [one for one in shares if not one.held_back]
+    if held <= SMALL_PART * io_count or any(one.waits for one in others):
+        return False
+    calm = sum(one.io_count for one in others if one.waits is False)
+    if held + calm >= (1 - SMALL_PART) * io_count:
+        return True
+    return held > MOST * io_count

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import logging
-import re
 
 from django.db import DatabaseError, transaction
 
 from accounts.models import Organisation
-from advisor.core.resource import PAYLOAD_RATIO
 from advisor.decisions.inventory import add_resource, change_resource
 from advisor.errors import InventoryError
-from advisor.models import Attachment, Resource, ResourceKind
+from advisor.models import Attachment, Resource
+from advisor.resource_kinds import registry
+from advisor.resource_kinds.traits import ResourceTraits
 from ingest import queries
 from ingest.models import Host
 
 log = logging.getLogger(__name__)
-
-_WHOLE_DISK = re.compile(r"(sd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+|dm-\d+|md\d+)")
-_PHYSICAL_NIC = re.compile(r"(eth|en|bond|team|wl|ib)\w*")
 
 
 def discover(*, organisation: Organisation) -> list[Resource]:
@@ -32,15 +29,15 @@ def discover(*, organisation: Organisation) -> list[Resource]:
     known = set(
         Attachment.objects.filter(host__organisation=organisation).values_list("host", "device")
     )
-    for kind, measurement, pattern in (
-        (ResourceKind.DATASTORE, "diskio", _WHOLE_DISK),
-        (ResourceKind.UPLINK, "net", _PHYSICAL_NIC),
-    ):
+    for traits in registry.KINDS:
+        measurement = traits.reader.measurement.name
         for seen in queries.subjects(organisation=organisation, measurement=measurement):
-            if (seen.host.pk, seen.subject) in known or not pattern.fullmatch(seen.subject):
+            device = (seen.host.pk, seen.subject)
+            if device in known or not traits.device_pattern.fullmatch(seen.subject):
                 continue
+            known.add(device)
             try:
-                found.append(_add_discovered(seen.host, seen.subject, kind))
+                found.append(_add_discovered(seen.host, seen.subject, traits))
             except (InventoryError, DatabaseError) as error:
                 facts = {"host": seen.host.name, "device": seen.subject, "reason": str(error)}
                 log.warning("device not discovered", extra=facts)
@@ -48,17 +45,18 @@ def discover(*, organisation: Organisation) -> list[Resource]:
 
 
 @transaction.atomic
-def _add_discovered(host: Host, device: str, kind: ResourceKind) -> Resource:
+def _add_discovered(host: Host, device: str, traits: ResourceTraits) -> Resource:
     resource = add_resource(
         organisation=host.organisation,
         name=f"{host.name}/{device}",
-        kind=kind,
+        kind=traits.name,
         attachments=[(host.name, device)],
     )
     resource.discovered = True
-    if resource.is_uplink:
+    if traits.payload_ratio is not None:
         resource.line_rate = queries.link_speed_bits_per_s(host=host, interface=device)
         if resource.line_rate is not None:
-            return change_resource(resource=resource, capacity=PAYLOAD_RATIO * resource.line_rate)
+            capacity = traits.payload_ratio * resource.line_rate
+            return change_resource(resource=resource, capacity=capacity)
     resource.save()
     return resource

@@ -19,11 +19,12 @@ from advisor.models import (
     Enforcer,
     ReservationMode,
     Resource,
-    ResourceKind,
     Unit,
     Workload,
 )
 from advisor.pipeline.incidents import restate_parties
+from advisor.resource_kinds.registry import stated_kinds
+from advisor.resource_kinds.traits import ResourceTraits
 from enforcers.contract import ContractError, Selector, read_support
 from ingest.core.lengths import (
     LONGEST_DEVICE,
@@ -35,19 +36,13 @@ from ingest.core.lengths import (
 )
 from ingest.models import Host
 
-DATASTORE_THRESHOLD_MS = 30.0
-"""SIOC's classic default congestion threshold (algorithms reference, section 2.4)."""
-
-UPLINK_THRESHOLD_RATIO = 0.9
-"""An uplink this full has no room left for bursts."""
-
 
 @transaction.atomic
 def add_resource(
     *,
     organisation: Organisation,
     name: str,
-    kind: ResourceKind,
+    kind: str,
     attachments: list[tuple[str, str]],
     capacity: float | None = None,
     mode: ReservationMode | None = None,
@@ -58,27 +53,30 @@ def add_resource(
 ) -> Resource:
     """Create a resource reached through `attachments` (host name, device).
 
-    A resource that was only discovered on one of these devices is taken over, so stating what
-    a device is keeps its history.
+    `kind` is the name of a kind, or its word for a resource that one host alone uses. A
+    resource that was only discovered on one of these devices is taken over, so stating what a
+    device is keeps its history.
     """
-    is_uplink = kind == ResourceKind.UPLINK
     _check_length("resource", name, LONGEST_RESOURCE_NAME)
     for host_name, device in attachments:
         _check_length("host", host_name, LONGEST_HOST_NAME)
         _check_length("device", device, LONGEST_DEVICE)
-    if not attachments:
-        raise InventoryError(f"{name}: say at least one host and device that reach it")
-    if is_uplink and len(attachments) > 1:
-        raise InventoryError(f"{name}: an uplink is one interface of one host")
-    resource = _discovered(organisation, attachments) or Resource(organisation=organisation)
+    traits = _stated(name, kind, attachments)
+    if unit is not None and unit not in traits.units:
+        counted = " or ".join(traits.units)
+        raise InventoryError(f"{name}: rates of {traits.words.plural} are counted in {counted}")
+    if mode is not None and mode not in traits.modes:
+        raise InventoryError(f"{name}: the mode may be {' or '.join(traits.modes)}")
+    resource = _discovered(organisation, attachments) or Resource(
+        organisation=organisation, reservable_ratio=traits.reservable_ratio
+    )
     resource.name = name
-    resource.kind = kind
-    resource.unit = unit or (Unit.BITS_PER_S if is_uplink else Unit.IOPS)
+    resource.kind = traits.name
+    resource.unit = unit or traits.units[0]
     resource.capacity = capacity
-    resource.mode = mode or (ReservationMode.ADDITIVE if is_uplink else ReservationMode.FLOOR)
-    default = UPLINK_THRESHOLD_RATIO if is_uplink else DATASTORE_THRESHOLD_MS
-    resource.threshold = default if threshold is None else threshold
-    resource.activity_floor = _activity_floor(is_uplink=is_uplink, capacity=capacity)
+    resource.mode = mode or traits.modes[0]
+    resource.threshold = traits.threshold if threshold is None else threshold
+    resource.activity_floor = traits.activity_floor(capacity)
     resource.window_s = window_s
     resource.line_rate = line_rate
     resource.discovered = False
@@ -96,19 +94,29 @@ def _check_length(what: str, name: str, longest: int) -> None:
         )
 
 
+def _stated(name: str, kind: str, attachments: list[tuple[str, str]]) -> ResourceTraits:
+    """The kind that was stated, if the attachments fit it."""
+    kinds = stated_kinds()
+    if kind not in kinds:
+        raise InventoryError(f'{name}: there is no kind "{kind}"; there are: {", ".join(kinds)}')
+    traits = kinds[kind]
+    if not attachments:
+        raise InventoryError(f"{name}: say at least one host and device that reach it")
+    if traits.one_device and len(attachments) > 1:
+        raise InventoryError(f"{name}: {traits.one_device}")
+    if kind == traits.words.alone and len({host for host, _ in attachments}) > 1:
+        raise InventoryError(
+            f"{name}: one host alone uses a {kind}; of several hosts it is a {traits.words.noun}"
+        )
+    return traits
+
+
 def _save(resource: Resource) -> None:
     try:
         with transaction.atomic():
             resource.save()
     except IntegrityError as error:
         raise InventoryError(f'there is a resource named "{resource.name}" already') from error
-
-
-def _activity_floor(*, is_uplink: bool, capacity: float | None) -> float:
-    """Below this rate nothing is congested: ten I/Os a second, or 1 % of the uplink."""
-    if not is_uplink:
-        return 10.0
-    return 1e6 if capacity is None else 0.01 * capacity
 
 
 def _discovered(organisation: Organisation, attachments: list[tuple[str, str]]) -> Resource | None:
@@ -273,14 +281,13 @@ def change_resource(
 ) -> Resource:
     """Change what is stated about a resource; None leaves a value as it is.
 
-    `facts` are more columns of the resource: lun_queue_depth, size_bytes, used_bytes,
-    copy_bytes_per_s, disks, auto_tiered, line_rate.
+    `facts` are more columns of the resource, those that its kind has.
     """
     if capacity is not None:
         if capacity <= 0:
             raise InventoryError(f"{resource}: the capacity must be above 0")
         resource.capacity = capacity
-        resource.activity_floor = _activity_floor(is_uplink=resource.is_uplink, capacity=capacity)
+        resource.activity_floor = resource.traits.activity_floor(capacity)
     if threshold is not None:
         if threshold <= 0:
             raise InventoryError(f"{resource}: the threshold must be above 0")
@@ -288,6 +295,10 @@ def change_resource(
     if threshold_mode is not None:
         resource.threshold_mode = threshold_mode
     for name, value in (facts or {}).items():
+        if name not in resource.traits.facts:
+            raise InventoryError(
+                f"{resource}: {resource.traits.words.plural} have no {name.replace('_', ' ')}"
+            )
         setattr(resource, name, value)
     resource.save()
     return resource
@@ -295,7 +306,9 @@ def change_resource(
 
 @transaction.atomic
 def set_queue_depth(*, resource: Resource, host_name: str, depth: int) -> None:
-    """State the queue depth that a host has for this datastore."""
+    """State the queue depth that a host has for this resource."""
+    if "lun_queue_depth" not in resource.traits.facts:
+        raise InventoryError(f"{resource}: {resource.traits.words.plural} have no queue depth")
     if depth < 1:
         raise InventoryError(f"{resource}: a queue depth is at least 1")
     found = resource.attachments.filter(host__name=host_name).update(device_queue_depth=depth)

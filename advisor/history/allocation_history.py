@@ -189,8 +189,8 @@ def _latency(
     resource: Resource, ends: Sequence[datetime], levels: Mapping[datetime, _Level]
 ) -> tuple[Row, str]:
     """The device's latency in each window, or why none can be told."""
-    if resource.is_uplink:
-        return (), "an uplink has no latency of its own that is measured"
+    if gap := resource.traits.latency_gap:
+        return (), gap
     if resource.unit != Unit.IOPS:
         return (), "its rates are bytes, and latency is told of I/Os"
     found = [levels[end].value if end in levels else None for end in ends]

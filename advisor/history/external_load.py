@@ -32,11 +32,11 @@ RECENT = timedelta(hours=1)
 
 
 def look_outside(*, incident: Incident, until: datetime) -> ExternalLoad | None:
-    """Conclude about the incident up to `until` and keep the conclusion; None on an uplink.
+    """Conclude about the incident up to `until` and keep the conclusion.
 
-    Whatever passes an uplink is seen on the host.
+    None of a kind all of whose load is seen: whatever passes an uplink is seen on the host.
     """
-    if incident.resource.is_uplink:
+    if not incident.resource.traits.hides_load:
         return None
     ended_at = min(until, incident.ended_at or until)
     since = max(incident.started_at, ended_at - RECENT)

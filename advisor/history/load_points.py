@@ -9,10 +9,11 @@ from datetime import datetime, timedelta
 
 from advisor.core.device.device_fit import LoadPoint
 from advisor.core.device.device_model import MixPoint
+from advisor.core.interval_mean import mean_rate
 from advisor.core.iosize import size_cost
 from advisor.history.device_rates import device_rates
 from advisor.history.external_load import disturbed_times
-from advisor.history.windows import Span, mean_rate
+from advisor.history.windows import Span
 from advisor.models import Resource
 from ingest.core.rates import DiskRates
 

@@ -7,20 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from advisor.core.interval_mean import mean_rate
 from advisor.core.observation import AllocationObservation, Observation
 from advisor.history.allocation_adapters import allocation_adapters
 from advisor.history.cgroup_rate import rate_in_unit
 from advisor.history.own_limits import enforced_limits
 from advisor.history.queues import QueueReport, queue_reports, report_at
-from advisor.history.resource_windows import (
-    AllocationsByWindow,
-    SeenAllocation,
-    datastore_windows,
-    uplink_windows,
-)
+from advisor.history.resource_windows import AllocationsByWindow, resource_windows
 from advisor.history.tiers import shares_of
-from advisor.history.windows import Span, last_window_end, mean_rate
+from advisor.history.windows import Span, last_window_end
 from advisor.models import Allocation, Resource
+from advisor.resource_kinds.reader import SeenAllocation
 from ingest import queries
 from ingest.core.rates import INTERFACE, CgroupRates, NetRates
 from ingest.many_rates import cgroup_rates_of, rates_of
@@ -37,9 +34,7 @@ def observations(*, resource: Resource, since: datetime, until: datetime) -> lis
     span = Span(since=since, until=until, window_s=resource.window_s)
     allocations = _allocations_by_window(resource, span)
     attachments = list(resource.attachments.select_related("host"))
-    if resource.is_uplink:
-        return uplink_windows(resource, attachments[0], allocations, span)
-    return datastore_windows(resource, attachments, allocations, span)
+    return resource_windows(resource, attachments, allocations, span)
 
 
 def _allocations_by_window(resource: Resource, span: Span) -> AllocationsByWindow:
@@ -63,7 +58,7 @@ def _allocations_by_window(resource: Resource, span: Span) -> AllocationsByWindo
             )
             result[found.at].append(
                 SeenAllocation(
-                    allocation=allocation,
+                    host=allocation.host.name,
                     observation=observation,
                     backlog_bytes=found.backlog_bytes,
                     drops=found.drops,

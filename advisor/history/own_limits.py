@@ -6,16 +6,11 @@ Waiting for a limit of ours is no congestion: the limit does what it was made fo
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from advisor.core.own_limit import is_held_back
 from advisor.models import Allocation, Policy, Resource
-
-SMALL_PART = 0.05
-"""Less of a host's I/O than this changes no mean."""
-MOST = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,13 +19,13 @@ class EnforcedLimits:
 
     since: tuple[datetime, ...]
     limits: tuple[dict[int, float | None], ...]
-    is_uplink: bool
+    counted_before: bool
 
     def hold_back(self, allocation: Allocation, *, at: datetime, rate: float) -> bool:
         """Whether a limit in force at that time held the allocation to this rate."""
         place = bisect_left(self.since, at) - 1
         limit = self.limits[place].get(allocation.pk) if place >= 0 else None
-        return is_held_back(rate, limit, is_uplink=self.is_uplink)
+        return is_held_back(rate, limit, counted_before=self.counted_before)
 
 
 def enforced_limits(resource: Resource) -> EnforcedLimits:
@@ -46,30 +41,5 @@ def enforced_limits(resource: Resource) -> EnforcedLimits:
             {item["allocation"]: item["limit"] for item in allocations}
             for _, allocations in versions
         ),
-        is_uplink=resource.is_uplink,
+        counted_before=resource.traits.counts_before_limit,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostShare:
-    """One allocation's I/Os on one host in one window; `waits` None means that nobody can tell."""
-
-    io_count: float
-    held_back: bool
-    waits: bool | None
-
-
-def latency_is_of_limits(io_count: float, shares: Sequence[HostShare]) -> bool:
-    """Whether the latency that a host saw in a window may be waiting for limits of ours.
-
-    Not if somebody without such a limit waits as well: then it is the datastore. Where it is not
-    known of everybody whether he waits, most of the host's I/O has to be held back.
-    """
-    held = sum(one.io_count for one in shares if one.held_back)
-    others = [one for one in shares if not one.held_back]
-    if held <= SMALL_PART * io_count or any(one.waits for one in others):
-        return False
-    calm = sum(one.io_count for one in others if one.waits is False)
-    if held + calm >= (1 - SMALL_PART) * io_count:
-        return True
-    return held > MOST * io_count

@@ -1,137 +1,72 @@
-"""Windows of a datastore or uplink, from the rates of its devices and the allocations on it."""
+"""Windows of a resource, from the samples of its devices, put together as its kind does."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from typing import Any
 
-from advisor.core import resource as core
-from advisor.core.observation import (
-    AllocationObservation,
-    DatastoreObservation,
-    HostLatency,
-    Observation,
-    UplinkObservation,
-)
+from advisor.core.observation import Observation
+from advisor.core.resource import Unit
 from advisor.history.device_rates import device_rates
-from advisor.history.own_limits import HostShare, latency_is_of_limits
-from advisor.history.windows import Span, mean_rate
-from advisor.models import Allocation, Attachment, Resource, Unit
+from advisor.history.windows import Span
+from advisor.models import Attachment, Resource
+from advisor.resource_kinds.reader import DeviceSamples, ReadResource, SeenAllocation
 from ingest import queries
-from ingest.core.rates import DiskRates, NetRates, TcpRates
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenAllocation:
-    """An allocation in one window, as the core sees it, and its queue on an uplink."""
-
-    allocation: Allocation
-    observation: AllocationObservation
-    backlog_bytes: float | None
-    drops: float | None
-
+from ingest.core.catalogue import DISKIO, NET, Measurement
+from ingest.core.rates import NetRates, TcpRates
 
 AllocationsByWindow = dict[datetime, list[SeenAllocation]]
 
 
-def uplink_windows(
-    resource: Resource, attachment: Attachment, allocations: AllocationsByWindow, span: Span
-) -> list[Observation]:
-    """The windows in which the uplink's adapter was measured, in order of time."""
-    host, since, until = attachment.host, span.read_since, span.read_until
-    rates = queries.net_rates(host=host, interface=attachment.device, since=since, until=until)
-    tcp = span.group(queries.tcp_rates(host=host, since=since, until=until))
-    return [
-        _uplink_window(resource, at, found, allocations.get(at, []), tcp.get(at, []))
-        for at, found in span.group(rates).items()
-    ]
-
-
-def _uplink_window(
+def resource_windows(
     resource: Resource,
-    at: datetime,
-    rates: list[NetRates],
-    allocations: list[SeenAllocation],
-    tcp: list[TcpRates],
-) -> UplinkObservation:
-    # What waits or is lost at a limit of ours is no sign of the uplink, and which of the
-    # retransmits come from there nobody can tell.
-    free = [one for one in allocations if not one.observation.throttled]
-    waiting = [one.backlog_bytes for one in free if one.backlog_bytes is not None]
-    tcp = tcp if len(free) == len(allocations) else []
-    return UplinkObservation(
-        at=at,
-        window_s=resource.window_s,
-        tx_bits_per_s=mean_rate(rates, [item.sent_bits_per_s for item in rates]),
-        capacity_bits_per_s=resource.capacity,
-        packets=sum(item.sent_packets_per_s * item.seconds for item in rates),
-        drops=sum(item.sent_drops_per_s * item.seconds for item in rates)
-        + sum(one.drops or 0.0 for one in free),
-        backlog_bytes=sum(waiting) if waiting else None,
-        segments=sum(item.segments_per_s * item.seconds for item in tcp) if tcp else None,
-        retransmits=sum(item.retransmits_per_s * item.seconds for item in tcp) if tcp else None,
-        allocations=tuple(one.observation for one in allocations),
-    )
-
-
-def datastore_windows(
-    resource: Resource, attachments: list[Attachment], allocations: AllocationsByWindow, span: Span
+    attachments: Sequence[Attachment],
+    allocations: AllocationsByWindow,
+    span: Span,
 ) -> list[Observation]:
-    """The windows in which some host measured the datastore's device, in order of time."""
-    hosts: dict[datetime, list[HostLatency]] = defaultdict(list)
-    for attachment, windows in device_rates(attachments, span):
-        for at, found in windows.items():
-            own = [
-                one
-                for one in allocations.get(at, ())
-                if one.allocation.host_id == attachment.host_id
-            ]
-            hosts[at].append(_host_latency(attachment.host.name, found, own))
+    """The windows in which some device was measured, in order of time.
+
+    The attachments come with their host.
+    """
+    reader = resource.traits.reader
+    read = ReadResource(
+        window_s=resource.window_s, capacity=resource.capacity, unit=Unit(resource.unit)
+    )
+    devices: dict[datetime, list[DeviceSamples[Any]]] = defaultdict(list)
+    for attachment, windows in _RATES_OF[reader.measurement](attachments, span):
+        tcp = _tcp(attachment, span) if reader.with_tcp else {}
+        for at, rates in windows.items():
+            devices[at].append(
+                DeviceSamples(host=attachment.host.name, rates=rates, tcp=tcp.get(at, ()))
+            )
     return [
-        DatastoreObservation(
-            at=at,
-            window_s=resource.window_s,
-            hosts=tuple(hosts[at]),
-            allocations=tuple(one.observation for one in allocations.get(at, ())),
-            unit=core.Unit(resource.unit),
-        )
-        for at in sorted(hosts)
+        reader.window(read, at, devices[at], allocations.get(at, [])) for at in sorted(devices)
     ]
 
 
-def _host_latency(
-    host: str, rates: list[DiskRates], allocations: list[SeenAllocation]
-) -> HostLatency:
-    counts = [(item.read_iops + item.write_iops) * item.seconds for item in rates]
-    total = sum(counts)
-    waited = sum(
-        item.latency_ms * count
-        for item, count in zip(rates, counts, strict=True)
-        if item.latency_ms is not None
-    )
-    moved = sum(
-        item.mean_io_bytes * count
-        for item, count in zip(rates, counts, strict=True)
-        if item.mean_io_bytes is not None
-    )
-    return HostLatency(
-        host=host,
-        latency_ms=waited / total if total else None,
-        io_count=total,
-        mean_io_bytes=moved / total if total else None,
-        throttled=latency_is_of_limits(total, [_host_share(one) for one in allocations]),
-        outstanding_io=mean_rate(rates, [item.outstanding_io for item in rates]),
-        busy_ratio=mean_rate(rates, [item.utilisation_ratio for item in rates]),
+def _net_rates(
+    attachments: Iterable[Attachment], span: Span
+) -> Iterator[tuple[Attachment, dict[datetime, list[NetRates]]]]:
+    for attachment in attachments:
+        rates = queries.net_rates(
+            host=attachment.host,
+            interface=attachment.device,
+            since=span.read_since,
+            until=span.read_until,
+        )
+        yield attachment, span.group(rates)
+
+
+def _tcp(attachment: Attachment, span: Span) -> dict[datetime, list[TcpRates]]:
+    return span.group(
+        queries.tcp_rates(host=attachment.host, since=span.read_since, until=span.read_until)
     )
 
 
-def _host_share(seen: SeenAllocation) -> HostShare:
-    window = seen.observation
-    unit, size = seen.allocation.resource.unit, window.mean_io_bytes
-    iops = window.rate if unit == Unit.IOPS else window.rate / size if size else 0.0
-    return HostShare(
-        io_count=iops * seen.allocation.resource.window_s,
-        held_back=window.throttled,
-        waits=window.backlogged,
-    )
+ByAttachment = Iterator[tuple[Attachment, dict[datetime, list[Any]]]]
+_RATES_OF: dict[Measurement, Callable[[Sequence[Attachment], Span], ByAttachment]] = {
+    DISKIO: device_rates,
+    NET: _net_rates,
+}

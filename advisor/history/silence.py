@@ -9,7 +9,6 @@ from django.db.models import F, OuterRef, Subquery
 
 from advisor.models import Resource
 from ingest import queries
-from ingest.core.catalogue import DISKIO, NET, Measurement
 from ingest.models import Series
 
 SILENCE = timedelta(minutes=2)
@@ -38,7 +37,7 @@ def silent_devices(resource: Resource, *, at: datetime) -> list[SilentDevice]:
     """
     series = Series.objects.filter(
         host=OuterRef("host"),
-        measurement=_measurement(resource).name,
+        measurement=resource.traits.reader.measurement.name,
         subject=OuterRef("device"),
     ).order_by(F("last_sample_at").desc(nulls_last=True))
     rows = resource.attachments.annotate(last_at=Subquery(series.values("last_sample_at")[:1]))
@@ -59,7 +58,7 @@ def why_unrated(resource: Resource, *, at: datetime) -> str:
     for one in resource.attachments.select_related("host"):
         why = queries.why_no_rate(
             host=one.host,
-            measurement=_measurement(resource),
+            measurement=resource.traits.reader.measurement,
             subject=one.device,
             since=at - SILENCE,
             until=at,
@@ -67,7 +66,3 @@ def why_unrated(resource: Resource, *, at: datetime) -> str:
         if why is not None:
             return f"samples of {one} arrive but make no rate: {why}"
     return ""
-
-
-def _measurement(resource: Resource) -> Measurement:
-    return NET if resource.is_uplink else DISKIO

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import Field, dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import TypeVar
 
-
-class Rates(Protocol):
-    """What all rates have: the end and the length of their interval. They are dataclasses."""
-
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
-
-    @property
-    def at(self) -> datetime: ...
-    @property
-    def seconds(self) -> float: ...
-
+from advisor.core.interval_mean import Rates
 
 RatesT = TypeVar("RatesT", bound=Rates)
 
@@ -83,9 +73,3 @@ def last_window_end(moment: datetime, window_s: float) -> datetime:
     # Collectors may stamp a hair before the edge that they waited for.
     index = math.floor((moment.timestamp() + 0.001) / window_s)
     return datetime.fromtimestamp(index * window_s, UTC)
-
-
-def mean_rate(rates: Sequence[Rates], values: Sequence[float]) -> float:
-    """The mean of values over intervals of different length."""
-    seconds = [item.seconds for item in rates]
-    return sum(value * span for value, span in zip(values, seconds, strict=True)) / sum(seconds)

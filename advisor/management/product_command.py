@@ -11,9 +11,10 @@ from django.core.management.base import CommandError
 from accounts.errors import AccountsError
 from accounts.management import product_command
 from accounts.models import Organisation
-from advisor.core.quantity import QuantityError, significant
+from advisor.core.quantity import QuantityError
 from advisor.errors import AdvisorError
-from advisor.models import Resource, ResourceKind
+from advisor.models import Resource
+from advisor.resource_kinds.registry import traits_of
 
 
 class ProductCommand(product_command.ProductCommand):
@@ -23,10 +24,8 @@ class ProductCommand(product_command.ProductCommand):
 
 
 def level_text(value: float | None, kind: str) -> str | None:
-    """Latency of a datastore in ms, or utilisation of an uplink in percent."""
-    if value is None:
-        return None
-    return f"{value:.0%}" if kind == ResourceKind.UPLINK else f"{significant(value)} ms"
+    """What is compared with a threshold, as its kind writes it: latency in ms, load in percent."""
+    return None if value is None else traits_of(kind).level.text(value)
 
 
 def some(names: Sequence[str], most: int = 3) -> str:

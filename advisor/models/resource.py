@@ -8,25 +8,26 @@ from django.db import models
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from advisor.core.allocation import ReservationMode
 from advisor.core.detection.threshold import ThresholdMode
-from advisor.core.resource import ResourceKind, Unit
+from advisor.core.resource import Unit
 from advisor.models.choices import choices_of
-from enforcers.contract import host_part_bits_per_s
+from advisor.resource_kinds.registry import kind_choices, traits_of
+from advisor.resource_kinds.traits import ResourceTraits
 from ingest.core.lengths import LONGEST_DEVICE, LONGEST_RESOURCE_NAME, LONGEST_STATED_NAME
 from ingest.models.host import Host
 
 
 class Resource(models.Model):
-    """One datastore or uplink with its capacity and the meaning of its controls.
+    """What workloads contend for, with its capacity and the meaning of its controls.
 
-    `threshold` is milliseconds of normalised latency for a datastore and a part of capacity
-    (0-1) for an uplink. `capacity` is None until it is stated or measured.
+    `threshold` is a level of its kind: milliseconds of normalised latency of a datastore, a part
+    of capacity (0-1) of an uplink. `capacity` is None until it is stated or measured.
     """
 
     organisation = models.ForeignKey(
         Organisation, on_delete=models.CASCADE, related_name="resources"
     )
     name = models.CharField(max_length=LONGEST_RESOURCE_NAME)
-    kind = models.CharField(max_length=10, choices=choices_of(ResourceKind))
+    kind = models.CharField(max_length=10, choices=kind_choices)
     unit = models.CharField(max_length=12, choices=choices_of(Unit))
     capacity = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0.0)])
     line_rate = models.FloatField(
@@ -85,14 +86,27 @@ class Resource(models.Model):
         return self.name
 
     @property
+    def traits(self) -> ResourceTraits:
+        """What differs by its kind."""
+        return traits_of(self.kind)
+
+    @property
     def is_uplink(self) -> bool:
         return self.kind == ResourceKind.UPLINK
+
+    @property
+    def noun(self) -> str:
+        """What people call it: a datastore that one host alone uses is a volume.
+
+        Lists ask for it with `prefetch_related("attachments")`.
+        """
+        return self.traits.words.of(len({item.host_id for item in self.attachments.all()}))
 
     @property
     def reservable(self) -> float | None:
         """What all reservations together may take; None while the capacity is unknown.
 
-        An uplink keeps a part for its host's own traffic, whatever the ratio is.
+        What its kind keeps for the host's own traffic is left out, whatever the ratio is.
         """
         whole = self.line_rate or self.capacity
         if whole is None:
@@ -104,17 +118,15 @@ class Resource(models.Model):
         """How `reservable` comes about, for people."""
         beside, reservable = self._beside_host_traffic, self.reservable
         if beside is not None and reservable == beside:
-            return "the uplink less its host's own part"
+            return f"the {self.traits.words.noun} less its host's own part"
         of = "line rate" if self.line_rate else "capacity"
         return f"{self.reservable_ratio:.0%} of the {of}"
 
     @property
     def _beside_host_traffic(self) -> float | None:
-        """What an uplink has beside its host's own part; None for other kinds."""
-        link = self.capacity or self.line_rate
-        if link is None or not self.is_uplink:
-            return None
-        return link - host_part_bits_per_s(link)
+        """What is left beside its host's own part; None of a kind that keeps none."""
+        whole, host_part = self.capacity or self.line_rate, self.traits.host_part
+        return None if whole is None or host_part is None else whole - host_part(whole)
 
 
 class Attachment(models.Model):

@@ -13,13 +13,10 @@ from django.core.cache import cache
 from advisor.core.allocation import Allocation as SolverAllocation
 from advisor.core.allocation import ReservationMode, entitlements
 from advisor.core.attribution.attribution import Attribution, AttributionInputs, attribute
-from advisor.core.attribution.measure import DEVICE_TIME, SENT
 from advisor.core.attribution.workload_series import WorkloadSeries
 from advisor.core.detection.external_workload import ExternalLoad
-from advisor.core.detection.latency import normalized_latency
-from advisor.core.detection.nic_congestion import NicJudgement, judge_uplink
-from advisor.core.detection.reading import nic_window
-from advisor.core.observation import DatastoreObservation, Observation, UplinkObservation
+from advisor.core.detection.nic_congestion import NicJudgement
+from advisor.core.observation import Observation
 from advisor.core.standing import (
     UNALLOCATED,
     UNALLOCATED_RATIO,
@@ -48,8 +45,8 @@ class Study:
     """What is known about the cause of one incident.
 
     `attribution` None has its reason in `gap`. `external` is what the detector concluded last,
-    None on an uplink: whatever passes it is seen on the host. `signals` is what the windows of an
-    uplink say together, None on a datastore.
+    None of a kind all of whose load is seen. `signals` is what the windows say together, None of
+    a kind that only latency tells about.
     """
 
     began_at: datetime
@@ -91,19 +88,18 @@ def _study(incident: Incident, until: datetime) -> Study:
         windows=len(seen),
         attribution=None if gap else attribute(_inputs(resource, seen, during)),
         external=external_load(incident),
-        signals=_signals(seen, during) if resource.is_uplink else None,
+        signals=_signals(resource, seen, during),
         gap=gap,
     )
 
 
-def _signals(seen: Sequence[Observation], during: Sequence[bool]) -> NicJudgement:
-    return judge_uplink(
-        [
-            nic_window(one)
-            for one, is_during in zip(seen, during, strict=True)
-            if is_during and isinstance(one, UplinkObservation)
-        ]
-    )
+def _signals(
+    resource: Resource, seen: Sequence[Observation], during: Sequence[bool]
+) -> NicJudgement | None:
+    judge = resource.traits.judge_signals
+    if judge is None:
+        return None
+    return judge([one for one, is_during in zip(seen, during, strict=True) if is_during])
 
 
 def _is_during(incident: Incident, at: datetime) -> bool:
@@ -127,7 +123,8 @@ def _inputs(
     loads = {name: tuple(_load(one, name) for one in seen) for name in names}
     entitled = _entitled(allocations, loads, _costs(seen, loads), mode)
     rest = tuple(_unallocated(one) for one in seen)
-    lack = _lack(seen, mode) if resource.is_uplink else {}
+    shared_harm = resource.traits.shared_harm
+    lack = _lack(seen, mode) if shared_harm is None else {}
     series = [
         WorkloadSeries(
             workload=name, load=loads[name], harm=lack.get(name), entitlement=entitled[name]
@@ -144,8 +141,8 @@ def _inputs(
         series=tuple(series),
         in_incident=during,
         window_s=resource.window_s,
-        measure=SENT if resource.is_uplink else DEVICE_TIME,
-        shared_harm=None if resource.is_uplink else tuple(_latency_ms(one) for one in seen),
+        measure=resource.traits.measure,
+        shared_harm=None if shared_harm is None else tuple(shared_harm(one) for one in seen),
     )
 
 
@@ -228,8 +225,3 @@ def _lack(
             missed = one.entitlement - one.cost
             column[place] = max(missed / one.entitlement, 0.0) if one.entitlement > 0 else 0.0
     return {name: tuple(column) for name, column in found.items()}
-
-
-def _latency_ms(observation: Observation) -> float | None:
-    assert isinstance(observation, DatastoreObservation)
-    return normalized_latency(observation.hosts).latency_ms

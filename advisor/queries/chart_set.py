@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from django.db.models import Q
 
-from advisor.models import Resource
-from advisor.queries.charts import ChartRange, ChartSet
+from advisor.models import Attachment, Resource
+from advisor.queries.charts import Chart, ChartRange, ChartSet
 from advisor.queries.datastore_charts import datastore_charts
+from advisor.queries.grid import Grid
 from advisor.queries.uplink_charts import uplink_charts
+from ingest.core.catalogue import DISKIO, NET, Measurement
+
+Draw = Callable[
+    [ChartRange, list[Attachment], int | None, datetime], tuple[Grid, tuple[Chart, ...]]
+]
+_CHARTS_OF: dict[Measurement, Draw] = {DISKIO: datastore_charts, NET: uplink_charts}
 
 
 def chart_set(
@@ -27,10 +35,8 @@ def chart_set(
     """
     read = ChartRange(resource=resource, since=since, until=until, points=points)
     attachments = list(resource.attachments.select_related("host"))
-    if resource.is_uplink:
-        grid, charts = uplink_charts(read, attachments, step_s, now)
-    else:
-        grid, charts = datastore_charts(read, attachments, step_s, now)
+    draw = _CHARTS_OF[resource.traits.reader.measurement]
+    grid, charts = draw(read, attachments, step_s, now)
     return ChartSet(
         step_s=grid.step_s,
         ends_s=grid.ends_s,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from advisor.core.detection.correlation import CongestedResource, CorrelatedIncidents, correlate
-from advisor.core.resource import ResourceKind
 from advisor.queries.incidents import IncidentLine
 
 
@@ -14,9 +13,9 @@ def correlated_lines(lines: Sequence[IncidentLine]) -> list[CorrelatedIncidents]
     congested = [
         CongestedResource(
             resource=line.resource.name,
-            kind=ResourceKind(line.resource.kind),
             began_at=line.started_at,
             ended_at=line.ended_at,
+            carries_others=line.resource.traits.carries_others,
             disks=line.resource.disks,
         )
         for line in lines

@@ -10,6 +10,8 @@ from advisor.core.freshness import evaluation_gap
 from advisor.models import Resource, ResourceStatus, State
 from advisor.queries.heat import NEAR_RATIO
 from advisor.queries.scope import Scope
+from advisor.resource_kinds.registry import traits_of
+from advisor.resource_kinds.traits import Level
 
 NEAR = "near"
 """Clear, and not far below the threshold; since when is not recorded."""
@@ -40,6 +42,11 @@ class ResourceLine:
     reason: str
     looked_at: datetime | None
     advice_gap: str
+
+    @property
+    def level(self) -> Level:
+        """How its value and threshold are written."""
+        return traits_of(self.kind).level
 
 
 def resource_rows(scope: Scope) -> list[Resource]:

@@ -48,11 +48,8 @@ def _named(scope: Scope, model: type[Named], wanted: str) -> QuerySet[Named]:
 
 
 def _resources(scope: Scope, wanted: str) -> list[Hit]:
-    rows = _named(scope, Resource, wanted)[:PER_KIND]
-    return [
-        Hit(kind=HitKind.RESOURCE, pk=row.pk, name=row.name, about=row.get_kind_display().lower())
-        for row in rows
-    ]
+    rows = _named(scope, Resource, wanted).prefetch_related("attachments")[:PER_KIND]
+    return [Hit(kind=HitKind.RESOURCE, pk=row.pk, name=row.name, about=row.noun) for row in rows]
 
 
 def _hosts(scope: Scope, wanted: str) -> list[Hit]:

@@ -100,7 +100,9 @@ def _allocation_day(allocation: Allocation, now: datetime) -> AllocationDay:
     congested = _congested(resource, span) if windows else []
     for window in windows:
         promise = _at(promises, window.at)
-        is_throttled = is_held_back(window.rate, promise.limit, is_uplink=resource.is_uplink)
+        is_throttled = is_held_back(
+            window.rate, promise.limit, counted_before=resource.traits.counts_before_limit
+        )
         throttled += is_throttled
         unmet += (
             not is_throttled

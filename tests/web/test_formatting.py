@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from web.formatting import (
     EN_DASH,
     MILLISECONDS,
-    PERCENT,
     absolute_text,
     grouped,
     joined,
+    level_scale,
     rate_scale,
     rate_text,
     relative_text,
@@ -77,7 +77,7 @@ def test_rate_reads_with_the_unit_that_fits(value: float, unit: str, text: str) 
     [
         (MILLISECONDS, 38.04, "38.0 ms"),
         (MILLISECONDS, 0.4, "0.400 ms"),
-        (PERCENT, 0.888, "88.8 %"),
+        (level_scale("uplink"), 0.888, "88.8 %"),
     ],
 )
 def test_level_reads_in_the_unit_of_its_threshold(scale, value, text) -> None:  # type: ignore[no-untyped-def]

@@ -9,8 +9,10 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from advisor.core.attribution.measure import Measure
 from advisor.core.duration import duration_text
 from advisor.core.explanation.answer import Confidence
+from advisor.resource_kinds import registry
 from web import formatting
 
 register = template.Library()
@@ -51,7 +53,7 @@ def rate(value: float | None, unit: str, reason: str = "nothing was measured") -
 
 @register.simple_tag
 def level(value: float | None, kind: str, reason: str = "nothing was measured") -> str:
-    """Latency of a datastore in ms, or the part of an uplink in use in percent."""
+    """What is compared with a threshold, as its kind writes it: latency in ms, load in percent."""
     return absent(reason) if value is None else formatting.level_scale(kind).with_unit(value)
 
 
@@ -59,6 +61,12 @@ def level(value: float | None, kind: str, reason: str = "nothing was measured") 
 def level_number(value: float | None, kind: str, reason: str = "nothing was measured") -> str:
     """The same without its unit, for a column that mixes resources of one kind."""
     return absent(reason) if value is None else formatting.level_scale(kind).text(value)
+
+
+@register.simple_tag
+def milliseconds(value: float | None, reason: str = "nothing was measured") -> str:
+    """A latency without its unit, for a column."""
+    return absent(reason) if value is None else formatting.MILLISECONDS.text(value)
 
 
 @register.simple_tag
@@ -138,6 +146,12 @@ def mark(state: str) -> SafeString:
     return format_html('<span class="mark mark-{}" aria-hidden="true"></span>', state)
 
 
+@register.simple_tag
+def resource_areas() -> str:
+    """What all kinds of resource are about, as a heading."""
+    return registry.area_words()
+
+
 @register.filter
 def words(name: str) -> str:
     """A name of the code as words: `over_throttled` is `over throttled`."""
@@ -145,9 +159,9 @@ def words(name: str) -> str:
 
 
 @register.filter
-def signed(value: float) -> str:
-    """A difference, with its sign: `+43.3`."""
-    return f"{value:+.1f}"
+def shifted_by(measure: Measure, shift: float) -> str:
+    """How much more harm others suffered: `+43.3 ms for others`."""
+    return measure.shifted(shift)
 
 
 @register.filter

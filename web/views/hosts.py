@@ -87,7 +87,8 @@ def host(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
         .order_by("-reported_at", "resource__name", "workload__name")
     )
     ledger = Paginator(records, LEDGER_ROWS).get_page(request.GET.get("page"))
-    attachments = row.attachments.select_related("resource__status").order_by("device")
+    attachments = row.attachments.select_related("resource__status")
+    attachments = attachments.prefetch_related("resource__attachments").order_by("device")
     return render_page(
         request,
         workspace,

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from advisor.core.number_checks import check_aware
-from advisor.core.resource import ResourceKind
 
 STORAGE_FIRST = 3
 """So many workloads of one datastore that are slow at once are slow because of it."""
@@ -21,19 +20,21 @@ HEAD_START_S = 60.0
 class CorrelationKind(StrEnum):
     """Where the cause lies."""
 
-    UPLINK = "uplink"
-    DATASTORE = "datastore"
+    RESOURCE = "resource"
     WORKLOAD = "workload"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CongestedResource:
-    """A stretch of congestion. A datastore may lie on named disks and be reached by uplinks."""
+    """A stretch of congestion. It may lie on named disks and be reached by other resources.
+
+    `carries_others` is true of a resource of the kind that others are reached by.
+    """
 
     resource: str
-    kind: ResourceKind
     began_at: datetime
     ended_at: datetime | None = None
+    carries_others: bool = False
     reached_by: tuple[str, ...] = ()
     disks: str = ""
 
@@ -129,7 +130,7 @@ class _Group:
             tie = f"on the same disks {disks}" if shared else "reached through it"
             why += f", and {', '.join(names[1:])} {tie}"
         return CorrelatedIncidents(
-            kind=CorrelationKind(self.cause.kind.value),
+            kind=CorrelationKind.RESOURCE,
             name=self.cause.resource,
             began_at=min(one.began_at for one in self.members),
             ended_at=_last_end([*self.members, *self.workloads]),
@@ -142,9 +143,7 @@ class _Group:
 def _resource_groups(congested: Sequence[CongestedResource]) -> list[_Group]:
     """Uplinks first; a datastore joins the uplink it is reached by, or one on the same disks."""
     groups: list[_Group] = []
-    uplinks = [one for one in congested if one.kind is ResourceKind.UPLINK]
-    datastores = [one for one in congested if one.kind is ResourceKind.DATASTORE]
-    for one in (*uplinks, *datastores):
+    for one in sorted(congested, key=lambda each: not each.carries_others):
         home = next((group for group in groups if _belongs(one, group)), None)
         if home is None:
             groups.append(_Group(cause=one, members=[one], workloads=[]))
@@ -154,10 +153,10 @@ def _resource_groups(congested: Sequence[CongestedResource]) -> list[_Group]:
 
 
 def _belongs(one: CongestedResource, group: _Group) -> bool:
-    if one.kind is ResourceKind.UPLINK:
+    if one.carries_others:
         return False
     cause = group.cause
-    if cause.kind is ResourceKind.UPLINK:
+    if cause.carries_others:
         return cause.resource in one.reached_by and _caused(cause, one)
     return bool(one.disks) and any(
         one.disks == member.disks and _overlap(member, one) for member in group.members
@@ -197,7 +196,7 @@ def _leftovers(left: Sequence[SlowWorkload]) -> list[CorrelatedIncidents]:
             reason = f"{resource} was not congested: look inside it, or at its own limit"
         correlated += [
             CorrelatedIncidents(
-                kind=CorrelationKind.DATASTORE if is_crowd else CorrelationKind.WORKLOAD,
+                kind=CorrelationKind.RESOURCE if is_crowd else CorrelationKind.WORKLOAD,
                 name=resource if is_crowd else group[0].workload,
                 began_at=min(one.began_at for one in group),
                 ended_at=_last_end(group),

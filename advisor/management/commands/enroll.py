@@ -13,7 +13,8 @@ from django.core.management.base import CommandError
 from accounts.models import Organisation
 from advisor.decisions.enrolment import enroll
 from advisor.management.product_command import ProductCommand
-from advisor.models import Attachment, ResourceKind
+from advisor.models import AdapterKind, Attachment
+from advisor.resource_kinds import registry
 from ingest.models import Host
 
 
@@ -106,7 +107,7 @@ def _configuration(host: Host, options: dict[str, Any]) -> str:
         agent["state_dir"] = options["state_dir"]
     interfaces = options["interfaces"]
     if interfaces is None:
-        interfaces = _devices(host, ResourceKind.UPLINK)
+        interfaces = _devices(host, AdapterKind.VNIC)
     tables: dict[str, dict[str, Any]] = {
         "agent": agent,
         "server": {
@@ -117,7 +118,7 @@ def _configuration(host: Host, options: dict[str, Any]) -> str:
         "tc_htb": {"interfaces": interfaces},
         "cgroup_io": {
             "subtrees": options["cgroup_subtrees"],
-            "devices": _devices(host, ResourceKind.DATASTORE),
+            "devices": _devices(host, AdapterKind.CGROUP),
         },
     }
     for mechanism, key, names in options["allow"]:
@@ -129,6 +130,8 @@ def _configuration(host: Host, options: dict[str, Any]) -> str:
     )
 
 
-def _devices(host: Host, kind: ResourceKind) -> list[str]:
-    attachments = Attachment.objects.filter(host=host, resource__kind=kind)
+def _devices(host: Host, adapter: AdapterKind) -> list[str]:
+    """The devices of resources on which workloads are told apart by such an adapter."""
+    kinds = [traits.name for traits in registry.KINDS if traits.adapter == adapter]
+    attachments = Attachment.objects.filter(host=host, resource__kind__in=kinds)
     return sorted(attachments.values_list("device", flat=True))

@@ -12,30 +12,31 @@ from accounts.models import Organisation
 from advisor.core.quantity import format_rate, parse_rate
 from advisor.decisions import inventory
 from advisor.management.product_command import ProductCommand, find_resource, level_text, some
-from advisor.models import ReservationMode, Resource, ResourceKind, ThresholdMode, Unit
+from advisor.models import ReservationMode, Resource, ThresholdMode, Unit
+from advisor.resource_kinds.registry import plural_words, stated_kinds
 
 
 class Command(ProductCommand):
-    help = "List, add and change datastores and uplinks"
+    help = f"List, add and change {plural_words()}"
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", title="verbs")
         add_verb(verbs, "list", help="all resources (the default)")
-        add = add_verb(verbs, "add", help="add a datastore or uplink")
+        add = add_verb(verbs, "add", help="add a resource")
         add.add_argument("name")
-        add.add_argument("--kind", choices=[*map(str, ResourceKind)], required=True)
+        add.add_argument("--kind", choices=list(stated_kinds()), required=True)
         add.add_argument(
             "--at", action="append", required=True, metavar="HOST:DEVICE", dest="attachments",
             help="host and its device for the resource; repeat for each host of a datastore",
         )  # fmt: skip
         add.add_argument(
             "--unit", choices=[*map(str, Unit)],
-            help="unit of its rates; default: iops for a datastore, bits_per_s for an uplink",
+            help=f"unit of its rates; default: {_defaults('units')}",
         )  # fmt: skip
         add.add_argument(
             "--mode", choices=[*map(str, ReservationMode)],
-            help="additive: shares divide what reservations leave (default for an uplink); floor: "
-            "a share is never below the reservation (default for a datastore)",
+            help="additive: shares divide what reservations leave; floor: a share is never below "
+            f"the reservation; default: {_defaults('modes')}",
         )  # fmt: skip
         add.add_argument(
             "--window", type=float, default=10.0, dest="window_s", metavar="SECONDS",
@@ -69,7 +70,9 @@ class Command(ProductCommand):
                 changed = None
         rows = [
             _row(resource)
-            for resource in Resource.objects.filter(organisation=organisation)
+            for resource in Resource.objects.filter(organisation=organisation).prefetch_related(
+                "attachments__host"
+            )
             if changed is None or resource.pk == changed.pk
         ]
         self.show(
@@ -87,14 +90,12 @@ class Command(ProductCommand):
         )
 
     def _add(self, organisation: Organisation, options: dict[str, Any]) -> Resource:
-        kind = ResourceKind(options["kind"])
-        unit = Unit(
-            options["unit"] or (Unit.BITS_PER_S if kind == ResourceKind.UPLINK else Unit.IOPS)
-        )
+        traits = stated_kinds()[options["kind"]]
+        unit = Unit(options["unit"] or traits.units[0])
         resource = inventory.add_resource(
             organisation=organisation,
             name=options["name"],
-            kind=kind,
+            kind=options["kind"],
             attachments=[_attachment(text) for text in options["attachments"]],
             capacity=parse_rate(options["capacity"], unit) if options["capacity"] else None,
             mode=ReservationMode(options["mode"]) if options["mode"] else None,
@@ -115,6 +116,12 @@ class Command(ProductCommand):
             threshold_mode=options["threshold_mode"],
         )
         return _state_facts(resource, options)
+
+
+def _defaults(choice: str) -> str:
+    """The default of each kind, for the help of an option."""
+    kinds = dict.fromkeys(stated_kinds().values())
+    return ", ".join(f"{getattr(kind, choice)[0]} of {kind.words.plural}" for kind in kinds)
 
 
 def _add_limits(parser: ArgumentParser) -> None:
@@ -182,12 +189,12 @@ def _attachment(text: str) -> tuple[str, str]:
 
 
 def _row(resource: Resource) -> dict[str, Any]:
-    attachments = list(resource.attachments.select_related("host"))
+    attachments = list(resource.attachments.all())
     names = [str(item) for item in attachments]
     return {
         "id": resource.pk,
         "name": resource.name,
-        "kind": resource.kind,
+        "kind": resource.noun,
         "unit": resource.unit,
         "capacity": resource.capacity,
         "capacity_with_unit": (

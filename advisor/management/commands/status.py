@@ -23,7 +23,11 @@ class Command(ProductCommand):
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         now = timezone.now()
-        resources = Resource.objects.filter(organisation=organisation).select_related("status")
+        resources = (
+            Resource.objects.filter(organisation=organisation)
+            .select_related("status")
+            .prefetch_related("attachments")
+        )
         planned = muted_resources(organisation, now=now)
         rows = [
             _row(resource, resource_line(resource, now=now), planned.get(resource.pk))
@@ -52,7 +56,7 @@ def _row(resource: Resource, line: ResourceLine, maintenance_window: str | None)
     status = getattr(resource, "status", None)
     return {
         "resource": line.name,
-        "kind": line.kind,
+        "kind": resource.noun,
         "state": line.state,
         "since": line.state_since,
         "stale": line.is_stale,

@@ -72,7 +72,7 @@ class Command(ProductCommand):
             made = {"policy_gap": scene.gap, "draft": draft.pk if draft else None}
             self.show_json(_document(inputs, found) | made)
             return
-        self.stdout.write(_text(inputs, found, scene.gap))
+        self.stdout.write(_text(inputs, found, scene.gap, noun=resource.noun))
         if draft is not None:
             self.stdout.write(
                 f"\nSaved as draft {draft.pk}. Approve it: sluice approve {draft.pk} --user NAME"
@@ -127,7 +127,7 @@ def _set(grant: Grant, control: str, value: str, unit: str) -> Grant:
             return replace(grant, limit=None if value == "none" else parse_rate(value, unit))
 
 
-def _text(inputs: WhatIfInputs, found: WhatIf, policy_gap: str) -> str:
+def _text(inputs: WhatIfInputs, found: WhatIf, policy_gap: str, *, noun: str) -> str:
     if not found.rows:
         return f"no workload has an allocation on {inputs.resource}"
     before = "the policy in force" if inputs.enforced else "no policy: equal shares"
@@ -136,7 +136,7 @@ def _text(inputs: WhatIfInputs, found: WhatIf, policy_gap: str) -> str:
     capacity = f"{format_rate(inputs.capacity_after, inputs.unit)} ({inputs.capacity_source})"
     span = f"{inputs.began_at:%Y-%m-%d %H:%M} to {inputs.ended_at:%Y-%m-%d %H:%M} UTC"
     lines = [
-        f"{inputs.kind} {inputs.resource}, {capacity}; before is {before}",
+        f"{noun} {inputs.resource}, {capacity}; before is {before}",
         f"{span}: {what_if_table(found).length}",
     ]
     if policy_gap:

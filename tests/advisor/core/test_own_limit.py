@@ -11,13 +11,15 @@ limits = st.none() | st.floats(1, 1e12)
 
 
 @given(rates, limits, st.booleans())
-def test_who_is_held_back_is_at_its_limit(rate, limit, is_uplink):
-    assert reaches_limit(rate, limit) or not is_held_back(rate, limit, is_uplink=is_uplink)
+def test_who_is_held_back_is_at_its_limit(rate, limit, counted_before):
+    assert reaches_limit(rate, limit) or not is_held_back(
+        rate, limit, counted_before=counted_before
+    )
 
 
 @given(rates, limits)
 def test_on_an_uplink_everybody_at_a_limit_is_held_back(rate, limit):
-    assert is_held_back(rate, limit, is_uplink=True) is reaches_limit(rate, limit)
+    assert is_held_back(rate, limit, counted_before=True) is reaches_limit(rate, limit)
 
 
 @pytest.mark.parametrize(
@@ -34,5 +36,5 @@ def test_on_an_uplink_everybody_at_a_limit_is_held_back(rate, limit):
 )
 def test_limit_of_200_holds_back(rate, limit, reaches, held_io, held_uplink):
     assert reaches_limit(rate, limit) is reaches
-    assert is_held_back(rate, limit, is_uplink=False) is held_io
-    assert is_held_back(rate, limit, is_uplink=True) is held_uplink
+    assert is_held_back(rate, limit, counted_before=False) is held_io
+    assert is_held_back(rate, limit, counted_before=True) is held_uplink

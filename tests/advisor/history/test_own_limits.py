@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.history.own_limits import HostShare, latency_is_of_limits
+from advisor.core.own_limit import HostShare, latency_is_of_limits
 from advisor.models import Allocation, Incident, Policy, Resource, State
 from advisor.pipeline.detect import detect
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.history.windows import Span, last_window_end, mean_rate, window_end
+from advisor.core.interval_mean import mean_rate
+from advisor.history.windows import Span, last_window_end, window_end
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 

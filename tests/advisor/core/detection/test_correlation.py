@@ -12,7 +12,6 @@ from advisor.core.detection.correlation import (
     SlowWorkload,
     correlate,
 )
-from advisor.core.resource import ResourceKind
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -24,7 +23,6 @@ def minute(value):
 def datastore(name, begin=0, end=10, **kwargs):
     return CongestedResource(
         resource=name,
-        kind=ResourceKind.DATASTORE,
         began_at=minute(begin),
         ended_at=minute(end),
         **kwargs,
@@ -33,7 +31,7 @@ def datastore(name, begin=0, end=10, **kwargs):
 
 def uplink(name, begin=0, end=10):
     return CongestedResource(
-        resource=name, kind=ResourceKind.UPLINK, began_at=minute(begin), ended_at=minute(end)
+        resource=name, began_at=minute(begin), ended_at=minute(end), carries_others=True
     )
 
 
@@ -90,7 +88,7 @@ def test_one_slow_datastore_with_thirty_workloads_is_one_incident():
 
     (incident,) = correlate([datastore("ds1")], thirty)
 
-    assert (incident.kind, incident.name) == (CorrelationKind.DATASTORE, "ds1")
+    assert (incident.kind, incident.name) == (CorrelationKind.RESOURCE, "ds1")
     assert len(incident.workloads) == 30
 
 
@@ -101,8 +99,8 @@ def test_a_congested_uplink_explains_the_datastores_reached_through_it():
     correlated = correlate([nfs, uplink("up0"), local], [slow("db", on="nfs1")])
 
     assert [(one.kind, one.name) for one in correlated] == [
-        (CorrelationKind.UPLINK, "up0"),
-        (CorrelationKind.DATASTORE, "local"),
+        (CorrelationKind.RESOURCE, "up0"),
+        (CorrelationKind.RESOURCE, "local"),
     ]
     assert correlated[0].resources == ("up0", "nfs1")
     assert correlated[0].workloads == ("db",)
@@ -129,7 +127,7 @@ def test_datastores_on_the_same_disks_are_one_incident():
 def test_three_slow_workloads_point_at_a_datastore_that_was_not_seen_congested():
     (incident,) = correlate([], [slow("a"), slow("b", begin=2), slow("c", begin=4)])
 
-    assert (incident.kind, incident.name) == (CorrelationKind.DATASTORE, "ds1")
+    assert (incident.kind, incident.name) == (CorrelationKind.RESOURCE, "ds1")
     assert "though it was not seen congested" in incident.reason
 
 
@@ -145,7 +143,7 @@ def test_slowness_after_the_congestion_was_over_is_another_incident():
     correlated = correlate([datastore("ds1", end=10)], [slow("a", begin=20, end=30)])
 
     assert [one.kind for one in correlated] == [
-        CorrelationKind.DATASTORE,
+        CorrelationKind.RESOURCE,
         CorrelationKind.WORKLOAD,
     ]
 

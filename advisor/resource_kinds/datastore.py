@@ -1,0 +1,121 @@
+"""A datastore: a disk that hosts share. Its latency tells whether it is congested."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+from advisor.core.allocation import ReservationMode
+from advisor.core.attribution.measure import DEVICE_TIME
+from advisor.core.detection.latency import normalized_latency
+from advisor.core.interval_mean import mean_rate
+from advisor.core.observation import DatastoreObservation, HostLatency, Observation
+from advisor.core.own_limit import HostShare, latency_is_of_limits
+from advisor.core.resource import Unit
+from advisor.resource_kinds.reader import DeviceSamples, Reader, ReadResource, SeenAllocation
+from advisor.resource_kinds.traits import ChartPlan, Level, ResourceTraits, Words
+from ingest.core.catalogue import DISKIO
+from ingest.core.rates import DiskRates
+
+THRESHOLD_MS = 30.0
+"""SIOC's classic default congestion threshold (algorithms reference, section 2.4)."""
+
+ACTIVITY_FLOOR_IOPS = 10.0
+
+
+def _window(
+    resource: ReadResource,
+    at: datetime,
+    devices: Sequence[DeviceSamples[DiskRates]],
+    allocations: Sequence[SeenAllocation],
+) -> Observation:
+    return DatastoreObservation(
+        at=at,
+        window_s=resource.window_s,
+        hosts=tuple(_host_latency(resource, device, allocations) for device in devices),
+        allocations=tuple(one.observation for one in allocations),
+        unit=resource.unit,
+    )
+
+
+def _host_latency(
+    resource: ReadResource, device: DeviceSamples[DiskRates], allocations: Sequence[SeenAllocation]
+) -> HostLatency:
+    rates = device.rates
+    counts = [(item.read_iops + item.write_iops) * item.seconds for item in rates]
+    total = sum(counts)
+    waited = sum(
+        item.latency_ms * count
+        for item, count in zip(rates, counts, strict=True)
+        if item.latency_ms is not None
+    )
+    moved = sum(
+        item.mean_io_bytes * count
+        for item, count in zip(rates, counts, strict=True)
+        if item.mean_io_bytes is not None
+    )
+    shares = [_host_share(resource, one) for one in allocations if one.host == device.host]
+    return HostLatency(
+        host=device.host,
+        latency_ms=waited / total if total else None,
+        io_count=total,
+        mean_io_bytes=moved / total if total else None,
+        throttled=latency_is_of_limits(total, shares),
+        outstanding_io=mean_rate(rates, [item.outstanding_io for item in rates]),
+        busy_ratio=mean_rate(rates, [item.utilisation_ratio for item in rates]),
+    )
+
+
+def _host_share(resource: ReadResource, seen: SeenAllocation) -> HostShare:
+    window = seen.observation
+    size = window.mean_io_bytes
+    iops = window.rate if resource.unit is Unit.IOPS else window.rate / size if size else 0.0
+    return HostShare(
+        io_count=iops * resource.window_s, held_back=window.throttled, waits=window.backlogged
+    )
+
+
+def _latency_ms(observation: Observation) -> float | None:
+    assert isinstance(observation, DatastoreObservation)
+    return normalized_latency(observation.hosts).latency_ms
+
+
+def _activity_floor(_capacity: float | None) -> float:
+    return ACTIVITY_FLOOR_IOPS
+
+
+DATASTORE = ResourceTraits(
+    name="datastore",
+    words=Words(area="Storage", noun="datastore", plural="datastores", alone="volume"),
+    level=Level(noun="latency", unit="ms"),
+    measure=DEVICE_TIME,
+    units=(Unit.IOPS, Unit.BYTES_PER_S),
+    modes=(ReservationMode.FLOOR, ReservationMode.ADDITIVE),
+    threshold=THRESHOLD_MS,
+    activity_floor=_activity_floor,
+    reader=Reader(measurement=DISKIO, window=_window),
+    charts=(
+        ChartPlan(key="level", title="Normalised latency", form="line"),
+        ChartPlan(key="workloads", title="Rate per workload", form="stack"),
+        ChartPlan(key="outstanding", title="Outstanding I/O per host", form="stack"),
+        ChartPlan(key="iops", title="I/O rate", form="line"),
+        ChartPlan(key="throughput", title="Throughput", form="line"),
+    ),
+    adapter="cgroup",
+    adapter_option="--cgroup PATH",
+    load_unit=Unit.IOPS,
+    device_pattern=re.compile(r"(sd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+|dm-\d+|md\d+)"),
+    facts=frozenset(
+        {
+            "lun_queue_depth",
+            "size_bytes",
+            "used_bytes",
+            "copy_bytes_per_s",
+            "disks",
+            "auto_tiered",
+        }
+    ),
+    hides_load=True,
+    shared_harm=_latency_ms,
+)

@@ -1,0 +1,108 @@
+"""What a kind of resource states about itself: all that differs from one kind to another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from advisor.core.allocation import ReservationMode
+from advisor.core.attribution.measure import Measure
+from advisor.core.detection.nic_congestion import NicJudgement
+from advisor.core.observation import Observation
+from advisor.core.quantity import significant
+from advisor.core.resource import Unit
+from advisor.resource_kinds.reader import Reader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What people call a resource of the kind.
+
+    `alone` is the noun where one host alone uses it; None if it makes no difference.
+    """
+
+    area: str
+    noun: str
+    plural: str
+    alone: str | None = None
+
+    def of(self, host_count: int) -> str:
+        """The noun for one that so many hosts reach."""
+        return self.alone if self.alone is not None and host_count == 1 else self.noun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """What is compared with the threshold, and how it is written: value times `per_unit`."""
+
+    noun: str
+    unit: str
+    per_unit: float = 1.0
+
+    def text(self, value: float) -> str:
+        """The value with its unit; a percentage is written whole."""
+        if self.unit == "%":
+            return f"{value * self.per_unit:.0f}%"
+        return f"{significant(value * self.per_unit)} {self.unit}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartPlan:
+    """One chart of the page; `form` is line or stack."""
+
+    key: str
+    title: str
+    form: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceTraits:
+    """One kind of resource; the first of `units` and of `modes` is the default.
+
+    - `reservable_ratio`: the part of line rate or capacity that reservations may take.
+    - `host_part`: from the capacity, what is kept for the host's own traffic; None keeps none.
+    - `activity_floor`: from the capacity (None if unknown), the rate below which nothing is
+      congested, in the default unit.
+    - `one_device`: why only one device reaches it; empty if many hosts may.
+    - `facts`: the columns of a resource that only this kind has.
+    - `device_pattern`: devices of this name are discovered from samples of `reader`;
+      `payload_ratio` of a discovered device's link speed is its capacity, None if it has no link.
+    - `adapter`: by what workloads are told apart on it; `adapter_option` states one.
+    - `load_unit`: what its measured load is counted in, whatever the unit of its allocations.
+    - `needs_capacity`: whether its level is known only with a capacity.
+    - `counts_before_limit`: whether rates are counted before our limits act on them.
+    - `hides_load`: whether others may load it without any of our hosts seeing that.
+    - `carries_others`: whether other resources are reached through it.
+    - `latency_gap`: why it has no latency of its own; empty if it has.
+    - `judge_signals`: what the windows of an incident say together, None if only latency tells.
+    - `shared_harm`: what all suffer in a window; None if each workload has its own shortfall.
+    """
+
+    name: str
+    words: Words
+    level: Level
+    measure: Measure
+    units: tuple[Unit, ...]
+    modes: tuple[ReservationMode, ...]
+    threshold: float
+    activity_floor: Callable[[float | None], float]
+    reader: Reader[Any]
+    charts: tuple[ChartPlan, ...]
+    adapter: str
+    adapter_option: str
+    load_unit: Unit
+    device_pattern: re.Pattern[str]
+    payload_ratio: float | None = None
+    reservable_ratio: float = 0.75
+    host_part: Callable[[float], float] | None = None
+    one_device: str = ""
+    facts: frozenset[str] = frozenset()
+    needs_capacity: bool = False
+    counts_before_limit: bool = False
+    hides_load: bool = False
+    carries_others: bool = False
+    latency_gap: str = ""
+    judge_signals: Callable[[Sequence[Observation]], NicJudgement] | None = None
+    shared_harm: Callable[[Observation], float | None] | None = None

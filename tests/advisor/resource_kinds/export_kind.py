@@ -1,0 +1,77 @@
+"""A kind that the product does not have: the export of a file server, judged by its latency."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+from advisor.core.allocation import ReservationMode
+from advisor.core.attribution.measure import Measure
+from advisor.core.interval_mean import mean_rate
+from advisor.core.observation import DatastoreObservation, HostLatency, Observation
+from advisor.core.resource import Unit
+from advisor.resource_kinds.reader import DeviceSamples, Reader, ReadResource, SeenAllocation
+from advisor.resource_kinds.traits import ChartPlan, Level, ResourceTraits, Words
+from ingest.core.catalogue import DISKIO
+from ingest.core.rates import DiskRates
+
+
+def _window(
+    resource: ReadResource,
+    at: datetime,
+    devices: Sequence[DeviceSamples[DiskRates]],
+    allocations: Sequence[SeenAllocation],
+) -> Observation:
+    return DatastoreObservation(
+        at=at,
+        window_s=resource.window_s,
+        hosts=tuple(
+            HostLatency(
+                host=device.host,
+                latency_ms=mean_rate(
+                    device.rates, [one.latency_ms or 0.0 for one in device.rates]
+                ),
+                io_count=sum(one.read_iops * one.seconds for one in device.rates),
+                mean_io_bytes=None,
+            )
+            for device in devices
+        ),
+        allocations=tuple(one.observation for one in allocations),
+        unit=resource.unit,
+    )
+
+
+def _host_latency(device: DeviceSamples[DiskRates]) -> HostLatency:
+    rates = device.rates
+    return HostLatency(
+        host=device.host,
+        latency_ms=mean_rate(rates, [one.latency_ms or 0.0 for one in rates]),
+        io_count=sum(one.read_iops * one.seconds for one in rates),
+        mean_io_bytes=None,
+    )
+
+
+def _activity_floor(_capacity: float | None) -> float:
+    return 1.0
+
+
+EXPORT = ResourceTraits(
+    name="export",
+    words=Words(area="Storage", noun="export", plural="exports", alone="mount"),
+    level=Level(noun="latency", unit="s", per_unit=0.001),
+    measure=Measure(
+        load="server time", harm="latency", unit="ms", per_unit=1.0, shift="{:+.1f} ms for others"
+    ),
+    units=(Unit.BYTES_PER_S,),
+    modes=(ReservationMode.ADDITIVE,),
+    threshold=50.0,
+    activity_floor=_activity_floor,
+    reader=Reader(measurement=DISKIO, window=_window),
+    charts=(ChartPlan(key="level", title="Latency of the export", form="line"),),
+    adapter="cgroup",
+    adapter_option="--cgroup PATH",
+    load_unit=Unit.IOPS,
+    device_pattern=re.compile(r"nfs\d+"),
+    reservable_ratio=0.5,
+)
