@@ -13,7 +13,7 @@ from django.test import Client
 
 from advisor.decisions import inventory
 from advisor.errors import InventoryError
-from advisor.models import Mode, Resource, Unit
+from advisor.models import ReservationMode, Resource, Unit
 from advisor.resource_kinds.registry import (
     KINDS,
     area_words,
@@ -164,9 +164,9 @@ def test_what_the_kind_does_not_have_is_refused(
 
 
 def test_every_mode_of_a_kind_may_be_stated(cluster: Cluster) -> None:
-    made = stated_datastore(cluster.organisation, "nfs", "h1", "h2", mode=Mode.ADDITIVE)
+    made = stated_datastore(cluster.organisation, "nfs", "h1", "h2", mode=ReservationMode.ADDITIVE)
 
-    assert made.mode == Mode.ADDITIVE
+    assert made.mode == ReservationMode.ADDITIVE
 
 
 @pytest.mark.parametrize(
