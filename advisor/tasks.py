@@ -55,7 +55,7 @@ def recommend_everywhere() -> None:
 @shared_task
 def recommend_resource(resource_id: int) -> None:
     """Advise on one resource."""
-    from advisor.advice import recommend
+    from advisor.advice.policy import recommend
 
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:

@@ -10,14 +10,15 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from advisor.advice.inputs.conflict_inputs import conflict_inputs
-from advisor.advice.inputs.datastore_inputs import (
+from advisor.advice.kinds import AdviceKind, answer
+from advisor.advice.limit_check.gather import (
     limit_inputs,
     queue_depth_inputs,
     threshold_inputs,
 )
-from advisor.advice.inputs.placement_inputs import host_placement_inputs, placement_inputs
+from advisor.advice.off_peak_work.gather import conflict_inputs
 from advisor.advice.one_adviser import be_the_only_adviser
+from advisor.advice.placement.gather import host_placement_inputs, placement_inputs
 from advisor.advice.recommendation_store import (
     approved_before,
     keep,
@@ -25,7 +26,6 @@ from advisor.advice.recommendation_store import (
     rejected_before,
     subject_of,
 )
-from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.canonical import dumps
 from advisor.core.explanation.answer import AdviceOutcome
 from advisor.models import (

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from math import isclose
 from typing import Any
 
-from advisor.core.advice.threshold_advice import WORTH_RATIO
+from advisor.advice.threshold.decide.threshold_advice import WORTH_RATIO
 from advisor.models import Incident, Recommendation, RecommendationState, Resource, Topic
 
 VALID_FOR = timedelta(hours=24)

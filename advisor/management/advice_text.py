@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from accounts.management.product_command import table
-from advisor.core.advice.policy_answer import Recommendation as PolicyAnswer
-from advisor.core.advice.policy_answer import RecommendedAllocation
-from advisor.core.advice.what_if_draft import PolicyDraft
+from advisor.advice.policy.decide.policy_answer import Recommendation as PolicyAnswer
+from advisor.advice.policy.decide.policy_answer import RecommendedAllocation
+from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.explanation.answer import Alternative, Confidence
 from advisor.core.quantity import format_rate
 from advisor.management.past_text import past_text

@@ -20,7 +20,7 @@ class RecommendationState(models.TextChoices):
 
 
 class Topic(models.TextChoices):
-    """What advice is about; same values as `advisor.core.advice.kinds.AdviceKind`.
+    """What advice is about; same values as `advisor.advice.kinds.AdviceKind`.
 
     A policy that a person composed is of topic `policy` too; its kind says `what_if`.
 

@@ -6,17 +6,21 @@ import json
 from dataclasses import dataclass
 from typing import assert_never
 
-from advisor.core.advice.queue_depth_answer import QueueDepthAdvice, QueueDepthInputs
-from advisor.core.advice.scsi_conflicts import ConflictInputs, OffPeakAdvice
-from advisor.core.advice.threshold_advice import ThresholdAdvice, ThresholdInputs
+from advisor.advice.host_placement.decide.host_inputs import (
+    HostPlacementAdvice,
+    HostPlacementInputs,
+)
+from advisor.advice.limit_check.decide.limit_check import LimitCheck
+from advisor.advice.limit_check.decide.limit_inputs import LimitInputs
+from advisor.advice.off_peak_work.decide.scsi_conflicts import ConflictInputs, OffPeakAdvice
+from advisor.advice.placement.decide.disk_answer import PlacementAdvice
+from advisor.advice.placement.decide.disk_inputs import PlacementInputs
+from advisor.advice.queue_depth.decide.queue_depth_answer import QueueDepthAdvice, QueueDepthInputs
+from advisor.advice.shared.picture import Picture
+from advisor.advice.threshold.decide.threshold_advice import ThresholdAdvice, ThresholdInputs
 from advisor.core.canonical import CanonicalError, loads
 from advisor.core.explanation.answer import Alternative, Confidence
 from advisor.core.explanation.effect import Effect
-from advisor.core.limits.limit_check import LimitCheck
-from advisor.core.limits.limit_inputs import LimitInputs
-from advisor.core.placement.disk_answer import PlacementAdvice
-from advisor.core.placement.disk_inputs import PlacementInputs
-from advisor.core.placement.host_inputs import HostPlacementAdvice, HostPlacementInputs
 from advisor.core.quantity import format_rate, significant
 from advisor.models import Recommendation, Topic
 from advisor.queries.advice_facts import (
@@ -47,7 +51,6 @@ from advisor.queries.advice_table import (
     queue_depth_table,
     threshold_table,
 )
-from advisor.queries.picture import Picture
 
 Answer = (
     ThresholdAdvice

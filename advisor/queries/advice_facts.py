@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from advisor.core.advice.queue_depth_answer import Bottleneck, QueueDepthAdvice, QueueDepthInputs
-from advisor.core.advice.scsi_conflicts import ConflictInputs, OffPeakAdvice
-from advisor.core.advice.threshold_advice import ThresholdInputs
-from advisor.core.limits.limit_inputs import IoCount, LimitInputs, LimitScope
-from advisor.core.placement.device_line import LineSource
-from advisor.core.placement.disk_answer import LineUsed, PlacementAdvice
-from advisor.core.placement.disk_inputs import DatastoreState, PlacementInputs
-from advisor.core.placement.host_inputs import HostPlacementInputs
+from advisor.advice.host_placement.decide.host_inputs import HostPlacementInputs
+from advisor.advice.limit_check.decide.limit_inputs import IoCount, LimitInputs, LimitScope
+from advisor.advice.off_peak_work.decide.scsi_conflicts import ConflictInputs, OffPeakAdvice
+from advisor.advice.placement.decide.device_line import LineSource
+from advisor.advice.placement.decide.disk_answer import LineUsed, PlacementAdvice
+from advisor.advice.placement.decide.disk_inputs import DatastoreState, PlacementInputs
+from advisor.advice.queue_depth.decide.queue_depth_answer import (
+    Bottleneck,
+    QueueDepthAdvice,
+    QueueDepthInputs,
+)
+from advisor.advice.threshold.decide.threshold_advice import ThresholdInputs
 from advisor.core.quantity import format_rate, significant
 from advisor.models import Topic
 

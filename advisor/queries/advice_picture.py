@@ -5,21 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, timedelta
 
-from advisor.core.advice.policy_inputs import AdviceInputs
-from advisor.core.advice.queue_depth_answer import QueueDepthAdvice, QueueDepthInputs
-from advisor.core.advice.scsi_conflicts import ConflictInputs, ConflictWindow, OffPeakAdvice
-from advisor.core.advice.threshold_advice import ThresholdAdvice, ThresholdInputs
+from advisor.advice.host_placement.decide.host_inputs import (
+    HostPlacementAdvice,
+    HostPlacementInputs,
+)
+from advisor.advice.limit_check.decide.limit_check import LimitCheck
+from advisor.advice.limit_check.decide.limit_inputs import LimitInputs
+from advisor.advice.off_peak_work.decide.scsi_conflicts import (
+    ConflictInputs,
+    ConflictWindow,
+    OffPeakAdvice,
+)
+from advisor.advice.placement.decide.disk_answer import Move, PlacementAdvice
+from advisor.advice.placement.decide.disk_inputs import DatastoreState, PlacementInputs
+from advisor.advice.policy.decide.policy_inputs import AdviceInputs
+from advisor.advice.queue_depth.decide.queue_depth_answer import QueueDepthAdvice, QueueDepthInputs
+from advisor.advice.shared.picture import Axis, Column, Level, Line, Picture, Point
+from advisor.advice.threshold.decide.threshold_advice import ThresholdAdvice, ThresholdInputs
 from advisor.core.canonical import CanonicalError, loads
 from advisor.core.device.device_fit import DeviceFit, LoadPoint, fit_device
-from advisor.core.limits.limit_check import LimitCheck
-from advisor.core.limits.limit_inputs import LimitInputs
-from advisor.core.placement.disk_answer import Move, PlacementAdvice
-from advisor.core.placement.disk_inputs import DatastoreState, PlacementInputs
-from advisor.core.placement.host_inputs import HostPlacementAdvice, HostPlacementInputs
 from advisor.core.quantity import significant
 from advisor.core.resource import ResourceKind
 from advisor.models import Recommendation
-from advisor.queries.picture import Axis, Column, Level, Line, Picture, Point
 
 MOST_DOTS = 400
 """More dots lie on one another."""

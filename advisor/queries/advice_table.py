@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from advisor.core.advice.queue_depth_answer import QueueDepthAdvice
-from advisor.core.advice.scsi_conflicts import OffPeakAdvice
-from advisor.core.advice.threshold_advice import ThresholdAdvice, ThresholdInputs
+from advisor.advice.host_placement.decide.host_inputs import HostPlacementAdvice
+from advisor.advice.limit_check.decide.limit_check import LimitCheck
+from advisor.advice.off_peak_work.decide.scsi_conflicts import OffPeakAdvice
+from advisor.advice.placement.decide.disk_answer import Move, PlacementAdvice
+from advisor.advice.queue_depth.decide.queue_depth_answer import QueueDepthAdvice
+from advisor.advice.threshold.decide.threshold_advice import ThresholdAdvice, ThresholdInputs
 from advisor.core.duration import duration_text
-from advisor.core.limits.limit_check import LimitCheck
-from advisor.core.placement.disk_answer import Move, PlacementAdvice
-from advisor.core.placement.host_inputs import HostPlacementAdvice
 from advisor.core.quantity import format_rate, significant
 
 

@@ -11,11 +11,11 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from accounts.models import Organisation
+from advisor.advice.kinds import AdviceKind, answer
 from advisor.advice.recommendation_store import keep
-from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.canonical import dumps
 from advisor.models import Recommendation, Topic
-from tests.advisor.core.advice.test_kinds import STORED
+from tests.advisor.advice.test_kinds import STORED
 from tests.advisor.scenario import NOW, make_cluster
 
 pytestmark = pytest.mark.django_db

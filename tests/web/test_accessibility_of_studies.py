@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
+from advisor.advice.kinds import AdviceKind, answer
 from advisor.advice.recommendation_store import keep
-from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.canonical import dumps
 from advisor.models import Incident, Topic
-from tests.advisor.core.advice.test_kinds import STORED
+from tests.advisor.advice.test_kinds import STORED
 from tests.web import test_accessibility as rules
 from tests.web.fleet import Fleet
 from tests.web.html import Page, page_of

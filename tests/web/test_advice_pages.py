@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
+from advisor.advice.kinds import AdviceKind, answer
 from advisor.advice.recommendation_store import keep
-from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.canonical import dumps
 from advisor.models import Recommendation, RecommendationState, Resource, ResourceStatus, Topic
-from tests.advisor.core.advice.test_kinds import STORED
+from tests.advisor.advice.test_kinds import STORED
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.html import Page, page_of

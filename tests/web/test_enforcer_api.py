@@ -14,8 +14,8 @@ from django.http import HttpResponse
 from django.test import Client
 
 from accounts.models import Scope, Token
-from advisor.core.advice.kinds import AdviceKind, answer
-from advisor.core.advice.policy_inputs import AdviceInputs
+from advisor.advice.kinds import AdviceKind, answer
+from advisor.advice.policy.decide.policy_inputs import AdviceInputs
 from advisor.core.canonical import dumps, loads
 from advisor.decisions.decide import approve
 from advisor.decisions.enrolment import Enrolment, enroll

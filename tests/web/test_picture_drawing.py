@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from advisor.queries.picture import Axis, Column, Level, Line, Picture
+from advisor.advice.shared.picture import Axis, Column, Level, Line, Picture
 from web.picture_drawing import HEIGHT, WIDTH, drawing_of
 
 AMOUNT = st.floats(min_value=0, max_value=1e9, allow_nan=False)

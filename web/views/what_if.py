@@ -11,8 +11,8 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from advisor.advice.what_if import repeated_policy, save_draft, scene_of, what_if_inputs
-from advisor.core.advice.what_if_draft import changed_controls
+from advisor.advice.what_if.decide.what_if_draft import changed_controls
+from advisor.advice.what_if.drafts import repeated_policy, save_draft, scene_of, what_if_inputs
 from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, what_if
 from advisor.errors import DecisionRefused, InventoryError

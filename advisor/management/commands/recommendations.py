@@ -10,9 +10,9 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from accounts.models import Organisation
-from advisor.core.advice.policy_answer import Recommendation as PolicyAnswer
-from advisor.core.advice.what_if_draft import KIND as DRAFT
-from advisor.core.advice.what_if_draft import PolicyDraft
+from advisor.advice.policy.decide.policy_answer import Recommendation as PolicyAnswer
+from advisor.advice.what_if.decide.what_if_draft import KIND as DRAFT
+from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.canonical import CanonicalError, loads
 from advisor.management.advice_text import (
     draft_text,

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from advisor.advice.recommend import recommend
-from advisor.core.advice.kinds import AdviceKind, answer
+from advisor.advice.kinds import AdviceKind, answer
+from advisor.advice.policy.recommend import recommend
 from advisor.decisions.decide import approve, reject
 from advisor.models import (
     Incident,

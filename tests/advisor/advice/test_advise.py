@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from advisor.advice.advise import advise
-from advisor.core.advice.kinds import AdviceKind, answer
+from advisor.advice.kinds import AdviceKind, answer
 from advisor.decisions import inventory
 from advisor.decisions.decide import approve, reject
 from advisor.models import Recommendation, RecommendationState, Topic

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.advice.recommend import recommend
-from advisor.core.advice.kinds import AdviceKind, answer
+from advisor.advice.kinds import AdviceKind, answer
+from advisor.advice.policy.recommend import recommend
 from advisor.decisions.decide import approve
 from advisor.models import Allocation, Policy, Recommendation, ResourceStatus
 from advisor.pipeline.detect import detect

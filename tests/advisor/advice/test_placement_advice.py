@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.advice.inputs.placement_inputs import placement_inputs
+from advisor.advice.placement.gather import placement_inputs
 from advisor.decisions import inventory
 from advisor.models import (
     AdapterKind,

@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.advice.recommend import recommend
-from advisor.advice.what_if import save_draft, scene_of, what_if_inputs
-from advisor.core.advice.kinds import AdviceKind, answer
+from advisor.advice.kinds import AdviceKind, answer
+from advisor.advice.policy.recommend import recommend
+from advisor.advice.what_if.drafts import save_draft, scene_of, what_if_inputs
 from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, what_if
 from advisor.core.grant import Grant

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, ViewportSize
 
+from advisor.advice.kinds import AdviceKind, answer
 from advisor.advice.recommendation_store import keep
-from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.canonical import dumps
 from advisor.models import Topic
-from tests.advisor.core.advice.test_kinds import STORED
+from tests.advisor.advice.test_kinds import STORED
 from tests.web.fleet import Fleet
 from tests.web.in_browser.visit import DESKTOP, visit
 

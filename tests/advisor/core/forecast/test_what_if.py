@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.advice.kinds import AdviceKind, answer
-from advisor.core.advice.what_if_draft import PolicyDraft, changed_controls, draft
+from advisor.advice.kinds import AdviceKind, answer
+from advisor.advice.what_if.decide.what_if_draft import PolicyDraft, changed_controls, draft
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import CanonicalError, dumps, loads
 from advisor.core.forecast.backtest import Change
