@@ -81,9 +81,9 @@ def advise_resource(resource_id: int) -> None:
 @shared_task
 def place_everywhere() -> None:
     """One look per uplink with reservations: a violated one has to be mended in five minutes."""
-    from advisor.advice import advise
+    from advisor.advice.host_placement.gather import reserved_uplinks
 
-    uplinks = advise.reserved_uplinks().order_by("pk").values_list("organisation", "pk")
+    uplinks = reserved_uplinks().order_by("pk").values_list("organisation", "pk")
     _queue_turns(place_on_hosts, uplinks, most=MOST_ADVICE)
 
 

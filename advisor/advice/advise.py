@@ -8,17 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
 
+from advisor.advice.host_placement.gather import host_placement_inputs
 from advisor.advice.kinds import AdviceKind, answer
-from advisor.advice.limit_check.gather import (
-    limit_inputs,
-    queue_depth_inputs,
-    threshold_inputs,
-)
+from advisor.advice.limit_check.gather import limit_inputs
 from advisor.advice.off_peak_work.gather import conflict_inputs
 from advisor.advice.one_adviser import be_the_only_adviser
-from advisor.advice.placement.gather import host_placement_inputs, placement_inputs
+from advisor.advice.placement.gather import placement_inputs
+from advisor.advice.queue_depth.gather import queue_depth_inputs
 from advisor.advice.recommendation_store import (
     approved_before,
     keep,
@@ -26,13 +23,13 @@ from advisor.advice.recommendation_store import (
     rejected_before,
     subject_of,
 )
+from advisor.advice.threshold.gather import threshold_inputs
 from advisor.core.canonical import dumps
 from advisor.core.explanation.answer import AdviceOutcome
 from advisor.models import (
     Recommendation,
     RecommendationState,
     Resource,
-    ResourceKind,
     ResourceStatus,
     Topic,
 )
@@ -85,16 +82,6 @@ def advise(
         status.other_advice_gaps = gaps
         status.save(update_fields=["other_advice_gaps"])
     return advised
-
-
-def reserved_uplinks() -> QuerySet[Resource]:
-    """Uplinks on which something is reserved, or advised because of what was."""
-    reserved = Q(allocations__reservation__gt=0)
-    advised = Q(
-        recommendations__topic=Topic.HOST_PLACEMENT,
-        recommendations__state=RecommendationState.PROPOSED,
-    )
-    return Resource.objects.filter(reserved | advised, kind=ResourceKind.UPLINK).distinct()
 
 
 def _answers(resource: Resource, topic: Topic, now: datetime) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from math import isclose
 from typing import Any
 
+from advisor.advice.shared.decide.recommended_allocation import DRAFT
 from advisor.advice.threshold.decide.threshold_advice import WORTH_RATIO
 from advisor.models import Incident, Recommendation, RecommendationState, Resource, Topic
 
@@ -137,3 +138,14 @@ def _still_holds(topic: Topic, current: Recommendation, found: str) -> bool:
     """Whether it advises the same by the same model: another one may tell its reasons anew."""
     versions = [json.loads(text)["model_version"] for text in (current.answer, found)]
     return versions[0] == versions[1] and same(topic, current.answer, found)
+
+
+def open_draft(resource: Resource, now: datetime) -> Recommendation | None:
+    """The draft that waits for a decision; while it does, no other policy is recommended."""
+    return Recommendation.objects.filter(
+        resource=resource,
+        topic=Topic.POLICY,
+        kind=DRAFT,
+        state=RecommendationState.PROPOSED,
+        expires_at__gt=now,
+    ).first()

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from accounts.management.product_command import table
 from advisor.advice.policy.decide.policy_answer import Recommendation as PolicyAnswer
-from advisor.advice.policy.decide.policy_answer import RecommendedAllocation
+from advisor.advice.shared.decide.recommended_allocation import RecommendedAllocation
 from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.explanation.answer import Alternative, Confidence
 from advisor.core.quantity import format_rate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from advisor.advice.kinds import AdviceKind, answer
 from advisor.advice.policy.decide.policy_answer import RecommendationKind
 from advisor.advice.queue_depth.decide.queue_depth_answer import QueueDepthKind
-from advisor.advice.what_if.decide.what_if_draft import KIND as DRAFT
+from advisor.advice.shared.decide.recommended_allocation import DRAFT
 from advisor.core.canonical import CanonicalError
 from advisor.models import Recommendation, Topic
 

@@ -16,8 +16,7 @@ from advisor.advice.policy.decide.policy_inputs import (
     AdviceInputs,
     summarize_rates,
 )
-from advisor.advice.recommendation_store import keep, rejected_before
-from advisor.advice.what_if.drafts import open_draft
+from advisor.advice.recommendation_store import keep, open_draft, rejected_before
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps, loads
 from advisor.core.detection import incident as core_incident

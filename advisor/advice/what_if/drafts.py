@@ -12,7 +12,8 @@ from django.db import transaction
 from advisor.access import require_operator
 from advisor.advice.kinds import AdviceKind, answer
 from advisor.advice.recommendation_store import VALID_FOR
-from advisor.advice.what_if.decide.what_if_draft import KIND, PolicyDraft, changed_controls
+from advisor.advice.shared.decide.recommended_allocation import DRAFT
+from advisor.advice.what_if.decide.what_if_draft import PolicyDraft, changed_controls
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps, loads
 from advisor.core.forecast.what_if import CandidateAllocation, WhatIfInputs, what_if
@@ -261,7 +262,7 @@ def save_draft(
         organisation=resource.organisation,
         resource=resource,
         topic=Topic.POLICY,
-        kind=KIND,
+        kind=DRAFT,
         summary=loads(PolicyDraft, found).summary,
         inputs=text,
         answer=found,
@@ -280,14 +281,3 @@ def repeated_policy(inputs: WhatIfInputs, resource: Resource) -> str:
     if any(granted.get(one.allocation) != one.after for one in inputs.allocations):
         return ""
     return f"version {policy.version} of the policy says the same already"
-
-
-def open_draft(resource: Resource, now: datetime) -> Recommendation | None:
-    """The draft that waits for a decision; while it does, no other policy is recommended."""
-    return Recommendation.objects.filter(
-        resource=resource,
-        topic=Topic.POLICY,
-        kind=KIND,
-        state=RecommendationState.PROPOSED,
-        expires_at__gt=now,
-    ).first()

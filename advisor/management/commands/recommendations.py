@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from accounts.models import Organisation
 from advisor.advice.policy.decide.policy_answer import Recommendation as PolicyAnswer
-from advisor.advice.what_if.decide.what_if_draft import KIND as DRAFT
+from advisor.advice.shared.decide.recommended_allocation import DRAFT
 from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.canonical import CanonicalError, loads
 from advisor.management.advice_text import (

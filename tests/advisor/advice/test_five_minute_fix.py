@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from advisor.advice.advise import Advised, advise, reserved_uplinks
+from advisor.advice.advise import Advised, advise
+from advisor.advice.host_placement.gather import reserved_uplinks
 from advisor.decisions import inventory
 from advisor.models import AdapterKind, Allocation, Recommendation, Resource, ResourceKind, Topic
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster

@@ -29,15 +29,17 @@ from advisor.advice.policy.decide.policy_answer import (
     Evidence,
     Recommendation,
     RecommendationKind,
-    RecommendedAllocation,
 )
 from advisor.advice.policy.decide.policy_inputs import AdviceInputs
 from advisor.advice.policy.decide.policy_why import (
-    REVERSIBILITY,
     alternatives,
     confidence_in,
     formula,
     summarize,
+)
+from advisor.advice.shared.decide.recommended_allocation import (
+    REVERSIBILITY,
+    RecommendedAllocation,
 )
 from advisor.core.admission import Admission
 from advisor.core.explanation.answer import Alternative, InsufficientData, Missing, NoChange

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from advisor.advice.shared.decide.recommended_allocation import RecommendedAllocation
 from advisor.core.explanation.answer import (
     AdviceOutcome,
     Alternative,
@@ -12,7 +13,6 @@ from advisor.core.explanation.answer import (
     NoChange,
 )
 from advisor.core.forecast.counterfactual import Counterfactual
-from advisor.core.forecast.prediction_interval import Interval
 
 
 class RecommendationKind(StrEnum):
@@ -21,37 +21,6 @@ class RecommendationKind(StrEnum):
     SHARES = "shares"
     RESERVATION = "reservation"
     LIMIT = "limit"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecommendedAllocation:
-    """What one allocation is to get, and what that does to its rate; rates are of its own I/O
-    size.
-
-    `entitlement` is what it gets at least while everybody wants everything. `demand` is what it
-    wants; None is more than it got, and `demand_gap` says why nobody knows how much: it is empty
-    where a queue was measured. `io_cost` is the device time of one of its I/Os, 1 being that of
-    the mean I/O of the incident. `measured` is its mean rate in the incident; `predicted_before`
-    and `predicted_after` come from the same solver, with the policy in force and with the
-    recommended one. None means it was not measured. `interval` is where earlier predictions let
-    `predicted_after` be expected; `interval_gap` says why not.
-    """
-
-    allocation: int
-    workload: str
-    host: str
-    reservation: float
-    limit: float | None
-    shares: int
-    entitlement: float
-    demand: float | None
-    measured: float | None
-    predicted_before: float
-    predicted_after: float
-    interval: Interval | None = None
-    interval_gap: str = ""
-    demand_gap: str = ""
-    io_cost: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

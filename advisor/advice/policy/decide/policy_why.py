@@ -4,15 +4,12 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from advisor.advice.policy.decide.candidate import Policy, Setting, capped_at_entitlement, in_force
-from advisor.advice.policy.decide.policy_answer import RecommendationKind, RecommendedAllocation
+from advisor.advice.policy.decide.policy_answer import RecommendationKind
+from advisor.advice.shared.decide.recommended_allocation import RecommendedAllocation
 from advisor.core.allocation import ReservationMode
 from advisor.core.explanation.answer import Alternative, Confidence, ConfidencePart
 from advisor.core.explanation.rounding import rounded
 from advisor.core.quantity import format_rate
-
-REVERSIBILITY = (
-    "Reversible: withdrawing the policy makes every agent restore what it found; nothing is moved."
-)
 
 SMALL_GAIN = 0.06
 """Who is predicted so much more or less is helped in what waits for it, not in its rate."""

@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from advisor.advice.policy.decide.policy_answer import RecommendedAllocation
-from advisor.advice.policy.decide.policy_why import REVERSIBILITY
+from advisor.advice.shared.decide.recommended_allocation import (
+    DRAFT,
+    REVERSIBILITY,
+    RecommendedAllocation,
+)
 from advisor.core.allocation import ReservationMode
 from advisor.core.explanation.answer import AdviceOutcome, Alternative, Confidence
 from advisor.core.explanation.confidence import ground, weakest
@@ -14,7 +17,6 @@ from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, WhatIfRow, what_if
 from advisor.core.quantity import format_rate
 
-KIND = "what_if"
 PLENTY_WINDOWS = 360
 PLENTY_CONGESTED = 30
 UNKNOWN_COSTS = 0.5
@@ -28,7 +30,7 @@ class PolicyDraft:
     """A policy that a person composed, with what it would have done to the past."""
 
     outcome: AdviceOutcome = AdviceOutcome.RECOMMENDATION
-    kind: str = KIND
+    kind: str = DRAFT
     summary: str
     allocations: tuple[RecommendedAllocation, ...]
     what_if: WhatIf
