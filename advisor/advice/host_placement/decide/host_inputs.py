@@ -6,8 +6,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 from advisor.core.admission import UPLINK_RESERVABLE_RATIO
-from advisor.core.explanation.answer import AdviceOutcome, Alternative, Confidence
-from advisor.core.explanation.effect import Effect
+from advisor.core.explanation.explained import PredictedAnswer
 from advisor.core.number_checks import check_amount, check_aware, check_positive, check_ratio
 
 
@@ -128,19 +127,11 @@ class RefusedReservation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostPlacementAdvice:
+class HostPlacementAdvice(PredictedAnswer):
     """Moves that make every admitted reservation hold, and the reservations that cannot.
 
     `effects` are rates in bits/s while everybody sends all they can.
     """
 
-    outcome: AdviceOutcome = AdviceOutcome.RECOMMENDATION
-    summary: str
     moves: tuple[HostMove, ...]
     refused: tuple[RefusedReservation, ...]
-    formula: str
-    effects: tuple[Effect, ...]
-    alternatives: tuple[Alternative, ...]
-    confidence: Confidence
-    reversibility: str
-    model_version: str

@@ -28,6 +28,7 @@ from advisor.core.explanation.answer import (
 )
 from advisor.core.explanation.confidence import ground, weakest
 from advisor.core.explanation.effect import Effect
+from advisor.core.explanation.explained import PredictedAnswer
 from advisor.core.explanation.rounding import round_all
 from advisor.core.explanation.too_little import too_little_of
 
@@ -60,18 +61,10 @@ class CheckedLimit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LimitCheck:
+class LimitCheck(PredictedAnswer):
     """All limits of one workload on one datastore; a recommendation if one misbehaves."""
 
-    outcome: AdviceOutcome
-    summary: str
     limits: tuple[CheckedLimit, ...]
-    formula: str
-    effects: tuple[Effect, ...]
-    alternatives: tuple[Alternative, ...]
-    confidence: Confidence
-    reversibility: str
-    model_version: str
 
 
 LimitAnswer = LimitCheck | InsufficientData

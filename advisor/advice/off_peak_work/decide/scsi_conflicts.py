@@ -12,7 +12,6 @@ import numpy as np
 
 from advisor.core.detection.change_point import cusum
 from advisor.core.explanation.answer import (
-    AdviceOutcome,
     Alternative,
     Confidence,
     InsufficientData,
@@ -21,6 +20,7 @@ from advisor.core.explanation.answer import (
 )
 from advisor.core.explanation.confidence import ground, weakest
 from advisor.core.explanation.effect import Effect
+from advisor.core.explanation.explained import PredictedAnswer
 from advisor.core.explanation.rounding import round_all
 from advisor.core.explanation.too_little import too_little_of
 from advisor.core.number_checks import check_amount, check_aware, check_positive
@@ -90,22 +90,14 @@ class ConflictInputs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OffPeakAdvice:
+class OffPeakAdvice(PredictedAnswer):
     """Do administrative work from `from_hour_utc` on, for `work_hours`."""
 
-    outcome: AdviceOutcome = AdviceOutcome.RECOMMENDATION
-    summary: str
     from_hour_utc: int
     work_hours: int
     conflicts_began_at: datetime
     normal_ratio: float
     recent_ratio: float
-    formula: str
-    effects: tuple[Effect, ...]
-    alternatives: tuple[Alternative, ...]
-    confidence: Confidence
-    reversibility: str
-    model_version: str
 
 
 OffPeakAnswer = OffPeakAdvice | NoChange | InsufficientData

@@ -7,11 +7,9 @@ from advisor.advice.placement.decide.device_line import LineSource
 from advisor.advice.placement.decide.move_effect import MoveEffect
 from advisor.core.explanation.answer import (
     AdviceOutcome,
-    Alternative,
-    Confidence,
     InsufficientData,
 )
-from advisor.core.explanation.effect import Effect
+from advisor.core.explanation.explained import PredictedAnswer
 
 
 class Objection(StrEnum):
@@ -90,19 +88,11 @@ class LineUsed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlacementAdvice:
+class PlacementAdvice(PredictedAnswer):
     """Moves to make, in this order; `rejected` came closest to being among them."""
 
-    outcome: AdviceOutcome = AdviceOutcome.RECOMMENDATION
-    summary: str
     moves: tuple[Move, ...]
     rejected: tuple[RejectedMove, ...]
-    formula: str
-    effects: tuple[Effect, ...]
-    alternatives: tuple[Alternative, ...]
-    confidence: Confidence
-    reversibility: str
-    model_version: str
     lines: tuple[LineUsed, ...] = ()
 
 

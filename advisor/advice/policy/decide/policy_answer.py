@@ -6,12 +6,10 @@ from enum import StrEnum
 
 from advisor.advice.shared.decide.recommended_allocation import RecommendedAllocation
 from advisor.core.explanation.answer import (
-    AdviceOutcome,
-    Alternative,
-    Confidence,
     InsufficientData,
     NoChange,
 )
+from advisor.core.explanation.explained import ExplainedAnswer
 from advisor.core.forecast.counterfactual import Counterfactual
 
 
@@ -40,22 +38,16 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recommendation:
+class Recommendation(ExplainedAnswer):
     """A policy that would help, and why.
 
     `counterfactual` is the past week under it; None without one, and `past_gap` says why.
     `justification` says by how much the past week bears out a limit; empty for other kinds.
     """
 
-    outcome: AdviceOutcome = AdviceOutcome.RECOMMENDATION
     kind: RecommendationKind
-    summary: str
     allocations: tuple[RecommendedAllocation, ...]
     evidence: Evidence
-    alternatives: tuple[Alternative, ...]
-    confidence: Confidence
-    reversibility: str
-    model_version: str
     counterfactual: Counterfactual | None = None
     past_gap: str = ""
     justification: str = ""

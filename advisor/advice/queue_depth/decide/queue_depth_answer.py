@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from advisor.core.device.device_fit import LoadPoint
-from advisor.core.explanation.answer import AdviceOutcome, Alternative, Confidence
-from advisor.core.explanation.effect import Effect
+from advisor.core.explanation.explained import PredictedAnswer
 from advisor.core.number_checks import check_amount, check_positive
 
 
@@ -72,7 +71,7 @@ class AdvisedDepth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueueDepthAdvice:
+class QueueDepthAdvice(PredictedAnswer):
     """Depths that fit the LUN together.
 
     `hosts_per_lun` hosts at their present depths fit as well, whichever they are (0: one alone may
@@ -80,9 +79,7 @@ class QueueDepthAdvice:
     smallest useful depth does not fit for all.
     """
 
-    outcome: AdviceOutcome = AdviceOutcome.RECOMMENDATION
     kind: QueueDepthKind
-    summary: str
     depths: tuple[AdvisedDepth, ...]
     configured: int
     target: int
@@ -90,9 +87,3 @@ class QueueDepthAdvice:
     hosts_per_lun: int
     most_hosts_per_lun: int
     luns_needed: int
-    formula: str
-    effects: tuple[Effect, ...]
-    alternatives: tuple[Alternative, ...]
-    confidence: Confidence
-    reversibility: str
-    model_version: str

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 
 from advisor.core.device.device_fit import DeviceFit, FitRefused, LoadPoint, fit_device
 from advisor.core.explanation.answer import (
-    AdviceOutcome,
     Alternative,
-    Confidence,
     InsufficientData,
     Missing,
     NoChange,
 )
 from advisor.core.explanation.confidence import ground, weakest
 from advisor.core.explanation.effect import Effect
+from advisor.core.explanation.explained import PredictedAnswer
 from advisor.core.explanation.rounding import round_all
 from advisor.core.iosize import REFERENCE_BYTES
 from advisor.core.number_checks import check_positive
@@ -55,19 +54,11 @@ class ThresholdInputs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ThresholdAdvice:
+class ThresholdAdvice(PredictedAnswer):
     """The threshold to set, on all of `datastores` alike."""
 
-    outcome: AdviceOutcome = AdviceOutcome.RECOMMENDATION
-    summary: str
     threshold_ms: float
     datastores: tuple[str, ...]
-    formula: str
-    effects: tuple[Effect, ...]
-    alternatives: tuple[Alternative, ...]
-    confidence: Confidence
-    reversibility: str
-    model_version: str
 
 
 ThresholdAnswer = ThresholdAdvice | NoChange | InsufficientData

@@ -10,8 +10,9 @@ from advisor.advice.shared.decide.recommended_allocation import (
     RecommendedAllocation,
 )
 from advisor.core.allocation import ReservationMode
-from advisor.core.explanation.answer import AdviceOutcome, Alternative, Confidence
+from advisor.core.explanation.answer import Alternative, Confidence
 from advisor.core.explanation.confidence import ground, weakest
+from advisor.core.explanation.explained import ExplainedAnswer
 from advisor.core.explanation.rounding import round_all
 from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, WhatIfRow, what_if
@@ -26,19 +27,13 @@ MODEL_VERSION = "what-if-4"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyDraft:
+class PolicyDraft(ExplainedAnswer):
     """A policy that a person composed, with what it would have done to the past."""
 
-    outcome: AdviceOutcome = AdviceOutcome.RECOMMENDATION
     kind: str = DRAFT
-    summary: str
     allocations: tuple[RecommendedAllocation, ...]
     what_if: WhatIf
     formula: str
-    alternatives: tuple[Alternative, ...]
-    confidence: Confidence
-    reversibility: str
-    model_version: str
 
 
 def draft(inputs: WhatIfInputs) -> PolicyDraft:
