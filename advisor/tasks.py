@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from accounts.models import Organisation
 from advisor.core.turns import fair_turns
-from advisor.models import Recommendation, Resource, Topic
+from advisor.models import Recommendation, Resource
 
 MOST_EVALUATIONS = 500
 """So many resources wait to be judged at most; each takes a fraction of a second."""
@@ -91,10 +91,11 @@ def place_everywhere() -> None:
 def place_on_hosts(resource_id: int) -> None:
     """Advise on where workloads have to move so that an uplink's reservations hold."""
     from advisor.advice import advise
+    from advisor.advice.host_placement.gather import TOPIC
 
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
-        advise.advise(resource=resource, now=timezone.now(), topics=[Topic.HOST_PLACEMENT])
+        advise.advise(resource=resource, now=timezone.now(), topics=[TOPIC])
 
 
 @shared_task

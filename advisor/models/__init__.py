@@ -3,7 +3,7 @@ from advisor.models.congestion import Incident, ResourceStatus, State, StatePoin
 from advisor.models.maintenance_window import MaintenanceWindow, Recurrence
 from advisor.models.policy import Enforcer, Policy, PublishedDocument
 from advisor.models.prediction_score import PredictionScore
-from advisor.models.recommendation import Recommendation, RecommendationState, Topic
+from advisor.models.recommendation import POLICY_TOPIC, Recommendation, RecommendationState
 from advisor.models.resource import Attachment, Mode, Resource, ResourceKind, ThresholdMode, Unit
 from advisor.models.workload import (
     AdapterKind,
@@ -16,6 +16,7 @@ from advisor.models.workload import (
 )
 
 __all__ = [
+    "POLICY_TOPIC",
     "AdapterKind",
     "Allocation",
     "Attachment",
@@ -39,7 +40,6 @@ __all__ = [
     "StatePoint",
     "ThresholdMode",
     "Tier",
-    "Topic",
     "Unit",
     "Workload",
     "WorkloadKind",

@@ -20,8 +20,9 @@ from advisor.advice.host_placement.decide.host_placement import FIX_WITHIN_S
 from advisor.core.canonical import loads
 from advisor.core.resource import PAYLOAD_RATIO
 from advisor.history.tiers import shares_of
-from advisor.models import RecommendationState, Resource, ResourceKind, Topic
+from advisor.models import RecommendationState, Resource, ResourceKind
 
+TOPIC = "host_placement"
 LOOK_EVERY = timedelta(seconds=30)
 """Uplinks are looked at so often; a violation found now began after the look before."""
 
@@ -30,7 +31,7 @@ def reserved_uplinks() -> QuerySet[Resource]:
     """Uplinks on which something is reserved, or advised because of what was."""
     reserved = Q(allocations__reservation__gt=0)
     advised = Q(
-        recommendations__topic=Topic.HOST_PLACEMENT,
+        recommendations__topic=TOPIC,
         recommendations__state=RecommendationState.PROPOSED,
     )
     return Resource.objects.filter(reserved | advised, kind=ResourceKind.UPLINK).distinct()
@@ -111,7 +112,7 @@ def _violated_since(resource: Resource, now: datetime) -> dict[str, datetime]:
     So the time by which it has to end does not move on when the advice changes.
     """
     open_one = resource.recommendations.filter(
-        topic=Topic.HOST_PLACEMENT, state=RecommendationState.PROPOSED, expires_at__gt=now
+        topic=TOPIC, state=RecommendationState.PROPOSED, expires_at__gt=now
     ).first()
     if open_one is None:
         return {}

@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from accounts.models import Organisation
-from advisor.advice.kinds import AdviceKind, answer
 from advisor.advice.one_adviser import be_the_only_adviser
 from advisor.advice.policy.decide.policy_inputs import (
     AdviceAllocation,
     AdviceInputs,
     summarize_rates,
 )
+from advisor.advice.policy.kind import POLICY
 from advisor.advice.recommendation_store import keep, open_draft, rejected_before
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps, loads
@@ -37,7 +37,6 @@ from advisor.models import (
     ResourceStatus,
     State,
     StatePoint,
-    Topic,
 )
 from advisor.pipeline.muting import maintenance_windows_of, muting_of
 
@@ -89,7 +88,7 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     if draft := open_draft(resource, now):
         return _save_gap(status, _waits(draft))
     inputs = dumps(_inputs(resource, incident, now))
-    found = answer(AdviceKind.POLICY, inputs)
+    found = POLICY.answer(inputs)
     plain = json.loads(found)
     # Only now, because the detector needs the row; a person may have composed a draft meanwhile.
     status = ResourceStatus.objects.select_for_update().get(resource=resource)
@@ -98,14 +97,14 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     if plain["outcome"] != AdviceOutcome.RECOMMENDATION:
         return _save_gap(status, plain["summary"])
     rejected = rejected_before(
-        resource=resource, topic=Topic.POLICY, incident=incident, found=found, now=now
+        resource=resource, kind=POLICY, incident=incident, found=found, now=now
     )
     if rejected is not None:
         return _save_gap(status, f"rejected as {rejected.pk}: {rejected.decision_reason}")
     _save_gap(status, "")
     return keep(
         resource=resource,
-        topic=Topic.POLICY,
+        kind=POLICY,
         incident=incident,
         inputs=inputs,
         found=found,
@@ -123,7 +122,7 @@ def _newest_incident(resource: Resource, now: datetime) -> Incident | None:
 def _withdraw(incident: Incident) -> None:
     """Advice from before it was known that our own workloads are not the cause."""
     incident.recommendations.filter(
-        topic=Topic.POLICY, state=RecommendationState.PROPOSED, created_by=None
+        topic=POLICY.topic, state=RecommendationState.PROPOSED, created_by=None
     ).update(state=RecommendationState.SUPERSEDED)
 
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 
 from advisor.access import require_operator
-from advisor.advice.kinds import AdviceKind, answer
 from advisor.advice.recommendation_store import VALID_FOR
-from advisor.advice.shared.decide.recommended_allocation import DRAFT
 from advisor.advice.what_if.decide.what_if_draft import PolicyDraft, changed_controls
+from advisor.advice.what_if.kind import WHAT_IF
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps, loads
 from advisor.core.forecast.what_if import CandidateAllocation, WhatIfInputs, what_if
@@ -32,7 +31,6 @@ from advisor.models import (
     RecommendationState,
     Resource,
     ResourceStatus,
-    Topic,
 )
 
 if TYPE_CHECKING:
@@ -254,15 +252,15 @@ def save_draft(
     ResourceStatus.objects.get_or_create(resource=resource)
     ResourceStatus.objects.select_for_update().get(resource=resource)
     text = dumps(inputs)
-    found = answer(AdviceKind.WHAT_IF, text)
+    found = WHAT_IF.answer(text)
     Recommendation.objects.filter(
-        resource=resource, topic=Topic.POLICY, state=RecommendationState.PROPOSED
+        resource=resource, topic=WHAT_IF.topic, state=RecommendationState.PROPOSED
     ).update(state=RecommendationState.SUPERSEDED)
     return Recommendation.objects.create(
         organisation=resource.organisation,
         resource=resource,
-        topic=Topic.POLICY,
-        kind=DRAFT,
+        topic=WHAT_IF.topic,
+        kind=WHAT_IF.name,
         summary=loads(PolicyDraft, found).summary,
         inputs=text,
         answer=found,

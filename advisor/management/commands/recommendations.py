@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from accounts.models import Organisation
 from advisor.advice.policy.decide.policy_answer import Recommendation as PolicyAnswer
-from advisor.advice.shared.decide.recommended_allocation import DRAFT
+from advisor.advice.registry import kind_of, recomputes, variants
 from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.canonical import CanonicalError, loads
 from advisor.management.advice_text import (
@@ -27,10 +27,8 @@ from advisor.models import (
     Recommendation,
     RecommendationState,
     ResourceStatus,
-    Topic,
 )
 from advisor.queries.advice_detail import advice_detail
-from advisor.queries.advice_kinds import KINDS, recomputes
 from advisor.queries.calibration import calibration_of
 
 
@@ -45,7 +43,9 @@ class Command(ProductCommand):
             help="compute it again from its stored inputs; exit status 1 if a byte differs",
         )
         parser.add_argument("--state", choices=RecommendationState.values, help="only in this one")
-        parser.add_argument("--kind", choices=[kind for kind, _ in KINDS], help="only of this one")
+        parser.add_argument(
+            "--kind", choices=[one.name for one in variants()], help="only of this one"
+        )
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         rows = Recommendation.objects.filter(organisation=organisation).select_related("resource")
@@ -94,17 +94,20 @@ class Command(ProductCommand):
 
 def _text(row: Recommendation) -> str:
     """Readable if this version can read it, else what was stored."""
-    if row.topic != Topic.POLICY:
-        advice = advice_detail(row)
-        if advice is not None:
-            return other_advice_text(row, advice)
-    else:
+    kind = kind_of(row)
+    advice = advice_detail(row)
+    if advice is not None:
+        return other_advice_text(row, advice)
+    if kind is not None and kind.publishes:
         try:
-            if row.kind == DRAFT:
-                return draft_text(row, loads(PolicyDraft, row.answer))
-            return policy_text(row, loads(PolicyAnswer, row.answer))
+            answer = loads(kind.advice, row.answer)
         except CanonicalError:
-            pass
+            answer = None
+        match answer:
+            case PolicyDraft():
+                return draft_text(row, answer)
+            case PolicyAnswer():
+                return policy_text(row, answer)
     return f"{row.summary}\n\n{json.dumps(json.loads(row.answer), indent=2)}"
 
 

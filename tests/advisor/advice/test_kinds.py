@@ -10,7 +10,6 @@ from advisor.advice.host_placement.decide.host_inputs import (
     HostUplinks,
     NetworkWorkload,
 )
-from advisor.advice.kinds import AdviceKind, answer
 from advisor.advice.limit_check.decide.limit_inputs import (
     IoCount,
     LimitInputs,
@@ -19,6 +18,7 @@ from advisor.advice.limit_check.decide.limit_inputs import (
     VdiskLimit,
 )
 from advisor.advice.queue_depth.decide.queue_depth_answer import HostDepth, QueueDepthInputs
+from advisor.advice.registry import KINDS, answer
 from advisor.advice.threshold.decide.threshold_advice import ThresholdInputs
 from advisor.core import canonical
 from advisor.core.canonical import CanonicalError
@@ -28,17 +28,15 @@ from tests.advisor.core.device.device_lines import line
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 STORED = {
-    AdviceKind.THRESHOLD: ThresholdInputs(
-        datastore="ds1", threshold_ms=30.0, points=line(0.5, 0.1)
-    ),
-    AdviceKind.QUEUE_DEPTH: QueueDepthInputs(
+    "threshold": ThresholdInputs(datastore="ds1", threshold_ms=30.0, points=line(0.5, 0.1)),
+    "queue_depth": QueueDepthInputs(
         datastore="ds1",
         lun_queue_depth=256,
         hosts=tuple(HostDepth(host=f"h{i}", device_queue_depth=32) for i in range(64)),
     ),
-    AdviceKind.OFF_PEAK_WORK: study(conflicts=snapshots_by_day),
-    AdviceKind.PLACEMENT: BUSY,
-    AdviceKind.HOST_PLACEMENT: HostPlacementInputs(
+    "off_peak_work": study(conflicts=snapshots_by_day),
+    "placement": BUSY,
+    "host_placement": HostPlacementInputs(
         hosts=tuple(HostUplinks(host=name, uplink_bits_per_s=(1e10,)) for name in ("h1", "h2")),
         workloads=(
             NetworkWorkload(workload="a", host="h1", reservation_bits_per_s=7.5e9),
@@ -46,7 +44,7 @@ STORED = {
         ),
         now=NOW,
     ),
-    AdviceKind.LIMIT_CHECK: LimitInputs(
+    "limit_check": LimitInputs(
         workload="w",
         datastore="ds1",
         scope=LimitScope.POOLED,
@@ -74,7 +72,7 @@ def test_a_recommendation_carries_its_why(kind):
     assert found["confidence"]["parts"]
 
 
-@pytest.mark.parametrize("kind", AdviceKind)
+@pytest.mark.parametrize("kind", [kind.name for kind in KINDS])
 def test_a_text_that_is_no_inputs_is_refused_with_its_path(kind):
     with pytest.raises(CanonicalError, match=r"^\$\.surprise: unknown key"):
         answer(kind, '{"surprise":1}')

@@ -2,8 +2,8 @@
 
 import pytest
 
-from advisor.advice.kinds import AdviceKind, answer
 from advisor.advice.policy.decide.policy_advice import advise
+from advisor.advice.registry import answer
 from advisor.core.canonical import CanonicalError, dumps
 from advisor.core.explanation.answer import AdviceOutcome
 from tests.advisor.advice.policy.contended_resources import allocation, uplink
@@ -39,7 +39,7 @@ def test_a_damaged_input_text_is_refused_with_its_path():
     text = dumps(uplink()).replace('"mode":"additive"', '"mode":"both"')
 
     with pytest.raises(CanonicalError, match=r"^\$\.mode: 'both'"):
-        answer(AdviceKind.POLICY, text)
+        answer("policy", text)
 
 
 def test_two_allocations_of_the_same_number_are_refused():
