@@ -1,4 +1,4 @@
-"""Reservation conflicts of a datastore's LUN, all hosts together."""
+"""SCSI reservation conflicts of a datastore's LUN, all hosts together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_POINTS = 2000
 
 
 def conflict_inputs(resource: Resource, now: datetime) -> list[ConflictInputs]:
-    """For a datastore whose hosts send reservation conflicts."""
+    """For a datastore whose hosts send SCSI reservation conflicts."""
     if resource.is_uplink:
         return []
     span = Span(since=now - HISTORY, until=now, window_s=WINDOW_S)

@@ -129,7 +129,7 @@ def test_advice_outlives_samples_that_do_not_come_until_it_expires(cluster: Clus
     assert isinstance(expired, str)
 
 
-def test_rising_reservation_conflicts_call_for_quiet_hours(cluster: Cluster) -> None:
+def test_rising_scsi_conflicts_call_for_quiet_hours(cluster: Cluster) -> None:
     lun = datastore(cluster, "lun", "h1")
     commands = conflicts = 0
     lines = []

@@ -1,4 +1,4 @@
-"""A LUN over eight days, with reservation conflicts wherever a test wants them."""
+"""A LUN over eight days, with SCSI reservation conflicts wherever a test wants them."""
 
 from datetime import UTC, datetime, timedelta
 
