@@ -41,7 +41,7 @@ def _is_about_the_resource(_inputs: Stored) -> str:
     return ""
 
 
-def _sets_nothing(_answer: Stored) -> Mapping[str, Mapping[str, float]]:
+def _sets_nothing(_answer: Stored) -> Mapping[str, Mapping[str, Any]]:
     return {}
 
 
@@ -76,8 +76,8 @@ class Kind(Generic[Inputs, Advice]):
     """What people see of it, for the resource of that name. None: the page of policies has it."""
     publishes: bool = False
     """Whether approving publishes a policy to the agents."""
-    sets: Callable[[Stored], Mapping[str, Mapping[str, float]]] = _sets_nothing
-    """The facts of resources that approving sets, by the names of the resources."""
+    sets: Callable[[Stored], Mapping[str, Mapping[str, Any]]] = _sets_nothing
+    """What approving states of resources, by their names: what `change_resource` takes."""
 
     def answer(self, inputs_text: str) -> str:
         """The canonical text of the answer to the canonical text of the inputs.

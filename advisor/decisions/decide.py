@@ -61,7 +61,7 @@ def _publish(recommendation: Recommendation, *, user: AbstractBaseUser, now: dat
     return policy
 
 
-def _set(recommendation: Recommendation, facts: Mapping[str, Mapping[str, float]]) -> None:
+def _set(recommendation: Recommendation, facts: Mapping[str, Mapping[str, Any]]) -> None:
     """State the facts of each resource that the advice names."""
     named = Resource.objects.filter(organisation=recommendation.organisation, name__in=facts)
     for resource in named:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from advisor.advice.kind import Kind, Stored, Variant
 from advisor.advice.threshold.decide.threshold_advice import (
@@ -19,7 +20,7 @@ def _essence(answer: Stored) -> object:
     return answer["threshold_ms"]
 
 
-def _sets(answer: Stored) -> Mapping[str, Mapping[str, float]]:
+def _sets(answer: Stored) -> Mapping[str, Mapping[str, Any]]:
     """On all datastores of the advice alike: they share their disks."""
     return {name: {"threshold": answer["threshold_ms"]} for name in answer["datastores"]}
 
