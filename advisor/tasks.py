@@ -70,7 +70,7 @@ def advise_everywhere() -> None:
 
 @shared_task
 def advise_resource(resource_id: int) -> None:
-    """Advise on thresholds, queue depths, quiet hours, placement and limits of one resource."""
+    """Look for all kinds of advice beside policies on one resource."""
     from advisor.advice import advise
 
     resource = Resource.objects.filter(pk=resource_id).first()
