@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from accounts.models import Organisation
 from advisor.core.turns import fair_turns
-from advisor.models import Recommendation, Resource, Topic
+from advisor.models import Recommendation, Resource
 
 MOST_EVALUATIONS = 500
 """So many resources wait to be judged at most; each takes a fraction of a second."""
@@ -55,7 +55,7 @@ def recommend_everywhere() -> None:
 @shared_task
 def recommend_resource(resource_id: int) -> None:
     """Advise on one resource."""
-    from advisor.advice import recommend
+    from advisor.advice.policy import recommend
 
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
@@ -70,7 +70,7 @@ def advise_everywhere() -> None:
 
 @shared_task
 def advise_resource(resource_id: int) -> None:
-    """Advise on thresholds, queue depths, quiet hours, placement and limits of one resource."""
+    """Look for all kinds of advice beside policies on one resource."""
     from advisor.advice import advise
 
     resource = Resource.objects.filter(pk=resource_id).first()
@@ -81,9 +81,9 @@ def advise_resource(resource_id: int) -> None:
 @shared_task
 def place_everywhere() -> None:
     """One look per uplink with reservations: a violated one has to be mended in five minutes."""
-    from advisor.advice import advise
+    from advisor.advice.host_placement.gather import reserved_uplinks
 
-    uplinks = advise.reserved_uplinks().order_by("pk").values_list("organisation", "pk")
+    uplinks = reserved_uplinks().order_by("pk").values_list("organisation", "pk")
     _queue_turns(place_on_hosts, uplinks, most=MOST_ADVICE)
 
 
@@ -91,10 +91,11 @@ def place_everywhere() -> None:
 def place_on_hosts(resource_id: int) -> None:
     """Advise on where workloads have to move so that an uplink's reservations hold."""
     from advisor.advice import advise
+    from advisor.advice.host_placement.gather import TOPIC
 
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
-        advise.advise(resource=resource, now=timezone.now(), topics=[Topic.HOST_PLACEMENT])
+        advise.advise(resource=resource, now=timezone.now(), topics=[TOPIC])
 
 
 @shared_task

@@ -17,9 +17,14 @@ from statistics import mean
 
 import numpy as np
 
-from advisor.core.advice.policy_advice import advise
-from advisor.core.advice.policy_answer import Recommendation, RecommendedAllocation
-from advisor.core.advice.policy_inputs import AdviceAllocation, AdviceInputs, summarize_rates
+from advisor.advice.policy.decide.policy_advice import advise
+from advisor.advice.policy.decide.policy_answer import Recommendation
+from advisor.advice.policy.decide.policy_inputs import (
+    AdviceAllocation,
+    AdviceInputs,
+    summarize_rates,
+)
+from advisor.advice.shared.decide.recommended_allocation import RecommendedAllocation
 from advisor.core.allocation import Allocation, Node
 from advisor.core.detection.congestion import DetectorSettings, detect
 from advisor.core.detection.incident import fold_incidents

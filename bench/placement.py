@@ -11,10 +11,10 @@ import time
 from datetime import UTC, datetime
 from random import Random
 
-from advisor.core.placement.disk_inputs import DatastoreState, PlacementInputs, VdiskState
-from advisor.core.placement.disk_layout import layout_of
-from advisor.core.placement.disk_placement import advise_placement
-from advisor.core.placement.move_effect import move_effect
+from advisor.advice.placement.decide.disk_inputs import DatastoreState, PlacementInputs, VdiskState
+from advisor.advice.placement.decide.disk_layout import layout_of
+from advisor.advice.placement.decide.disk_placement import advise_placement
+from advisor.advice.placement.decide.move_effect import move_effect
 
 SIZES = ((10, 200), (50, 2_000), (50, 10_000))
 SAMPLED_PAIRS = 20_000

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from advisor.advice.what_if import WhatIfScene
+from advisor.advice.what_if.drafts import WhatIfScene
 from advisor.core.grant import Grant
 from advisor.models import Allocation
 from web.formatting import Scale, rate_scale

@@ -1,22 +1,17 @@
-"""Advice that is not a policy: thresholds, queue depths, quiet hours, placement, limits."""
+"""Advice that is not a policy: every kind that gathers its own inputs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
 
-from advisor.advice.inputs.conflict_inputs import conflict_inputs
-from advisor.advice.inputs.datastore_inputs import (
-    limit_inputs,
-    queue_depth_inputs,
-    threshold_inputs,
-)
-from advisor.advice.inputs.placement_inputs import host_placement_inputs, placement_inputs
+from advisor.advice import registry
+from advisor.advice.kind import Kind
 from advisor.advice.one_adviser import be_the_only_adviser
 from advisor.advice.recommendation_store import (
     approved_before,
@@ -25,59 +20,51 @@ from advisor.advice.recommendation_store import (
     rejected_before,
     subject_of,
 )
-from advisor.core.advice.kinds import AdviceKind, answer
 from advisor.core.canonical import dumps
 from advisor.core.explanation.answer import AdviceOutcome
 from advisor.models import (
     Recommendation,
     RecommendationState,
     Resource,
-    ResourceKind,
     ResourceStatus,
-    Topic,
 )
-
-Gather = Callable[[Resource, datetime], Sequence[object]]
-
-INPUTS: dict[Topic, Gather] = {
-    Topic.THRESHOLD: threshold_inputs,
-    Topic.QUEUE_DEPTH: queue_depth_inputs,
-    Topic.OFF_PEAK_WORK: conflict_inputs,
-    Topic.PLACEMENT: placement_inputs,
-    Topic.HOST_PLACEMENT: host_placement_inputs,
-    Topic.LIMIT_CHECK: limit_inputs,
-}
-"""Each gathers the inputs of its topic; none means that it does not apply to the resource."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advised:
     """What came of one look: the open recommendation, or why there is none."""
 
-    topic: Topic
+    topic: str
     found: Recommendation | str
 
 
 @transaction.atomic
 def advise(
-    *, resource: Resource, now: datetime, topics: Collection[Topic] = tuple(INPUTS)
+    *, resource: Resource, now: datetime, topics: Collection[str] | None = None
 ) -> list[Advised]:
     """For each of the topics that applies: its open recommendations, and why there is none.
 
-    Each workload with a limit is looked at by itself; of other topics a resource has one.
+    Without `topics` it looks for every kind that is gathered. Each workload with a limit is looked
+    at by itself; of other topics a resource has one.
     """
     be_the_only_adviser(resource)
     # Everything is computed before the first write, which others wait for until the commit.
-    answers = {topic: _answers(resource, topic, now) for topic in topics}
+    answers = [
+        (kind, _answers(resource, kind, now))
+        for kind in registry.KINDS
+        if kind.gather is not None and (topics is None or kind.topic in topics)
+    ]
     advised: list[Advised] = []
-    for topic, found in answers.items():
+    for kind, found in answers:
         looked = [
-            Advised(topic=topic, found=_keep_answer(resource, topic, one, now)) for one in found
+            Advised(topic=kind.topic, found=_keep_answer(resource, kind, one, now))
+            for one in found
         ]
-        _withdraw_others(resource, topic, looked)
+        _withdraw_others(resource, kind, looked)
         advised += looked
     status, _ = ResourceStatus.objects.get_or_create(resource=resource)
-    gaps = {name: gap for name, gap in status.other_advice_gaps.items() if name not in topics}
+    asked = {kind.topic for kind, _ in answers}
+    gaps = {topic: gap for topic, gap in status.other_advice_gaps.items() if topic not in asked}
     for one in advised:
         if isinstance(one.found, str):
             gaps[one.topic] = "; ".join(filter(None, (gaps.get(one.topic), one.found)))
@@ -87,24 +74,15 @@ def advise(
     return advised
 
 
-def reserved_uplinks() -> QuerySet[Resource]:
-    """Uplinks on which something is reserved, or advised because of what was."""
-    reserved = Q(allocations__reservation__gt=0)
-    advised = Q(
-        recommendations__topic=Topic.HOST_PLACEMENT,
-        recommendations__state=RecommendationState.PROPOSED,
-    )
-    return Resource.objects.filter(reserved | advised, kind=ResourceKind.UPLINK).distinct()
-
-
-def _answers(resource: Resource, topic: Topic, now: datetime) -> list[tuple[str, str]]:
-    """Inputs and answer of each look of this topic, as text."""
-    texts = [dumps(inputs) for inputs in INPUTS[topic](resource, now)]
-    return [(text, answer(AdviceKind(topic), text)) for text in texts]
+def _answers(resource: Resource, kind: Kind[Any, Any], now: datetime) -> list[tuple[str, str]]:
+    """Inputs and answer of each look of this kind, as text."""
+    assert kind.gather is not None
+    texts = [dumps(inputs) for inputs in kind.gather(resource, now)]
+    return [(text, kind.answer(text)) for text in texts]
 
 
 def _keep_answer(
-    resource: Resource, topic: Topic, looked: tuple[str, str], now: datetime
+    resource: Resource, kind: Kind[Any, Any], looked: tuple[str, str], now: datetime
 ) -> Recommendation | str:
     """The open recommendation that inputs and answer call for, or why there is none."""
     inputs, found = looked
@@ -112,22 +90,22 @@ def _keep_answer(
     summary: str = plain["summary"]
     if plain["outcome"] == AdviceOutcome.INSUFFICIENT_DATA:
         # Samples that are missing now speak against nothing that was found in earlier ones.
-        subject = subject_of(topic, inputs)
-        return open_advice(resource=resource, topic=topic, subject=subject, now=now) or summary
+        subject = subject_of(kind, inputs)
+        return open_advice(resource=resource, kind=kind, subject=subject, now=now) or summary
     if plain["outcome"] != AdviceOutcome.RECOMMENDATION:
         return summary
-    rejected = rejected_before(resource=resource, topic=topic, incident=None, found=found, now=now)
+    rejected = rejected_before(resource=resource, kind=kind, incident=None, found=found, now=now)
     if rejected is not None:
         return f"rejected as {rejected.pk}: {rejected.decision_reason}"
-    approved = approved_before(resource=resource, topic=topic, found=found, now=now)
+    approved = approved_before(resource=resource, kind=kind, found=found, now=now)
     if approved is not None:
         return f"approved as {approved.pk}, and not done yet"
-    return keep(resource=resource, topic=topic, incident=None, inputs=inputs, found=found, now=now)
+    return keep(resource=resource, kind=kind, incident=None, inputs=inputs, found=found, now=now)
 
 
-def _withdraw_others(resource: Resource, topic: Topic, looked: Sequence[Advised]) -> None:
-    """What called for other advice of this topic is gone."""
+def _withdraw_others(resource: Resource, kind: Kind[Any, Any], looked: Sequence[Advised]) -> None:
+    """What called for other advice of this kind is gone."""
     kept = [one.found.pk for one in looked if isinstance(one.found, Recommendation)]
     Recommendation.objects.filter(
-        resource=resource, topic=topic, state=RecommendationState.PROPOSED
+        resource=resource, topic=kind.topic, state=RecommendationState.PROPOSED
     ).exclude(pk__in=kept).update(state=RecommendationState.SUPERSEDED)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from math import isclose
 from typing import Any
 
-from advisor.core.advice.threshold_advice import WORTH_RATIO
-from advisor.models import Incident, Recommendation, RecommendationState, Resource, Topic
+from advisor.advice.kind import Kind
+from advisor.advice.shared.decide.recommended_allocation import DRAFT
+from advisor.models import POLICY_TOPIC, Incident, Recommendation, RecommendationState, Resource
 
 VALID_FOR = timedelta(hours=24)
 """Undecided advice expires: the load it was computed for may be gone."""
@@ -17,83 +17,60 @@ VALID_FOR = timedelta(hours=24)
 DECIDED_FOR = timedelta(days=7)
 """So long the same advice without an incident is not given again after a decision."""
 
-Essence = Callable[[dict[str, Any]], object]
 
-ESSENCE: dict[Topic, Essence] = {
-    Topic.POLICY: lambda found: [
-        [row[key] for key in ("allocation", "reservation", "limit", "shares")]
-        for row in found["allocations"]
-    ],
-    Topic.THRESHOLD: lambda found: found["threshold_ms"],
-    Topic.QUEUE_DEPTH: lambda found: [
-        [row["host"], row["advised_queue_depth"]] for row in found["depths"]
-    ],
-    Topic.OFF_PEAK_WORK: lambda found: found["from_hour_utc"],
-    Topic.PLACEMENT: lambda found: [
-        [row["vdisks"], row["source"], row["target"], row.get("in_return", [])]
-        for row in found["moves"]
-    ],
-    Topic.HOST_PLACEMENT: lambda found: [
-        [[row["workload"], row["target"]] for row in found["moves"]],
-        [row["workload"] for row in found["refused"]],
-    ],
-    Topic.LIMIT_CHECK: lambda found: [[row["name"], row["finding"]] for row in found["limits"]],
-}
-"""What advice says to do, without its evidence: the same essence is the same advice."""
+def subject_of(kind: Kind[Any, Any], inputs: str) -> str:
+    """Whom these inputs are about, where a resource may have several recommendations at a time."""
+    return kind.subject(json.loads(inputs))
 
 
-def subject_of(topic: Topic, inputs: str) -> str:
-    """Whom advice of this topic is about, where a resource may have several at a time."""
-    if topic != Topic.LIMIT_CHECK:
-        return ""
-    workload: str = json.loads(inputs)["workload"]
-    return workload
-
-
-def same(topic: Topic, one: str, other: str) -> bool:
+def same(kind: Kind[Any, Any], one: str, other: str) -> bool:
     """Whether two answers advise the same."""
-    first, second = (ESSENCE[topic](json.loads(answer)) for answer in (one, other))
+    first, second = (kind.essence(json.loads(answer)) for answer in (one, other))
     if isinstance(first, float) and isinstance(second, float):
-        # The fit moves a little with every window.
-        return isclose(first, second, rel_tol=WORTH_RATIO)
+        return isclose(first, second, rel_tol=kind.tolerance_ratio)
     return first == second
 
 
 def rejected_before(
-    *, resource: Resource, topic: Topic, incident: Incident | None, found: str, now: datetime
+    *,
+    resource: Resource,
+    kind: Kind[Any, Any],
+    incident: Incident | None,
+    found: str,
+    now: datetime,
 ) -> Recommendation | None:
     """A rejection of the same advice, for the same incident or within the last days."""
     rejected = Recommendation.objects.filter(
-        resource=resource, topic=topic, state=RecommendationState.REJECTED
+        resource=resource, topic=kind.topic, state=RecommendationState.REJECTED
     )
     rejected = (
         rejected.filter(incident=incident)
         if incident
         else rejected.filter(decided_at__gt=now - DECIDED_FOR)
     )
-    return next((row for row in rejected if same(topic, row.answer, found)), None)
+    return next((row for row in rejected if same(kind, row.answer, found)), None)
 
 
 def approved_before(
-    *, resource: Resource, topic: Topic, found: str, now: datetime
+    *, resource: Resource, kind: Kind[Any, Any], found: str, now: datetime
 ) -> Recommendation | None:
     """The same work that somebody agreed to within the last days, and that is not done yet."""
     approved = Recommendation.objects.filter(
         resource=resource,
-        topic=topic,
+        topic=kind.topic,
         state=RecommendationState.APPROVED,
         decided_at__gt=now - DECIDED_FOR,
     )
-    return next((row for row in approved if same(topic, row.answer, found)), None)
+    return next((row for row in approved if same(kind, row.answer, found)), None)
 
 
 def open_advice(
-    *, resource: Resource, topic: Topic, subject: str, now: datetime
+    *, resource: Resource, kind: Kind[Any, Any], subject: str, now: datetime
 ) -> Recommendation | None:
     """The recommendation of this topic and subject that waits for a decision."""
     return Recommendation.objects.filter(
         resource=resource,
-        topic=topic,
+        topic=kind.topic,
         subject=subject,
         state=RecommendationState.PROPOSED,
         expires_at__gt=now,
@@ -103,28 +80,28 @@ def open_advice(
 def keep(
     *,
     resource: Resource,
-    topic: Topic,
+    kind: Kind[Any, Any],
     incident: Incident | None,
     inputs: str,
     found: str,
     now: datetime,
 ) -> Recommendation:
     """The open recommendation of this topic and subject; a new one if it says something else."""
-    subject = subject_of(topic, inputs)
-    current = open_advice(resource=resource, topic=topic, subject=subject, now=now)
-    if current is not None and _still_holds(topic, current, found):
+    subject = subject_of(kind, inputs)
+    current = open_advice(resource=resource, kind=kind, subject=subject, now=now)
+    if current is not None and _still_holds(kind, current, found):
         return current
     plain = json.loads(found)
     Recommendation.objects.filter(
-        resource=resource, topic=topic, subject=subject, state=RecommendationState.PROPOSED
+        resource=resource, topic=kind.topic, subject=subject, state=RecommendationState.PROPOSED
     ).update(state=RecommendationState.SUPERSEDED)
     return Recommendation.objects.create(
         organisation=resource.organisation,
         resource=resource,
         incident=incident,
-        topic=topic,
+        topic=kind.topic,
         subject=subject,
-        kind=plain.get("kind", topic),
+        kind=plain.get("kind", kind.name),
         summary=plain["summary"],
         inputs=inputs,
         answer=found,
@@ -133,7 +110,18 @@ def keep(
     )
 
 
-def _still_holds(topic: Topic, current: Recommendation, found: str) -> bool:
+def _still_holds(kind: Kind[Any, Any], current: Recommendation, found: str) -> bool:
     """Whether it advises the same by the same model: another one may tell its reasons anew."""
     versions = [json.loads(text)["model_version"] for text in (current.answer, found)]
-    return versions[0] == versions[1] and same(topic, current.answer, found)
+    return versions[0] == versions[1] and same(kind, current.answer, found)
+
+
+def open_draft(resource: Resource, now: datetime) -> Recommendation | None:
+    """The draft that waits for a decision; while it does, no other policy is recommended."""
+    return Recommendation.objects.filter(
+        resource=resource,
+        topic=POLICY_TOPIC,
+        kind=DRAFT,
+        state=RecommendationState.PROPOSED,
+        expires_at__gt=now,
+    ).first()

@@ -30,6 +30,20 @@ class Tier(StrEnum):
     LOW = "low"
 
 
+class LimitScope(StrEnum):
+    """Whether limits of one workload's virtual disks on a datastore are added up and shared."""
+
+    PER_VDISK = "per_vdisk"
+    POOLED = "pooled"
+
+
+class IoCount(StrEnum):
+    """What a limit counts: I/Os of any size, or one per 32 KiB begun."""
+
+    PLAIN = "plain"
+    PER_32_KIB = "per_32_kib"
+
+
 def tier_shares(tier: Tier) -> int:
     """Default shares of a tier: 4:2:1, as in the default policies of SIOC."""
     match tier:

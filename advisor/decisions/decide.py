@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +11,13 @@ from django.db import transaction
 from django.db.models import Max
 
 from advisor.access import require_operator
+from advisor.advice.registry import kind_of
 from advisor.core.entitlement_checks import check_stored_entitlements
 from advisor.decisions.documents import publish_documents
 from advisor.decisions.inventory import change_resource
 from advisor.errors import DecisionRefused
 from advisor.history.policy_state import publishing_gap
-from advisor.models import Policy, Recommendation, RecommendationState, Resource, Topic
+from advisor.models import Policy, Recommendation, RecommendationState, Resource
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
@@ -27,17 +29,22 @@ def approve(
 ) -> Policy | None:
     """Do what the recommendation says, as far as it can be done from here.
 
-    A policy becomes the resource's newest version and is published to hosts; a threshold is set.
+    A policy becomes the resource's newest version and is published to hosts; facts of resources,
+    such as a threshold, are set.
     Other advice is work for a person, and approving records that it will be done: None.
     Raises DecisionRefused if the user may not decide, or somebody was first, or it expired, or
     if a host would get nothing of the policy.
     """
     require_operator(user, recommendation.organisation)
+    kind = kind_of(recommendation)
+    if kind is None:
+        raise DecisionRefused(
+            f"this version of Sluice knows no advice on {recommendation.topic}; reject it"
+        )
     _allocation(recommendation, RecommendationState.APPROVED, user=user, reason="", now=now)
-    if recommendation.topic == Topic.POLICY:
+    if kind.publishes:
         return _publish(recommendation, user=user, now=now)
-    if recommendation.topic == Topic.THRESHOLD:
-        _set_threshold(recommendation)
+    _set(recommendation, kind.sets(json.loads(recommendation.answer)))
     return None
 
 
@@ -54,13 +61,11 @@ def _publish(recommendation: Recommendation, *, user: AbstractBaseUser, now: dat
     return policy
 
 
-def _set_threshold(recommendation: Recommendation) -> None:
-    """On all datastores of the advice alike: they share their disks."""
-    answer = json.loads(recommendation.answer)
-    for resource in Resource.objects.filter(
-        organisation=recommendation.organisation, name__in=answer["datastores"]
-    ):
-        change_resource(resource=resource, threshold=answer["threshold_ms"])
+def _set(recommendation: Recommendation, facts: Mapping[str, Mapping[str, Any]]) -> None:
+    """State the facts of each resource that the advice names."""
+    named = Resource.objects.filter(organisation=recommendation.organisation, name__in=facts)
+    for resource in named:
+        change_resource(resource=resource, **facts[resource.name])
 
 
 @transaction.atomic

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from accounts.table import table
-from advisor.core.advice.policy_answer import Recommendation as PolicyAnswer
-from advisor.core.advice.policy_answer import RecommendedAllocation
-from advisor.core.advice.what_if_draft import PolicyDraft
+from advisor.advice.policy.decide.policy_answer import Recommendation as PolicyAnswer
+from advisor.advice.shared.decide.recommended_allocation import RecommendedAllocation
+from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.explanation.answer import Alternative, Confidence
 from advisor.core.quantity import format_rate
 from advisor.management.past_text import past_text
-from advisor.models import Recommendation, RecommendationState, Topic
+from advisor.models import POLICY_TOPIC, Recommendation, RecommendationState
 from advisor.queries.advice_detail import AdviceDetail, amount_text
 from advisor.queries.past_table import past_table
 from advisor.queries.recommendations import shown_state
@@ -101,7 +101,7 @@ def next_steps(row: Recommendation, *, now: datetime) -> str:
         f"{made}, expires {row.expires_at:%Y-%m-%d %H:%M} UTC",
         f"sluice approve {row.pk} --user NAME",
         f"sluice reject {row.pk} --user NAME --reason TEXT",
-        *([f"sluice what-if {row.resource.name}"] if row.topic == Topic.POLICY else []),
+        *([f"sluice what-if {row.resource.name}"] if row.topic == POLICY_TOPIC else []),
     )
     return _section("Next", "\n".join(lines))
 

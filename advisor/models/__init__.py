@@ -2,18 +2,18 @@ from advisor.core.allocation import ReservationMode
 from advisor.core.detection.congestion import CongestionState as State
 from advisor.core.detection.maintenance_windows import Recurrence
 from advisor.core.detection.threshold import ThresholdMode
-from advisor.core.limits.limit_inputs import IoCount, LimitScope
-from advisor.core.resource import ResourceKind, Tier, Unit
+from advisor.core.resource import IoCount, LimitScope, ResourceKind, Tier, Unit
 from advisor.models.compliance import ComplianceRecord
 from advisor.models.congestion import Incident, ResourceStatus, StatePoint
 from advisor.models.maintenance_window import MaintenanceWindow
 from advisor.models.policy import Enforcer, Policy, PublishedDocument
 from advisor.models.prediction_score import PredictionScore
-from advisor.models.recommendation import Recommendation, RecommendationState, Topic
+from advisor.models.recommendation import POLICY_TOPIC, Recommendation, RecommendationState
 from advisor.models.resource import Attachment, Resource
 from advisor.models.workload import AdapterKind, Allocation, Workload, WorkloadKind
 
 __all__ = [
+    "POLICY_TOPIC",
     "AdapterKind",
     "Allocation",
     "Attachment",
@@ -37,7 +37,6 @@ __all__ = [
     "StatePoint",
     "ThresholdMode",
     "Tier",
-    "Topic",
     "Unit",
     "Workload",
     "WorkloadKind",

@@ -19,29 +19,17 @@ class RecommendationState(models.TextChoices):
     EXPIRED = "expired"
 
 
-class Topic(models.TextChoices):
-    """What advice is about; same values as `advisor.core.advice.kinds.AdviceKind`.
-
-    A policy that a person composed is of topic `policy` too; its kind says `what_if`.
-
-    Approving a policy publishes it to agents; approving a threshold sets it; the others are work
-    for a person, and approving says that it will be done.
-    """
-
-    POLICY = "policy"
-    THRESHOLD = "threshold"
-    QUEUE_DEPTH = "queue_depth"
-    OFF_PEAK_WORK = "off_peak_work"
-    PLACEMENT = "placement"
-    HOST_PLACEMENT = "host_placement"
-    LIMIT_CHECK = "limit_check"
+POLICY_TOPIC = "policy"
+"""The topic of what computes a policy, and of what a person composed."""
 
 
 class Recommendation(models.Model):
     """Allocations that would help one resource, with the evidence they were computed from.
 
     `inputs` is the canonical text of the solver's inputs: recomputing from it gives `answer`
-    byte for byte. `created_by` is the person who composed a draft; nobody for computed advice.
+    byte for byte. `topic` and `kind` are those of a kind in `advisor.advice.registry`; a resource
+    has one open recommendation of a topic and subject. `created_by` is the person who composed a
+    draft; nobody for computed advice.
     """
 
     organisation = models.ForeignKey(
@@ -53,7 +41,7 @@ class Recommendation(models.Model):
     incident = models.ForeignKey(
         Incident, null=True, blank=True, on_delete=models.SET_NULL, related_name="recommendations"
     )
-    topic = models.CharField(max_length=20, choices=Topic.choices, default=Topic.POLICY)
+    topic = models.CharField(max_length=20, default=POLICY_TOPIC)
     subject = models.CharField(
         max_length=LONGEST_STATED_NAME,
         blank=True,

@@ -6,8 +6,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
-from advisor.core.limits.limit_inputs import IoCount, LimitScope
-from advisor.core.resource import Tier
+from advisor.core.resource import IoCount, LimitScope, Tier
 from advisor.models.choices import choices_of
 from advisor.models.resource import Resource
 from ingest.core.lengths import LONGEST_PATH, LONGEST_STATED_NAME

@@ -12,7 +12,14 @@ from django.db.models import Q, QuerySet
 from advisor.core.detection.maintenance_windows import MaintenanceWindow, Muting
 from advisor.core.detection.nic_signals import signal_text
 from advisor.history.external_load import comes_from_outside
-from advisor.models import Incident, Recommendation, RecommendationState, Resource, State, Topic
+from advisor.models import (
+    POLICY_TOPIC,
+    Incident,
+    Recommendation,
+    RecommendationState,
+    Resource,
+    State,
+)
 from advisor.pipeline.muting import maintenance_windows_of, muting_of
 from advisor.queries.resources import ResourceLine, resource_line
 from advisor.queries.scope import Scope
@@ -132,7 +139,7 @@ def incident_lines(
 
 
 def _open_recommendations(rows: Sequence[Incident], now: datetime) -> dict[int, int]:
-    is_open = Q(state=RecommendationState.PROPOSED, topic=Topic.POLICY, expires_at__gt=now)
+    is_open = Q(state=RecommendationState.PROPOSED, topic=POLICY_TOPIC, expires_at__gt=now)
     resources = [row.resource_id for row in rows if row.ended_at is None]
     open_rows = Recommendation.objects.filter(is_open, resource__in=resources)
     return dict(open_rows.values_list("resource_id", "pk"))

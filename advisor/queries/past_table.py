@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from advisor.core.advice.policy_answer import Recommendation as PolicyAnswer
-from advisor.core.advice.what_if_draft import PolicyDraft
+from advisor.advice.policy.decide.policy_answer import Recommendation as PolicyAnswer
+from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.duration import duration_text
 from advisor.core.forecast.backtest import Change, WorkloadBacktest
 from advisor.core.forecast.counterfactual import (

@@ -8,9 +8,9 @@ from datetime import datetime
 
 from django.db.models import Case, IntegerField, QuerySet, Value, When
 
-from advisor.core.advice.policy_answer import Recommendation as Answer
-from advisor.core.advice.what_if_draft import KIND as DRAFT
-from advisor.core.advice.what_if_draft import PolicyDraft
+from advisor.advice.policy.decide.policy_answer import Recommendation as Answer
+from advisor.advice.shared.decide.recommended_allocation import DRAFT
+from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.canonical import CanonicalError, loads
 from advisor.core.mechanism_choice import choose_mechanism
 from advisor.models import (

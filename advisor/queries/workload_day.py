@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db.models import Q
 
+from advisor.advice.shared.picture import Axis, Level, Line, Picture, Point
 from advisor.core.detection.congestion import ALARMS
 from advisor.core.own_limit import is_held_back
 from advisor.core.quantity import format_rate
@@ -19,7 +20,6 @@ from advisor.history.tiers import shares_of
 from advisor.history.windows import Span
 from advisor.models import Allocation, Policy, Resource, StatePoint, Workload
 from advisor.queries.incidents import IncidentLine, incident_lines, incident_rows
-from advisor.queries.picture import Axis, Level, Line, Picture, Point
 from advisor.queries.scope import Scope
 
 LENGTH = timedelta(days=1)

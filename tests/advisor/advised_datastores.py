@@ -10,7 +10,6 @@ from advisor.models import (
     Allocation,
     Recommendation,
     Resource,
-    Topic,
 )
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster
@@ -62,11 +61,11 @@ def cgroup_lines(
     )
 
 
-def advice(resource: Resource, topic: Topic) -> Recommendation | str:
+def advice(resource: Resource, topic: str) -> Recommendation | str:
     return advised_at(NOW, resource, topic)
 
 
-def advised_at(now: datetime, resource: Resource, topic: Topic) -> Recommendation | str:
+def advised_at(now: datetime, resource: Resource, topic: str) -> Recommendation | str:
     """What came of the only look at this topic."""
     (found,) = [one.found for one in advise(resource=resource, now=now) if one.topic == topic]
     return found

@@ -12,10 +12,10 @@ from django.utils import timezone
 
 from accounts.models import Organisation
 from advisor.advice.recommendation_store import keep
-from advisor.core.advice.kinds import AdviceKind, answer
+from advisor.advice.registry import KINDS, answer, kind_named
 from advisor.core.canonical import dumps
-from advisor.models import Recommendation, Topic
-from tests.advisor.core.advice.test_kinds import STORED
+from advisor.models import Recommendation
+from tests.advisor.advice.test_kinds import STORED
 from tests.advisor.scenario import NOW, make_cluster
 
 pytestmark = pytest.mark.django_db
@@ -27,17 +27,17 @@ def sluice(*words: str) -> str:
     return out.getvalue()
 
 
-@pytest.fixture(params=[topic for topic in Topic if topic != Topic.POLICY])
+@pytest.fixture(params=[kind.name for kind in KINDS if kind.show is not None])
 def advice(request: pytest.FixtureRequest) -> Recommendation:
     cluster = make_cluster()
     Organisation.objects.filter(slug="other").delete()
-    inputs = dumps(STORED[AdviceKind(request.param)])
+    inputs = dumps(STORED[request.param])
     return keep(
         resource=cluster.uplink,
-        topic=request.param,
+        kind=kind_named(request.param),
         incident=None,
         inputs=inputs,
-        found=answer(AdviceKind(request.param), inputs),
+        found=answer(request.param, inputs),
         now=NOW,
     )
 

@@ -29,8 +29,8 @@ def test_scheduled_task_exists(name):
 
 
 def test_violated_reservations_are_looked_for_as_often_as_the_advice_says() -> None:
-    from advisor.advice.inputs.placement_inputs import LOOK_EVERY
-    from advisor.core.placement.host_placement import FIX_WITHIN_S
+    from advisor.advice.host_placement.decide.host_placement import FIX_WITHIN_S
+    from advisor.advice.host_placement.gather import LOOK_EVERY
 
     every_s = BEAT_SCHEDULE["place"]["schedule"]
 

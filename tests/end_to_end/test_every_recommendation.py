@@ -14,7 +14,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from accounts.models import Membership, Organisation, Role, Scope, Token
-from advisor.queries.advice_kinds import KINDS
+from advisor.advice.registry import variants
 from tests.end_to_end.journeys import JOURNEYS, Journey
 from tests.web.html import page_of
 
@@ -118,4 +118,4 @@ def test_its_twin_gets_a_reason_instead(site: Site, journey: Journey) -> None:
 
 def test_every_kind_has_a_journey() -> None:
     # A draft is made by a person, not from samples.
-    assert {kind for kind, _ in KINDS} - {one.kind for one in JOURNEYS} == {"what_if"}
+    assert {one.name for one in variants()} - {one.kind for one in JOURNEYS} == {"what_if"}

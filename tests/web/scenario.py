@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from advisor.advice.recommend import recommend, recommend_all
+from advisor.advice.policy.recommend import recommend, recommend_all
 from advisor.decisions.decide import reject
 from advisor.decisions.enrolment import enroll
 from advisor.models import Allocation, Resource, ResourceKind, State, StatePoint, Tier

@@ -8,10 +8,10 @@ import pytest
 from django.test import Client
 
 from advisor.advice.recommendation_store import keep
-from advisor.core.advice.kinds import AdviceKind, answer
+from advisor.advice.registry import answer, kind_named
 from advisor.core.canonical import dumps
-from advisor.models import Incident, Topic
-from tests.advisor.core.advice.test_kinds import STORED
+from advisor.models import Incident
+from tests.advisor.advice.test_kinds import STORED
 from tests.web import test_accessibility as rules
 from tests.web.fleet import Fleet
 from tests.web.html import Page, page_of
@@ -24,13 +24,13 @@ RULES = [
 
 
 def advice(fleet: Fleet) -> str:
-    inputs = dumps(STORED[AdviceKind.QUEUE_DEPTH])
+    inputs = dumps(STORED["queue_depth"])
     row = keep(
         resource=fleet.resources["nfs-07"],
-        topic=Topic.QUEUE_DEPTH,
+        kind=kind_named("queue_depth"),
         incident=None,
         inputs=inputs,
-        found=answer(AdviceKind.QUEUE_DEPTH, inputs),
+        found=answer("queue_depth", inputs),
         now=fleet.now,
     )
     return f"/recommendations/{row.pk}/"

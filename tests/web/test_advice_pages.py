@@ -9,46 +9,46 @@ import pytest
 from django.test import Client
 
 from advisor.advice.recommendation_store import keep
-from advisor.core.advice.kinds import AdviceKind, answer
+from advisor.advice.registry import answer, kind_named
 from advisor.core.canonical import dumps
-from advisor.models import Recommendation, RecommendationState, Resource, ResourceStatus, Topic
-from tests.advisor.core.advice.test_kinds import STORED
+from advisor.models import Recommendation, RecommendationState, Resource, ResourceStatus
+from tests.advisor.advice.test_kinds import STORED
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.html import Page, page_of
 
 SEEN = {
-    Topic.THRESHOLD: ("ds1", "30.0"),
+    "threshold": ("ds1", "30.0"),
     # seed 003: 64 hosts of depth 32 for a LUN that takes 256 commands
-    Topic.QUEUE_DEPTH: ("2048 commands", "256 commands: the queue of the LUN"),
-    Topic.OFF_PEAK_WORK: ("administrative work", "UTC"),
-    Topic.PLACEMENT: ("Benefit over cost", "Copying"),
+    "queue_depth": ("2048 commands", "256 commands: the queue of the LUN"),
+    "off_peak_work": ("administrative work", "UTC"),
+    "placement": ("Benefit over cost", "Copying"),
     # 7.5 and 4.5 of a 10 Gbit/s uplink, of which three quarters may be reserved
-    Topic.HOST_PLACEMENT: ("4.50 Gbit/s", "7.50 Gbit/s may be"),
-    Topic.LIMIT_CHECK: ("not holding", "compare what the host read back"),
+    "host_placement": ("4.50 Gbit/s", "7.50 Gbit/s may be"),
+    "limit_check": ("not holding", "compare what the host read back"),
 }
 """Words and numbers of each kind's inputs that its page must show."""
 
 
 NOT_DONE = {
-    Topic.THRESHOLD: "No host is changed",
-    Topic.QUEUE_DEPTH: "Sluice sets no queue depth",
-    Topic.OFF_PEAK_WORK: "no schedule is changed",
-    Topic.PLACEMENT: "Sluice moves nothing",
-    Topic.HOST_PLACEMENT: "Sluice moves no workload",
-    Topic.LIMIT_CHECK: "No limit is changed",
+    "threshold": "No host is changed",
+    "queue_depth": "Sluice sets no queue depth",
+    "off_peak_work": "no schedule is changed",
+    "placement": "Sluice moves nothing",
+    "host_placement": "Sluice moves no workload",
+    "limit_check": "No limit is changed",
 }
 
 
-def advise(fleet: Fleet, topic: Topic) -> Recommendation:
+def advise(fleet: Fleet, topic: str) -> Recommendation:
     """The stored inputs of one kind, answered and kept as the adviser does."""
-    inputs = dumps(STORED[AdviceKind(topic)])
+    inputs = dumps(STORED[topic])
     return keep(
         resource=fleet.resources["nfs-07"],
-        topic=topic,
+        kind=kind_named(topic),
         incident=None,
         inputs=inputs,
-        found=answer(AdviceKind(topic), inputs),
+        found=answer(topic, inputs),
         now=fleet.now,
     )
 
@@ -57,7 +57,7 @@ def shown(client: Client, advice: Recommendation) -> Page:
     return page_of(client.get(f"/recommendations/{advice.pk}/"))
 
 
-@pytest.fixture(params=SEEN, ids=lambda topic: topic.value)
+@pytest.fixture(params=SEEN, ids=str)
 def advice(request: pytest.FixtureRequest, fleet: Fleet) -> Iterator[Recommendation]:
     return advise(fleet, request.param)
 
@@ -69,11 +69,11 @@ def test_page_shows_changes_effects_formula_and_grounds(
 
     text = page.all_text()
     assert page.text("h1") == advice.summary
-    assert all(words in text for words in SEEN[Topic(advice.topic)])
+    assert all(words in text for words in SEEN[advice.topic])
     assert all(title in text for title in ("Before and after", "Formula", "Undo", "Confidence"))
     assert page.elements(".bars .after") != []
     # A check of limits changes nothing.
-    found = "What was found" if advice.topic == Topic.LIMIT_CHECK else "What would change"
+    found = "What was found" if advice.topic == "limit_check" else "What would change"
     assert page.text("#change-title") == found
 
 
@@ -81,12 +81,12 @@ def test_page_shows_its_evidence_as_a_picture(operator: Client, advice: Recommen
     pictures = shown(operator, advice).elements(".picture-field")
 
     # The stored queue depths come without a measured window.
-    assert len(pictures) == (0 if advice.topic == Topic.QUEUE_DEPTH else 1)
+    assert len(pictures) == (0 if advice.topic == "queue_depth" else 1)
     assert all(one.get("role") == "img" and one.get("aria-label") for one in pictures)
 
 
 def test_table_of_changes_has_a_row_for_each(fleet: Fleet, operator: Client) -> None:
-    page = shown(operator, advise(fleet, Topic.QUEUE_DEPTH))
+    page = shown(operator, advise(fleet, "queue_depth"))
 
     # 256 commands over 64 hosts of equal shares: 4 each
     assert page.row(".chart-table", "h63") == ["32", "4"]
@@ -95,19 +95,19 @@ def test_table_of_changes_has_a_row_for_each(fleet: Fleet, operator: Client) -> 
 def test_approval_says_what_will_not_happen(operator: Client, advice: Recommendation) -> None:
     question = shown(operator, advice).text("#approve-dialog")
 
-    assert NOT_DONE[Topic(advice.topic)] in question
+    assert NOT_DONE[advice.topic] in question
 
 
 def test_approval_of_a_threshold_says_what_sets_the_earlier_one(
     fleet: Fleet, operator: Client
 ) -> None:
-    question = shown(operator, advise(fleet, Topic.THRESHOLD)).text("#approve-dialog")
+    question = shown(operator, advise(fleet, "threshold")).text("#approve-dialog")
 
     assert "sluice resource set nfs-07 --threshold 30 sets the earlier one again" in question
 
 
 def test_approval_of_work_is_noted_and_writes_no_policy(fleet: Fleet, operator: Client) -> None:
-    advice = advise(fleet, Topic.QUEUE_DEPTH)
+    advice = advise(fleet, "queue_depth")
 
     page = page_of(operator.post(f"/recommendations/{advice.pk}/approve/", follow=True))
 
@@ -117,7 +117,7 @@ def test_approval_of_work_is_noted_and_writes_no_policy(fleet: Fleet, operator: 
 
 def test_approval_of_a_threshold_sets_it(fleet: Fleet, operator: Client) -> None:
     Resource.objects.filter(pk=fleet.resources["nfs-07"].pk).update(name="ds1")
-    advice = advise(fleet, Topic.THRESHOLD)
+    advice = advise(fleet, "threshold")
 
     page = page_of(operator.post(f"/recommendations/{advice.pk}/approve/", follow=True))
 
@@ -153,7 +153,7 @@ def test_rejection_says_for_how_long_it_holds(operator: Client, advice: Recommen
 
 
 def test_lists_and_overview_say_what_advice_is_about(fleet: Fleet, operator: Client) -> None:
-    advise(fleet, Topic.QUEUE_DEPTH)
+    advise(fleet, "queue_depth")
 
     pages = [page_of(operator.get(address)).all_text() for address in ("/recommendations/", "/")]
 
@@ -161,7 +161,7 @@ def test_lists_and_overview_say_what_advice_is_about(fleet: Fleet, operator: Cli
 
 
 def test_list_of_one_kind_leaves_out_others(fleet: Fleet, operator: Client) -> None:
-    depths = advise(fleet, Topic.QUEUE_DEPTH)
+    depths = advise(fleet, "queue_depth")
 
     page = page_of(operator.get("/recommendations/", {"kind": "queue_depth"}))
 
@@ -173,8 +173,8 @@ def test_list_of_one_kind_leaves_out_others(fleet: Fleet, operator: Client) -> N
 def test_resource_shows_all_open_advice_with_the_policy_first(
     fleet: Fleet, operator: Client
 ) -> None:
-    advise(fleet, Topic.QUEUE_DEPTH)
-    advise(fleet, Topic.LIMIT_CHECK)
+    advise(fleet, "queue_depth")
+    advise(fleet, "limit_check")
 
     page = page_of(operator.get(f"/resources/{fleet.resources['nfs-07'].pk}/"))
 
@@ -201,7 +201,7 @@ def test_resource_says_why_there_is_no_other_advice(fleet: Fleet, operator: Clie
 def test_overview_leads_an_incident_to_its_policy_only(fleet: Fleet) -> None:
     policy = Recommendation.objects.get(state=RecommendationState.PROPOSED)
     Recommendation.objects.filter(pk=policy.pk).update(created_at=fleet.now - timedelta(hours=1))
-    advise(fleet, Topic.QUEUE_DEPTH)
+    advise(fleet, "queue_depth")
 
     page = page_of(client_of(fleet.people.viewer).get("/"))
 

@@ -14,8 +14,8 @@ from django.http import HttpResponse
 from django.test import Client
 
 from accounts.models import Scope, Token
-from advisor.core.advice.kinds import AdviceKind, answer
-from advisor.core.advice.policy_inputs import AdviceInputs
+from advisor.advice.policy.decide.policy_inputs import AdviceInputs
+from advisor.advice.registry import answer
 from advisor.core.canonical import dumps, loads
 from advisor.decisions.decide import approve
 from advisor.decisions.enrolment import Enrolment, enroll
@@ -84,7 +84,7 @@ def test_policy_of_a_datastore_without_a_stated_capacity_is_in_the_document(
     # As if the capacity had never been stated: what was delivered in congestion was divided.
     Resource.objects.filter(pk=advice.resource_id).update(capacity=None)
     advice.inputs = dumps(replace(loads(AdviceInputs, advice.inputs), capacity=None))
-    advice.answer = answer(AdviceKind.POLICY, advice.inputs)
+    advice.answer = answer("policy", advice.inputs)
     advice.save()
     advice.refresh_from_db()
     approve(recommendation=advice, user=fleet.people.owner, now=fleet.now)

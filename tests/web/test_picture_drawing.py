@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from advisor.queries.picture import Axis, Column, Level, Line, Picture
+from advisor.advice.shared.picture import Axis, Column, Level, Line, Picture
 from web.drawing.picture import HEIGHT, drawing_of
 from web.drawing.scale import WIDTH
 

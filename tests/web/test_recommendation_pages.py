@@ -8,7 +8,7 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 
-from advisor.core.advice.policy_answer import Recommendation as Answer
+from advisor.advice.policy.decide.policy_answer import Recommendation as Answer
 from advisor.core.canonical import loads
 from advisor.decisions.decide import approve, reject
 from advisor.models import Enforcer, Policy, Recommendation, RecommendationState

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from advisor.queries.picture import Axis, Line, Picture, Point
+from advisor.advice.shared.picture import Axis, Line, Picture, Point
 from web.drawing.scale import WIDTH, LengthScale
 from web.formatting import grouped
 

@@ -13,7 +13,10 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from advisor.core.advice.what_if_draft import PolicyDraft
+from advisor.advice.policy.show import incident_picture
+from advisor.advice.registry import kind_of, variants
+from advisor.advice.shared.shown import NOTED
+from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.detection.congestion import ALARMS
 from advisor.core.duration import duration_text
 from advisor.decisions.decide import approve, reject
@@ -26,11 +29,8 @@ from advisor.models import (
     RecommendationState,
     Resource,
     ResourceStatus,
-    Topic,
 )
 from advisor.queries.advice_detail import advice_detail
-from advisor.queries.advice_kinds import KINDS
-from advisor.queries.advice_picture import incident_picture
 from advisor.queries.calibration import calibration_of
 from advisor.queries.recommendations import (
     RecommendationDetail,
@@ -57,7 +57,7 @@ def recommendations(request: HttpRequest, workspace: Workspace) -> HttpResponseB
         rows = rows.filter(state=state)
     kinds = _kinds(rows)
     kind = request.GET.get("kind", "")
-    if kind in dict(KINDS):
+    if kind in {one.name for one in variants()}:
         rows = rows.filter(kind=kind)
     else:
         kind = ""
@@ -85,7 +85,7 @@ def recommendations(request: HttpRequest, workspace: Workspace) -> HttpResponseB
 def _kinds(rows: QuerySet[Recommendation]) -> list[tuple[str, str, int]]:
     """The kinds that there are, in words, with how many of each."""
     counts = dict(rows.order_by().values_list("kind").annotate(Count("pk")))
-    return [(kind, words, counts[kind]) for kind, words in KINDS if kind in counts]
+    return [(one.name, one.words, counts[one.name]) for one in variants() if one.name in counts]
 
 
 @workspace_view
@@ -117,7 +117,8 @@ def _page(
     **context: Any,
 ) -> HttpResponseBase:
     detail = recommendation_detail(row, now=now)
-    is_policy = row.topic == Topic.POLICY
+    kind = kind_of(row)
+    is_policy = kind is not None and kind.publishes
     return render_page(
         request,
         workspace,
@@ -133,7 +134,7 @@ def _page(
 
 
 def _policy(detail: RecommendationDetail) -> dict[str, Any]:
-    picture = None if detail.is_draft else incident_picture(detail.row)
+    picture = None if detail.is_draft else incident_picture(detail.row.inputs)
     return {
         "drawing": drawing_of(picture) if picture else None,
         "confidence": detail.answer.confidence.value if detail.answer else None,
@@ -205,9 +206,8 @@ def _approved(row: Recommendation, policy: Policy | None, now: datetime) -> str:
             f"Approved. Version {policy.version} of the policy of {row.resource.name} is "
             f"{state.text}. Agents take it with their next pull and report what they did."
         )
-    if row.topic == Topic.THRESHOLD:
-        return "Approved: the new threshold takes effect within 10 s."
-    return "Approved: it is noted that somebody will do it. Nothing was changed on any host."
+    advice = advice_detail(row)
+    return advice.commitment.done if advice else NOTED
 
 
 @require_POST

@@ -16,7 +16,7 @@ from advisor.decisions.decide import rollback
 from advisor.errors import DecisionRefused
 from advisor.history.policy_state import policy_state
 from advisor.history.silence import silence_text, silent_devices
-from advisor.models import Enforcer, RecommendationState, Resource, Topic
+from advisor.models import POLICY_TOPIC, Enforcer, RecommendationState, Resource
 from advisor.queries.allocations import allocation_lines, policy_in_force
 from advisor.queries.resources import resource_line
 from web.access import Workspace, open_row, require_operator, workspace_view
@@ -74,7 +74,7 @@ def _head(row: Resource, now: datetime) -> dict[str, Any]:
         "line": resource_line(row, now=now),
         "incident": row.incidents.filter(ended_at=None).first(),
         # What ends an incident comes first.
-        "advice": sorted(open_advice, key=lambda one: (one.topic != Topic.POLICY, one.topic)),
+        "advice": sorted(open_advice, key=lambda one: (one.topic != POLICY_TOPIC, one.topic)),
         "advice_gaps": sorted(status.other_advice_gaps.items()) if status else [],
         # A datastore counted in bytes is watched by its I/Os all the same.
         "load_unit": row.traits.load_unit,

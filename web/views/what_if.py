@@ -11,12 +11,12 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from advisor.advice.what_if import repeated_policy, save_draft, scene_of, what_if_inputs
-from advisor.core.advice.what_if_draft import changed_controls
+from advisor.advice.what_if.decide.what_if_draft import changed_controls
+from advisor.advice.what_if.drafts import repeated_policy, save_draft, scene_of, what_if_inputs
 from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, what_if
 from advisor.errors import DecisionRefused, InventoryError
-from advisor.models import RecommendationState, Resource, Topic
+from advisor.models import POLICY_TOPIC, RecommendationState, Resource
 from advisor.queries.past_table import what_if_table
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.drawing.bars import what_if_bars
@@ -75,7 +75,7 @@ def _answer(form: WhatIfForm, row: Resource, now: datetime) -> dict[str, Any]:
         "changes": changed_controls(inputs),
         "why_no_draft": _why_no_draft(form, inputs, found),
         "replaces": row.recommendations.filter(
-            topic=Topic.POLICY, state=RecommendationState.PROPOSED, expires_at__gt=now
+            topic=POLICY_TOPIC, state=RecommendationState.PROPOSED, expires_at__gt=now
         ).first(),
     }
 

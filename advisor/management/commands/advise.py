@@ -14,7 +14,7 @@ from advisor.models import Recommendation, Resource
 
 
 class Command(ProductCommand):
-    help = "Look once for advice on thresholds, queue depths, quiet hours, placement and limits"
+    help = "Look for all advice beside policies now"
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("resource", nargs="?", help="only this resource; default: all")

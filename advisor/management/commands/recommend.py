@@ -8,7 +8,7 @@ from typing import Any
 from django.utils import timezone
 
 from accounts.models import Organisation
-from advisor.advice import recommend
+from advisor.advice.policy import recommend
 from advisor.management.product_command import ProductCommand, find_resource
 from advisor.models import Recommendation
 

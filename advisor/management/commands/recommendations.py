@@ -10,9 +10,9 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from accounts.models import Organisation
-from advisor.core.advice.policy_answer import Recommendation as PolicyAnswer
-from advisor.core.advice.what_if_draft import KIND as DRAFT
-from advisor.core.advice.what_if_draft import PolicyDraft
+from advisor.advice.policy.decide.policy_answer import Recommendation as PolicyAnswer
+from advisor.advice.registry import kind_of, recomputes, variants
+from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.canonical import CanonicalError, loads
 from advisor.management.advice_text import (
     draft_text,
@@ -27,10 +27,8 @@ from advisor.models import (
     Recommendation,
     RecommendationState,
     ResourceStatus,
-    Topic,
 )
 from advisor.queries.advice_detail import advice_detail
-from advisor.queries.advice_kinds import KINDS, recomputes
 from advisor.queries.calibration import calibration_of
 
 
@@ -48,7 +46,7 @@ class Command(ProductCommand):
             "--state", choices=RecommendationState.values, help="only in this state"
         )
         parser.add_argument(
-            "--kind", choices=[kind for kind, _ in KINDS], help="only of this kind"
+            "--kind", choices=[one.name for one in variants()], help="only of this kind"
         )
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
@@ -98,17 +96,20 @@ class Command(ProductCommand):
 
 def _text(row: Recommendation) -> str:
     """Formatted if this version knows the format, else the stored JSON."""
-    if row.topic != Topic.POLICY:
-        advice = advice_detail(row)
-        if advice is not None:
-            return other_advice_text(row, advice)
-    else:
+    kind = kind_of(row)
+    advice = advice_detail(row)
+    if advice is not None:
+        return other_advice_text(row, advice)
+    if kind is not None and kind.publishes:
         try:
-            if row.kind == DRAFT:
-                return draft_text(row, loads(PolicyDraft, row.answer))
-            return policy_text(row, loads(PolicyAnswer, row.answer))
+            answer = loads(kind.advice, row.answer)
         except CanonicalError:
-            pass
+            answer = None
+        match answer:
+            case PolicyDraft():
+                return draft_text(row, answer)
+            case PolicyAnswer():
+                return policy_text(row, answer)
     return f"{row.summary}\n\n{json.dumps(json.loads(row.answer), indent=2)}"
 
 

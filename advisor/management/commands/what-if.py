@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from accounts.models import Organisation
 from accounts.table import table
-from advisor.advice.what_if import WhatIfScene, save_draft, scene_of, what_if_inputs
+from advisor.advice.what_if.drafts import WhatIfScene, save_draft, scene_of, what_if_inputs
 from advisor.core.forecast.prediction_interval import Interval
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, WhatIfRow, what_if
 from advisor.core.grant import Grant

@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 
 from advisor.advice.advise import advise
-from advisor.core.advice.kinds import AdviceKind, answer
+from advisor.advice.registry import answer
 from advisor.decisions import inventory
 from advisor.decisions.decide import approve, reject
-from advisor.models import Recommendation, RecommendationState, Topic
+from advisor.models import Recommendation, RecommendationState
 from tests.advisor.advised_datastores import advice, advised_at, datastore, limited
 from tests.advisor.scenario import NOW, Cluster, make_cluster
 
@@ -22,8 +22,8 @@ def cluster() -> Cluster:
     return make_cluster()
 
 
-@pytest.mark.parametrize("topic", [Topic.QUEUE_DEPTH, Topic.THRESHOLD, Topic.LIMIT_CHECK])
-def test_other_advice_is_recomputed_to_the_same_bytes(cluster: Cluster, topic: Topic) -> None:
+@pytest.mark.parametrize("topic", ["queue_depth", "threshold", "limit_check"])
+def test_other_advice_is_recomputed_to_the_same_bytes(cluster: Cluster, topic: str) -> None:
     lun = datastore(cluster, "lun", "h1", "h2", lun_queue_depth=16)
     limited(cluster, lun, iops=2000.0, limit=200.0)
     for host in ("h1", "h2"):
@@ -32,7 +32,7 @@ def test_other_advice_is_recomputed_to_the_same_bytes(cluster: Cluster, topic: T
 
     row = Recommendation.objects.get(topic=topic)
 
-    assert answer(AdviceKind(row.topic), row.inputs) == row.answer
+    assert answer(row.topic, row.inputs) == row.answer
 
 
 def test_advising_twice_changes_nothing(cluster: Cluster) -> None:
@@ -51,7 +51,7 @@ def test_advice_is_withdrawn_when_its_reason_is_gone(cluster: Cluster) -> None:
     lun = datastore(cluster, "lun", "h1", "h2", lun_queue_depth=16)
     for host in ("h1", "h2"):
         inventory.set_queue_depth(resource=lun, host_name=host, depth=32)
-    found = advice(lun, Topic.QUEUE_DEPTH)
+    found = advice(lun, "queue_depth")
     for host in ("h1", "h2"):
         inventory.set_queue_depth(resource=lun, host_name=host, depth=8)
 
@@ -65,11 +65,11 @@ def test_rejected_advice_is_not_repeated_for_a_week(cluster: Cluster) -> None:
     lun = datastore(cluster, "lun", "h1", "h2", lun_queue_depth=16)
     for host in ("h1", "h2"):
         inventory.set_queue_depth(resource=lun, host_name=host, depth=32)
-    found = advice(lun, Topic.QUEUE_DEPTH)
+    found = advice(lun, "queue_depth")
     reject(recommendation=found, user=cluster.people.owner, reason="array is replaced", now=NOW)
 
-    again = advised_at(NOW + timedelta(days=1), lun, Topic.QUEUE_DEPTH)
-    later = advised_at(NOW + timedelta(days=8), lun, Topic.QUEUE_DEPTH)
+    again = advised_at(NOW + timedelta(days=1), lun, "queue_depth")
+    later = advised_at(NOW + timedelta(days=8), lun, "queue_depth")
 
     assert again == f"rejected as {found.pk}: array is replaced"
     assert isinstance(later, Recommendation)
@@ -79,11 +79,11 @@ def test_approved_work_is_not_asked_for_again_while_it_waits(cluster: Cluster) -
     lun = datastore(cluster, "lun", "h1", "h2", lun_queue_depth=16)
     for host in ("h1", "h2"):
         inventory.set_queue_depth(resource=lun, host_name=host, depth=32)
-    found = advice(lun, Topic.QUEUE_DEPTH)
+    found = advice(lun, "queue_depth")
     approve(recommendation=found, user=cluster.people.owner, now=NOW)
 
-    again = advised_at(NOW + timedelta(days=1), lun, Topic.QUEUE_DEPTH)
-    later = advised_at(NOW + timedelta(days=8), lun, Topic.QUEUE_DEPTH)
+    again = advised_at(NOW + timedelta(days=1), lun, "queue_depth")
+    later = advised_at(NOW + timedelta(days=8), lun, "queue_depth")
 
     assert again == f"approved as {found.pk}, and not done yet"
     assert isinstance(later, Recommendation)

@@ -9,7 +9,7 @@ import pytest
 
 from advisor.decisions import inventory
 from advisor.decisions.decide import approve
-from advisor.models import Recommendation, RecommendationState, Resource, Topic
+from advisor.models import Recommendation, RecommendationState, Resource
 from tests.advisor.advised_datastores import advice, advised_at, datastore, disk_lines
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster, make_cluster
@@ -28,7 +28,7 @@ def test_queue_depths_that_exceed_the_lun_are_lowered(cluster: Cluster) -> None:
     for host in hosts:
         inventory.set_queue_depth(resource=lun, host_name=host, depth=32)
 
-    found = advice(lun, Topic.QUEUE_DEPTH)
+    found = advice(lun, "queue_depth")
 
     assert isinstance(found, Recommendation)
     plain = json.loads(found.answer)
@@ -44,7 +44,7 @@ def test_queue_depths_that_fit_need_no_advice(cluster: Cluster) -> None:
     for host in hosts:
         inventory.set_queue_depth(resource=lun, host_name=host, depth=32)
 
-    assert isinstance(advice(lun, Topic.QUEUE_DEPTH), str)
+    assert isinstance(advice(lun, "queue_depth"), str)
 
 
 def test_hosts_that_no_depth_fits_are_spread_over_luns(cluster: Cluster) -> None:
@@ -53,7 +53,7 @@ def test_hosts_that_no_depth_fits_are_spread_over_luns(cluster: Cluster) -> None
     for host in hosts:
         inventory.set_queue_depth(resource=lun, host_name=host, depth=32)
 
-    found = advice(lun, Topic.QUEUE_DEPTH)
+    found = advice(lun, "queue_depth")
 
     assert isinstance(found, Recommendation)
     # even the smallest depth of 4 makes 512 of 128 hosts: 64 of them fit 256
@@ -67,7 +67,7 @@ def test_threshold_is_advised_at_ninety_percent_of_peak(cluster: Cluster) -> Non
     lines = disk_lines("h1", "lun", base_ms=1.0, slope_ms=0.5, steps=120)
     send(cluster.organisation, lines, now=NOW)
 
-    found = advice(lun, Topic.THRESHOLD)
+    found = advice(lun, "threshold")
 
     assert isinstance(found, Recommendation)
     # latency at a part p of the peak is intercept / (1 - p) = 1 / 0.1 = 10 ms
@@ -78,7 +78,7 @@ def test_approving_a_threshold_sets_it(cluster: Cluster) -> None:
     lun = datastore(cluster, "lun", "h1")
     lines = disk_lines("h1", "lun", base_ms=1.0, slope_ms=0.5, steps=120)
     send(cluster.organisation, lines, now=NOW)
-    found = advice(lun, Topic.THRESHOLD)
+    found = advice(lun, "threshold")
 
     policy = approve(recommendation=found, user=cluster.people.owner, now=NOW)
 
@@ -107,12 +107,12 @@ def test_threshold_that_moves_by_less_than_is_worth_it_is_the_same_advice(
     cluster: Cluster, before_ms: float, state: RecommendationState
 ) -> None:
     lun = swept(cluster)
-    found = advice(lun, Topic.THRESHOLD)
+    found = advice(lun, "threshold")
     assert isinstance(found, Recommendation)
     found.answer = json.dumps(json.loads(found.answer) | {"threshold_ms": before_ms})
     Recommendation.objects.filter(pk=found.pk).update(answer=found.answer)
 
-    advised_at(NOW + timedelta(minutes=5), lun, Topic.THRESHOLD)
+    advised_at(NOW + timedelta(minutes=5), lun, "threshold")
 
     found.refresh_from_db()
     assert found.state == state
@@ -120,16 +120,16 @@ def test_threshold_that_moves_by_less_than_is_worth_it_is_the_same_advice(
 
 def test_advice_outlives_samples_that_do_not_come_until_it_expires(cluster: Cluster) -> None:
     lun = swept(cluster)
-    found = advice(lun, Topic.THRESHOLD)
+    found = advice(lun, "threshold")
 
-    while_silent = advised_at(NOW + timedelta(hours=23), lun, Topic.THRESHOLD)
-    expired = advised_at(NOW + timedelta(hours=25), lun, Topic.THRESHOLD)
+    while_silent = advised_at(NOW + timedelta(hours=23), lun, "threshold")
+    expired = advised_at(NOW + timedelta(hours=25), lun, "threshold")
 
     assert while_silent == found
     assert isinstance(expired, str)
 
 
-def test_rising_reservation_conflicts_call_for_quiet_hours(cluster: Cluster) -> None:
+def test_rising_scsi_conflicts_call_for_quiet_hours(cluster: Cluster) -> None:
     lun = datastore(cluster, "lun", "h1")
     commands = conflicts = 0
     lines = []
@@ -147,7 +147,7 @@ def test_rising_reservation_conflicts_call_for_quiet_hours(cluster: Cluster) -> 
         conflicts += round(load * (0.05 if recent and busy else 0.0001))
     send(cluster.organisation, "\n".join(lines), now=NOW)
 
-    found = advice(lun, Topic.OFF_PEAK_WORK)
+    found = advice(lun, "off_peak_work")
 
     assert isinstance(found, Recommendation)
     assert not 7 <= json.loads(found.answer)["from_hour_utc"] < 17

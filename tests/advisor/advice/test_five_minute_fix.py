@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from advisor.advice.advise import Advised, advise, reserved_uplinks
+from advisor.advice.advise import Advised, advise
+from advisor.advice.host_placement.gather import reserved_uplinks
 from advisor.decisions import inventory
-from advisor.models import AdapterKind, Allocation, Recommendation, Resource, ResourceKind, Topic
+from advisor.models import AdapterKind, Allocation, Recommendation, Resource, ResourceKind
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
 
 pytestmark = pytest.mark.django_db
@@ -46,7 +47,7 @@ def reserve(workload: str, amount: float, *, host: str = "h1") -> Allocation:
 
 
 def look(cluster: Cluster, at: datetime = NOW) -> list[Advised]:
-    return advise(resource=cluster.uplink, now=at, topics=[Topic.HOST_PLACEMENT])
+    return advise(resource=cluster.uplink, now=at, topics=["host_placement"])
 
 
 def moves(advised: list[Advised]) -> list[tuple[str, str, str]]:
@@ -92,7 +93,7 @@ def test_the_steps_of_the_seed_end_with_a_full_pool(cluster: Cluster) -> None:
 
 
 def due(cluster: Cluster) -> datetime:
-    row = Recommendation.objects.filter(topic=Topic.HOST_PLACEMENT).first()
+    row = Recommendation.objects.filter(topic="host_placement").first()
     assert row is not None
     return min(datetime.fromisoformat(one["due_at"]) for one in json.loads(row.answer)["moves"])
 
@@ -119,7 +120,7 @@ def test_time_does_not_move_on_with_later_looks_or_other_advice(cluster: Cluster
 
     assert unchanged == first
     assert due(cluster) == first
-    assert Recommendation.objects.filter(topic=Topic.HOST_PLACEMENT).count() == 2
+    assert Recommendation.objects.filter(topic="host_placement").count() == 2
 
 
 def test_uplinks_are_looked_at_while_something_is_reserved_or_advised(cluster: Cluster) -> None:

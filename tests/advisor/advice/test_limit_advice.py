@@ -12,7 +12,6 @@ from advisor.models import (
     Recommendation,
     Resource,
     ResourceStatus,
-    Topic,
 )
 from tests.advisor.advised_datastores import (
     advice,
@@ -44,7 +43,7 @@ def test_limit_is_checked_against_what_was_measured(
     lun = datastore(cluster, "lun", "h1")
     limited(cluster, lun, iops=iops, limit=200.0)
 
-    found = advice(lun, Topic.LIMIT_CHECK)
+    found = advice(lun, "limit_check")
 
     if finding is None:
         assert isinstance(found, str)
@@ -66,7 +65,7 @@ def test_limit_that_counts_by_size_is_judged_by_size(
     send(cluster.organisation, f"{lines}\n{disk}", now=NOW)
     cgroup_allocation(lun, "db", path="/db.slice", limit=200.0, facts={"io_count": io_count})
 
-    found = advice(lun, Topic.LIMIT_CHECK)
+    found = advice(lun, "limit_check")
 
     assert isinstance(found, Recommendation) is advised
 
@@ -89,21 +88,21 @@ def test_each_workload_whose_limit_misbehaves_has_advice_of_its_own(cluster: Clu
 
     advise(resource=lun, now=NOW)
 
-    rows = Recommendation.objects.filter(topic=Topic.LIMIT_CHECK).order_by("subject")
+    rows = Recommendation.objects.filter(topic="limit_check").order_by("subject")
     assert [(row.subject, row.state) for row in rows] == [("db", "proposed"), ("mail", "proposed")]
     assert (
         "200 IOPS within 200"
-        in ResourceStatus.objects.get(resource=lun).other_advice_gaps[Topic.LIMIT_CHECK]
+        in ResourceStatus.objects.get(resource=lun).other_advice_gaps["limit_check"]
     )
 
 
 def test_rejecting_advice_on_one_limit_keeps_that_on_another(cluster: Cluster) -> None:
     lun = two_limits_that_misbehave(cluster)
     advise(resource=lun, now=NOW)
-    first = Recommendation.objects.get(topic=Topic.LIMIT_CHECK, subject="db")
+    first = Recommendation.objects.get(topic="limit_check", subject="db")
     reject(recommendation=first, user=cluster.people.owner, reason="known", now=NOW)
 
     advise(resource=lun, now=NOW)
 
-    rows = Recommendation.objects.filter(topic=Topic.LIMIT_CHECK).order_by("subject")
+    rows = Recommendation.objects.filter(topic="limit_check").order_by("subject")
     assert [row.state for row in rows] == ["rejected", "proposed"]

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.advice.recommend import recommend
-from advisor.core.advice.kinds import AdviceKind, answer
+from advisor.advice.policy.recommend import recommend
+from advisor.advice.registry import answer
 from advisor.decisions.decide import approve
 from advisor.models import Allocation, Policy, Recommendation, ResourceStatus
 from advisor.pipeline.detect import detect
@@ -72,7 +72,7 @@ def test_crowding_of_ten_minutes_in_a_day_justifies_a_limit_with_its_numbers(
     # It has never been seen to want 5 % more than what it got.
     assert played["web-1"]["change"] == "same"
     assert played["web-1"]["latency"]["gap"].startswith("an uplink has no latency")
-    assert answer(AdviceKind.POLICY, found.inputs) == found.answer
+    assert answer("policy", found.inputs) == found.answer
 
 
 def test_crowding_of_half_an_hour_in_a_day_is_no_case_for_a_limit(cluster: Cluster) -> None:

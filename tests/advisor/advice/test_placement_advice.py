@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.advice.inputs.placement_inputs import placement_inputs
+from advisor.advice.placement.gather import placement_inputs
 from advisor.decisions import inventory
 from advisor.models import (
     AdapterKind,
@@ -17,7 +17,6 @@ from advisor.models import (
     ResourceKind,
     State,
     StatePoint,
-    Topic,
 )
 from tests.advisor.advised_datastores import (
     START,
@@ -63,7 +62,7 @@ def promised_beyond_host_1(cluster: Cluster) -> Resource:
 def test_reservations_beyond_a_host_call_for_a_move(cluster: Cluster) -> None:
     promised_beyond_host_1(cluster)
 
-    found = advice(cluster.uplink, Topic.HOST_PLACEMENT)
+    found = advice(cluster.uplink, "host_placement")
 
     assert isinstance(found, Recommendation)
     (move,) = json.loads(found.answer)["moves"]
@@ -75,7 +74,7 @@ def test_advice_on_hosts_says_whose_rates_were_stated_and_whose_assumed(cluster:
     # 94 % of the link speed is what discovery assumes.
     Resource.objects.filter(pk=other.pk).update(discovered=True)
 
-    found = advice(cluster.uplink, Topic.HOST_PLACEMENT)
+    found = advice(cluster.uplink, "host_placement")
 
     hosts = json.loads(found.inputs)["hosts"]
     assert {row["host"]: row["carries_source"] for row in hosts} == {
@@ -105,7 +104,7 @@ def test_workload_on_two_uplinks_moves_as_one(cluster: Cluster) -> None:
             may_exceed=True,
         )
 
-    found = advice(cluster.uplink, Topic.HOST_PLACEMENT)
+    found = advice(cluster.uplink, "host_placement")
 
     inputs = json.loads(found.inputs)
     reserved = {row["workload"]: row["reservation_bits_per_s"] for row in inputs["workloads"]}
@@ -137,7 +136,7 @@ def test_virtual_disk_is_moved_off_a_slow_datastore(cluster: Cluster) -> None:
         threshold=30.0,
     )
 
-    found = advice(slow, Topic.PLACEMENT)
+    found = advice(slow, "placement")
 
     assert isinstance(found, Recommendation), found
     assert json.loads(found.answer)["moves"][0]["target"] == "fast"

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.advice.inputs.placement_inputs import placement_inputs
+from advisor.advice.placement.gather import placement_inputs
 from advisor.models import Incident
 from advisor.pipeline.detect import detect
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.advice.recommend import recommend
+from advisor.advice.policy.recommend import recommend
 from advisor.models import Incident, Resource, ResourceStatus, StatePoint
 from advisor.pipeline.detect import detect
 from advisor.queries.heat import Level, heat_strips

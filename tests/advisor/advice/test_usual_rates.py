@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from advisor.advice.recommend import recommend
+from advisor.advice.policy.recommend import recommend
 from advisor.history.usual_rates import usual_rates
 from advisor.models import Allocation, Incident, Recommendation
 from advisor.pipeline.detect import detect

@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.advice.recommend import recommend
-from advisor.advice.what_if import save_draft, scene_of, what_if_inputs
-from advisor.core.advice.kinds import AdviceKind, answer
+from advisor.advice.policy.recommend import recommend
+from advisor.advice.registry import answer
+from advisor.advice.what_if.drafts import save_draft, scene_of, what_if_inputs
 from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, what_if
 from advisor.core.grant import Grant
@@ -227,7 +227,7 @@ def test_draft_is_open_in_its_authors_name_and_recomputes_to_the_same_bytes(
 
     assert (draft.kind, draft.state) == ("what_if", RecommendationState.PROPOSED)
     assert draft.created_by == cluster.people.operator
-    assert answer(AdviceKind.WHAT_IF, draft.inputs) == draft.answer
+    assert answer("what_if", draft.inputs) == draft.answer
 
 
 def test_draft_takes_the_place_of_the_open_recommendation(cluster: Cluster) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from advisor.advice.recommend import recommend
+from advisor.advice.policy.recommend import recommend
 from advisor.decisions.maintenance_windows import add_maintenance_window, remove_maintenance_window
 from advisor.errors import InventoryError
 from advisor.models import Incident, MaintenanceWindow, Recurrence, ResourceStatus

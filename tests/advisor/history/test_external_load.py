@@ -10,7 +10,7 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from advisor.advice.recommend import recommend
+from advisor.advice.policy.recommend import recommend
 from advisor.core.detection.external_workload import ExternalState
 from advisor.decisions import inventory
 from advisor.history.external_load import external_load

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.advice.recommend import recommend
+from advisor.advice.policy.recommend import recommend
 from advisor.models import Recommendation
 from advisor.pipeline.detect import detect
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines

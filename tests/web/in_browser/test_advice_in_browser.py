@@ -6,31 +6,30 @@ import pytest
 from playwright.sync_api import Browser, ViewportSize
 
 from advisor.advice.recommendation_store import keep
-from advisor.core.advice.kinds import AdviceKind, answer
+from advisor.advice.registry import answer, kind_named
 from advisor.core.canonical import dumps
-from advisor.models import Topic
-from tests.advisor.core.advice.test_kinds import STORED
+from tests.advisor.advice.test_kinds import STORED
 from tests.web.fleet import Fleet
 from tests.web.in_browser.visit import DESKTOP, visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PHONE: ViewportSize = {"width": 390, "height": 844}
-PICTURED = [topic for topic in Topic if topic not in (Topic.POLICY, Topic.QUEUE_DEPTH)]
+PICTURED = [topic for topic in STORED if topic != "queue_depth"]
 """The stored queue depths come without a measured window."""
 
 
-def advised(fleet: Fleet) -> dict[Topic, int]:
+def advised(fleet: Fleet) -> dict[str, int]:
     """One open recommendation of each topic; its number."""
     numbers = {}
     for topic in PICTURED:
-        inputs = dumps(STORED[AdviceKind(topic)])
+        inputs = dumps(STORED[topic])
         numbers[topic] = keep(
             resource=fleet.resources["nfs-07"],
-            topic=topic,
+            kind=kind_named(topic),
             incident=None,
             inputs=inputs,
-            found=answer(AdviceKind(topic), inputs),
+            found=answer(topic, inputs),
             now=fleet.now,
         ).pk
     return numbers

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import Browser, ViewportSize
 
-from advisor.advice.recommend import recommend
+from advisor.advice.policy.recommend import recommend
 from advisor.models import Incident, Recommendation, Resource, ResourceKind, Tier, Workload
 from advisor.pipeline.detect import detect
 from ingest.models import Host

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from statistics import fmean
 
+from advisor.advice.host_placement.decide.host_inputs import HostPlacementAdvice
+from advisor.advice.host_placement.decide.host_placement import HostPlacementAnswer
 from advisor.core.admission import reservable_in_pool
-from advisor.core.placement.host_inputs import HostPlacementAdvice
-from advisor.core.placement.host_placement import HostPlacementAnswer
 from advisor.lab.replay.experiment import Outcome
 from advisor.lab.replay.figure import Figure, over_time
 from advisor.lab.replay.studies.netioc_steps import (

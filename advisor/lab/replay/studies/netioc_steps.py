@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from advisor.core.admission import UPLINK_RESERVABLE_RATIO
-from advisor.core.allocation import Node
-from advisor.core.placement.host_inputs import (
+from advisor.advice.host_placement.decide.host_inputs import (
     HostPlacementAdvice,
     HostPlacementInputs,
     HostUplinks,
     NetworkWorkload,
 )
-from advisor.core.placement.host_placement import HostPlacementAnswer, advise_hosts
+from advisor.advice.host_placement.decide.host_placement import HostPlacementAnswer, advise_hosts
+from advisor.core.admission import UPLINK_RESERVABLE_RATIO
+from advisor.core.allocation import Node
 from advisor.lab.simulation.cluster import BEGAN_AT
 from advisor.lab.simulation.uplink import SimulatedUplink, Stream, tcp_bits_per_s, transmit
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.advice.kinds import AdviceKind, answer
-from advisor.core.advice.what_if_draft import PolicyDraft, changed_controls, draft
+from advisor.advice.registry import answer
+from advisor.advice.what_if.decide.what_if_draft import PolicyDraft, changed_controls, draft
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import CanonicalError, dumps, loads
 from advisor.core.forecast.backtest import Change
@@ -247,10 +247,10 @@ def test_unchanged_settings_change_nothing(asked):
 def test_draft_comes_out_of_its_stored_inputs_byte_for_byte(asked):
     text = dumps(asked)
 
-    first = answer(AdviceKind.WHAT_IF, text)
+    first = answer("what_if", text)
 
     assert first == dumps(draft(loads(WhatIfInputs, text)))
-    assert answer(AdviceKind.WHAT_IF, dumps(loads(WhatIfInputs, text))) == first
+    assert answer("what_if", dumps(loads(WhatIfInputs, text))) == first
     assert 0 <= loads(PolicyDraft, first).confidence.value <= 1
 
 
@@ -289,6 +289,6 @@ def test_confidence_is_low_without_congestion_and_where_demand_is_unknown():
 def test_text_of_something_else_is_refused():
     with pytest.raises(CanonicalError, match="capacity"):
         answer(
-            AdviceKind.WHAT_IF,
+            "what_if",
             '{"resource": "x", "kind": "uplink", "unit": "iops", "mode": "floor"}',
         )

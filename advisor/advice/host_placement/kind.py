@@ -1,0 +1,41 @@
+"""Advice on which host workloads belong on, so that reservations hold."""
+
+from __future__ import annotations
+
+from advisor.advice.host_placement.decide.host_inputs import (
+    HostPlacementAdvice,
+    HostPlacementInputs,
+)
+from advisor.advice.host_placement.decide.host_placement import advise_hosts
+from advisor.advice.host_placement.gather import TOPIC, host_placement_inputs
+from advisor.advice.host_placement.show import show
+from advisor.advice.kind import Kind, Stored, Variant
+
+
+def _essence(answer: Stored) -> object:
+    return [
+        [[row["workload"], row["target"]] for row in answer["moves"]],
+        [row["workload"] for row in answer["refused"]],
+    ]
+
+
+HOST_PLACEMENT = Kind(
+    name=TOPIC,
+    topic=TOPIC,
+    words="placement of workloads",
+    variants=(
+        Variant(
+            name=TOPIC,
+            words="placement of workloads",
+            needs_samples="none",
+            needs_stated="line rates, and reservations beyond 75 % of one (`--even-if-full`)",
+            approving="is noted: a person moves workloads",
+        ),
+    ),
+    inputs=HostPlacementInputs,
+    advice=HostPlacementAdvice,
+    decide=advise_hosts,
+    essence=_essence,
+    gather=host_placement_inputs,
+    show=show,
+)

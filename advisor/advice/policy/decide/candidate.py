@@ -1,0 +1,333 @@
+"""Policies that could be recommended, and the rates the solver predicts under them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from advisor.advice.policy.decide.demand import Wanted, wanted
+from advisor.advice.policy.decide.policy_inputs import AdviceAllocation, AdviceInputs
+from advisor.core.admission import Admission, RequestedReservation, admit
+from advisor.core.allocation import Allocation, entitlements
+from advisor.core.grant import Grant
+from advisor.core.quantity import significant
+from advisor.core.resource import ResourceKind, Tier
+from advisor.core.standing import UNALLOCATED, unit_cost
+
+SHORT_TOLERANCE = 0.05
+"""A predicted rate this part below what a workload usually takes is not short of it."""
+LIMIT_HEADROOM = 1.15
+_TIER_ORDER = (Tier.HIGH, Tier.MEDIUM, Tier.LOW)
+
+Policy = tuple[Grant, ...]
+"""One grant per allocation, in the order of the allocations."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """The inputs as the solver needs them: capacity, wants, and whom to help.
+
+    `io_costs` is the device time of a unit of each allocation's rate, in units of the mean over
+    all
+    allocations in the incident. So the capacity is what there was of that mix, every rate is of
+    the allocation's own I/O size, and rates times costs add up to no more than the capacity.
+    """
+
+    inputs: AdviceInputs
+    capacity: float
+    capacity_source: str
+    wants: tuple[Wanted, ...]
+    io_costs: tuple[float, ...]
+    victims: frozenset[str]
+    aggressors: frozenset[str]
+
+    @property
+    def demands(self) -> tuple[float | None, ...]:
+        """What each allocation wants; None is more than it got."""
+        return tuple(one.rate for one in self.wants)
+
+    @property
+    def pressing(self) -> tuple[float | None, ...]:
+        """The demands if every victim and aggressor wanted all it can get."""
+        contending = self.victims | self.aggressors
+        return tuple(
+            None if allocation.active and allocation.workload in contending else demand
+            for allocation, demand in zip(self.inputs.allocations, self.demands, strict=True)
+        )
+
+    def rates(
+        self, policy: Policy, *, demands: Sequence[float | None] | None = None
+    ) -> list[float]:
+        """What each one gets under the policy; `demands` None means those of the incident."""
+        asked = self.demands if demands is None else demands
+        allocations = [
+            Allocation(
+                reservation=grant.reservation * cost,
+                limit=None if grant.limit is None else grant.limit * cost,
+                shares=grant.shares,
+                demand=None if demand is None else demand * cost,
+            )
+            for grant, demand, cost in zip(policy, asked, self.io_costs, strict=True)
+        ]
+        found = entitlements(self.capacity, allocations, self.inputs.mode)
+        return [time / cost for time, cost in zip(found, self.io_costs, strict=True)]
+
+
+def setting_of(inputs: AdviceInputs, delivered: float) -> Setting:
+    """Capacity and demands of the incident; `delivered` is the sum of the measured rates."""
+    assert inputs.incident is not None
+    victims = frozenset(victim.workload for victim in inputs.incident.victims)
+    aggressors = frozenset(aggressor.workload for aggressor in inputs.incident.aggressors)
+    capacity, source = _capacity(inputs, delivered)
+    contending = victims | aggressors
+    return Setting(
+        inputs=inputs,
+        capacity=capacity,
+        capacity_source=source,
+        wants=tuple(
+            wanted(inputs, allocation, contending=allocation.workload in contending)
+            for allocation in inputs.allocations
+        ),
+        io_costs=_io_costs(inputs),
+        victims=victims,
+        aggressors=aggressors,
+    )
+
+
+def _io_costs(inputs: AdviceInputs) -> tuple[float, ...]:
+    """Device time of a unit of each rate over that of the mean; all 1 on an uplink."""
+    if inputs.kind is ResourceKind.UPLINK:
+        return (1.0,) * len(inputs.allocations)
+    costs = [unit_cost(inputs.unit, allocation.mean_io_bytes) for allocation in inputs.allocations]
+    rates = [
+        allocation.congested.mean if allocation.active and allocation.congested else 0.0
+        for allocation in inputs.allocations
+    ]
+    total = sum(rates)
+    if len(set(costs)) == 1 or total == 0:
+        return (1.0,) * len(inputs.allocations)
+    mean = sum(rate / total * cost for rate, cost in zip(rates, costs, strict=True))
+    return tuple(cost / mean for cost in costs)
+
+
+def _capacity(inputs: AdviceInputs, delivered: float) -> tuple[float, str]:
+    """An uplink has its rate; a datastore gives what it gave while it was congested.
+
+    What other traffic took is not there to be divided.
+    """
+    assert inputs.incident is not None
+    stated = inputs.capacity
+    if stated is None or (inputs.kind is ResourceKind.DATASTORE and stated > delivered):
+        return delivered, "delivered while congested"
+    foreign = sum(one.rate for one in inputs.incident.aggressors if one.workload == UNALLOCATED)
+    if foreign == 0:
+        return stated, "stated"
+    return max(delivered, stated - foreign), "stated, less what belongs to no allocation"
+
+
+def plain_sharing(inputs: AdviceInputs) -> Policy:
+    """What happens without any policy: everybody counts the same."""
+    return tuple(
+        Grant(allocation=allocation.allocation, reservation=0.0, limit=None, shares=1)
+        for allocation in inputs.allocations
+    )
+
+
+def in_force(inputs: AdviceInputs) -> Policy:
+    """The policy that hosts enforce; an unknown allocation has the medium tier's shares."""
+    if not inputs.in_force:
+        return plain_sharing(inputs)
+    known = {grant.allocation: grant for grant in inputs.in_force}
+    return tuple(
+        known.get(
+            allocation.allocation,
+            Grant(
+                allocation=allocation.allocation,
+                reservation=0.0,
+                limit=None,
+                shares=allocation.stated_shares,
+            ),
+        )
+        for allocation in inputs.allocations
+    )
+
+
+def by_shares(inputs: AdviceInputs) -> Policy:
+    """Stated shares and limits, no reservations."""
+    return tuple(
+        Grant(
+            allocation=allocation.allocation,
+            reservation=0.0,
+            limit=allocation.limit,
+            shares=allocation.stated_shares,
+        )
+        for allocation in inputs.allocations
+    )
+
+
+def with_reservations(
+    inputs: AdviceInputs, wanted: Mapping[int, float], capacity: float
+) -> tuple[Policy, Admission]:
+    """Stated shares and limits with the reservations wanted, as far as they are admitted.
+
+    What is in force comes first, then the higher tier, then the order of the allocations.
+    """
+    reservable = capacity if inputs.reservable is None else inputs.reservable
+    granted = {grant.allocation for grant in inputs.in_force if grant.reservation > 0}
+    order = sorted(
+        (
+            allocation
+            for allocation in inputs.allocations
+            if wanted.get(allocation.allocation, 0.0) > 0
+        ),
+        key=lambda allocation: (
+            allocation.allocation not in granted,
+            _TIER_ORDER.index(allocation.tier),
+            allocation.allocation,
+        ),
+    )
+    asked = [
+        RequestedReservation(
+            workload=allocation.workload, reservation=wanted[allocation.allocation]
+        )
+        for allocation in order
+    ]
+    admission = admit(reservable, asked)
+    refused = set(admission.refused)
+    admitted = {
+        allocation.allocation: wanted[allocation.allocation]
+        for allocation in order
+        if allocation.workload not in refused
+    }
+    policy = tuple(
+        replace(grant, reservation=admitted.get(grant.allocation, 0.0))
+        for grant in by_shares(inputs)
+    )
+    return policy, admission
+
+
+def stated_reservations(inputs: AdviceInputs) -> dict[int, float]:
+    """The promised reservations, by allocation; where a limit is lower, the limit wins."""
+    return {
+        allocation.allocation: _within_limit(allocation, allocation.reservation)
+        for allocation in inputs.allocations
+        if allocation.reservation > 0
+    }
+
+
+def _within_limit(allocation: AdviceAllocation, amount: float) -> float:
+    return amount if allocation.limit is None else min(amount, allocation.limit)
+
+
+def usual_reservations(setting: Setting, policy: Policy) -> dict[int, float]:
+    """Reservations for victims of the high tier that the policy leaves below their usual rate.
+
+    The reservation is the 90th percentile of the rate while nothing held the workload back. What
+    counts is what the policy would leave it if it asked, not what it wants on the mean.
+    """
+    found = {}
+    could = setting.rates(policy, demands=setting.pressing)
+    for allocation, rate in zip(setting.inputs.allocations, could, strict=True):
+        usual = allocation.usual
+        if (
+            allocation.workload in setting.victims
+            and allocation.tier is Tier.HIGH
+            and allocation.reservation == 0
+            and usual is not None
+            and usual.sample_count >= setting.inputs.samples_needed
+            and rate < usual.p90 * (1 - SHORT_TOLERANCE)
+        ):
+            found[allocation.allocation] = _within_limit(allocation, float(significant(usual.p90)))
+    return found
+
+
+def due_of(setting: Setting) -> dict[str, float]:
+    """What was due to each workload in the incident by what was promised, over all its
+    allocations.
+
+    Victims and aggressors may want anything, the others want what they want; all is divided at
+    once, so that in device time it adds up to no more than the capacity.
+    """
+    inputs = setting.inputs
+    policy, _ = with_reservations(inputs, stated_reservations(inputs), setting.capacity)
+    found: dict[str, float] = {}
+    for allocation, rate in zip(
+        inputs.allocations, setting.rates(policy, demands=setting.pressing), strict=True
+    ):
+        found[allocation.workload] = found.get(allocation.workload, 0.0) + rate
+    return found
+
+
+def with_limits_in_force(inputs: AdviceInputs, policy: Policy) -> Policy:
+    """The policy with the limits that are in force for allocations that state none.
+
+    They were recommended or drafted once, and other advice does not lift them; but a reservation
+    above such a limit does.
+    """
+    held = {grant.allocation: grant.limit for grant in inputs.in_force}
+    return tuple(_held(grant, held.get(grant.allocation)) for grant in policy)
+
+
+def _held(grant: Grant, limit: float | None) -> Grant:
+    if grant.limit is not None or limit is None or limit < grant.reservation:
+        return grant
+    return replace(grant, limit=limit)
+
+
+def with_limits(setting: Setting, policy: Policy) -> tuple[Policy, tuple[AdviceAllocation, ...]]:
+    """The policy with limits on aggressors without a reservation, and who they are.
+
+    The limit lets a workload have its usual maximum: max(p99, 1.15·p95)·(1 + 1/days), and never
+    less than its entitlement. Where that would not have held it in the incident there is none. A
+    limit in force that nobody stated stays: under it the usual rate is that of the limit.
+    """
+    due = setting.rates(policy, demands=[None] * len(policy))
+    grants, limited = [], []
+    for allocation, grant, entitlement in zip(
+        setting.inputs.allocations, policy, due, strict=True
+    ):
+        limit = _usual_maximum(setting, allocation)
+        if limit is None or grant.reservation > 0 or grant.limit != allocation.limit:
+            grants.append(grant)
+            continue
+        limit = float(significant(max(limit, entitlement)))
+        assert allocation.congested is not None
+        if limit >= _within_limit(allocation, allocation.congested.mean) * (1 - SHORT_TOLERANCE):
+            grants.append(grant)
+            continue
+        grants.append(replace(grant, limit=limit))
+        limited.append(allocation)
+    return tuple(grants), tuple(limited)
+
+
+def _usual_maximum(setting: Setting, allocation: AdviceAllocation) -> float | None:
+    usual = allocation.usual
+    if (
+        allocation.workload not in setting.aggressors
+        or allocation.congested is None
+        or usual is None
+        or usual.sample_count < setting.inputs.samples_needed
+        or usual.span_days <= 0
+    ):
+        return None
+    return max(usual.p99, LIMIT_HEADROOM * usual.p95) * (1 + 1 / usual.span_days)
+
+
+def capped_at_entitlement(setting: Setting, policy: Policy) -> Policy:
+    """The policy with every aggressor limited to its entitlement, which wastes what is idle."""
+    due = setting.rates(policy, demands=[None] * len(policy))
+    return tuple(
+        replace(grant, limit=entitlement, reservation=min(grant.reservation, entitlement))
+        if allocation.workload in setting.aggressors
+        else grant
+        for allocation, grant, entitlement in zip(
+            setting.inputs.allocations, policy, due, strict=True
+        )
+    )
+
+
+def same(one: Policy, other: Iterable[Grant]) -> bool:
+    """Whether two policies grant the same."""
+    return sorted(one, key=_number) == sorted(other, key=_number)
+
+
+def _number(grant: Grant) -> int:
+    return grant.allocation

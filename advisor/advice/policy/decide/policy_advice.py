@@ -1,0 +1,259 @@
+"""From a congestion incident to the policy that would have helped, with everything it rests on.
+
+Shares come from the tier or from a person, never from use. Reservations that were promised come
+first; a victim of the high tier that shares alone leave short gets one of its usual rate. A limit
+is the last resort: only once shares and reservations are in force, an aggressor without a
+reservation still harms others, and the past week justifies it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from advisor.advice.policy.decide.candidate import (
+    Policy,
+    Setting,
+    by_shares,
+    due_of,
+    in_force,
+    same,
+    setting_of,
+    stated_reservations,
+    usual_reservations,
+    with_limits_in_force,
+    with_reservations,
+)
+from advisor.advice.policy.decide.demand import most_wanted
+from advisor.advice.policy.decide.limit_choice import choose_limits, played_allocations
+from advisor.advice.policy.decide.policy_answer import (
+    Advice,
+    Evidence,
+    Recommendation,
+    RecommendationKind,
+)
+from advisor.advice.policy.decide.policy_inputs import AdviceInputs
+from advisor.advice.policy.decide.policy_why import (
+    alternatives,
+    confidence_in,
+    formula,
+    summarize,
+)
+from advisor.advice.shared.decide.recommended_allocation import (
+    REVERSIBILITY,
+    RecommendedAllocation,
+)
+from advisor.core.admission import Admission
+from advisor.core.explanation.answer import Alternative, InsufficientData, Missing, NoChange
+from advisor.core.explanation.rounding import round_all, rounded
+from advisor.core.forecast.comparison import Comparison
+from advisor.core.forecast.counterfactual import counterfactual
+from advisor.core.forecast.prediction_interval import interval_or_gap
+from advisor.core.quantity import format_rate
+from advisor.core.resource import ResourceKind
+
+MODEL_VERSION = "policy-5"
+"""Changes whenever the same inputs may give another answer."""
+
+
+def advise(inputs: AdviceInputs) -> Advice:
+    """The policy that would help most, or what is missing, or why nothing should change."""
+    missing = _missing(inputs)
+    if missing:
+        needs = "; ".join(f"{one.what}: {one.have} of {one.need}" for one in missing)
+        return InsufficientData(
+            summary=f"Too little is known about {inputs.kind} {inputs.resource}: {needs}",
+            missing=missing,
+            model_version=MODEL_VERSION,
+        )
+    if inputs.incident is None:
+        return _no_change(f"{inputs.kind} {inputs.resource} was not congested")
+    if not inputs.incident.victims:
+        return _no_change(
+            f"{inputs.kind} {inputs.resource} was congested, yet everybody got what they are "
+            "entitled to: it is too small for what is asked of it"
+        )
+    delivered = sum(
+        allocation.congested.mean
+        for allocation in inputs.allocations
+        if allocation.congested and allocation.active
+    )
+    return _choose(setting_of(inputs, delivered))
+
+
+def _missing(inputs: AdviceInputs) -> tuple[Missing, ...]:
+    """What is needed for advice on an incident and is not there."""
+    if not inputs.allocations:
+        return (Missing(what="allocations", have=0, need=1),)
+    if inputs.incident is None:
+        return ()
+    missing = []
+    if inputs.capacity is None and inputs.kind is ResourceKind.UPLINK:
+        missing.append(Missing(what="stated capacity", have=0, need=1))
+    for allocation in inputs.allocations:
+        have = allocation.congested.sample_count if allocation.congested else 0
+        if allocation.active and have < inputs.samples_needed:
+            what = f"congested samples of {allocation.workload}"
+            missing.append(Missing(what=what, have=have, need=inputs.samples_needed))
+    busy = [c for c in inputs.allocations if c.active and c.congested and c.congested.mean > 0]
+    if not missing and not busy:
+        missing.append(Missing(what="active workloads", have=0, need=1))
+    return tuple(missing)
+
+
+def _no_change(summary: str, tried: Sequence[Alternative] = ()) -> NoChange:
+    return NoChange(summary=summary, model_version=MODEL_VERSION, alternatives=tuple(tried))
+
+
+def _choose(setting: Setting) -> Advice:
+    """Stated reservations or shares, then usual reservations, then limits."""
+    inputs = setting.inputs
+    wanted = stated_reservations(inputs)
+    policy, admission = with_reservations(inputs, wanted, setting.capacity)
+    wanted |= usual_reservations(setting, policy)
+    policy, admission = with_reservations(inputs, wanted, setting.capacity)
+    helped = [
+        grant.allocation
+        for allocation, grant in zip(inputs.allocations, policy, strict=True)
+        if grant.reservation > 0 and allocation.workload in setting.victims
+    ]
+    kind = RecommendationKind.RESERVATION if helped else RecommendationKind.SHARES
+    refused = [] if admission.admitted else [_refusal(inputs, wanted, admission)]
+    held = with_limits_in_force(inputs, policy)
+    if same(held, inputs.in_force):
+        choice = choose_limits(setting, held)
+        if choice.justification is None:
+            return _in_force_is_best(inputs, choice.refused)
+        refused += choice.refused
+        found = _recommend(setting, RecommendationKind.LIMIT, choice.policy, refused)
+        return replace(found, justification=choice.justification)
+    gone = _gone_aggressors(setting)
+    if gone and kind is RecommendationKind.SHARES:
+        return _no_change(
+            f"{', '.join(gone)} took more than was due on {inputs.kind} {inputs.resource} and "
+            f"{'sends' if len(gone) == 1 else 'send'} no samples any more: "
+            "nobody whose load is seen is left to divide with"
+        )
+    return _recommend(setting, kind, held, refused)
+
+
+def _gone_aggressors(setting: Setting) -> list[str]:
+    """Who took too much, if all of them have ended or are not measured any more."""
+    took = [one for one in setting.inputs.allocations if one.workload in setting.aggressors]
+    if any(one.active for one in took):
+        return []
+    return sorted({one.workload for one in took})
+
+
+def _in_force_is_best(inputs: AdviceInputs, tried: Sequence[Alternative]) -> NoChange:
+    weighed = "".join(f"; {one.name} was weighed: {one.reason}" for one in tried)
+    return _no_change(
+        f"the policy in force on {inputs.kind} {inputs.resource} is what would be recommended"
+        f"{weighed}; see whether hosts comply with it",
+        tried,
+    )
+
+
+def _refusal(
+    inputs: AdviceInputs, wanted: Mapping[int, float], admission: Admission
+) -> Alternative:
+    asked = ", ".join(
+        f"{allocation.workload} asks for {format_rate(wanted[allocation.allocation], inputs.unit)}"
+        for allocation in inputs.allocations
+        if allocation.workload in admission.refused
+    )
+    free = format_rate(admission.reservable - admission.reserved, inputs.unit)
+    most = format_rate(admission.reservable, inputs.unit)
+    return Alternative(
+        name="reserve everything that was promised",
+        reason=f"{asked}; {free} of {most} that may be reserved is free",
+    )
+
+
+def _recommend(
+    setting: Setting, kind: RecommendationKind, policy: Policy, refused: Sequence[Alternative]
+) -> Recommendation:
+    inputs = setting.inputs
+    rows = _rows(setting, policy)
+    comparison = Comparison(
+        mode=inputs.mode,
+        before=in_force(inputs),
+        after=policy,
+        before_as_measured=not inputs.in_force or kind is RecommendationKind.LIMIT,
+        after_as_pressed=kind is RecommendationKind.LIMIT,
+    )
+    bounds = [most_wanted(inputs, allocation) for allocation in inputs.allocations]
+    played = counterfactual(
+        played_allocations(inputs.allocations), inputs.past, comparison, bounds=bounds
+    )
+    return Recommendation(
+        kind=kind,
+        summary=summarize(setting, kind, rows),
+        allocations=rows,
+        evidence=_evidence(setting),
+        alternatives=(*alternatives(setting, kind, policy, by_shares(inputs)), *refused),
+        confidence=confidence_in(setting, rows),
+        reversibility=REVERSIBILITY,
+        model_version=MODEL_VERSION,
+        counterfactual=played,
+        past_gap="" if played else inputs.past.gap or "no samples were stored in that time",
+    )
+
+
+def _rows(setting: Setting, policy: Policy) -> tuple[RecommendedAllocation, ...]:
+    allocations = setting.inputs.allocations
+    entitled = setting.rates(policy, demands=[None] * len(allocations))
+    before, after = setting.rates(in_force(setting.inputs)), setting.rates(policy)
+    expected = [interval_or_gap(rate, setting.inputs.past.outcomes) for rate in after]
+    return tuple(
+        RecommendedAllocation(
+            allocation=allocation.allocation,
+            workload=allocation.workload,
+            host=allocation.host,
+            reservation=grant.reservation,
+            limit=grant.limit,
+            shares=grant.shares,
+            entitlement=rounded(entitled[index]),
+            demand=None if want.rate is None else rounded(want.rate),
+            demand_gap=want.gap,
+            io_cost=rounded(setting.io_costs[index]),
+            measured=None if allocation.congested is None else rounded(allocation.congested.mean),
+            predicted_before=rounded(before[index]),
+            predicted_after=rounded(after[index]),
+            interval=round_all(expected[index][0]),
+            interval_gap=expected[index][1],
+        )
+        for index, (allocation, grant, want) in enumerate(
+            zip(allocations, policy, setting.wants, strict=True)
+        )
+    )
+
+
+def _evidence(setting: Setting) -> Evidence:
+    inputs, incident = setting.inputs, setting.inputs.incident
+    assert incident is not None
+    # Without a latency there are no victims, and so no policy.
+    assert incident.peak_value is not None
+    assert incident.threshold is not None
+    unit = inputs.unit
+    dues = {one.workload: one.entitlement for one in incident.victims}
+    dues |= {one.workload: one.entitlement for one in incident.aggressors}
+    dues |= due_of(setting)
+    return Evidence(
+        began_at=inputs.began_at,
+        ended_at=inputs.ended_at,
+        sample_count=sum(c.congested.sample_count for c in inputs.allocations if c.congested),
+        capacity=rounded(setting.capacity),
+        capacity_source=setting.capacity_source,
+        peak_value=rounded(incident.peak_value),
+        threshold=rounded(incident.threshold),
+        victims=tuple(
+            f"{one.workload} got {format_rate(one.rate, unit)}"
+            + (f" of {format_rate(due, unit)} due" if due > one.rate else "")
+            for one, due in ((one, dues[one.workload]) for one in incident.victims)
+        ),
+        aggressors=tuple(
+            f"{one.workload} took {one.part_ratio:.0%}, {format_rate(one.rate, unit)}"
+            + (f" where {format_rate(due, unit)} were due" if due < one.rate else "")
+            for one, due in ((one, dues[one.workload]) for one in incident.aggressors)
+        ),
+        formula=formula(setting),
+    )

@@ -1,0 +1,182 @@
+"""The words and numbers that explain a recommendation."""
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from advisor.advice.policy.decide.candidate import Policy, Setting, capped_at_entitlement, in_force
+from advisor.advice.policy.decide.policy_answer import RecommendationKind
+from advisor.advice.shared.decide.recommended_allocation import RecommendedAllocation
+from advisor.core.allocation import ReservationMode
+from advisor.core.explanation.answer import Alternative, Confidence, ConfidencePart
+from advisor.core.explanation.rounding import rounded
+from advisor.core.quantity import format_rate
+
+SMALL_GAIN = 0.06
+"""Who is predicted so much more or less is helped in what waits for it, not in its rate."""
+NAMED = 3
+
+
+def summarize(
+    setting: Setting, kind: RecommendationKind, rows: Sequence[RecommendedAllocation]
+) -> str:
+    """One sentence with the change and what the workload it is made for gets by it."""
+    inputs = setting.inputs
+    unit, place = inputs.unit, f"{inputs.kind} {inputs.resource}"
+    lead = _lead(setting, rows)
+    gain = _gain(lead, unit)
+    match kind:
+        case RecommendationKind.RESERVATION:
+            others = [
+                row for row in rows if row.reservation > 0 and row.allocation != lead.allocation
+            ]
+            change = f"Reserve {format_rate(lead.reservation, unit)} for {lead.workload}"
+            who = lead.workload if others else "it"
+            return f"{change}{_others(others, unit)} on {place}: {who} gets {gain}"
+        case RecommendationKind.SHARES:
+            ratio = ":".join(str(row.shares) for row in rows[:4]) + (":…" if rows[4:] else "")
+            return f"Divide {place} by shares {ratio}: {lead.workload} gets {gain}"
+        case RecommendationKind.LIMIT:
+            limits = ", ".join(
+                f"{row.workload} to {format_rate(row.limit, unit)}"
+                for row in rows
+                if row.limit is not None and row.workload in setting.aggressors
+            )
+            return f"Limit {limits} on {place}: {lead.workload} gets {gain}"
+        case _:
+            assert_never(kind)
+
+
+def _gain(lead: RecommendedAllocation, unit: str) -> str:
+    """What it has and will have; without more to have, also what it may have when it asks."""
+    now, then = lead.measured or 0.0, lead.predicted_after
+    most = "at most " if lead.demand_gap else ""
+    words = f"{format_rate(now, unit)} now, {most}{format_rate(then, unit)} predicted"
+    if then > now * (1 + SMALL_GAIN) or lead.entitlement <= then:
+        return words
+    return f"{words}, {format_rate(lead.entitlement, unit)} due when it asks for more"
+
+
+def _others(rows: Sequence[RecommendedAllocation], unit: str) -> str:
+    """What is reserved beside the first reservation."""
+    match rows:
+        case []:
+            return ""
+        case [row]:
+            return f" and {format_rate(row.reservation, unit)} for {row.workload}"
+        case _:
+            return f" and what {len(rows)} others are promised"
+
+
+def _lead(setting: Setting, rows: Sequence[RecommendedAllocation]) -> RecommendedAllocation:
+    """The victim that gains most; one with a reservation before one without."""
+    victims = [row for row in rows if row.workload in setting.victims]
+    return max(
+        victims or rows,
+        key=lambda row: (row.reservation > 0, row.predicted_after - (row.measured or 0.0)),
+    )
+
+
+def formula(setting: Setting) -> str:
+    """How a rate follows from reservation, limit, shares and demand, with the capacity."""
+    capacity = format_rate(setting.capacity, setting.inputs.unit)
+    match setting.inputs.mode:
+        case ReservationMode.ADDITIVE:
+            rule = "rate = reservation + part by shares of what is left, at most limit and demand"
+        case ReservationMode.FLOOR:
+            rule = "rate = clamp(level · shares, reservation, lower of limit and demand)"
+        case _:
+            assert_never(setting.inputs.mode)
+    return f"{rule}; the rates add up to {capacity} ({setting.capacity_source}){_sizes(setting)}"
+
+
+def _sizes(setting: Setting) -> str:
+    """What an I/O of each workload counts where sizes differ; the largest first."""
+    if len(set(setting.io_costs)) < 2:
+        return ""
+    found = sorted(
+        (-cost, allocation.workload)
+        for allocation, cost in zip(setting.inputs.allocations, setting.io_costs, strict=True)
+    )
+    some = ", ".join(f"{name} {-cost:.2f}" for cost, name in found[:NAMED])
+    more = f" +{len(found) - NAMED} more" if len(found) > NAMED else ""
+    return f", each I/O by its device time: {some}{more}"
+
+
+def alternatives(
+    setting: Setting, kind: RecommendationKind, policy: Policy, shares: Policy
+) -> tuple[Alternative, ...]:
+    """What else could be done, each with the number that speaks against it."""
+    found = [Alternative(name="do nothing", reason=_unchanged(setting))]
+    if kind is RecommendationKind.RESERVATION:
+        found.append(Alternative(name="shares only", reason=_effect(setting, shares, "would get")))
+    if kind is not RecommendationKind.LIMIT and setting.aggressors:
+        capped = capped_at_entitlement(setting, policy)
+        alone = [
+            0.0 if allocation.workload in setting.victims else demand
+            for allocation, demand in zip(setting.inputs.allocations, setting.demands, strict=True)
+        ]
+        left = sum(setting.rates(policy, demands=alone)) - sum(
+            setting.rates(capped, demands=alone)
+        )
+        names = ", ".join(sorted(setting.aggressors))
+        found.append(
+            Alternative(
+                name=f"limit {names}",
+                reason=f"would leave {format_rate(max(left, 0.0), setting.inputs.unit)} unused "
+                "whenever the victims are idle",
+            )
+        )
+    return tuple(found)
+
+
+def _unchanged(setting: Setting) -> str:
+    """What the victims get now, as measured; where nothing was, what the solver says of it."""
+    unit = setting.inputs.unit
+    solved = setting.rates(in_force(setting.inputs))
+    return "; ".join(
+        f"{allocation.workload} stays at "
+        f"{format_rate(rate if allocation.congested is None else allocation.congested.mean, unit)}"
+        for allocation, rate in zip(setting.inputs.allocations, solved, strict=True)
+        if allocation.workload in setting.victims
+    )
+
+
+def _effect(setting: Setting, policy: Policy, verb: str) -> str:
+    """What the victims would get under another policy."""
+    unit = setting.inputs.unit
+    return "; ".join(
+        f"{allocation.workload} {verb} {format_rate(rate, unit)}"
+        for allocation, rate in zip(setting.inputs.allocations, setting.rates(policy), strict=True)
+        if allocation.workload in setting.victims
+    )
+
+
+def confidence_in(setting: Setting, rows: Sequence[RecommendedAllocation]) -> Confidence:
+    """How far the samples, the solver's account of the past, and the steadiness of rates carry."""
+    need = setting.inputs.samples_needed
+    summaries = [
+        allocation.congested
+        for allocation in setting.inputs.allocations
+        if allocation.active and allocation.congested
+    ]
+    fewest = min(summary.sample_count for summary in summaries)
+    missed = sum(abs(row.predicted_before - (row.measured or 0.0)) for row in rows)
+    spread = sum(summary.p90 - summary.p50 for summary in summaries)
+    parts = (
+        ConfidencePart(
+            name="samples",
+            value=rounded(min(1.0, fewest / (2 * need))),
+            how=f"{fewest} samples of the workload with the fewest, {2 * need} are plenty",
+        ),
+        ConfidencePart(
+            name="fit",
+            value=rounded(max(0.0, 1 - missed / (2 * setting.capacity))),
+            how="part of the measured rates that the solver explains with the policy in force",
+        ),
+        ConfidencePart(
+            name="steadiness",
+            value=rounded(min(1.0, max(0.0, 1 - spread / setting.capacity))),
+            how="1 − sum of (p90 − median) of the rates / capacity",
+        ),
+    )
+    return Confidence(value=min(part.value for part in parts), parts=parts)

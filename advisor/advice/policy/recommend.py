@@ -1,0 +1,263 @@
+"""From an incident to a recommendation, or to the reason why there is none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from accounts.models import Organisation
+from advisor.advice.one_adviser import be_the_only_adviser
+from advisor.advice.policy.decide.policy_inputs import (
+    AdviceAllocation,
+    AdviceInputs,
+    summarize_rates,
+)
+from advisor.advice.policy.kind import POLICY
+from advisor.advice.recommendation_store import keep, open_draft, rejected_before
+from advisor.core.allocation import ReservationMode
+from advisor.core.canonical import dumps, loads
+from advisor.core.detection import incident as core_incident
+from advisor.core.explanation.answer import AdviceOutcome
+from advisor.core.grant import Grant
+from advisor.core.resource import ResourceKind, Tier, Unit
+from advisor.history.external_load import comes_from_outside
+from advisor.history.observe import AllocationWindow, windows_of
+from advisor.history.past_week import past_week
+from advisor.history.windows import Span
+from advisor.models import (
+    Allocation,
+    Incident,
+    Policy,
+    Recommendation,
+    RecommendationState,
+    Resource,
+    ResourceStatus,
+    State,
+    StatePoint,
+)
+from advisor.pipeline.muting import maintenance_windows_of, muting_of
+
+USUAL_SPAN = timedelta(hours=24)
+"""What a workload takes when nothing holds it back is learnt from the last day."""
+
+STALLED_GAP = "it stalled: no share, limit or reservation makes I/O complete"
+
+GONE = timedelta(minutes=5)
+"""Samples may come late, but not so late."""
+
+RECENT = timedelta(hours=24)
+"""An incident that ended longer ago calls for no advice any more."""
+
+
+def recommend_all(
+    *, organisation: Organisation, now: datetime
+) -> list[tuple[Resource, Recommendation | str]]:
+    """Advice for every resource: a recommendation, or the reason why there is none."""
+    resources = Resource.objects.filter(organisation=organisation)
+    return [(resource, recommend(resource=resource, now=now)) for resource in resources]
+
+
+@transaction.atomic
+def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
+    """The open recommendation for the resource's newest incident, or why there is none.
+
+    Advice that says the same as an open recommendation changes nothing; advice that says
+    something else supersedes it; advice that a person rejected for this incident is not repeated.
+    """
+    ResourceStatus.objects.get_or_create(resource=resource)
+    be_the_only_adviser(resource)
+    status = ResourceStatus.objects.get(resource=resource)
+    incident = _newest_incident(resource, now)
+    if incident is None:
+        if status.state == State.UNKNOWN:
+            why = status.reason or "nobody has looked at it"
+            return _save_gap(status, f"whether it is congested is not known: {why}")
+        return _save_gap(status, "it was not congested in the last 24 hours")
+    muting = muting_of(incident, maintenance_windows_of(resource.organisation), now=now)
+    if muting.muted:
+        return _save_gap(status, f"maintenance window: {muting.reason}")
+    if status.state == State.STALLED or incident.peak_value is None:
+        return _save_gap(status, STALLED_GAP)
+    outside = comes_from_outside(incident)
+    if outside:
+        _withdraw(incident)
+        return _save_gap(status, f"suspended, load from outside: {outside}")
+    if draft := open_draft(resource, now):
+        return _save_gap(status, _waits(draft))
+    inputs = dumps(_inputs(resource, incident, now))
+    found = POLICY.answer(inputs)
+    plain = json.loads(found)
+    # Only now, because the detector needs the row; a person may have composed a draft meanwhile.
+    status = ResourceStatus.objects.select_for_update().get(resource=resource)
+    if draft := open_draft(resource, now):
+        return _save_gap(status, _waits(draft))
+    if plain["outcome"] != AdviceOutcome.RECOMMENDATION:
+        return _save_gap(status, plain["summary"])
+    rejected = rejected_before(
+        resource=resource, kind=POLICY, incident=incident, found=found, now=now
+    )
+    if rejected is not None:
+        return _save_gap(status, f"rejected as {rejected.pk}: {rejected.decision_reason}")
+    _save_gap(status, "")
+    return keep(
+        resource=resource,
+        kind=POLICY,
+        incident=incident,
+        inputs=inputs,
+        found=found,
+        now=now,
+    )
+
+
+def _newest_incident(resource: Resource, now: datetime) -> Incident | None:
+    newest = Incident.objects.filter(resource=resource).order_by("-started_at").first()
+    if newest is None or (newest.ended_at is not None and newest.ended_at < now - RECENT):
+        return None
+    return newest
+
+
+def _withdraw(incident: Incident) -> None:
+    """Advice from before it was known that our own workloads are not the cause."""
+    incident.recommendations.filter(
+        topic=POLICY.topic, state=RecommendationState.PROPOSED, created_by=None
+    ).update(state=RecommendationState.SUPERSEDED)
+
+
+def _inputs(resource: Resource, incident: Incident, now: datetime) -> AdviceInputs:
+    ended_at = incident.ended_at or now
+    # The windows by which congestion was recognised were called clear at first.
+    calm = _calm_windows(resource, incident.started_at, since=ended_at - USUAL_SPAN)
+    allocations = list(
+        resource.allocations.select_related("workload", "host", "resource").order_by("pk")
+    )
+    span = Span(since=ended_at - USUAL_SPAN, until=ended_at, window_s=resource.window_s)
+    windows = windows_of(allocations, span=span)
+    policy = resource.policies.order_by("-version").first()
+    return AdviceInputs(
+        resource=resource.name,
+        kind=ResourceKind(resource.kind),
+        unit=Unit(resource.unit),
+        mode=ReservationMode(resource.mode),
+        capacity=resource.capacity,
+        reservable=resource.reservable,
+        began_at=incident.started_at,
+        ended_at=ended_at,
+        allocations=tuple(
+            _allocation(
+                allocation,
+                windows[allocation.pk],
+                calm,
+                began_at=incident.started_at,
+                ended_at=ended_at,
+            )
+            for allocation in allocations
+        ),
+        incident=_core_incident(incident),
+        in_force=_in_force(policy),
+        past=past_week(
+            resource=resource, allocations=allocations, policy=policy, incident=incident, now=now
+        ),
+    )
+
+
+def _calm_windows(resource: Resource, until: datetime, *, since: datetime) -> set[datetime]:
+    points = StatePoint.objects.filter(
+        resource=resource, state=State.CLEAR, at__gt=since, at__lte=until
+    )
+    return set(points.values_list("at", flat=True))
+
+
+def _allocation(
+    allocation: Allocation,
+    rates: Sequence[AllocationWindow],
+    calm: set[datetime],
+    *,
+    began_at: datetime,
+    ended_at: datetime,
+) -> AdviceAllocation:
+    congested = [found for found in rates if found.at > began_at]
+    return AdviceAllocation(
+        allocation=allocation.pk,
+        workload=allocation.workload.name,
+        host=allocation.host.name,
+        tier=Tier(allocation.workload.tier),
+        reservation=allocation.reservation,
+        limit=allocation.limit,
+        shares=allocation.shares,
+        congested=summarize_rates(
+            [found.rate for found in congested],
+            span_days=(ended_at - began_at) / timedelta(days=1),
+        ),
+        usual=summarize_rates(
+            [found.rate for found in rates if found.at in calm],
+            span_days=USUAL_SPAN / timedelta(days=1),
+        ),
+        active=_is_active(congested, ended_at, allocation.resource.window_s),
+        backlogged=_mostly([found.backlogged for found in congested]),
+        mean_io_bytes=_mean_io_bytes(congested, Unit(allocation.resource.unit)),
+    )
+
+
+def _mean_io_bytes(windows: Sequence[AllocationWindow], unit: Unit) -> float | None:
+    """Bytes over I/Os of the windows in which the size was measured."""
+    ios = moved = 0.0
+    for found in windows:
+        if found.mean_io_bytes:
+            in_bytes = unit is Unit.BYTES_PER_S
+            ios += found.rate / found.mean_io_bytes if in_bytes else found.rate
+            moved += found.rate if in_bytes else found.rate * found.mean_io_bytes
+    return moved / ios if ios > 0 else None
+
+
+def _is_active(congested: Sequence[AllocationWindow], ended_at: datetime, window_s: float) -> bool:
+    """Whether it did anything, and is not gone: what does not send any more wants nothing."""
+    if not any(found.rate > 0 for found in congested):
+        return False
+    return congested[-1].at > ended_at - max(GONE, 2 * timedelta(seconds=window_s))
+
+
+def _mostly(queued: Sequence[bool | None]) -> bool | None:
+    known = [item for item in queued if item is not None]
+    return sum(known) * 2 > len(known) if known else None
+
+
+def _core_incident(row: Incident) -> core_incident.Incident:
+    plain = {
+        "started_at": row.started_at.isoformat(),
+        "ended_at": row.ended_at.isoformat() if row.ended_at else None,
+        "peak_value": row.peak_value,
+        "threshold": row.threshold,
+        "windows": row.windows,
+        "stalled_windows": row.stalled_windows,
+        "victims": row.victims,
+        "aggressors": row.aggressors,
+        "evidence": row.evidence,
+        "signals": row.signals,
+    }
+    return loads(core_incident.Incident, json.dumps(plain))
+
+
+def _in_force(policy: Policy | None) -> tuple[Grant, ...]:
+    return tuple(
+        Grant(
+            allocation=item["allocation"],
+            reservation=item["reservation"],
+            limit=item["limit"],
+            shares=item["shares"],
+        )
+        for item in (policy.allocations if policy else ())
+    )
+
+
+def _waits(draft: Recommendation) -> str:
+    return f"a draft, recommendation {draft.pk}, waits for a decision"
+
+
+def _save_gap(status: ResourceStatus, reason: str) -> str:
+    if status.advice_gap != reason:
+        status.advice_gap = reason
+        status.save(update_fields=["advice_gap"])
+    return reason

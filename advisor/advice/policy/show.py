@@ -1,0 +1,46 @@
+"""The incident that a policy answers, as a picture."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from advisor.advice.policy.decide.policy_inputs import AdviceInputs
+from advisor.advice.shared.picture import Axis, Level, Line, Picture
+from advisor.core.canonical import CanonicalError, loads
+from advisor.core.quantity import significant
+from advisor.core.resource import ResourceKind
+
+
+def incident_picture(inputs_text: str) -> Picture | None:
+    """Latency or load while it was congested, against the threshold that held.
+
+    None without one, and for inputs that another version stored.
+    """
+    try:
+        inputs = loads(AdviceInputs, inputs_text)
+    except CanonicalError:
+        return None
+    incident = inputs.incident
+    if incident is None or incident.peak_value is None or incident.threshold is None:
+        return None
+    is_uplink = inputs.kind is ResourceKind.UPLINK
+    factor, unit = (100.0, "%") if is_uplink else (1.0, "ms")
+    began = incident.started_at
+    points = [
+        ((one.at - began) / timedelta(minutes=1), factor * one.value)
+        for one in incident.evidence
+        if one.value is not None and one.at >= began
+    ]
+    level = "load" if is_uplink else "latency"
+    threshold = factor * incident.threshold
+    if len(points) < 2:
+        return None
+    return Picture(
+        title="The incident it answers",
+        said=f"The {level} was up to {factor * incident.peak_value:.3g} {unit}, the "
+        f"threshold is {threshold:.3g} {unit}",
+        x=Axis(label="minutes since it began"),
+        y=Axis(label=level, unit=unit),
+        lines=(Line(label=level, points=tuple(points)),),
+        levels=(Level(value=threshold, text=f"threshold {significant(threshold)} {unit}"),),
+    )

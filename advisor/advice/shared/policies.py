@@ -1,0 +1,13 @@
+"""What all policies have in common, whoever composed them."""
+
+from __future__ import annotations
+
+from advisor.advice.kind import Stored
+
+
+def granted(answer: Stored) -> object:
+    """What a policy grants to whom: the essence of a policy."""
+    return [
+        [row[key] for key in ("allocation", "reservation", "limit", "shares")]
+        for row in answer["allocations"]
+    ]

@@ -1,0 +1,31 @@
+"""The load and latency of a datastore whose threshold is stated."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from advisor.advice.threshold.decide.threshold_advice import ThresholdInputs
+from advisor.history.load_points import normalized_load_points
+from advisor.models import Resource, ThresholdMode
+
+
+def threshold_inputs(resource: Resource, now: datetime) -> list[ThresholdInputs]:
+    """For a datastore whose threshold is stated; one that learns it needs no advice."""
+    if resource.is_uplink or resource.threshold_mode != ThresholdMode.FIXED:
+        return []
+    return [
+        ThresholdInputs(
+            datastore=resource.name,
+            threshold_ms=resource.threshold,
+            points=tuple(normalized_load_points(resource, until=now)),
+            same_disks=tuple(other.name for other in on_same_disks(resource)),
+        )
+    ]
+
+
+def on_same_disks(resource: Resource) -> list[Resource]:
+    """Other datastores of the organisation that are said to share spindles with this one."""
+    if not resource.disks:
+        return []
+    same = Resource.objects.filter(organisation=resource.organisation, disks=resource.disks)
+    return list(same.exclude(pk=resource.pk).order_by("name"))

@@ -1,0 +1,100 @@
+"""Why a policy is recommended: evidence, what speaks against others, how far it can be trusted."""
+
+from dataclasses import replace
+
+import pytest
+
+from advisor.advice.policy.decide.policy_advice import advise
+from advisor.core.explanation.answer import AdviceOutcome
+from advisor.core.forecast.past import Past
+from advisor.core.forecast.prediction_interval import Outcome
+from tests.advisor.advice.policy.contended_resources import (
+    BEGAN,
+    ENDED,
+    MBIT,
+    datastore,
+    incident,
+    uplink,
+)
+
+
+def test_a_recommendation_carries_its_evidence():
+    advice = advise(uplink())
+
+    evidence = advice.evidence
+    assert (evidence.began_at, evidence.ended_at, evidence.sample_count) == (BEGAN, ENDED, 180)
+    assert evidence.victims == ("web-1 got 31.2 Mbit/s of 81.3 Mbit/s due",)
+    assert evidence.formula == (
+        "rate = reservation + part by shares of what is left, at most limit and demand; "
+        "the rates add up to 94.0 Mbit/s (stated)"
+    )
+    assert "Reversible" in advice.reversibility
+
+
+def test_rejected_alternatives_say_the_number_that_speaks_against_them():
+    reasons = {one.name: one.reason for one in advise(uplink()).alternatives}
+
+    assert reasons == {
+        # measured; the solver says 94/3 of three that count the same
+        "do nothing": "web-1 stays at 31.2 Mbit/s",
+        "shares only": "web-1 would get 31.3 Mbit/s",
+        # 94 for two rivals, of which 2 · 19/3 remain under the limits.
+        "limit web-2, web-3": "would leave 81.3 Mbit/s unused whenever the victims are idle",
+    }
+
+
+def test_promises_beyond_what_may_be_reserved_are_refused_by_name():
+    inputs = uplink()
+    greedy = replace(inputs.allocations[1], reservation=40 * MBIT)
+
+    advice = advise(
+        replace(inputs, allocations=(inputs.allocations[0], greedy, inputs.allocations[2]))
+    )
+
+    assert [row.reservation / MBIT for row in advice.allocations] == [75.0, 0.0, 0.0]
+    assert advice.alternatives[-1].reason == (
+        "web-2 asks for 40.0 Mbit/s; 0 bit/s of 75.0 Mbit/s that may be reserved is free"
+    )
+
+
+def test_confidence_is_that_of_its_weakest_part():
+    confidence = advise(uplink()).confidence
+
+    # 60 samples of 2 · 30; each of three rates is 94/3 - 31.2 = 0.4/3 from its prediction, which
+    # is 0.4 of 2 · 94; the rates are steady.
+    assert {part.name: part.value for part in confidence.parts} == {
+        "samples": 1.0,
+        "fit": pytest.approx(1 - 0.4 / 188),
+        "steadiness": 1.0,
+    }
+    assert confidence.value == pytest.approx(1 - 0.4 / 188)
+
+
+def test_a_prediction_has_an_interval_once_enough_earlier_ones_were_measured():
+    outcomes = tuple(Outcome(predicted=100.0, measured=100.0 + off) for off in (5, -10, 2, 8))
+
+    few = advise(replace(datastore(), past=Past(outcomes=outcomes[:3]))).allocations[0]
+    enough = advise(replace(datastore(), past=Past(outcomes=outcomes))).allocations[0]
+
+    assert (few.interval, few.interval_gap) == (
+        None,
+        "3 earlier predictions came to be measured, 4 are needed",
+    )
+    # The fourth smallest of four errors is 10 %: 571 ± 57.
+    assert enough.interval.low == pytest.approx(4000 / 7 * 0.9)
+    assert enough.interval.high == pytest.approx(4000 / 7 * 1.1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"incident": None}, "was not congested"),
+        ({"incident": incident({}, {})}, "too small for what is asked of it"),
+    ],
+    ids=["no incident", "no victim"],
+)
+def test_no_change_is_said_with_its_reason(fields, words):
+    advice = advise(uplink(**fields))
+
+    assert advice.outcome is AdviceOutcome.NO_CHANGE
+    assert words in advice.summary
