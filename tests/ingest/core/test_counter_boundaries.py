@@ -1,39 +1,13 @@
 """Counters and rates at the exact values where their rules change."""
 
-from datetime import UTC, datetime, timedelta
-
 import pytest
-from ingest.core.counters import (
-    WRAP_32,
-    NoRate,
-    NoRateReason,
-    Reading,
-    Step,
-    steps,
-)
 
-from ingest.core.rates import (
-    derive_conflict_rates,
-    derive_net_rates,
-    derive_tcp_rates,
-)
+from ingest.core.growth_columns import WRAP_32, NoRateReason, growth_columns, no_rate_reasons
+from ingest.core.rates import CONFLICT, INTERFACE, TCP
+from tests.ingest.core.readings import NEVER, derive, every, rows_of
 
-START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 # The kernel's 32-bit counters may wrap; half of their range tells a wrap from a reset.
 HALF_32 = 2**31
-
-
-def readings(*values: tuple[int, ...], every_s: float = 10.0) -> list[Reading]:
-    return [
-        Reading(at=START + timedelta(seconds=every_s * number), counters=counters)
-        for number, counters in enumerate(values)
-    ]
-
-
-def growth(before: tuple[int, int], after: tuple[int, int]) -> tuple[int, ...] | NoRateReason:
-    """Of a 64-bit counter beside a 32-bit one."""
-    [step] = steps(readings(before, after), wide=1, longest_interval_s=900.0)
-    return step.growth if isinstance(step, Step) else step.reason
 
 
 @pytest.mark.parametrize(
@@ -51,42 +25,42 @@ def growth(before: tuple[int, int], after: tuple[int, int]) -> tuple[int, ...] |
 def test_counter_that_went_down_wrapped_if_it_grew_by_less_than_half_its_range(
     before: int, expected: tuple[int, ...] | NoRateReason
 ) -> None:
-    assert growth((10, before), (12, 0)) == expected
+    # A 64-bit counter beside a 32-bit one.
+    readings = every((10, before), (12, 0))
+
+    [reason] = no_rate_reasons(*readings, longest_s=NEVER, wide=1)
+    grown = rows_of(growth_columns(*readings, longest_s=NEVER, wide=1).growth)
+
+    assert [reason or grown[0]] == [expected]
 
 
 @pytest.mark.parametrize(
-    ("longest_interval_s", "is_gap"), [(10.0, False), (9.999, True)], ids=["equal", "longer"]
+    ("longest_s", "reason"), [(10.0, None), (9.999, NoRateReason.GAP)], ids=["equal", "longer"]
 )
 def test_interval_of_the_longest_length_has_a_rate(
-    longest_interval_s: float, is_gap: bool
+    longest_s: float, reason: NoRateReason | None
 ) -> None:
-    [step] = steps(readings((1,), (2,)), wide=1, longest_interval_s=longest_interval_s)
-
-    assert isinstance(step, NoRate) is is_gap
+    assert no_rate_reasons(*every((1,), (2,)), longest_s=longest_s, wide=1) == [reason]
 
 
 def test_conflict_rates_are_growth_by_second() -> None:
     # 10 s: 500 commands and 20 conflicts.
-    derived = derive_conflict_rates(readings((100, 7), (600, 27)), longest_interval_s=900.0)
+    [rates] = derive(CONFLICT, every((100, 7), (600, 27)))
 
-    [rates] = derived.rates
     assert (rates.commands_per_s, rates.conflicts_per_s) == (50.0, 2.0)
-    assert (rates.at, rates.seconds) == (START + timedelta(seconds=10), 10.0)
+    assert rates.seconds == 10.0
 
 
 def test_tcp_rates_are_growth_by_second() -> None:
-    derived = derive_tcp_rates(readings((100, 7), (600, 27)), longest_interval_s=900.0)
+    [rates] = derive(TCP, every((100, 7), (600, 27)))
 
-    [rates] = derived.rates
     assert (rates.segments_per_s, rates.retransmits_per_s) == (50.0, 2.0)
 
 
 def test_network_rates_are_growth_by_second_and_bytes_are_eight_bits() -> None:
     # Sent and received bytes, packets each, drops in and out, errors in and out; in 10 s.
-    grown = (1000, 2000, 30, 40, 10, 20, 50, 70)
-    derived = derive_net_rates(readings((0,) * 8, grown), longest_interval_s=900.0)
+    [rates] = derive(INTERFACE, every((0,) * 8, (1000, 2000, 30, 40, 10, 20, 50, 70)))
 
-    [rates] = derived.rates
     assert (rates.sent_bits_per_s, rates.received_bits_per_s) == (800.0, 1600.0)
     assert (rates.sent_packets_per_s, rates.received_packets_per_s) == (3.0, 4.0)
     # Dropped packets of both ways, those sent alone, errors of both ways.

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("advisor", "0021_add_allocation_selector")]
+    dependencies = [("advisor", "0022_take_kinds_of_resource_from_the_registry")]
 
     operations = [
         migrations.AlterField(
