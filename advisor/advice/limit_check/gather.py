@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from datetime import datetime, timedelta
 
-from advisor.advice.limit_check.decide import limit_inputs as limits
 from advisor.advice.limit_check.decide.limit_inputs import LimitInputs, LimitWindow, VdiskLimit
 from advisor.advice.shared.vdisk_names import vdisk_names
+from advisor.core.resource import IoCount, LimitScope
 from advisor.history.observe import allocation_windows
 from advisor.history.windows import Span
 from advisor.models import Allocation, Resource, StatePoint, Unit
@@ -45,8 +45,8 @@ def _limit_inputs(
     return LimitInputs(
         workload=workload,
         datastore=resource.name,
-        scope=limits.LimitScope(allocations[0].limit_scope),
-        count=limits.IoCount(allocations[0].io_count),
+        scope=LimitScope(allocations[0].limit_scope),
+        count=IoCount(allocations[0].io_count),
         vdisks=tuple(
             VdiskLimit(
                 vdisk=name,
