@@ -62,11 +62,12 @@ def add_resource(
         _check_length("host", host_name, LONGEST_HOST_NAME)
         _check_length("device", device, LONGEST_DEVICE)
     traits = _stated(name, kind, attachments)
-    if unit is not None and unit not in traits.units:
-        counted = " or ".join(traits.units)
+    units, modes = [str(one) for one in traits.units], [str(one) for one in traits.modes]
+    if unit is not None and unit not in units:
+        counted = " or ".join(units)
         raise InventoryError(f"{name}: rates of {traits.words.plural} are counted in {counted}")
-    if mode is not None and mode not in traits.modes:
-        raise InventoryError(f"{name}: the mode may be {' or '.join(traits.modes)}")
+    if mode is not None and mode not in modes:
+        raise InventoryError(f"{name}: the mode may be {' or '.join(modes)}")
     resource = _discovered(organisation, attachments) or Resource(
         organisation=organisation, reservable_ratio=traits.reservable_ratio
     )
@@ -293,6 +294,9 @@ def change_resource(
             raise InventoryError(f"{resource}: the threshold must be above 0")
         resource.threshold = threshold
     if threshold_mode is not None:
+        modes = [str(one) for one in resource.traits.threshold_modes]
+        if threshold_mode not in modes:
+            raise InventoryError(f"{resource}: the threshold mode may be {' or '.join(modes)}")
         resource.threshold_mode = threshold_mode
     for name, value in (facts or {}).items():
         if name not in resource.traits.facts:

@@ -9,6 +9,7 @@ from datetime import datetime
 from advisor.core.allocation import ReservationMode
 from advisor.core.attribution.measure import DEVICE_TIME
 from advisor.core.detection.latency import normalized_latency
+from advisor.core.detection.threshold import ThresholdMode
 from advisor.core.interval_mean import mean_rate
 from advisor.core.observation import DatastoreObservation, HostLatency, Observation
 from advisor.core.own_limit import HostShare, latency_is_of_limits
@@ -93,6 +94,7 @@ DATASTORE = ResourceTraits(
     units=(Unit.IOPS, Unit.BYTES_PER_S),
     modes=(ReservationMode.FLOOR, ReservationMode.ADDITIVE),
     threshold=THRESHOLD_MS,
+    threshold_modes=tuple(ThresholdMode),
     activity_floor=_activity_floor,
     reader=Reader(measurement=DISKIO, window=_window),
     charts=(

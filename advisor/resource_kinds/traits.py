@@ -10,6 +10,7 @@ from typing import Any
 from advisor.core.allocation import ReservationMode
 from advisor.core.attribution.measure import Measure
 from advisor.core.detection.nic_congestion import NicJudgement
+from advisor.core.detection.threshold import ThresholdMode
 from advisor.core.observation import Observation
 from advisor.core.quantity import significant
 from advisor.core.resource import Unit
@@ -62,6 +63,7 @@ class ResourceTraits:
     """One kind of resource; the first of `units` and of `modes` is the default.
 
     - `reservable_ratio`: the part of line rate or capacity that reservations may take.
+    - `threshold_modes`: how its threshold may be found.
     - `host_part`: from the capacity, what is kept for the host's own traffic; None keeps none.
     - `activity_floor`: from the capacity (None if unknown), the rate below which nothing is
       congested, in the default unit.
@@ -87,6 +89,7 @@ class ResourceTraits:
     units: tuple[Unit, ...]
     modes: tuple[ReservationMode, ...]
     threshold: float
+    threshold_modes: tuple[ThresholdMode, ...]
     activity_floor: Callable[[float | None], float]
     reader: Reader[Any]
     charts: tuple[ChartPlan, ...]

@@ -10,6 +10,7 @@ from advisor.core.allocation import ReservationMode
 from advisor.core.attribution.measure import SENT
 from advisor.core.detection.nic_congestion import NicJudgement, judge_uplink
 from advisor.core.detection.reading import nic_window
+from advisor.core.detection.threshold import ThresholdMode
 from advisor.core.interval_mean import mean_rate
 from advisor.core.observation import Observation, UplinkObservation
 from advisor.core.resource import PAYLOAD_RATIO, Unit
@@ -70,6 +71,8 @@ UPLINK = ResourceTraits(
     units=(Unit.BITS_PER_S,),
     modes=(ReservationMode.ADDITIVE, ReservationMode.FLOOR),
     threshold=THRESHOLD_RATIO,
+    # Peak throughput is learnt from latency over outstanding I/O.
+    threshold_modes=(ThresholdMode.FIXED, ThresholdMode.BASELINE),
     activity_floor=_activity_floor,
     reader=Reader(measurement=NET, window=_window, with_tcp=True),
     charts=(

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from advisor.core.allocation import ReservationMode
 from advisor.core.attribution.measure import Measure
+from advisor.core.detection.threshold import ThresholdMode
 from advisor.core.interval_mean import mean_rate
 from advisor.core.observation import DatastoreObservation, HostLatency, Observation
 from advisor.core.resource import Unit
@@ -66,6 +67,7 @@ EXPORT = ResourceTraits(
     units=(Unit.BYTES_PER_S,),
     modes=(ReservationMode.ADDITIVE,),
     threshold=50.0,
+    threshold_modes=(ThresholdMode.FIXED,),
     activity_floor=_activity_floor,
     reader=Reader(measurement=DISKIO, window=_window),
     charts=(ChartPlan(key="level", title="Latency of the export", form="line"),),

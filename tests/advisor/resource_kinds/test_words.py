@@ -183,6 +183,14 @@ def test_facts_of_another_kind_are_refused(
         inventory.change_resource(resource=cluster.uplink, facts=facts)
 
 
+def test_uplink_learns_no_threshold_from_latency(cluster: Cluster) -> None:
+    with pytest.raises(InventoryError, match="the threshold mode may be fixed or baseline"):
+        inventory.change_resource(resource=cluster.uplink, threshold_mode="peak_throughput")
+
+    inventory.change_resource(resource=cluster.uplink, threshold_mode="baseline")
+    assert Resource.objects.get(pk=cluster.uplink.pk).threshold_mode == "baseline"
+
+
 def test_uplink_has_no_queue_depth_per_host(cluster: Cluster) -> None:
     with pytest.raises(InventoryError, match="uplinks have no queue depth"):
         inventory.set_queue_depth(resource=cluster.uplink, host_name="h1", depth=32)
