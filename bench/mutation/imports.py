@@ -42,12 +42,15 @@ class Importers:
         }
         nearest = min(distance.values(), default=0)
         near, further = range(nearest, nearest + 1), range(nearest + 1, nearest + 1 + REACH)
-        return self._files_at(near, distance), self._files_at(further, distance)
+        own = f"test_{module.rpartition('.')[2]}"
 
-    def _files_at(self, steps: range, distance: dict[str, int]) -> tuple[str, ...]:
-        return tuple(
-            sorted(str(self._files[name]) for name in distance if distance[name] in steps)
-        )
+        def files(steps: range) -> tuple[str, ...]:
+            found = [name for name in distance if distance[name] in steps]
+            # The module's own test file comes first, as it most likely notices.
+            ordered = sorted(found, key=lambda name: (not name.endswith(own), name))
+            return tuple(str(self._files[name]) for name in ordered)
+
+        return files(near), files(further)
 
     def _distances(self, module: str) -> dict[str, int]:
         """How many imports lie between each module and this one; helpers of the tests are none."""
