@@ -1,9 +1,9 @@
-"""Whether its own limit holds a workload back, so that it does not wait for the resource."""
+"""Whether a workload waits for its own limit and not for the resource."""
 
 AT_LIMIT_RATIO = 0.95
-"""A rate this near to an enforced limit is held back by it, not by the resource."""
+"""From this fraction of an enforced limit on, the limit holds the rate back."""
 PASSED_BY_RATIO = 1.25
-"""I/O at such a multiple of its limit is evidently not held back by it."""
+"""I/O above this multiple of its limit is not held back by it."""
 
 
 def reaches_limit(rate: float, limit: float | None) -> bool:
@@ -14,8 +14,8 @@ def reaches_limit(rate: float, limit: float | None) -> bool:
 def is_held_back(rate: float, limit: float | None, *, is_uplink: bool) -> bool:
     """Whether an enforced limit holds an allocation to this rate.
 
-    What an adapter hands to an uplink is counted before the limit, so it may be any amount above
-    it. I/O is counted behind the limit: far above it, nothing holds it back.
+    Traffic of an adapter is counted before the limit, so it can be far above it. I/O is counted
+    after the limit: if it is far above, the limit does not hold.
     """
     if limit is None or not reaches_limit(rate, limit):
         return False

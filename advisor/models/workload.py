@@ -1,4 +1,4 @@
-"""Who uses a resource, and what was promised to them."""
+"""Workloads and their allocations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class WorkloadKind(models.TextChoices):
 
 
 class Tier(models.TextChoices):
-    """Business importance; default shares are seed 001's Table 1."""
+    """Business importance; default shares are those of table 1 in VMware SIOC on SSD (2017)."""
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -50,28 +50,28 @@ class Workload(models.Model):
 
 
 class AdapterKind(models.TextChoices):
-    """Whose counters tell what a workload gets: those of an interface or of a cgroup."""
+    """The counters that measure a workload: those of an interface or of a cgroup."""
 
     VNIC = "vnic"
     CGROUP = "cgroup"
 
 
 class LimitScope(models.TextChoices):
-    """Whether limits of one workload's virtual disks on a datastore are added up and shared."""
+    """Whether a limit applies to each virtual disk or to the sum of a workload's disks."""
 
     PER_VDISK = "per_vdisk"
     POOLED = "pooled"
 
 
 class IoCount(models.TextChoices):
-    """What a limit counts: I/Os of any size, or one per 32 KiB begun."""
+    """What a limit counts: I/Os of any size, or one per started 32 KiB."""
 
     PLAIN = "plain"
     PER_32_KIB = "per_32_kib"
 
 
 class Allocation(models.Model):
-    """What one workload was promised on one resource, and the adapter through which it comes.
+    """Reservation, limit and shares of one workload on one resource, and its adapter.
 
     `shares` None means the default of the workload's tier. Values are in the resource's unit.
     """
@@ -140,6 +140,6 @@ _PREFIXES = ("allocation", "claim")
 
 
 def allocation_pk(allocation_id: str) -> int | None:
-    """The allocation that `allocation_id` names, None if it is none of ours."""
+    """The allocation that `allocation_id` names, None if it is not one of ours."""
     prefix, _, number = allocation_id.partition("-")
     return int(number) if prefix in _PREFIXES and number.isdecimal() else None
