@@ -1,8 +1,8 @@
-"""Whether reservations fit before they are promised.
+"""Check whether reservations fit before they are accepted.
 
-A kernel does not refuse reservations that exceed a link, it quietly breaks them; so admission is
-ours. On a host's uplinks at most 75 % of the smallest may be reserved, on a datastore a stated
-part of its measured capacity. The rest keeps everybody else from starving.
+A kernel does not refuse reservations that exceed a link but breaks them, so we check. On a host's
+uplinks at most 75 % of the smallest can be reserved, on a datastore a set fraction of its measured
+capacity. The rest keeps other workloads from starving.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestedReservation:
-    """A reservation that is or shall be promised, in the unit of the capacity."""
+    """A present or requested reservation, in the unit of the capacity."""
 
     workload: str
     reservation: float
@@ -29,7 +29,7 @@ class RequestedReservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """`refused` names the allocations that do not fit; `reason` says by how much."""
+    """The result; `refused` names the allocations that do not fit, `reason` says by how much."""
 
     reservable: float
     reserved: float
@@ -45,7 +45,7 @@ class Admission:
 def reservable_on_host(
     uplink_rates: Sequence[float], *, ratio: float = UPLINK_RESERVABLE_RATIO
 ) -> float:
-    """What may be reserved on a host: the ratio of its smallest uplink's line rate."""
+    """What can be reserved on a host: this ratio of its smallest uplink's line rate."""
     check_ratio("ratio", ratio)
     for rate in uplink_rates:
         check_amount("uplink rate", rate)
@@ -55,15 +55,14 @@ def reservable_on_host(
 def reservable_in_pool(
     uplink_rates: Sequence[float], *, ratio: float = UPLINK_RESERVABLE_RATIO
 ) -> float:
-    """What a network resource pool may reserve over all uplinks of its hosts together."""
+    """What a network resource pool can reserve over all uplinks of its hosts together."""
     return sum(reservable_on_host([rate], ratio=ratio) for rate in uplink_rates)
 
 
 def admit(reservable: float, allocations: Sequence[RequestedReservation]) -> Admission:
-    """Promise the allocations in their order, as long as they fit; put what is promised already
-    first.
+    """Accept the allocations in their order, as long as they fit; give present ones first.
 
-    An allocation that does not fit is refused, and a smaller one after it may still fit.
+    An allocation that does not fit is refused; a smaller one after it may still fit.
     """
     check_amount("reservable", reservable)
     reserved = 0.0

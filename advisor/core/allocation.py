@@ -2,8 +2,8 @@
 
 Two meanings of reservation exist, so it is a field of the resource:
 `floor` (storage: mClock, SIOC) gives clamp(λ·shares, reservation, min(limit, demand));
-`additive` (network: NetIOC) gives the reservation and, on top, a part by shares of what is left.
-Both end in the same water-filling (`waterfill.py`).
+`additive` (network: NetIOC) gives the reservation plus a part of the rest by shares.
+Both use the same water-filling (`waterfill.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from advisor.core.entitlement_checks import check_entitlements
 from advisor.core.waterfill import Floats, Groups, Indexes, fill, groups_of
 
 LARGEST = 1e300
-"""Largest capacity, reservation or shares: sums over millions of them stay finite below it."""
+"""Largest capacity, reservation or shares, so that sums over millions stay finite."""
 
 
 class ReservationMode(StrEnum):
@@ -29,10 +29,10 @@ class ReservationMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """What one workload may, must and wants to get, in the unit of the capacity.
+    """Reservation, limit, shares and demand of one workload, in the unit of the capacity.
 
     `limit=None` is unlimited, `demand=None` is unknown and counts as unlimited; so does infinity.
-    Where reservation and limit contradict each other, the limit wins.
+    If the reservation exceeds the limit, the limit wins.
     The order of the fields is part of the interface, so they may be given by position.
     """
 
@@ -59,9 +59,8 @@ def entitlements(
 ) -> list[float]:
     """What each allocation gets of the capacity, in the order of the allocations.
 
-    Reservations that do not fit are scaled down in proportion to the reservations. What an
-    allocation
-    cannot use goes to the others by shares; an allocation with shares 0 gets its reservation only.
+    Reservations that do not fit are scaled down in proportion. What an allocation cannot use goes
+    to the others by shares; an allocation with shares 0 gets only its reservation.
     ValueError names the allocation and field that is negative, NaN or too large.
     """
     total = _checked_capacity(capacity)
@@ -78,7 +77,7 @@ def entitlements_tree(capacity: float, root: Node, mode: ReservationMode) -> dic
     """What each node gets, by its path ("/uplink/class/workload"), parents before children.
 
     A node can take what its children can take, and its reservation is at least the sum of theirs.
-    What idle children leave goes to their siblings before it leaves the parent.
+    What idle children do not use goes to their siblings before it leaves the parent.
     ValueError names the path that is ambiguous, or whose number is negative, NaN or too large.
     """
     total = _checked_capacity(capacity)
@@ -117,14 +116,16 @@ def solve(
     mode: ReservationMode,
     groups: Groups,
 ) -> Floats:
-    """Allocate many independent groups of allocations at once, each its own capacity.
+    """Divide the capacity of many independent groups of allocations at once.
 
-    `cap` is min(limit, demand) and may be infinite; the other numbers are finite and not negative.
+    `capacity` is (groups), the other arrays and the result (allocations), groups one after the
+    other. `cap` is min(limit, demand) and may be infinite; all other numbers are finite and not
+    negative.
     """
     whole = capacity
     most = np.minimum(cap, groups.spread(whole))
     least = np.minimum(reservation, most)
-    # Powers of two change no digit, and keep breakpoints of 1e-300 and 1e300 representable.
+    # Powers of two change no digit and keep breakpoints of 1e-300 and 1e300 representable.
     capacity, exponent = np.frexp(capacity)
     exponent = np.repeat(exponent, groups.sizes)
     cap, floor = np.ldexp(most, -exponent), np.ldexp(least, -exponent)
@@ -143,7 +144,7 @@ def solve(
             amount = floor_or_none + fill(rest, np.zeros_like(floor), room, weight, groups)
         case _:
             assert_never(mode)
-    # Rounding may not cost anybody a reservation or pass a limit.
+    # Rounding must not break a reservation or a limit.
     bounded: Floats = np.clip(np.ldexp(amount, exponent), np.where(fitting, least, 0.0), most)
     check_entitlements(bounded, capacity=whole, most=most, groups=groups)
     return bounded
@@ -158,7 +159,7 @@ def _checked_capacity(capacity: float) -> float:
 def _columns(
     allocations: Sequence[Allocation] | Sequence[Node], where: Callable[[int], str]
 ) -> tuple[Floats, Floats, Floats]:
-    """Reservations, caps (the lower of limit and demand) and shares, each number checked."""
+    """Checked reservations, caps (min of limit and demand) and shares, each (allocations)."""
     reservation = _column(
         [allocation.reservation for allocation in allocations], "reservation", where
     )
@@ -181,7 +182,7 @@ def _column(
     try:
         column = np.array(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        # Slow, but only once something is wrong: find the value that is no number.
+        # Slow, but only used on errors: find the wrong value.
         column = np.array([_number(value) for value in values])
     wrong = ~((column >= 0) & (column <= most))
     if wrong.any():
@@ -192,16 +193,16 @@ def _column(
 
 
 def _number(value: object) -> float:
-    """The value as float, or NaN where it is none."""
+    """The value as float, NaN if it is not a number."""
     try:
-        return float(value)  # type: ignore[arg-type]  # Whatever a caller put there.
+        return float(value)  # type: ignore[arg-type]  # The caller may pass any type.
     except (TypeError, ValueError, OverflowError):
         return float("nan")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Level:
-    """The nodes of one depth: where they lie, their parents, and one group per parent."""
+    """The nodes of one depth: their places, their parents, and one group per parent."""
 
     children: tuple[int, int]
     parents: Indexes
@@ -218,7 +219,7 @@ class _FlatTree:
 
 
 def _flatten(root: Node) -> _FlatTree:
-    """Breadth-first order makes siblings neighbours; no recursion, so any depth is fine."""
+    """Breadth-first order makes siblings neighbours; without recursion, for any depth."""
     nodes, paths = [root], [f"/{_checked_name(root, '')}"]
     levels: list[_Level] = []
     begin, end = 0, 1

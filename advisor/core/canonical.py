@@ -19,7 +19,7 @@ Value = TypeVar("Value")
 
 
 class CanonicalError(ValueError):
-    """The text is not what it should be; the message names the path and what was expected."""
+    """The text does not fit the dataclass; the message names the path and the expected value."""
 
 
 def dumps(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Whether what was measured is what the policy promised."""
+"""Compare measured rates with the policy."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,18 +8,18 @@ from advisor.core.quantity import format_rate
 from advisor.core.resource import Unit
 
 RELATIVE_TOLERANCE = 0.05
-"""So far below a reservation or above a limit a mean rate may lie."""
+"""Tolerance below a reservation or above a limit, as a fraction of it."""
 CAPACITY_TOLERANCE = 0.03
-"""So far below its entitlement, as a part of the capacity, a mean rate may lie as well."""
+"""Tolerance below the entitlement, as a fraction of the capacity."""
 ENOUGH_SAMPLES = 3
 BACKLOGGED_RATIO = 0.5
-"""From this part of the samples on, a queue was there all the time for what matters here."""
+"""From this fraction of the samples on, a queue counts as permanent."""
 IDLE_RATIO = 0.1
-"""Below this part of the samples a queue was an accident."""
+"""Below this fraction of the samples, a queue counts as accidental."""
 
 
 class Verdict(StrEnum):
-    """What the measurement says about the promise."""
+    """The result of comparing a measured rate with the policy."""
 
     MET = "met"
     LIMIT_EXCEEDED = "limit_exceeded"
@@ -33,7 +33,7 @@ class Verdict(StrEnum):
 class Promise:
     """What the policy gives one workload of one resource, in the resource's unit.
 
-    `entitlement` is what it gets at least while everybody wants everything.
+    `entitlement` is what it gets at least if all workloads want everything.
     """
 
     reservation: float
@@ -48,7 +48,7 @@ class Promise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """The mean rate over a window; `backlogged_samples` None means nobody looked at queues."""
+    """The mean rate over a window; `backlogged_samples` None means queues were not measured."""
 
     rate: float | None
     sample_count: int
@@ -60,17 +60,17 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compliance:
-    """The verdict and the numbers it rests on, as a sentence."""
+    """The verdict, with its numbers in a sentence."""
 
     verdict: Verdict
     reason: str
 
 
 def judge(promise: Promise, measured: Measured, *, capacity: float, unit: Unit) -> Compliance:
-    """Compare a measured rate with the promise.
+    """Compare a measured rate with the policy.
 
-    A workload that wanted no more is never short of anything. Where nobody looked at queues, a
-    rate below the promise is `unknown`, not a breach.
+    A workload that wanted no more never has a shortfall. Without measured queues, a rate below the
+    reservation or entitlement is `unknown`, not a breach.
     """
     check_positive("capacity", capacity)
     rate = measured.rate
@@ -92,7 +92,7 @@ def judge(promise: Promise, measured: Measured, *, capacity: float, unit: Unit) 
 
 
 def wants_more(measured: Measured) -> bool | None:
-    """Whether a queue was there; None means nobody looked, or it came and went."""
+    """Whether it had a queue; None means not measured, or only at times."""
     if measured.backlogged_samples is None or measured.sample_count == 0:
         return None
     part = measured.backlogged_samples / measured.sample_count
@@ -127,8 +127,8 @@ def _judge_what_it_got(
             verdict=Verdict.MET, reason=f"{got}, entitled to {format_rate(most, unit)}"
         )
     if more is None:
-        reason = f"{got}, below {wanted}; nobody can tell whether more was waiting"
+        reason = f"{got}, below {wanted}; it is unknown whether it wanted more"
         return Compliance(verdict=Verdict.UNKNOWN, reason=reason)
     if more:
-        return Compliance(verdict=breach, reason=f"{got}, below {wanted}, with more waiting")
+        return Compliance(verdict=breach, reason=f"{got}, below {wanted}, and wanted more")
     return Compliance(verdict=Verdict.NO_DEMAND, reason=f"{got} and wanted no more")

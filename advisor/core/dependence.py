@@ -1,7 +1,7 @@
-"""How one series moves with another when a third is accounted for: ranks, lags, honest intervals.
+"""Partial rank correlation of two series over several lags, with confidence intervals.
 
-Ranks, because latency rises faster than load. Neighbouring windows resemble each other, so they
-count as fewer pairs than there are (Bartlett 1935).
+Ranks, because latency rises faster than load. Neighbouring windows are similar, so they count as
+fewer pairs than there are (Bartlett 1935).
 """
 
 import math
@@ -15,13 +15,13 @@ from scipy.stats import rankdata
 Floats = npt.NDArray[np.float64]
 
 ENOUGH_PAIRS = 12
-"""Fewer windows with both values say nothing."""
+"""Windows with both values that are needed."""
 INTERVAL_Z = 2.394
 """Two-sided 95 % for the best of three lags: the normal quantile of 1 - 0.05 / 6."""
 SAME_SERIES = 0.99
-"""Above this correlation of cause and control nobody can tell which of the two acts."""
+"""Above this correlation, cause and control cannot be separated."""
 CLEARLY_LATER = 0.05
-"""A later lag must beat an earlier one by so much: differences below it are chance."""
+"""A later lag must exceed an earlier one by this much; smaller differences are chance."""
 LARGEST_AUTOCORRELATION = 0.95
 
 
@@ -29,7 +29,7 @@ LARGEST_AUTOCORRELATION = 0.95
 class Dependence:
     """Partial rank correlation of effect on cause at the lag where it is highest.
 
-    `low` and `high` bound it with 95 %; `effective_pairs` is what the windows are worth.
+    `low` and `high` are its 95 % interval; `effective_pairs` is the number of independent windows.
     """
 
     correlation: float
@@ -42,12 +42,11 @@ class Dependence:
 def rank_dependence(
     cause: Floats, effect: Floats, control: Floats, *, lags: Sequence[int] = (0, 1, 2)
 ) -> Dependence | None:
-    """The strongest dependence over the lags, given in rising order, the earlier if nearly equal.
+    """The strongest dependence over the lags (in rising order), the earlier if nearly equal.
 
-    None if nothing varies or too few pairs exist.
-
-    NaN marks a missing value. The control, the sufferer's own load, is accounted for only where
-    it rises with the effect: a load that falls when latency rises is a consequence, not a cause.
+    None if nothing varies or too few pairs exist. All series are (windows), NaN where unknown.
+    The control, the victim's own load, counts only where it rises with the effect: a load that
+    falls when latency rises is a consequence, not a cause.
     """
     best = None
     for lag in lags:
@@ -79,9 +78,9 @@ def _at_lag(cause: Floats, effect: Floats, control: Floats, lag: int) -> Depende
 
 
 def residual_ranks(cause: Floats, effect: Floats, control: Floats) -> tuple[Floats, Floats] | None:
-    """Ranks of cause and effect less what the ranks of the control explain.
+    """Ranks of cause and effect (windows) without the part that the control explains.
 
-    None where the control moves as the cause or the effect does, so that nothing is left.
+    None if the control explains all of the cause or of the effect.
     """
     x, y, z = (rankdata(one) - (len(one) + 1) / 2 for one in (cause, effect, control))
     own_effect, own_cause = correlation(y, z), correlation(x, z)
@@ -96,7 +95,7 @@ def residual_ranks(cause: Floats, effect: Floats, control: Floats) -> tuple[Floa
 def lagged(
     cause: Floats, effect: Floats, control: Floats, lag: int
 ) -> tuple[Floats, Floats, Floats]:
-    """The windows in which cause, and `lag` windows later effect and control, are known."""
+    """Cause, and effect and control `lag` windows later, where all are known; each (pairs)."""
     x, y, z = cause[: len(cause) - lag], effect[lag:], control[lag:]
     known = ~(np.isnan(x) | np.isnan(y) | np.isnan(z))
     return x[known], y[known], z[known]
@@ -110,13 +109,13 @@ def correlation(x: Floats, y: Floats) -> float | None:
 
 
 def variance_inflation(x: Floats, y: Floats) -> float:
-    """How many neighbouring windows are worth one independent one, at least 1."""
+    """How many neighbouring windows equal one independent window, at least 1."""
     product = _autocorrelation(x) * _autocorrelation(y)
     return (1 + product) / (1 - product)
 
 
 def _autocorrelation(x: Floats) -> float:
-    """Rank correlation of each value with the next, from 0 to the largest that is believed."""
+    """Rank correlation of each value with the next, between 0 and the largest accepted."""
     if len(x) < 3:
         return 0.0
     ranks = rankdata(x)

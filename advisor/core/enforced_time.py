@@ -1,4 +1,4 @@
-"""The time in which every host enforced a policy, as its reports prove it."""
+"""The time in which every host enforced a policy, according to its reports."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 Stretch = tuple[datetime, datetime]
-"""From, until."""
+"""Start and end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostReport:
     """One report of a host about all its allocations of a policy.
 
-    `holds`: after this pass the kernel had what the policy says. `untouched`: it was found so.
+    `holds` means that the kernel had the policy after this pass, `untouched` also before it.
     """
 
     at: datetime
@@ -43,7 +43,7 @@ def enforced_stretches(
 
 
 def common_stretches(hosts: Sequence[Sequence[Stretch]]) -> tuple[Stretch, ...]:
-    """When all hosts did at once; without a host there is no such time."""
+    """When all hosts enforced it at once; without hosts there is no such time."""
     if not hosts:
         return ()
     common = tuple(hosts[0])

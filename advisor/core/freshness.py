@@ -1,4 +1,4 @@
-"""What is too old to speak for now, in the same words on pages, in commands and in JSON."""
+"""Stale states and samples, in the same words on pages, in commands and in JSON."""
 
 from datetime import datetime, timedelta
 
@@ -9,7 +9,7 @@ STALE_AFTER = timedelta(minutes=2)
 
 
 def evaluation_gap(evaluated_at: datetime | None, *, now: datetime) -> str:
-    """Since when nobody has evaluated a resource, and why; empty if its state is fresh."""
+    """For how long a resource was not evaluated, and why; empty if its state is fresh."""
     if evaluated_at is None:
         return "not evaluated yet (is the background worker running?)"
     if not is_stale(evaluated_at, now=now):
@@ -27,5 +27,5 @@ def sample_gap(last_sample_at: datetime | None, *, now: datetime) -> str:
 
 
 def is_stale(at: datetime, *, now: datetime) -> bool:
-    """Whether what is of this time says nothing about now."""
+    """Whether data of this time are too old for the present state."""
     return now - at > STALE_AFTER

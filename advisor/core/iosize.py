@@ -1,4 +1,4 @@
-"""What an I/O's size costs a device.
+"""The cost of an I/O for a device by its size.
 
 A device spends a fixed time per I/O and a time per byte. Two conventions are in use: the size
 term of BASIL, with which latencies are compared and device time is divided, and VMware's count of
@@ -11,13 +11,13 @@ import math
 from advisor.core.number_checks import check_amount
 
 SIZE_TERM_BYTES = 51_000.0
-"""The size at which half of the device time goes into the transfer (BASIL's K2)."""
+"""The size at which the transfer takes half of the device time (BASIL's K2)."""
 
 REFERENCE_BYTES = 8_000.0
-"""The size that counts as one."""
+"""The reference size, which costs 1."""
 
 COUNTED_BYTES = 32 * 1024
-"""One I/O is counted per so many bytes begun (VMware's IOPS limits)."""
+"""One I/O is counted per this many bytes started (VMware's IOPS limits)."""
 
 
 def size_cost(io_bytes: float | None) -> float:
@@ -38,6 +38,6 @@ def size_normalized_ms(latency_ms: float, io_bytes: float | None) -> float:
 
 
 def counted_ios(io_bytes: float) -> int:
-    """How many I/Os a limit counts for one of this size: one per 32 KiB begun, at least one."""
+    """How many I/Os a limit counts for one of this size: one per started 32 KiB, at least one."""
     check_amount("io_bytes", io_bytes)
     return max(1, math.ceil(io_bytes / COUNTED_BYTES))

@@ -1,4 +1,4 @@
-"""Which mechanism of a host enforces a resource there, by what the host's agent reported."""
+"""Choose the mechanism that enforces a resource on a host, from its agent's report."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ def choose_mechanism(
 
     `selectors` are the kinds by which its workloads are recognised. A supported mechanism that
     recognises most of them is preferred, then the order in which the agent reported. One that
-    is not supported is chosen where there is no other: the agent says what it lacks.
+    is not supported is chosen if there is no other: the agent then reports what is missing.
     """
     if not support:
         return "the agent has not reported yet what this host supports"

@@ -1,4 +1,4 @@
-"""Refuse numbers and times that no measurement can have, where they enter the core."""
+"""Refuse impossible numbers and times on entry to the core."""
 
 import math
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What queries hand to the core: facts about one window of one resource, in the resource's unit.
+"""The core's input: measurements of one window of one resource, in the resource's unit.
 
 `at` is the end of the window. A field that could not be measured is None, never 0.
 A NaN, infinite or negative number is refused with the field's name.
@@ -16,9 +16,9 @@ class HostLatency:
     """Device latency that one host saw on a datastore, over all I/Os of a window.
 
     `io_count` I/Os completed, `outstanding_io` were in flight on average, and some I/O was in
-    flight during `busy_ratio` of the window; None where a study does not tell.
-    `throttled` says that a limit of ours held this host's I/O back and that the latency was
-    measured above it, so that the latency says nothing about the datastore.
+    flight during `busy_ratio` of the window; None if a study does not print it.
+    `throttled` means that our own limit held this host's I/O back and the latency includes that
+    wait, so that it says nothing about the datastore.
     """
 
     host: str
@@ -39,11 +39,11 @@ class HostLatency:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationObservation:
-    """What one workload got of a resource in a window, and what it was promised at that time.
+    """The rate of one workload on a resource in a window, with its allocation at that time.
 
-    `backlogged` says whether more was waiting to be sent or served (queue, pressure, backlog);
-    None means nobody can tell. `throttled` says that its own limit held it back. `usual_rate` is
-    the mean of what it takes while nothing holds it back; None means that nobody knows.
+    `backlogged` says whether it wanted more (queue, pressure, backlog); None means unknown.
+    `throttled` means that its own limit held it back. `usual_rate` is its mean rate while nothing
+    holds it back; None means unknown.
     """
 
     workload: str
@@ -67,7 +67,7 @@ class AllocationObservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatastoreObservation:
-    """One window of a datastore: what each host waited, and what each allocation got.
+    """One window of a datastore: the latency of each host and the rate of each allocation.
 
     `unit` is that of the allocations' rates, reservations and limits: I/Os or bytes per second.
     """
@@ -85,11 +85,11 @@ class DatastoreObservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UplinkObservation:
-    """One window of an uplink: what went out, what could, and what each allocation got.
+    """One window of an uplink: the rate sent, the capacity, and the rate of each allocation.
 
-    `tx_bits_per_s` None means that nothing was measured in the window. `packets` left, `drops`
-    should have; `segments` and `retransmits` are those of the host's TCP. Queues and drops of a
-    allocation that its own limit holds back are the limit's, and not counted here.
+    `tx_bits_per_s` None means that nothing was measured. `packets` were sent, `drops` were not;
+    `segments` and `retransmits` are those of the host's TCP. Queues and drops of an allocation
+    that its own limit holds back are not counted.
     """
 
     at: datetime

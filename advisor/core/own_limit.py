@@ -1,10 +1,10 @@
-"""Whether its own limit holds a workload back, so that it does not wait for the resource."""
+"""Whether a workload waits for its own limit and not for the resource."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 AT_LIMIT_RATIO = 0.95
-"""A rate this near to an enforced limit is held back by it, not by the resource."""
+"""From this fraction of an enforced limit on, the limit holds the rate back."""
 PASSED_BY_RATIO = 1.25
 """I/O at such a multiple of its limit is evidently not held back by it."""
 SMALL_PART = 0.05

@@ -1,4 +1,4 @@
-"""Rates as people write and read them: `94Mbit`, `500 IOPS`, `20MB`."""
+"""Rates as text: `94Mbit`, `500 IOPS`, `20MB`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SUFFIXES = {
 _SHOWN = {"bits_per_s": "bit/s", "bytes_per_s": "B/s", "iops": "IOPS"}
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?(?:e[0-9]+)?)\s*([a-z/]*)\s*", re.IGNORECASE)
 DECIMALS = 3
-"""More would be dust: no resource is told apart by a thousandth of its unit."""
+"""Decimals of a shown number: less than a thousandth of a unit does not matter."""
 
 
 class QuantityError(ValueError):
@@ -64,7 +64,7 @@ def format_rate(value: float | None, unit: str) -> str:
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits, or all before the point: 6.67, 94.0, 1234."""
+    """A number with this many significant digits, never fewer before the point: 6.67, 1234."""
     if value == 0:
         return "0"
     # Rounding first: 0.9996 with three digits is 1.00, not 1.000.

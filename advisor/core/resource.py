@@ -1,14 +1,14 @@
-"""What a resource is, and how important a workload."""
+"""Kinds and units of resources, and tiers of workloads."""
 
 from enum import StrEnum
 from typing import assert_never
 
 PAYLOAD_RATIO = 0.94
-"""What is left of a line rate for user data with full frames (seed 002: 9.4 of 10 Gbit/s)."""
+"""User data as a fraction of the line rate, with full frames (VMware NetIOC 2015: 9.4 of 10)."""
 
 
 class ResourceKind(StrEnum):
-    """What is contended."""
+    """What workloads compete for."""
 
     DATASTORE = "datastore"
     UPLINK = "uplink"
@@ -23,7 +23,7 @@ class Unit(StrEnum):
 
 
 class Tier(StrEnum):
-    """Business importance; the only thing shares are derived from."""
+    """Business importance, from which default shares are derived."""
 
     HIGH = "high"
     MEDIUM = "medium"

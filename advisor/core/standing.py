@@ -1,7 +1,7 @@
-"""Who gets more and who less of a resource than the policy entitles them to, in one window.
+"""Compare the use of each allocation with its entitlement, in one window.
 
-Everything is compared in device time: rate times what a unit of it costs at the I/O's size. What
-the resource delivered in the window is what there was to divide.
+The comparison is in device time: rate times the cost of a unit at its I/O size. The capacity is
+what the resource delivered in the window.
 """
 
 from dataclasses import dataclass, replace
@@ -21,15 +21,15 @@ from advisor.core.resource import Unit
 UNALLOCATED = "(unallocated)"
 """The name of traffic that belongs to no allocation."""
 UNALLOCATED_RATIO = 0.05
-"""Less than this part of the load is measurement error, not a workload."""
+"""Less than this fraction of the load is measurement error, not a workload."""
 UNALLOCATED_SHARES = 1000.0
 """Traffic without an allocation counts like a workload of the medium tier."""
 KEEPS_UP_RATIO = 0.5
-"""Who gets this part of the median rate under congestion is presumed to want more."""
+"""From this fraction of the median rate on, an allocation is presumed to want more."""
 GREW_RATIO = 1.05
-"""Who takes so many times what it usually takes may want more than either."""
+"""Above this multiple of its usual rate, an allocation may want even more."""
 TRICKLE_RATIO = 0.05
-"""Who uses less than this part of a reservation is idle, not held back."""
+"""Below this fraction of its reservation, an allocation is idle, not held back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,14 +49,11 @@ class Standing:
 def standings(
     observation: Observation, mode: ReservationMode, *, by_usual: bool = True
 ) -> tuple[Standing, ...]:
-    """Each allocation's use against its entitlement in a congested window, in the order given.
+    """The use and entitlement of each allocation in a congested window, in the order given.
 
-    An allocation that was held back may want anything; one that was not wants what it got. Use
-    that
-    belongs to no allocation is listed last, as an allocation of its own. Without `by_usual` it
-    does not
-    matter what an allocation usually takes: who shares a slow resource is slowed, whatever its
-    rate.
+    The demand of an allocation that was held back is unknown; otherwise it is its rate. Use
+    without an allocation comes last, as an allocation of its own. Without `by_usual` the usual
+    rate is ignored: every workload on a slow resource is slowed, whatever its rate.
     """
     allocations = [
         allocation
@@ -98,13 +95,11 @@ def standings(
 
 
 def demand(allocation: AllocationObservation, median_rate: float) -> float | None:
-    """What the allocation would take under congestion; None means more than it got, nobody knows
-    what.
+    """The demand of the allocation under congestion; None means an unknown amount more.
 
-    Where nobody measured whether more was waiting, an allocation that takes no more than usual
-    wants
-    what it usually takes. More is presumed of an allocation that grew, or whose usual rate nobody
-    knows, if it is below its reservation or keeps up with the others.
+    Without measured queues, an allocation that takes no more than usual wants its usual rate. One
+    that grew, or whose usual rate is unknown, is presumed to want more if it is below its
+    reservation or keeps up with the others.
     """
     if allocation.backlogged is True and not allocation.throttled:
         return None
@@ -153,7 +148,7 @@ def unit_cost(unit: Unit, mean_io_bytes: float | None) -> float:
 
 
 def delivered(observation: Observation) -> float | None:
-    """The rate of everything that passed, in the unit of the allocations; None if not measured."""
+    """The total rate, in the unit of the allocations; None if not measured."""
     match observation:
         case DatastoreObservation():
             sizes = (

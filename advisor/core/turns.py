@@ -1,4 +1,4 @@
-"""Whose turn it is when there is more work than time."""
+"""Fair turns for organisations if there is more work than time."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping
 def fair_turns(
     candidates: Iterable[tuple[int, int]], *, last: Mapping[int, float], most: int
 ) -> list[int]:
-    """At most so many of the candidates (organisation, subject), in rotation over organisations.
+    """At most `most` of the candidates (organisation, subject), in rotation over organisations.
 
-    Each organisation gives its subject that waits longest, then each its next, and so on. `last`
-    says when a subject had its turn; one without comes first. So with n organisations, each gets
-    at least `most // n` turns or all that it asks for, however much the others ask for.
+    In each round every organisation gets a turn for the subject that has waited longest. `last`
+    is the time of a subject's last turn; one without comes first. So each of n organisations gets
+    at least `most // n` turns, or all that it asks for.
     """
     longest_first = sorted(
         set(candidates), key=lambda one: (last.get(one[1], float("-inf")), one[1])

@@ -1,13 +1,12 @@
-"""Exact water-filling: find the one level at which a capacity is used up.
+"""Exact water-filling: find the level at which a capacity is used up.
 
-The amount an allocation gets at level λ is clamp(λ·weight, floor, cap). It never falls as λ
-rises, and
-is linear between the breakpoints floor/weight and cap/weight. So the breakpoints are sorted, the
-last one that still fits is looked up, and the level inside that piece is solved for in one step:
-O(n log n), with no tolerance and no iteration towards a limit.
+At level λ an allocation gets clamp(λ·weight, floor, cap). This never falls as λ rises, and is
+linear between the breakpoints floor/weight and cap/weight. So the breakpoints are sorted, the last
+one that fits is found, and the level within that piece is computed in one step: O(n log n),
+without tolerance or iteration.
 
-Many independent groups are filled in one pass: the parents of one tree level, the windows of a
-history.
+Many independent groups are filled in one pass, such as the parents of one tree level or the
+windows of a history.
 """
 
 from dataclasses import dataclass
@@ -22,22 +21,22 @@ Indexes = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Groups:
-    """Allocations in order, cut into groups that are not empty: group g begins at `starts[g]`."""
+    """Allocations in order, in groups that are not empty: group g begins at `starts[g]`."""
 
     starts: Indexes
     sizes: Indexes
 
     def spread(self, per_group: Floats) -> Floats:
-        """Repeat the value of each group once per allocation of it."""
+        """Repeat each value (groups) for every allocation of its group (allocations)."""
         return np.repeat(per_group, self.sizes)
 
     def total(self, per_allocation: Floats) -> Floats:
-        """Sum over each group."""
+        """Sum of the values (allocations) in each group (groups)."""
         sums: Floats = np.add.reduceat(per_allocation, self.starts)
         return sums
 
     def largest(self, per_allocation: Floats) -> Floats:
-        """Maximum over each group."""
+        """Maximum of the values (allocations) in each group (groups)."""
         maxima: Floats = np.maximum.reduceat(per_allocation, self.starts)
         return maxima
 
@@ -52,12 +51,13 @@ def groups_of(sizes: Indexes) -> Groups:
 def fill(capacity: Floats, floor: Floats, cap: Floats, weight: Floats, groups: Groups) -> Floats:
     """Amounts clamp(λ·weight, floor, cap) whose sum in each group is that group's capacity.
 
+    `capacity` is (groups); the other arrays and the result are (allocations).
     Needs 0 <= floor <= cap < inf, finite weight >= 0 and sum(floor) <= capacity, all in one unit.
-    A group that cannot take its capacity (the caps are too low, or what is left has weight 0) gets
-    all it can take, and some of the capacity stays unused. A weight 1e300 times smaller than the
+    A group that cannot use its capacity (the caps are too low, or the rest has weight 0) gets
+    all that it can use, and some capacity is left. A weight 1e300 times smaller than the
     largest of its group may count as 0.
     """
-    # Powers of two change no digit; the largest weight of each group comes to lie at 1/2 to 1.
+    # Powers of two change no digit; they bring the largest weight of each group to 1/2 to 1.
     weight = np.ldexp(weight, -np.repeat(np.frexp(groups.largest(weight))[1], groups.sizes))
     reach = np.where(weight > 0, cap, floor)
     demand = groups.total(reach)
@@ -71,7 +71,7 @@ def fill(capacity: Floats, floor: Floats, cap: Floats, weight: Floats, groups: G
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Basin:
-    """What `fill` fills, checked and scaled; an allocation of weight 0 has reach = floor."""
+    """The scaled input of `fill`; an allocation of weight 0 has reach = floor."""
 
     capacity: Floats
     floor: Floats
@@ -94,12 +94,12 @@ class _Basin:
         return np.where(rising, np.clip(spread(rest) * part, self.floor, self.reach), fixed)
 
     def _per_weight(self, amount: Floats) -> Floats:
-        """The level at which each one has this amount; weight 0 has it beyond every level."""
+        """The level at which each allocation has this amount; infinite for weight 0."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return np.where(self.weight > 0, amount / self.weight, np.inf)
 
     def _last_level_that_fits(self, enters: Floats, leaves: Floats) -> tuple[Floats, Floats]:
-        """Per group the last breakpoint whose total is within the capacity, and the one after."""
+        """The last breakpoint within each group's capacity, and the next one; each (groups)."""
         points, first, count = self._sorted_breakpoints(enters, leaves)
         low = np.zeros(len(count), dtype=np.intp)
         high = count  # The total at `high` is above the capacity; `low` fits, as the floors do.
@@ -112,7 +112,7 @@ class _Basin:
         return points[first + low], np.where(high < count, points[after], np.inf)
 
     def _used(self, level: Floats) -> Floats:
-        """What each group uses at its level."""
+        """The amount that each group uses at its level (groups)."""
         with np.errstate(invalid="ignore", over="ignore"):
             # inf·0 is NaN; fmax takes the floor then, which is what weight 0 gets.
             amount = np.fmax(self.groups.spread(level) * self.weight, self.floor)
@@ -121,7 +121,7 @@ class _Basin:
     def _sorted_breakpoints(
         self, enters: Floats, leaves: Floats
     ) -> tuple[Floats, Indexes, Indexes]:
-        """All breakpoints in rising order per group, where each group begins, how many it has."""
+        """Breakpoints in rising order per group, the start of each group, and its count."""
         points = np.concatenate((enters, leaves))
         if len(self.groups.sizes) == 1:
             points.sort()

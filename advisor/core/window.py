@@ -1,12 +1,12 @@
 """The window law: how many I/Os each host may have outstanding on a congested datastore.
 
-Every period each host computes, from numbers all hosts share,
+In every period each host computes, from numbers that all hosts share,
 
     w ← (1-γ)·w + γ·((L/Λ)·w + β)      bounded to [4, 256]
 
 with the threshold L, the datastore-wide latency Λ and β in proportion to the host's active shares
 (PARDA, FAST'09, equations 2 to 4; SIOC has a period of 4 s and these bounds).
-At saturation with C IOPS it rests at Σw = L·C + Σβ, split by β; the latency there is L + Σβ/C.
+At saturation with C IOPS it settles at Σw = L·C + Σβ, split by β; the latency there is L + Σβ/C.
 """
 
 import math
@@ -18,7 +18,7 @@ from advisor.core.number_checks import check_amount, check_positive, check_ratio
 PERIOD_S = 4.0
 GAIN = 0.8
 RESERVE = 1 / 3
-"""Σβ as a part of L·C: shares settle to 5 % in 14 periods, for a third more latency."""
+"""Σβ as a fraction of L·C: shares settle to 5 % in 14 periods, at a third more latency."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class WindowLaw:
             raise ValueError(f"lowest is {self.lowest:g}; it must not be above {self.highest:g}")
 
     def bounded(self, window: float) -> float:
-        """The window, or the bound it passed."""
+        """The window, limited to the bounds."""
         return min(max(window, self.lowest), self.highest)
 
     def pipeline(self, capacity_iops: float) -> float:
@@ -51,7 +51,7 @@ class WindowLaw:
 def next_window(window: float, *, latency_ms: float | None, beta: float, law: WindowLaw) -> float:
     """The window of the next period.
 
-    Latency None means that no host did any I/O: nothing was learnt and the window stays.
+    Latency None means that no host did any I/O; the window then stays.
     """
     check_positive("window", window)
     check_amount("latency_ms", latency_ms)
@@ -65,10 +65,10 @@ def next_window(window: float, *, latency_ms: float | None, beta: float, law: Wi
 def active_shares(
     shares: Sequence[float], outstanding_io: Sequence[float], *, window: float
 ) -> list[float]:
-    """Shares of a host's workloads, less what each leaves unused of its part of the window.
+    """Shares of a host's workloads, reduced by the unused part of each workload's slots.
 
     A workload that keeps n I/Os outstanding where its shares give it w > n slots counts with
-    n/w of its shares, so an idle one counts nothing (PARDA, section 3.3).
+    n/w of its shares, so an idle workload does not count (PARDA, section 3.3).
     """
     check_positive("window", window)
     for share, outstanding in zip(shares, outstanding_io, strict=True):
@@ -91,9 +91,9 @@ def adaptive_betas(
     capacity_iops: float,
     reserve: float = RESERVE,
 ) -> list[float]:
-    """β of each host by its active shares, so that Σβ is the given part of L·C.
+    """β of each host by its active shares, so that Σβ is the given fraction of L·C.
 
-    Without this the same β would hardly move a fast datastore and flood a slow one.
+    A constant β would be too small for a fast datastore and too large for a slow one.
     """
     check_amount("capacity_iops", capacity_iops)
     check_positive("reserve", reserve)

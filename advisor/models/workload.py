@@ -1,4 +1,4 @@
-"""Who uses a resource, and what was promised to them."""
+"""Workloads and their allocations."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class Workload(models.Model):
 
 
 class AdapterKind(models.TextChoices):
-    """Whose counters tell what a workload gets: those of an interface or of a cgroup."""
+    """The counters that measure a workload: those of an interface or of a cgroup."""
 
     VNIC = "vnic"
     CGROUP = "cgroup"
 
 
 class Allocation(models.Model):
-    """What one workload was promised on one resource, and the adapter through which it comes.
+    """Reservation, limit and shares of one workload on one resource, and its adapter.
 
     `shares` None means the default of the workload's tier. Values are in the resource's unit.
     """
@@ -120,6 +120,6 @@ _PREFIXES = ("allocation", "claim")
 
 
 def allocation_pk(allocation_id: str) -> int | None:
-    """The allocation that `allocation_id` names, None if it is none of ours."""
+    """The allocation that `allocation_id` names, None if it is not one of ours."""
     prefix, _, number = allocation_id.partition("-")
     return int(number) if prefix in _PREFIXES and number.isdecimal() else None

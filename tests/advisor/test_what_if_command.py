@@ -68,7 +68,7 @@ def test_table_names_winners_and_the_time_that_was_played(cluster: Cluster) -> N
     assert "31.0 Mbit/s → 81.0 Mbit/s" in said
     assert "web-1 would have gained; web-2, web-3 would have lost (" in said
     assert "No latency: an uplink has no latency of its own that is measured" in said
-    assert "No interval: 0 earlier predictions came to be measured, 4 are needed" in said
+    assert "No interval: 0 earlier predictions were measured, 4 are needed" in said
 
 
 def test_throttled_minutes_are_told_per_allocation(cluster: Cluster) -> None:

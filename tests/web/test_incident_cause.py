@@ -49,7 +49,7 @@ def test_suspects_are_shown_with_score_grounds_and_how_sure(
     assert cells[-1].strip() == "yes"
     assert page.row("table", "mail-1")[-1].strip() == "no"
     assert "Confidence: 50 %" in page.all_text()
-    assert "it was switched only once" in page.all_text()
+    assert "it went on or off only once" in page.all_text()
     assert "External load: unknown" in page.all_text()
 
 

@@ -139,7 +139,7 @@ def test_datastore_has_no_signs_of_an_uplink(viewer: Client, incident: Incident)
 def test_load_from_outside_is_told_with_its_grounds(
     viewer: Client, incident: Incident, state: str, *, told: bool
 ) -> None:
-    reason = "50 ms where as much load of our own made 5 ms"
+    reason = "50 ms, against 5 ms at the same load of our own"
     incident.external = {
         "state": state, "began_at": None, "normal_ms": 5.0, "recent_ms": 50.0, "own_load": 1000.0,
         "comparable_windows": 180, "reason": reason,

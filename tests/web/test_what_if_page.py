@@ -179,7 +179,7 @@ def test_operator_saves_a_draft_that_replaces_the_open_recommendation(
     # Nothing was predicted for this resource before.
     text = page.all_text()
     assert "Backtest" in text
-    assert "0 earlier predictions came to be measured, 4 are needed" in text
+    assert "0 earlier predictions were measured, 4 are needed" in text
     assert page.row(".past", "batch-3")[1] == "loses"
 
 

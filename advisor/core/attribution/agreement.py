@@ -1,7 +1,7 @@
-"""How often the same suspects come first when the windows are drawn again.
+"""How often the same suspects rank first when the windows are resampled.
 
-A moving-block bootstrap (Künsch 1989): neighbouring windows are drawn together, because they
-resemble each other.
+A moving-block bootstrap (Künsch 1989): neighbouring windows are drawn together, because they are
+similar.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ BLOCK_WINDOWS = 10
 def agreement(
     causes: Sequence[Floats], effects: Sequence[Floats], parts: Floats, *, named: int, seed: int
 ) -> float:
-    """The part of resamples in which one of the first `named` suspects comes first.
+    """The fraction of resamples in which one of the first `named` suspects ranks first.
 
-    First is who has the highest part of device time times correlation, and one above 0.
-    `causes[i]` and `effects[i]` are the residual ranks of suspect i, NaN where unknown, over the
-    same windows; `parts` is a row of device time per suspect over the windows of the incident.
+    The rank is share of device time times correlation; first is the highest above 0.
+    `causes[i]` and `effects[i]` (windows) are the residual ranks of suspect i, NaN where unknown.
+    `parts` (suspects, windows of the incident) is device time.
     """
     rng = np.random.default_rng(seed)
     drawn = _blocks(rng, len(causes[0]))
@@ -38,7 +38,7 @@ def agreement(
 
 
 def _blocks(rng: np.random.Generator, windows: int) -> npt.NDArray[np.intp]:
-    """Indexes of the windows of each resample, as many as there are windows."""
+    """Indexes of the resampled windows (resamples, windows)."""
     length = min(BLOCK_WINDOWS, windows)
     count = -(-windows // length)
     starts = rng.integers(0, windows - length + 1, size=(RESAMPLES, count))
@@ -47,7 +47,10 @@ def _blocks(rng: np.random.Generator, windows: int) -> npt.NDArray[np.intp]:
 
 
 def _correlations(x: Floats, y: Floats) -> Floats:
-    """Correlation of each row of x with that of y over the columns known in both; 0 if none."""
+    """Correlation of each row of x with the same row of y (rows, columns), 0 if undefined.
+
+    Only columns known in both count; the result is (rows).
+    """
     known = ~(np.isnan(x) | np.isnan(y))
     count = np.maximum(known.sum(axis=1, keepdims=True), 1)
     x, y = np.where(known, x, 0.0), np.where(known, y, 0.0)

@@ -1,12 +1,11 @@
-"""Who causes an incident of congestion: with a number, with how it is known, and how surely.
+"""The workloads that cause an incident, each with a score, evidence and confidence.
 
-The number is the part of device time that a workload took, times how closely the others' latency
-follows its load. Both are needed: a steady giant and a small neighbour that moves along with the
-latency are both innocent. A workload is an aggressor only if it took clearly more than its part.
+The score is a workload's share of device time times the correlation of the others' latency with
+its load. Both are needed: a steady large workload is no cause, nor is a small one that varies with
+the latency. An aggressor must also take clearly more than its fair share.
 
-Two aggressors share a device that is busy already, so the load of each falls when the other
-comes and the latency follows neither. That the others fare worse while one of them is on, against
-while it is off, shows it nevertheless.
+With two aggressors on a busy device the load of each falls when the other starts, so the latency
+follows neither. The on/off comparison shows them: others are worse while one of them is active.
 """
 
 from dataclasses import dataclass
@@ -36,21 +35,21 @@ from advisor.core.explanation.rounding import round_all
 from advisor.core.number_checks import check_positive
 
 EXCESS = 1.25
-"""An aggressor takes at least so many times its fair part ..."""
+"""An aggressor takes at least this many times its fair share ..."""
 EXCESS_RATIO = 0.05
-"""... and at least so much of all device time above it."""
+"""... and exceeds it by at least this fraction of all device time."""
 ENOUGH_PAIRS = 30.0
-"""So many independent windows are plenty."""
+"""This many independent windows give full confidence."""
 WITHOUT_EXPERIMENT = 0.5
 UNCONFIRMED = 0.25
-"""Confidence where on and off never alternated, and where their comparison shows no harm."""
+"""Confidence without an on/off comparison, and where the comparison shows no harm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributionInputs:
     """The workloads of one resource over windows before, in and after an incident.
 
-    `shared_harm` is the resource's own latency; it is used where no workload has one of its own.
+    `shared_harm` is the latency of the resource, used where no workload has one of its own.
     """
 
     series: tuple[WorkloadSeries, ...]
@@ -75,12 +74,12 @@ class AttributionInputs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspect:
-    """What speaks for and against one workload.
+    """The evidence for and against one workload.
 
-    `part_ratio` is its part of all device time in the incident, `fair_ratio` what it is entitled
-    to among those active. `score` is the part times the correlation, or times that of on and off
-    (rank-biserial) where it is clear and higher. `experiment` None has its reason in
-    `experiment_gap`.
+    `part_ratio` is its share of device time in the incident, `fair_ratio` its entitlement as a
+    fraction of that of all active workloads. `score` is the share times the correlation, or times
+    the on/off correlation (rank-biserial) if that is significant and higher. If `experiment` is
+    None, `experiment_gap` has the reason.
     """
 
     workload: str
@@ -96,9 +95,9 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribution:
-    """All suspects, aggressors first, then the highest score, and what the others suffered.
+    """All suspects, aggressors first, then by score, and the harm to the others.
 
-    `aggressors` is empty where nobody can be blamed; `reason` says why.
+    `aggressors` is empty if no cause is identified; `reason` says why.
     """
 
     aggressors: tuple[str, ...]
@@ -110,7 +109,10 @@ class Attribution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Trail:
-    """The numbers behind one suspect, kept for drawing the windows again."""
+    """The numbers behind one suspect, kept for resampling the windows.
+
+    `cause` and `effect` are residual ranks (windows), NaN where unknown.
+    """
 
     suspect: Suspect
     is_excessive: bool
@@ -119,9 +121,9 @@ class _Trail:
 
 
 def attribute(inputs: AttributionInputs) -> Attribution:
-    """Name the workloads that cause the incident, or say why nobody is named.
+    """Name the workloads that cause the incident, or the reason why no cause is identified.
 
-    Same inputs, same answer, whatever the order of the workloads.
+    The order of the workloads does not change the answer.
     """
     series = tuple(sorted(inputs.series, key=lambda one: one.workload))
     during = np.array(inputs.in_incident, dtype=np.bool_)
@@ -190,8 +192,8 @@ def _trail(
         experiment=experiment,
         experiment_gap=found.reason if isinstance(found, NoExperiment) else "",
         is_aggressor=is_excessive and harms_others,
-        reason=f"took {part:.0%} of {inputs.measure.load}, its fair part is {fair:.0%}"
-        + (f", so it is no aggressor, though {how}" if is_innocent else f"; {how}"),
+        reason=f"took {part:.0%} of {inputs.measure.load}, its fair share is {fair:.0%}"
+        + (f"; not an aggressor, although {how}" if is_innocent else f"; {how}"),
     )
     ranks = _ranks(cause, effect, control, lag)
     return _Trail(suspect=suspect, is_excessive=is_excessive, **ranks)
@@ -202,7 +204,7 @@ def _is_clear(experiment: NaturalExperiment | None) -> bool:
 
 
 def _closeness(dependence: Dependence | None, experiment: NaturalExperiment | None) -> float:
-    """From 0 to 1, how closely the others' latency follows the workload."""
+    """How closely the others' latency follows the workload, from 0 to 1."""
     if dependence is None:
         return 0.0
     on_and_off = 2 * experiment.superiority - 1 if experiment and _is_clear(experiment) else 0.0
@@ -212,22 +214,22 @@ def _closeness(dependence: Dependence | None, experiment: NaturalExperiment | No
 def _evidence(
     dependence: Dependence | None, experiment: NaturalExperiment | None, harm: str
 ) -> tuple[bool, str]:
-    """Whether the workload harms others, and what shows it."""
+    """Whether the workload harms others, with the evidence."""
     if dependence is None:
-        return False, f"nothing shows whether the others' {harm} follows its load"
+        return False, f"it is unknown whether the others' {harm} follows its load"
     span = (
         f"correlation {dependence.correlation:.2f} ({dependence.low:.2f} to {dependence.high:.2f})"
     )
     if dependence.low > 0:
         return True, f"the others' {harm} follows its load: {span}"
     if experiment and _is_clear(experiment):
-        worse = f"{experiment.superiority:.0%} of comparisons of on with off"
-        return True, f"the others are worse off while it is on, in {worse}; by load {span}"
+        worse = f"{experiment.superiority:.0%} of on/off comparisons"
+        return True, f"the others are worse while it is active, in {worse}; {span}"
     return False, f"the others' {harm} does not follow its load: {span}"
 
 
 def _ranks(cause: Floats, effect: Floats, control: Floats, lag: int) -> dict[str, Floats]:
-    """Residual ranks laid back over all windows, NaN where unknown."""
+    """Residual ranks over all windows (windows), NaN where unknown."""
     x, y, z = lagged(cause, effect, control, lag)
     known = ~np.isnan(cause[: len(cause) - lag] + effect[lag:] + control[lag:])
     found = residual_ranks(x, y, z) if len(x) else None
@@ -249,28 +251,28 @@ def _confidence(
     assert first.dependence is not None
     return weakest(
         _windows(first.dependence.effective_pairs),
-        ground("agreement", agrees, f"{agrees:.0%} of redrawn windows agree"),
+        ground("agreement", agrees, f"{agrees:.0%} of resamples agree"),
         _experiment(first, measure),
     )
 
 
 def _windows(pairs: float) -> ConfidencePart:
-    how = f"the windows are worth {pairs:.0f} independent ones, {ENOUGH_PAIRS:.0f} are plenty"
+    how = f"equal to {pairs:.0f} independent windows, {ENOUGH_PAIRS:.0f} give full confidence"
     return ground("windows", pairs / ENOUGH_PAIRS, how)
 
 
 def _experiment(first: Suspect, measure: Measure) -> ConfidencePart:
     found = first.experiment
     if found is None:
-        how = f"no comparison of on and off: {first.experiment_gap}"
+        how = f"no on/off comparison: {first.experiment_gap}"
         return ground("on and off", WITHOUT_EXPERIMENT, how)
     if found.shift_low <= 0:
-        how = f"the others fare no worse while {first.workload} is on"
+        how = f"the others are not worse while {first.workload} is active"
         return ground("on and off", UNCONFIRMED, how)
     how = (
-        "the others are worse off by "
+        "the others are worse by "
         f"{measure.told(found.shift, found.shift_low, found.shift_high)} "
-        f"while {first.workload} is on; chance that an on window is worse"
+        f"while {first.workload} is active; probability that such a window is worse"
     )
     return ground("on and off", found.superiority, how)
 
@@ -282,13 +284,13 @@ def _reason(
         first = suspects[0]
         return f"{first.workload} {first.reason}"
     if not any(inputs.in_incident):
-        return "no window lies in the incident"
+        return "no window is in the incident"
     active = [one for one in suspects if one.part_ratio > 0]
     if len(active) < 2:
-        return "fewer than two workloads were active, so nobody harms another"
+        return "fewer than two workloads were active, so none can harm another"
     if all(one.dependence is None for one in active):
-        return "too few windows, or nothing varied: cause and coincidence cannot be told apart"
+        return "too few windows or too little variation to tell cause from coincidence"
     largest = max(active, key=lambda one: (one.part_ratio, one.workload))
     if largest.part_ratio < EXCESS * largest.fair_ratio:
         return f"demand is even: the largest, {largest.workload}, {largest.reason}"
-    return f"nobody: the largest, {largest.workload}, {largest.reason}"
+    return f"no cause identified: the largest, {largest.workload}, {largest.reason}"

@@ -1,4 +1,4 @@
-"""What workloads suffered: each against its own normal, and all but one together."""
+"""The harm to workloads: of each compared with its normal, and of all but one together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from advisor.core.attribution.workload_series import WorkloadSeries, matrix_of
 from advisor.core.dependence import Floats
 
 ENOUGH_NORMAL_WINDOWS = 12
-"""So many windows outside the incident say what is normal."""
+"""Windows outside the incident that are needed to know what is normal."""
 NORMAL_PERCENTILE = 95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VictimHarm:
-    """One workload's harm in the incident, in the unit of harm, medians.
+    """The median harm to one workload in the incident, in the unit of harm.
 
-    `lost_s` is the time it spent above the 95th percentile of its normal. `normal` and `lost_s`
-    are None where too few windows outside the incident say what is normal.
+    `lost_s` is the time above the 95th percentile of its normal. `normal` and `lost_s` are None
+    if too few windows outside the incident are known.
     """
 
     workload: str
@@ -35,7 +35,7 @@ def harms(
     *,
     without: Sequence[str],
 ) -> tuple[VictimHarm, ...]:
-    """The workloads with measured harm in the incident, who lost most time first."""
+    """The workloads with measured harm in the incident, by lost time; `during` is (windows)."""
     found = []
     for one in series:
         if one.harm is None or one.workload in without:
@@ -66,9 +66,10 @@ def harm_of_others(
     load: Floats,
     shared: Sequence[float | None] | None,
 ) -> tuple[Floats, Floats]:
-    """Mean harm of all workloads but one, weighted by their mean load, and their total load.
+    """Mean harm to all workloads but one, weighted by mean load, and their total load.
 
-    The weights are the same in all windows, so a change of mix does not look like harm.
+    `load` is (workloads, windows); both results are (windows). The weights are the same in all
+    windows, so that a change of mix does not look like harm.
     """
     windows = load.shape[1]
     others = [row for row in range(len(series)) if row != index]

@@ -1,11 +1,11 @@
-"""What load and harm are on a datastore and on an uplink, in the words of the answer."""
+"""What load and harm mean on a datastore and on an uplink."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """How the load of workloads and the harm they suffer were measured.
+    """The measures of load and harm, with the words for sentences.
 
     `load` follows "66% of" and `harm` follows "the others'". So much harm is `unit` after
     multiplication by `per_unit`, and a difference of harm reads as in `shift`.
@@ -22,7 +22,7 @@ class Measure:
         return self.shift.format(self.per_unit * shift)
 
     def told(self, harm: float, low: float, high: float) -> str:
-        """So much harm, in the interval in which it lies, with its unit."""
+        """The harm with its interval and unit, such as `43.3 (40.1 to 46) ms`."""
         value, least, most = (f"{self.per_unit * one:.3g}" for one in (harm, low, high))
         return f"{value} ({least} to {most}) {self.unit}"
 
@@ -36,10 +36,10 @@ DEVICE_TIME = Measure(
 )
 """On a datastore, where harm is size-normalised latency."""
 SENT = Measure(
-    load="what was sent",
+    load="the traffic",
     harm="shortfall",
-    unit="% of their due",
+    unit="% of their entitlement",
     per_unit=100.0,
     shift="others {:.0f}\N{NO-BREAK SPACE}% further below entitlement",
 )
-"""On an uplink, where harm is the part of a workload's due that it did not get."""
+"""On an uplink, where harm is the fraction of its entitlement that a workload did not get."""

@@ -1,7 +1,7 @@
-"""What happens to others while a workload is on, against while it is off.
+"""Compare the harm to others while a workload is active (on) and inactive (off).
 
-Nobody switched it for the purpose, so it is a natural experiment: Mann-Whitney says whether the
-two kinds of window differ, the Hodges-Lehmann shift says by how much.
+The workload was not switched for this purpose, so it is a natural experiment. The Mann-Whitney
+test says whether the two kinds of window differ, and the Hodges-Lehmann shift by how much.
 """
 
 import math
@@ -13,19 +13,19 @@ from scipy.stats import mannwhitneyu, rankdata
 from advisor.core.dependence import Floats, variance_inflation
 
 ENOUGH_WINDOWS = 8
-"""So many windows of either kind are needed."""
+"""Windows of each kind that are needed."""
 ENOUGH_CONTRAST = 2.0
-"""On means at least so many times the load of off."""
+"""The load of on is at least this many times that of off."""
 ENOUGH_SWITCHES = 2
-"""One switch may coincide with anything else that began at that time."""
+"""A single switch may coincide with anything else that began at that time."""
 INTERVAL_Z = 1.959964
 MOST_VALUES = 1000
-"""Larger samples are represented by so many evenly spaced order statistics."""
+"""Larger samples are reduced to this many evenly spaced order statistics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NaturalExperiment:
-    """Harm while the workload is on, against off.
+    """The harm to others while the workload is on, compared with off.
 
     `shift` is in the unit of harm, with its 95 % interval; `superiority` is the probability that
     a window with the workload on is worse than one with it off (0.5 means no effect).
@@ -41,15 +41,16 @@ class NaturalExperiment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoExperiment:
-    """The workload never went on and off in a way that shows anything."""
+    """There is no usable on/off comparison, for this reason."""
 
     reason: str
 
 
 def natural_experiment(load: Floats, harm: Floats) -> NaturalExperiment | NoExperiment:
-    """Compare harm in the windows with the workload on and off; NaN marks a missing value.
+    """Compare harm in windows with the workload on and off.
 
-    On is above the middle between the 10th and the 90th percentile of its load.
+    `load` and `harm` are (windows), NaN where unknown. On is above the middle between the 10th
+    and the 90th percentile of the load.
     """
     known = ~(np.isnan(load) | np.isnan(harm))
     load, harm = load[known], harm[known]
@@ -64,7 +65,7 @@ def natural_experiment(load: Floats, harm: Floats) -> NaturalExperiment | NoExpe
     if load[is_on].mean() < ENOUGH_CONTRAST * load[~is_on].mean():
         return NoExperiment(reason="its load hardly changed")
     if switches < ENOUGH_SWITCHES:
-        return NoExperiment(reason="it was switched only once")
+        return NoExperiment(reason="it went on or off only once")
     return _compare(on, off, switches, variance_inflation(load, harm))
 
 
@@ -86,7 +87,7 @@ def _compare(on: Floats, off: Floats, switches: int, inflation: float) -> Natura
 
 
 def _variance_of_wins(on: Floats, off: Floats) -> float:
-    """Variance of Mann-Whitney's U without effect, less what ties take away."""
+    """Variance of the Mann-Whitney U without an effect, corrected for ties."""
     total = len(on) + len(off)
     ranks = rankdata(np.concatenate((on, off)))
     _, ties = np.unique(ranks, return_counts=True)

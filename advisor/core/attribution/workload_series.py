@@ -1,4 +1,4 @@
-"""What each workload put on a resource window by window, and what it suffered."""
+"""The load of each workload on a resource and the harm to it, window by window."""
 
 import math
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ from advisor.core.dependence import Floats
 from advisor.core.number_checks import check_amount
 
 LARGEST = 1e150
-"""Loads and latencies beyond are refused: sums of their squares stay finite below it."""
+"""Larger loads and latencies are refused, so that sums of squares stay finite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadSeries:
     """One workload over the windows of a study; None is a window without a measurement.
 
-    `load` is device time per second (an uplink's: bits per second), in one unit for all.
-    `harm` is its latency in ms, or what it lacked; None means nobody measured it.
-    `entitlement` is compared among workloads only: the solver's answer, or shares.
+    `load` is device time per second (on an uplink bits per second), in one unit for all.
+    `harm` is its latency in ms, or its shortfall; None means that it was not measured.
+    `entitlement` is only compared among workloads: the solver's result, or shares.
     """
 
     workload: str
@@ -39,6 +39,6 @@ class WorkloadSeries:
 
 
 def matrix_of(rows: Sequence[Sequence[float | None]], windows: int) -> Floats:
-    """A row per workload, a column per window, NaN for None."""
+    """The rows as an array (rows, windows), NaN for None."""
     table = [[math.nan if value is None else value for value in row] for row in rows]
     return np.array(table, dtype=np.float64).reshape(len(rows), windows)

@@ -1,4 +1,4 @@
-"""Notice that a level has changed for good, by a cumulative sum of standardised deviations."""
+"""Detect a lasting change of level, by a cumulative sum of standardised deviations."""
 
 import math
 from collections.abc import Sequence
@@ -9,15 +9,15 @@ from statistics import median
 from advisor.core.number_checks import check_amount, check_positive
 
 SLACK = 0.5
-"""Deviations below so many spreads are drift that is put up with: half of a shift by one."""
+"""Deviations of fewer spreads are ignored as drift: half of a shift by one spread."""
 ALARM = 5.0
 """With slack 0.5 and normal noise, a false alarm comes about once in 465 values."""
 LARGEST_DEVIATION = 1e9
-"""Deviations beyond count as this many spreads, so that sums stay finite."""
+"""Larger deviations count as this many spreads, so that sums stay finite."""
 SPREAD_OF_MAD = 1.4826
-"""The spread of normal noise is so many times its median absolute deviation."""
+"""Ratio of the spread of normal noise to its median absolute deviation."""
 SMALLEST_SPREAD_RATIO = 0.1
-"""Noise is taken to be at least this part of the level, so that steady series cry no alarm."""
+"""Noise is at least this fraction of the level, so that steady series raise no alarm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,11 +67,11 @@ def cusum(
 
 
 def newest_level_change(levels: Sequence[float | None], *, lasting: int) -> int | None:
-    """The index from which the present level holds; None if it always did, or nobody can tell.
+    """The index from which the present level holds; None if it always did, or is unknown.
 
-    Looks back from the newest values for where they depart from the present level. A level is one
-    that `lasting` values in a row are about, so that what came and went is no change; while the
-    newest values are fewer than that, the level before them is the present one.
+    Searches backwards from the newest value for a departure from the present level. A level needs
+    `lasting` values in a row, so that a short deviation is no change; with fewer newest values the
+    level before them is the present one.
     """
     if lasting < 1:
         raise ValueError(f"lasting is {lasting}; it must be at least 1")
@@ -91,7 +91,7 @@ def newest_level_change(levels: Sequence[float | None], *, lasting: int) -> int 
 
 
 def _lasting_departure(newest_first: Sequence[float], lasting: int) -> int | None:
-    """How many of the newest values are at the present level; None if all that count are."""
+    """How many of the newest values are at the present level; None if all values are."""
     values: list[float | None] = list(newest_first)
     present = median(newest_first[:lasting])
     spread = _spread(newest_first, present)
@@ -103,12 +103,12 @@ def _lasting_departure(newest_first: Sequence[float], lasting: int) -> int | Non
             return None
         if place > 0 and abs(median(older) - present) > spread:
             return place
-        values[place] = None  # It came and went.
+        values[place] = None  # A short deviation.
     return None
 
 
 def _departure(values: Sequence[float | None], present: float, spread: float) -> int | None:
-    """The first value, of either direction, with which the level left the present one."""
+    """The first value, in either direction, at which the level left the present one."""
     negated = [None if value is None else -value for value in values]
     alarms = (
         cusum(values, mean=present, spread=spread),
@@ -121,7 +121,7 @@ def _departure(values: Sequence[float | None], present: float, spread: float) ->
 def _began(
     alarm: Cusum, values: Sequence[float | None], present: float, spread: float
 ) -> int | None:
-    """Where the sum that raised the alarm left 0 by more than noise."""
+    """Where the sum that raised the alarm rose above 0 by more than noise."""
     if alarm.began_index is None or alarm.alarm_index is None:
         return None
     for index in range(alarm.began_index, alarm.alarm_index + 1):

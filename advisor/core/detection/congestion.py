@@ -1,15 +1,15 @@
 """Decide window by window whether a resource is congested: a fold with hysteresis.
 
-A datastore's window is above the threshold by its latency, an uplink's by its use or by what else
-is seen of it: a full uplink whose every user was looked at and nobody waits is not above.
+A datastore's window is above the threshold by its latency, an uplink's by its utilisation or by
+another signal. A full uplink is not above if all its workloads are known and none waits.
 
 A resource becomes congested when n of the last m windows were above the threshold, and clear when
-k windows in a row were at or below the threshold times the exit ratio. A device that does next to
-nothing is clear. Missing data is `unknown`; a short gap does not end what was there before it.
+k windows in a row were at or below the threshold times the exit ratio. A device with
+hardly any load is clear. Missing data is `unknown`; a short gap keeps the state before it.
 
 A datastore is stalled in every window in which the device of one of its hosts has I/O in flight
-and completes none, whatever the threshold: one such window is enough. For what follows it counts
-as a window above the threshold.
+and completes none, whatever the threshold: one such window is enough. In later decisions it
+counts as a window above the threshold.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from advisor.core.quantity import format_rate
 
 
 class CongestionState(StrEnum):
-    """Whether a resource is congested; `unknown` means that nothing can be said.
+    """Whether a resource is congested; `unknown` means missing data.
 
     `stalled` is worse than congested: I/O is in flight and none completes.
     """
@@ -40,12 +40,12 @@ class CongestionState(StrEnum):
 
 
 ALARMS = (CongestionState.STALLED, CongestionState.CONGESTED)
-"""The states that make an incident, the gravest first."""
+"""The states that open an incident, the most severe first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetectorSettings:
-    """How fast the detector reacts. `activity_floor` is in I/Os or bits per second."""
+    """How fast the detector reacts; `activity_floor` is in I/Os or bits per second."""
 
     activity_floor: float
     enter_windows: int = 3
@@ -69,11 +69,11 @@ class DetectorSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatePoint:
-    """The conclusion about one window, and since when the state holds.
+    """The state of one window, and since when it holds.
 
-    `since` lies before `at` where the state was recognised with a delay: congestion begins with
-    the first of the windows that were above the threshold. `signals` are those of an uplink that
-    were beyond what is normal; `device_load` is that of `Reading`.
+    `since` is before `at` if the state was recognised with a delay: congestion begins with the
+    first window above the threshold. `signals` are those of an uplink beyond their thresholds;
+    `device_load` is that of `Reading`.
     """
 
     at: datetime
@@ -97,7 +97,7 @@ class RecentWindow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetectorState:
-    """Where the fold goes on. `verdict` None means that nothing was measured yet."""
+    """The state from which the fold continues; `verdict` None means no measurement yet."""
 
     last_at: datetime | None = None
     measured_at: datetime | None = None
@@ -114,7 +114,7 @@ FRESH = DetectorState()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detection:
-    """A point per new window, and the state to go on from."""
+    """A point per new window, and the state to continue from."""
 
     points: tuple[StatePoint, ...]
     state: DetectorState
@@ -127,10 +127,10 @@ def detect(
     threshold: Threshold,
     initial: DetectorState = FRESH,
 ) -> Detection:
-    """Fold observations into state points, in the order of time whatever order they come in.
+    """Fold observations into state points, sorted by time.
 
-    Windows that are not newer than the last one seen are ignored, so that the same windows may be
-    given again; of two windows that end at the same time the first counts.
+    Windows that are not newer than the last one are ignored, so that the same windows may be given
+    again; of two windows that end at the same time the first counts.
     """
     state, points = initial, []
     for observation in sorted(observations, key=lambda one: one.at):
@@ -177,7 +177,7 @@ def _floor_text(reading: Reading, settings: DetectorSettings) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Weighed:
-    """A window against its threshold; `why` is empty where the value alone decides."""
+    """A window compared with its threshold; `why` is empty if the value alone decides."""
 
     above: bool
     below: bool
@@ -197,7 +197,7 @@ def _weigh_uplink(nic: NicWindow, limit: float, *, is_low: bool) -> _Weighed:
     signals = tuple(one for one in evidence if one.present)
     finding, why = find(evidence)
     if nic.unmet:
-        why = f"below the reservation with more waiting: {', '.join(nic.unmet)}"
+        why = f"below the reservation while wanting more: {', '.join(nic.unmet)}"
     if finding is NicFinding.FULL:
         why = why if nic.nobody_waits else ""
         return _Weighed(
@@ -212,7 +212,7 @@ def _weigh_uplink(nic: NicWindow, limit: float, *, is_low: bool) -> _Weighed:
 def _forget_after_gap(
     reading: Reading, state: DetectorState, settings: DetectorSettings
 ) -> DetectorState:
-    """After too long a time without a measurement nothing before it counts any more."""
+    """After too long a gap, earlier windows no longer count."""
     if state.measured_at is None:
         return state
     gap_s = (reading.began_at - state.measured_at).total_seconds()
@@ -223,7 +223,7 @@ def _forget_after_gap(
 
 
 def _is_quiet(reading: Reading, settings: DetectorSettings) -> bool:
-    """Whether the window cannot have been congested: hardly any load, or only our own limit."""
+    """Whether the window cannot be congested: hardly any load, or only our own limit."""
     if reading.own_limit:
         return True
     return reading.load is not None and (
@@ -267,7 +267,7 @@ def _measured(
 
 
 def _stalled(state: DetectorState, reading: Reading, settings: DetectorSettings) -> DetectorState:
-    """A window that stalls says so at once, whatever was there before it."""
+    """A stalled window counts at once, whatever the state before it."""
     since = state.verdict_since if state.verdict is CongestionState.STALLED else None
     state = _measured(state, reading, above=True, below=False, settings=settings)
     return replace(state, verdict=CongestionState.STALLED, verdict_since=since or reading.began_at)
@@ -276,7 +276,7 @@ def _stalled(state: DetectorState, reading: Reading, settings: DetectorSettings)
 def _after_stall(
     state: DetectorState, reading: Reading, settings: DetectorSettings
 ) -> DetectorState:
-    """I/O completes again; what waited so long is slow, and the stalled windows were above too."""
+    """I/O completes again; the stalled windows count as above the threshold."""
     state = replace(state, verdict_since=reading.began_at)
     above_count = sum(window.above for window in state.recent)
     if state.below_windows and above_count < settings.enter_windows:

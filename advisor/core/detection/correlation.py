@@ -1,7 +1,7 @@
-"""Thirty slow workloads on one slow datastore are one incident: the datastore's.
+"""Group incidents by cause: thirty slow workloads on one slow datastore are one group.
 
-Causes are looked for from below: an uplink explains the datastores reached through it, a datastore
-explains its workloads. Only what nothing below explains is an incident of its own.
+An uplink explains the datastores reached through it, and a datastore explains its workloads. Only
+what neither explains is a group of its own.
 """
 
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from enum import StrEnum
 from advisor.core.number_checks import check_aware
 
 STORAGE_FIRST = 3
-"""So many workloads of one datastore that are slow at once are slow because of it."""
+"""This many workloads of one datastore that are slow at once are slow because of it."""
 HEAD_START_S = 60.0
-"""What a resource causes may be noticed this much earlier than the resource itself."""
+"""An effect may be detected this much earlier than its cause."""
 
 
 class CorrelationKind(StrEnum):
@@ -44,7 +44,7 @@ class CongestedResource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowWorkload:
-    """A stretch in which one workload was slow on one resource."""
+    """A period in which one workload was slow on one resource."""
 
     workload: str
     resource: str
@@ -57,7 +57,7 @@ class SlowWorkload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrelatedIncidents:
-    """One cause with everything it explains.
+    """One cause with everything that it explains.
 
     `resources` are the congested resources that belong to it, the cause first.
     """
@@ -74,7 +74,7 @@ class CorrelatedIncidents:
 def correlate(
     congested: Sequence[CongestedResource], slow: Sequence[SlowWorkload]
 ) -> list[CorrelatedIncidents]:
-    """All incidents, in the order in which they began; every input belongs to exactly one."""
+    """All groups, in the order in which they began; every input belongs to exactly one."""
     groups = _resource_groups(sorted(congested, key=_congested_order))
     left: list[SlowWorkload] = []
     for workload in sorted(slow, key=_slow_order):
@@ -109,7 +109,7 @@ def _check_times(name: str, began_at: datetime, ended_at: datetime | None) -> No
 
 @dataclass(slots=True, kw_only=True)
 class _Group:
-    """A cause while what it explains is being collected."""
+    """A cause while its effects are being collected."""
 
     cause: CongestedResource
     members: list[CongestedResource]
@@ -141,7 +141,7 @@ class _Group:
 
 
 def _resource_groups(congested: Sequence[CongestedResource]) -> list[_Group]:
-    """Uplinks first; a datastore joins the uplink it is reached by, or one on the same disks."""
+    """Uplinks first; a datastore joins its uplink, or a datastore on the same disks."""
     groups: list[_Group] = []
     for one in sorted(congested, key=lambda each: not each.carries_others):
         home = next((group for group in groups if _belongs(one, group)), None)
@@ -183,7 +183,7 @@ def _last_end(members: Sequence[CongestedResource | SlowWorkload]) -> datetime |
 
 
 def _leftovers(left: Sequence[SlowWorkload]) -> list[CorrelatedIncidents]:
-    """Crowds on one resource, and workloads that are slow alone."""
+    """Groups of slow workloads on one resource, and single slow workloads."""
     correlated = []
     for crowd in _crowds(left):
         names = tuple(sorted({one.workload for one in crowd}))
@@ -193,7 +193,7 @@ def _leftovers(left: Sequence[SlowWorkload]) -> list[CorrelatedIncidents]:
             reason = f"{len(names)} workloads of {resource} were slow at once, though it was not "
             reason += "seen congested"
         else:
-            reason = f"{resource} was not congested: look inside it, or at its own limit"
+            reason = f"{resource} was not congested: check the workload and its own limit"
         correlated += [
             CorrelatedIncidents(
                 kind=CorrelationKind.RESOURCE if is_crowd else CorrelationKind.WORKLOAD,
@@ -210,7 +210,7 @@ def _leftovers(left: Sequence[SlowWorkload]) -> list[CorrelatedIncidents]:
 
 
 def _crowds(left: Sequence[SlowWorkload]) -> list[list[SlowWorkload]]:
-    """Stretches of one resource, chained where they overlap in time."""
+    """Slow periods on one resource, joined where they overlap in time."""
     crowds: list[list[SlowWorkload]] = []
     for one in left:
         home = next(

@@ -1,7 +1,7 @@
-"""Load on a datastore that comes from somewhere else: latency rises, our own I/O does not.
+"""Detect external load on a datastore: latency rises, our own I/O does not.
 
-Another system on the same disks, a rebuild, a backup inside the array. Our controls can only make
-our own workloads pay for it, so while it lasts control is better suspended.
+Examples are another system on the same disks, a rebuild, a backup inside the array. Our controls
+could only slow our own workloads, so they are suspended meanwhile.
 """
 
 from collections import Counter
@@ -22,20 +22,20 @@ ENOUGH_RECENT = 6
 ENOUGH_COMPARABLE = 12
 PLENTY_COMPARABLE = 60
 COMPARABLE_RATIO = 0.8
-"""Windows with at least so much of today's own load say what latency it makes by itself."""
+"""Past windows with at least this fraction of today's own load are comparable."""
 NEAR_PEAK_RATIO = 0.7
-"""Above this part of the most that was ever seen only as much load is comparable: there a few
-percent more may double the latency. Below it, a queue (1 / (1 - load)) grows by less than `RISE`
-from 0.8 of a load to the whole of it."""
+"""Above this fraction of the highest load seen, only windows with at least the same load are
+comparable, because a few percent more may double the latency. Below it, a queue (1 / (1 - load))
+grows by less than `RISE` from 0.8 of a load to the whole of it."""
 RISE = 1.5
-"""Latency that is not so many times the normal is no reason to suspend anything."""
+"""Latency must be this many times the normal to count as external load."""
 UNSEEN = "no I/Os whose kind was measured"
 SPREAD_OF_MAD = 1.4826
 SMALLEST_SPREAD_RATIO = 0.1
 
 
 class ExternalState(StrEnum):
-    """Whether load from outside is seen; `unknown` means that nothing can be said."""
+    """Whether external load is seen; `unknown` means that the data do not decide."""
 
     EXTERNAL = "external"
     NONE = "none"
@@ -46,8 +46,8 @@ class ExternalState(StrEnum):
 class LoadWindow:
     """One window: our own device time per second, and normalised latency.
 
-    None is a window without a measurement, or one whose latency was that of our own limit. `mix`
-    is what the load was made of; None means that nobody looked.
+    None is a window without a measurement, or with latency caused by our own limit. `mix` is the
+    composition of the load; None means that it was not measured.
     """
 
     at: datetime
@@ -63,10 +63,10 @@ class LoadWindow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExternalLoad:
-    """The conclusion about the recent windows, with the numbers it rests on.
+    """The conclusion about the recent windows, with its numbers.
 
-    `normal_ms` is the median latency of past windows with at least as much own load, and of the
-    same kind where that is known.
+    `normal_ms` is the median latency of past windows with at least as much own load, of the same
+    kind if that is known.
     """
 
     state: ExternalState
@@ -82,7 +82,7 @@ class ExternalLoad:
 def detect_external_load(
     reference: Sequence[LoadWindow], recent: Sequence[LoadWindow]
 ) -> ExternalLoad:
-    """Compare recent latency with what as much own load made in the past."""
+    """Compare recent latency with that of past windows with the same own load."""
     now = [one for one in sorted(recent, key=lambda one: one.at) if _is_known(one)]
     if len(now) < ENOUGH_RECENT:
         return _unknown(f"{len(now)} recent windows with latency, {ENOUGH_RECENT} are needed")
@@ -110,14 +110,14 @@ def detect_external_load(
 
 
 def hidden_by(silence: str) -> ExternalLoad:
-    """The conclusion where latency may follow load of our own that nobody measures."""
-    return _unknown(f"{silence}: load of our own that is not seen may explain the latency")
+    """The conclusion if our own load is not fully measured, for this reason."""
+    return _unknown(f"{silence}: unseen load of our own may explain the latency")
 
 
 def _differences(
     as_much: Sequence[LoadWindow], now: Sequence[LoadWindow], part: float
 ) -> list[str]:
-    """In what each of the past windows was another load than today's; empty if in nothing."""
+    """How the load of each past window differs from today's; empty if it does not."""
     today = mean_mix([one.mix for one in now if one.mix is not None])
     if today is None:
         return [""] * len(as_much)
@@ -159,7 +159,7 @@ def _compare(now: Sequence[LoadWindow], normal: Sequence[float], own_load: float
     since = 0 if began is None else began
     recent_ms = median(latencies[since:])
     is_external = began is not None and recent_ms >= RISE * middle
-    numbers = f"{recent_ms:.3g} ms where as much load of our own made {middle:.3g} ms"
+    numbers = f"{recent_ms:.3g} ms, against {middle:.3g} ms at the same load of our own"
     return ExternalLoad(
         state=ExternalState.EXTERNAL if is_external else ExternalState.NONE,
         began_at=now[since].at if is_external else None,
@@ -172,18 +172,18 @@ def _compare(now: Sequence[LoadWindow], normal: Sequence[float], own_load: float
                 "comparable windows",
                 len(normal) / PLENTY_COMPARABLE,
                 f"{len(normal)} past windows with as much own load, "
-                f"{PLENTY_COMPARABLE} are plenty",
+                f"{PLENTY_COMPARABLE} give full confidence",
             ),
             ground(
                 "agreement",
                 _agreement(latencies[since:], middle, above=is_external),
-                f"part of the recent windows on that side of {RISE:g} times the normal",
+                f"fraction of recent windows on that side of {RISE:g} times the normal",
             ),
         ),
-        reason=f"{numbers}: something outside loads the disks, or they have become slower; "
-        "suspend control and look there"
+        reason=f"{numbers}: another system loads the disks, or they have become slower; "
+        "check the storage"
         if is_external
-        else f"{numbers}: nothing from outside is seen",
+        else f"{numbers}: no external load is seen",
     )
 
 

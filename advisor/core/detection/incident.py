@@ -1,7 +1,7 @@
-"""Stretches of congestion with their victims, their aggressors and the windows that prove it.
+"""Incidents: periods of congestion with their victims, aggressors and evidence.
 
-One slow resource is one incident, however many workloads suffer. A stretch in which a device
-stalled is one too; while nothing completes nobody takes anything from anybody.
+One slow resource is one incident, however many workloads it affects. A period in which a device
+stalled is one too, without aggressors: while no I/O completes, no workload slows another.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,14 +15,14 @@ from advisor.core.observation import Observation
 from advisor.core.standing import UNALLOCATED, Standing, standings
 
 TOLERANCE = 0.05
-"""A workload this part below or above its entitlement is neither victim nor aggressor."""
+"""Within this fraction of its entitlement a workload is neither victim nor aggressor."""
 EVIDENCE_ROWS = 60
-"""Longer incidents keep evenly spaced windows, the first, the worst and the last among them."""
+"""Longer incidents keep this many windows, evenly spaced, with the first, worst and last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Victim:
-    """A workload that got less than it was entitled to and wanted; means over the incident."""
+    """A workload that got less than its entitlement and its demand; means over the incident."""
 
     workload: str
     rate: float
@@ -35,8 +35,8 @@ class Victim:
 class Aggressor:
     """A workload that took more than its entitlement; means over the incident.
 
-    `part_ratio` is its part of all device time (bytes, on an uplink), `excess_ratio` its part of
-    everything taken above entitlement.
+    `part_ratio` is its share of device time (on an uplink of bytes), `excess_ratio` its share of
+    everything taken above entitlements.
     """
 
     workload: str
@@ -48,7 +48,7 @@ class Aggressor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceRow:
-    """One window of the incident; `signals` are those of an uplink that fired in it."""
+    """One window of the incident; `signals` are those of an uplink beyond their thresholds."""
 
     at: datetime
     state: CongestionState
@@ -61,11 +61,11 @@ class EvidenceRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incident:
-    """`ended_at` None means it goes on. `threshold` is the one that held at the peak.
+    """A period of congestion; `ended_at` None means that it is ongoing.
 
-    `peak_value` is None where nothing completed in any window; `stalled_windows` says in how many
-    that was so. `threshold` is None where none was known. `signals` counts those of an uplink
-    over all its windows, also those without evidence row.
+    `peak_value` is None if no I/O completed in any window; `stalled_windows` is the number of such
+    windows. `threshold` is the one at the peak, None if unknown. `signals` are counted over all
+    windows of an uplink, also those without an evidence row.
     """
 
     started_at: datetime
@@ -85,7 +85,7 @@ def fold_incidents(
 ) -> list[Incident]:
     """The incidents in the points, in order; only the last may be open.
 
-    Points from the beginning of an open incident on give that incident again, grown or ended.
+    The points of an open incident, given again with newer ones, give that incident again.
     """
     at = {observation.at: observation for observation in observations}
     return [stretch.incident(at, mode) for stretch in _stretches(points)]
@@ -112,7 +112,7 @@ class _Stretch:
         ]
         victims, aggressors = _parties(standings(one, mode) for one in seen)
         if not victims:
-            # Nobody lacks what it usually takes, yet I/O may wait longer for the same rate.
+            # No workload gets less than usual, yet I/O may wait longer for the same rate.
             rows = (standings(one, mode, by_usual=False) for one in seen)
             victims, aggressors = _parties(rows)
         return Incident(
@@ -140,7 +140,7 @@ def _stretches(points: Sequence[StatePoint]) -> list[_Stretch]:
             if current is not None:
                 stretches.append(current)
         elif point.state is CongestionState.CLEAR:
-            # After a gap, the last window that was seen congested is the end that is known.
+            # After a gap, the incident ends with the last congested window.
             current.ended_at = min(point.since, current.last_congested_at)
             current, before = None, [point]
         else:
@@ -151,13 +151,13 @@ def _stretches(points: Sequence[StatePoint]) -> list[_Stretch]:
 
 
 def _open(before: Sequence[StatePoint]) -> _Stretch | None:
-    """The incident that the newest point opens, with the windows by which it was recognised."""
+    """The incident that the newest point opens, with the windows that led to it."""
     newest = before[-1]
     if newest.state not in ALARMS:
         return None
     is_measured = newest.value is not None and newest.threshold is not None
     if newest.state is CongestionState.CONGESTED and not is_measured:
-        return None  # A quiet window proves nothing.
+        return None  # A quiet window is no evidence.
     return _Stretch(
         started_at=newest.since,
         last_congested_at=newest.at,
@@ -215,7 +215,7 @@ def _parties(
         )
         for name, one in short.items()
     ]
-    # Without a victim nobody harms anybody: the resource is simply too small.
+    # Without a victim there is no aggressor: the resource is simply too small.
     aggressors = [
         Aggressor(
             workload=name,

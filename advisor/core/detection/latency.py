@@ -9,10 +9,10 @@ from advisor.core.observation import HostLatency
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormalizedLatency:
-    """`latency_ms` is None if no host can say what the datastore's latency was; see `reason`.
+    """The latency of a datastore; `latency_ms` None has its reason in `reason`.
 
-    `io_count` counts all I/Os of the window, also those that say nothing about latency.
-    `throttled` is true if the only latency there is was caused by limits of ours.
+    `io_count` counts all I/Os of the window, also those without latency. `throttled` is true if
+    the only known latency was caused by our own limits.
     """
 
     latency_ms: float | None
@@ -22,9 +22,9 @@ class NormalizedLatency:
 
 
 def normalized_latency(hosts: Sequence[HostLatency]) -> NormalizedLatency:
-    """Mean over all I/Os of the hosts of the latency they would have had at the reference size.
+    """Mean latency over all I/Os of the hosts, converted to the reference I/O size.
 
-    Hosts that a limit of ours held back are left out: that wait is the limit's, not the device's.
+    Hosts that our own limit held back are left out: the limit caused that wait, not the device.
     """
     io_count = sum(host.io_count for host in hosts)
     if not hosts:
@@ -39,7 +39,7 @@ def normalized_latency(hosts: Sequence[HostLatency]) -> NormalizedLatency:
     timed_count = sum(count for _, count in timed)
     if timed_count == 0:
         throttled = any(host.throttled and host.io_count > 0 for host in hosts)
-        reason = "latency is that of our own limit" if throttled else "no latency was measured"
+        reason = "latency was caused by our own limit" if throttled else "no latency was measured"
         return NormalizedLatency(
             latency_ms=None, io_count=io_count, reason=reason, throttled=throttled
         )

@@ -1,7 +1,7 @@
-"""Windows of planned work, in which slowness that the work explains raises no alarm.
+"""Maintenance windows: planned work, whose congestion raises no alarm.
 
-A backup that is allowed to be heavy excuses slow neighbours while it is meant to run. It excuses
-neither a broken reservation, nor an aggressor that has no part in it, nor a device that stalls.
+A planned backup excuses slow neighbours while it is meant to run. It does not excuse an unmet
+reservation, an aggressor that is not part of it, or a stalled device.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from advisor.core.number_checks import check_aware, check_positive
 LONGEST_S = 7 * 86_400.0
 """A window longer than a week would overlap the next."""
 OVERRUN_S = 300.0
-"""Work may begin so early or end so late and still be the planned work."""
+"""Planned work may begin this much early and end this much late."""
 
 
 class Recurrence(StrEnum):
@@ -27,10 +27,10 @@ class Recurrence(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintenanceWindow:
-    """Work that is meant to be heavy, from `starts_at` for `length_s`, and again.
+    """Planned work from `starts_at` for `length_s`, once or repeated.
 
-    It recurs at the same wall-clock time of the zone of `starts_at`. Without `resources` it is
-    about all of them; without `workloads` anybody may be what is heavy.
+    It recurs at the same wall-clock time in the zone of `starts_at`. Without `resources` it covers
+    all of them; without `workloads` any workload may be busy.
     """
 
     name: str
@@ -53,10 +53,10 @@ class MaintenanceWindow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowTime:
-    """What planned work may explain: a resource that was slow, and by whom.
+    """A period in which a resource was slow, with the workloads that caused it.
 
-    `ended_at` None means that it goes on. `reservation_unmet` says that a promise was broken,
-    `stalled` that I/O was in flight and none completed.
+    `ended_at` None means that it is ongoing. `reservation_unmet` means that a reservation was not
+    met, `stalled` that I/O was in flight and none completed.
     """
 
     resource: str
@@ -76,7 +76,7 @@ class SlowTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Muting:
-    """Whether to keep quiet, and why; `maintenance window` is the planned work it is about."""
+    """Whether to raise no alarm, and why; `maintenance` is the maintenance window concerned."""
 
     muted: bool
     maintenance: str | None
@@ -84,13 +84,15 @@ class Muting:
 
 
 def mute(slow: SlowTime, planned: Sequence[MaintenanceWindow], *, now: datetime) -> Muting:
-    """Whether one maintenance window explains all of the slow time so far."""
+    """Whether one maintenance window explains the whole slow period so far."""
     check_aware("now", now)
     if slow.reservation_unmet:
         return Muting(muted=False, maintenance=None, reason="a reservation was not met")
     if slow.stalled:
         return Muting(
-            muted=False, maintenance=None, reason="I/O did not complete, which no work explains"
+            muted=False,
+            maintenance=None,
+            reason="I/O did not complete, which no planned work explains",
         )
     ended_at = max(slow.began_at, slow.ended_at or now)
     reason = "no maintenance window was planned for it"
@@ -107,7 +109,7 @@ def mute(slow: SlowTime, planned: Sequence[MaintenanceWindow], *, now: datetime)
             else []
         )
         if strangers:
-            reason = f'{", ".join(strangers)} has no part in "{maintenance.name}"'
+            reason = f'{", ".join(strangers)} is not part of "{maintenance.name}"'
             continue
         return Muting(
             muted=True,
@@ -139,7 +141,7 @@ def _touches(maintenance: MaintenanceWindow, began_at: datetime, ended_at: datet
 def _occurrences(
     maintenance: MaintenanceWindow, began_at: datetime, ended_at: datetime
 ) -> Iterator[tuple[datetime, datetime]]:
-    """The occurrences near this time; wall-clock days, so that summer time moves none."""
+    """The occurrences near this time, in wall-clock days, so that summer time shifts none."""
     length = timedelta(seconds=maintenance.length_s)
     first = maintenance.starts_at
     if maintenance.recurrence is Recurrence.ONCE:

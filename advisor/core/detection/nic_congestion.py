@@ -1,7 +1,7 @@
-"""What an uplink's own signals say: full, waiting, dropping, or losing packets somewhere else.
+"""The state of an uplink from all its signals together.
 
-A full link that keeps nobody waiting is well used, not congested; retransmits beside a link that
-is neither full nor dropping point beyond it. So no signal is believed alone.
+A full link without waiting workloads is well used, not congested. Retransmits on a link that is
+neither full nor dropping have their cause elsewhere. So no signal decides alone.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class NicFinding(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NicJudgement:
-    """What the signals mean, with each of them; signals that were not measured are absent."""
+    """What the signals mean together; signals that were not measured are absent."""
 
     finding: NicFinding
     evidence: tuple[NicEvidence, ...]
@@ -54,26 +54,26 @@ def find(evidence: Sequence[NicEvidence]) -> tuple[NicFinding, str]:
     seen = {one.signal for one in evidence}
     present = {one.signal for one in evidence if one.present}
     if NicSignal.UNMET_RESERVATION in present:
-        return NicFinding.CONGESTED, "a reservation is not met though more is waiting"
+        return NicFinding.CONGESTED, "a reservation is not met although its workload wants more"
     if NicSignal.BACKLOG in present:
-        return NicFinding.CONGESTED, "packets wait in a queue that never drains"
+        return NicFinding.CONGESTED, "packets wait in a queue that does not drain"
     if NicSignal.DROPS in present:
         if NicSignal.UTILISATION in present:
             return NicFinding.CONGESTED, "it is full and drops packets"
         return (
             NicFinding.BURSTS,
-            "it drops packets though it is not full: bursts overflow its queue",
+            "it drops packets although it is not full: bursts overflow its queue",
         )
     if NicSignal.RETRANSMITS in present:
         if NicSignal.UTILISATION in present:
-            return NicFinding.CONGESTED, "it is full and packets have to be sent again"
-        text = "packets are lost, but not here: it is neither full nor does it drop any"
+            return NicFinding.CONGESTED, "it is full and packets are retransmitted"
+        text = "packets are lost elsewhere: this uplink is neither full nor dropping"
         return NicFinding.LOSS_ELSEWHERE, text
     if NicSignal.UTILISATION in present:
-        return NicFinding.FULL, "it is full, and nobody is seen to wait"
+        return NicFinding.FULL, "it is full, but no workload waits"
     if NicSignal.UTILISATION not in seen:
         return NicFinding.UNKNOWN, "its rate or its capacity was not measured"
-    return NicFinding.CLEAR, "it has room"
+    return NicFinding.CLEAR, "it has free capacity"
 
 
 def _judgement(
@@ -92,7 +92,7 @@ def _judgement(
                 ground(
                     "windows",
                     len(windows) / PLENTY_WINDOWS,
-                    f"{len(windows)} windows, {PLENTY_WINDOWS} are plenty",
+                    f"{len(windows)} windows, {PLENTY_WINDOWS} give full confidence",
                 ),
                 ground(
                     "signals",

@@ -1,4 +1,4 @@
-"""What can be seen of an uplink, signal by signal: its value and what it is compared with."""
+"""The signals of an uplink: each with its value and threshold."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from advisor.core.number_checks import check_amount, check_aware, check_positive
 
 FULL_RATIO = 0.9
 STANDING_QUEUE_S = 0.005
-"""A queue that takes longer to drain stands, it does not just even out bursts (CoDel)."""
+"""A queue that takes longer to drain is a standing queue, not a burst (CoDel)."""
 DROP_RATIO = 1e-4
 RETRANSMIT_RATIO = 0.01
 MOST_WINDOWS = 0.5
 
 
 class NicSignal(StrEnum):
-    """What can be seen of an uplink."""
+    """What is measured of an uplink."""
 
     UTILISATION = "utilisation"
     BACKLOG = "backlog"
@@ -28,10 +28,11 @@ class NicSignal(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NicWindow:
-    """One window of an uplink, counters as increments; None was not measured.
+    """One window of an uplink, counters as increments; None means not measured.
 
     `unmet` names the workloads that wanted their reservation and did not get it. `nobody_waits`
-    says that all who use the uplink were looked at and none had a queue; False is also not known.
+    means that all workloads on the uplink were observed and none had a queue; False includes
+    unknown.
     """
 
     at: datetime
@@ -63,7 +64,7 @@ class NicWindow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NicEvidence:
-    """One signal: its value, what it is compared with, and whether it is beyond that."""
+    """One signal: its value, its threshold, and whether it is beyond it."""
 
     signal: NicSignal
     value: float
@@ -74,7 +75,7 @@ class NicEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalCount:
-    """In how many windows a signal was beyond what is normal, and the worst of them."""
+    """In how many windows a signal was beyond its threshold, and the worst value."""
 
     signal: NicSignal
     windows: int
@@ -84,7 +85,7 @@ class SignalCount:
 
 
 def signal_text(value: float, unit: str) -> str:
-    """The value of a signal for people: a part in percent, a time in milliseconds."""
+    """The value of a signal as text: a fraction in percent, a time in milliseconds."""
     number, shown = (1000 * value, "ms") if unit == "s" else (100 * value, "%")
     return f"{number:.3g} {shown}"
 
@@ -146,7 +147,7 @@ def _utilisation(windows: Sequence[NicWindow], full_ratio: float) -> NicEvidence
 
 
 def _backlog(windows: Sequence[NicWindow]) -> NicEvidence | None:
-    """Time the queue takes to drain at the line's rate."""
+    """Time that the queue takes to drain at the line rate."""
     times = [
         one.backlog_bytes * 8 / one.capacity_bits_per_s
         for one in windows
@@ -164,13 +165,13 @@ def _offered(sent: float | None, dropped: float | None) -> float | None:
 def _ratio(
     signal: NicSignal, threshold: float, pairs: Sequence[tuple[float | None, float | None]]
 ) -> NicEvidence | None:
-    """Lost in relation to all, over the windows in which both were counted."""
+    """Fraction of packets lost, over the windows in which both were counted."""
     known = [(lost, all_) for lost, all_ in pairs if lost is not None and all_ is not None]
     total = sum(all_ for _, all_ in known)
     lost = sum(one for one, _ in known)
     if not known:
         return None
-    # Losses without a single success are as bad as it gets.
+    # Losses without a single success: all were lost.
     value = min(lost / total, 1.0) if total > 0 else float(lost > 0)
     return _compared(signal, value, threshold, "ratio")
 

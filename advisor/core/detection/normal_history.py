@@ -1,8 +1,8 @@
-"""Which part of a resource's history is normal: neither congested, nor from before it changed.
+"""The normal part of a resource's history: not congested, and since its last change of level.
 
-Of a congested stretch what is far above the calm windows of that hour of the day is left out. The
-rest stays: were all of it left out, a threshold learnt from what stayed below the last one would
-sink from week to week, because noise alone crosses it now and then.
+Of a congested period, windows far above the calm windows of that hour of the day are left out.
+The rest stays: without it, the learnt threshold would sink from week to week, because noise alone
+crosses it now and then.
 """
 
 import math
@@ -17,18 +17,18 @@ from advisor.core.number_checks import check_amount, check_aware
 DAY = timedelta(days=1)
 DAYS_A_WEEK = 7
 ENOUGH_WEEKS = 3
-"""From so many weeks on a weekday's own level is told from a change."""
+"""Weeks needed to know the level of a weekday."""
 LASTING_DAYS = 3
 LASTING_DAYS_OF_FEW_WEEKS = 5
-"""Most of so many days in a row are working days: a weekend is no change of level."""
+"""Days that a level must last: most of them are working days, so a weekend is no change."""
 ENOUGH_A_DAY = 12
-"""A day with fewer windows has no level."""
+"""Windows that a day needs to have a level."""
 FAR_SPREADS = 3.0
-"""So many robust spreads above the median, on a scale of ratios, is no noise."""
+"""Values this many robust spreads above the median (of logarithms) are not noise."""
 LARGEST_LOG = 700.0
-"""Of a larger number the power is no float."""
+"""The exponential of a larger number is not a finite float."""
 SMALLEST_SPREAD = 0.1
-"""Windows differ by at least a tenth from each other, on a scale of ratios."""
+"""The least spread: windows vary by at least a tenth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class HistoryPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """A time (began_at, ended_at] in which the resource was congested."""
+    """A period (began_at, ended_at] in which the resource was congested."""
 
     began_at: datetime
     ended_at: datetime
@@ -57,7 +57,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelChange:
-    """From `at` on the daily level was about `after`, before it `before`; both are medians."""
+    """A change of the daily level at `at`; `before` and `after` are medians."""
 
     at: datetime
     before: float
@@ -66,9 +66,9 @@ class LevelChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormalHistory:
-    """The points that are normal, in order of time, and why others are not.
+    """The normal points, in order of time, and what was left out.
 
-    `congested_windows` of those since the change are left out as congestion.
+    `congested_windows` is the number of windows since the change left out as congestion.
     """
 
     points: tuple[HistoryPoint, ...]
@@ -77,7 +77,7 @@ class NormalHistory:
 
     @property
     def left_out(self) -> str:
-        """What is left out, as the end of a sentence; empty if nothing is."""
+        """What is left out, as the end of a sentence; empty if nothing."""
         parts = []
         if self.congested_windows:
             parts.append(f"without {self.congested_windows} congested windows")
@@ -94,8 +94,8 @@ def normal_history(
 ) -> NormalHistory:
     """The history since the newest lasting change of level, without congestion.
 
-    The level is looked for in all windows: what is congested for good has changed for good. The
-    day in which it changed is of both levels, and left out.
+    The level is computed from all windows: lasting congestion is a change of level. The day of the
+    change has both levels, so it is left out.
     """
     points = sorted(history, key=lambda one: one.at)
     change = _level_change(points)
@@ -107,7 +107,7 @@ def normal_history(
 
 
 def _usual(points: Sequence[HistoryPoint], congested: Sequence[Stretch]) -> list[HistoryPoint]:
-    """Points outside all stretches, and those inside that are not far above them."""
+    """Points outside all congested periods, and those inside that are not far above them."""
     calm = _outside(points, congested)
     if len(calm) == len(points):
         return calm
@@ -128,7 +128,7 @@ def _hour(point: HistoryPoint) -> int:
 
 
 def _far_above(values: Sequence[float]) -> float:
-    """Above this a value is no noise of these; -1 if they are too few to tell.
+    """The value above which a window is not noise; -1 if there are too few values.
 
     Median and MAD of logarithms, because latencies and loads vary by factors.
     """
@@ -141,7 +141,7 @@ def _far_above(values: Sequence[float]) -> float:
 
 
 def _outside(points: Sequence[HistoryPoint], congested: Sequence[Stretch]) -> list[HistoryPoint]:
-    """Points in order of time that lie in none of the stretches."""
+    """Points outside all congested periods, in order of time."""
     ordered = sorted(congested, key=lambda one: one.began_at)
     outside, place, reach = [], 0, None
     for point in points:
@@ -161,7 +161,7 @@ def _level_change(points: Sequence[HistoryPoint]) -> LevelChange | None:
     days: dict[int, list[float]] = {}
     for point in points:
         days.setdefault((until - point.at) // DAY, []).append(point.value)
-    # Days are counted back from the newest window, so that none of them is begun only.
+    # Days are counted back from the newest window, so that every day is complete.
     levels = [
         median(days[back]) if len(days.get(back, ())) >= ENOUGH_A_DAY else None
         for back in range(max(days), -1, -1)
@@ -179,7 +179,7 @@ def _level_change(points: Sequence[HistoryPoint]) -> LevelChange | None:
 
 
 def _without_weekdays(levels: Sequence[float | None]) -> list[float | None]:
-    """Daily levels without what is usual for their day of the week, where that can be told."""
+    """Daily levels divided by the usual level of the weekday, where that is known."""
     if len(levels) < ENOUGH_WEEKS * DAYS_A_WEEK:
         return list(levels)
     parts: dict[int, list[float]] = {}
@@ -200,5 +200,5 @@ def _without_weekdays(levels: Sequence[float | None]) -> list[float | None]:
 
 
 def _known(levels: Sequence[float | None]) -> list[float]:
-    """Those that there are."""
+    """The levels that are known."""
     return [level for level in levels if level is not None]

@@ -1,8 +1,8 @@
-"""What our own load on a datastore is made of: how large, how much of it reads, and whose it is.
+"""The composition of our own load on a datastore: I/O size, share of reads, and workloads.
 
-As much load in all may still be another load. What a byte or a write costs differs from device to
-device, and a device that is busy gives no more however many more I/Os wait for it. So a past
-window tells what today's load makes only if its I/Os were alike and the same workloads sent them.
+The same total may be another load. The cost of a byte or a write differs between devices, and a
+busy device gives no more however many I/Os wait. So a past window is comparable with today's only
+if its I/Os were similar and came from the same workloads.
 """
 
 from collections.abc import Sequence
@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from advisor.core.number_checks import check_amount, check_ratio
 
 ALIKE_SIZE = 1.25
-"""Larger by this factor, I/Os take less than `RISE` times as long even where every byte counts."""
+"""I/Os larger by this factor take less than `RISE` times as long, even if every byte counts."""
 ALIKE_READS = 0.1
-"""So far apart the parts of reads may lie."""
+"""Allowed difference between shares of reads."""
 NOTABLE = 0.05
-"""A workload that lacks less than this part of the whole load is as it was, give or take noise."""
+"""A workload that lacks less than this fraction of the whole load counts as unchanged."""
 OTHERS_RATIO = 0.2
-"""Workloads that together lack more than this part make it the load of others."""
+"""If workloads together lack more than this fraction, the load is not comparable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnMix:
-    """The I/Os of one window; `by_workload` is device time per second, each named once.
+    """The I/Os of one window; `by_workload` is device time per second.
 
-    `iops` weighs the others in a mean; `read_ratio` and `mean_io_bytes` None were not measured.
+    `iops` is the weight in a mean; `read_ratio` and `mean_io_bytes` are None if not measured.
     """
 
     iops: float
@@ -41,7 +41,7 @@ class OwnMix:
 
 
 def mean_mix(mixes: Sequence[OwnMix]) -> OwnMix | None:
-    """Over all I/Os of the windows, a workload that one does not name at 0; None without any."""
+    """The mean over all I/Os of the windows; absent workloads count as 0. None without windows."""
     if not mixes:
         return None
     loads = [dict(one.by_workload) for one in mixes]
@@ -62,18 +62,18 @@ def _weighted(pairs: Sequence[tuple[float | None, float]]) -> float | None:
     if whole <= 0:
         return None
     mean = sum(value * (weight / whole) for value, weight in known)
-    # Rounding must not carry a part beyond 1.
+    # Rounding must not give a ratio above 1.
     return min(mean, max(value for value, _ in known))
 
 
 def difference(past: OwnMix, today: OwnMix, *, part: float) -> str:
-    """In what the past window was another load than this part of today's; empty if in nothing."""
+    """How the past window differs from this fraction of today's load; empty if it does not."""
     if today.mean_io_bytes is not None and not _is_alike(past.mean_io_bytes, today.mean_io_bytes):
         return "I/Os of another size"
     if today.read_ratio is not None and (
         past.read_ratio is None or abs(past.read_ratio - today.read_ratio) > ALIKE_READS
     ):
-        return "another part of reads"
+        return "another share of reads"
     name = _other_workload(past, today, part)
     return f"less load of {name}" if name else ""
 
@@ -83,7 +83,7 @@ def _is_alike(past: float | None, today: float) -> bool:
 
 
 def _other_workload(past: OwnMix, today: OwnMix, part: float) -> str:
-    """The workload that most of the missing load belongs to; empty if little is missing."""
+    """The workload with most of the missing load; empty if little is missing."""
     whole = sum(load for _, load in today.by_workload)
     before = dict(past.by_workload)
     lacks = [(part * load - before.get(name, 0.0), name) for name, load in today.by_workload]

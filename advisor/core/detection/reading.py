@@ -1,4 +1,4 @@
-"""What one observed window says about congestion: a value to compare, a load, or why neither."""
+"""The reading of one window: a value to compare, a load, or the reason why there is none."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,22 +17,22 @@ from advisor.core.observation import (
 )
 
 UNMET_TOLERANCE = 0.05
-"""A reservation counts as unmet when this part of it is missing."""
+"""A reservation is unmet if more than this fraction of it is missing."""
 BUSY_RATIO = 0.8
-"""Below this part of its capacity, without drops or backlog, an uplink holds nobody back."""
+"""Below this fraction of capacity, without drops or backlog, no workload is held back."""
 SEEN_RATIO = 0.95
-"""Queues are known when those of so much of the traffic are."""
+"""Queues are known if those of this fraction of the traffic are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """`value` is normalised latency in ms, or the part of an uplink's capacity in use.
+    """`value` is normalised latency in ms, or the used fraction of an uplink's capacity.
 
-    `load` is I/Os or bits per second. None is absence, with `reason`. `own_limit` says that all
-    latency of the window was caused by limits of ours; `unmet` names the workloads that were
-    held below their reservation. `device_load` is a datastore's load in device time, as I/Os of
-    the reference size per second; `nic` holds what else is seen of an uplink. `stalled` holds the
-    hosts whose device had I/O in flight all the time and completed none.
+    `load` is I/Os or bits per second. None is absence, with `reason`. `own_limit` means that our
+    own limits caused all latency of the window; `unmet` names the workloads below their
+    reservation. `device_load` is a datastore's load in device time, as I/Os of the reference size
+    per second; `nic` has the signals of an uplink. `stalled` has the hosts whose device had I/O
+    in flight all the time and completed none.
     """
 
     at: datetime
@@ -87,7 +87,7 @@ def _read_uplink(observation: UplinkObservation) -> Reading:
     if rate is None:
         reason = "nothing was measured"
     else:
-        reason = "the capacity is not known; state it" if used_ratio is None else ""
+        reason = "the capacity is not known; set it" if used_ratio is None else ""
     nic = nic_window(observation)
     return Reading(
         at=observation.at,
@@ -101,7 +101,7 @@ def _read_uplink(observation: UplinkObservation) -> Reading:
 
 
 def nic_window(observation: UplinkObservation) -> NicWindow:
-    """What is seen of an uplink in this window."""
+    """The signals of an uplink in this window."""
     return NicWindow(
         at=observation.at,
         window_s=observation.window_s,
@@ -123,7 +123,7 @@ def _used_ratio(observation: UplinkObservation) -> float | None:
 
 
 def _nobody_waits(observation: UplinkObservation) -> bool:
-    """Whether all traffic has an owner, and none of them waits for anything but its own limit."""
+    """Whether all traffic belongs to workloads that wait for nothing but their own limit."""
     seen = sum(one.rate for one in observation.allocations if one.backlogged is not None)
     if observation.tx_bits_per_s is None or seen < SEEN_RATIO * observation.tx_bits_per_s:
         return False
@@ -146,6 +146,6 @@ def _unmet(observation: UplinkObservation, used_ratio: float | None) -> tuple[st
 
 
 def is_unmet(allocation: AllocationObservation) -> bool:
-    """Whether it has more waiting and is below its reservation, though not by its own limit."""
+    """Whether it wants more and is below its reservation, for another reason than its limit."""
     missing = allocation.rate < allocation.reservation * (1 - UNMET_TOLERANCE)
     return missing and allocation.backlogged is True and not allocation.throttled

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from advisor.core.observation import HostLatency
 
 STALLED_BUSY_RATIO = 0.9
-"""I/O is in flight all the window long; the rest is for collectors that are a moment late."""
+"""Fraction of the window with I/O in flight; the rest allows for late collectors."""
 MOST_NAMED = 3
-"""So many stalled hosts are named; of more the reason tells the number."""
+"""Stalled hosts that the reason names; of others it gives the number."""
 
 
 def is_stalled(host: HostLatency) -> bool:
@@ -16,7 +16,7 @@ def is_stalled(host: HostLatency) -> bool:
 
 
 def stall_text(hosts: Sequence[HostLatency]) -> str:
-    """Which hosts wait for I/O that does not complete, and for how much of it."""
+    """The hosts that wait for I/O, and how many I/Os each waits for."""
     named = [_waiting_text(host) for host in hosts[:MOST_NAMED]]
     rest = len(hosts) - len(named)
     more = f" and on {rest} more" if rest else ""
@@ -24,6 +24,6 @@ def stall_text(hosts: Sequence[HostLatency]) -> str:
 
 
 def _waiting_text(host: HostLatency) -> str:
-    # Kernels that count an I/O only when it ends do not say how many there are.
+    # Kernels that count an I/O only on completion do not say how many are in flight.
     count = round(host.outstanding_io or 0.0)
     return f"{count} on {host.host}" if count else f"on {host.host}"

@@ -1,7 +1,7 @@
-"""Above which value a window counts as congested: stated, usual for the hour, or near the peak.
+"""The value above which a window is congested: fixed, usual for the hour, or near the peak.
 
-A threshold that cannot be had is None with the reason; a caller may give a fixed value to stand
-in for it, and the reason says so.
+An unknown threshold is None with the reason; if a caller gives a fixed value as a fallback, the
+reason says so.
 """
 
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ from advisor.core.number_checks import check_aware, check_positive
 HOURS_A_DAY = 24
 HOURS_A_WEEK = 168
 ENOUGH_WEEKS = 3
-"""So many weeks must have filled an hour of the week before it has a normal of its own."""
+"""Weeks of history that an hour of the week needs for a baseline of its own."""
 ENOUGH_DAYS = 3
-"""So many days must have filled an hour of the day, or the whole history."""
+"""Days that an hour of the day, or the whole history, needs."""
 TAIL_SAMPLES = 5
-"""A percentile needs so many samples beyond it."""
+"""Samples that must lie beyond a percentile."""
 SEEN_PART = 0.5
-"""A day or week counts from this part of the windows on that it would have to bring."""
+"""A day or week counts if it has this fraction of its windows."""
 
 
 class ThresholdMode(StrEnum):
@@ -46,7 +46,7 @@ class ThresholdReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedThreshold:
-    """The same value at all times: milliseconds of a datastore, part of an uplink's capacity."""
+    """The same value at all times: milliseconds, or a fraction of an uplink's capacity."""
 
     value: float
     reason: str = "fixed"
@@ -82,8 +82,8 @@ class Usual:
 class BaselineThreshold:
     """A percentile of what is usual at that hour of the week, in UTC.
 
-    An hour that too few weeks have filled uses the hour of the day, then the whole history, and
-    says why. `left_out` tells which history is not normal.
+    An hour with too few weeks uses the hour of the day, then the whole history, and says why.
+    `left_out` names the history that is not normal.
     """
 
     percentile: float
@@ -93,7 +93,7 @@ class BaselineThreshold:
     left_out: str = ""
 
     def at(self, at: datetime) -> ThresholdReading:
-        """The usual value at this time, and which part of the history says so."""
+        """The usual value at this time, with the history that it comes from."""
         check_aware("at", at)
         moment = at.astimezone(UTC)
         weekly = self.by_hour_of_week[moment.weekday() * HOURS_A_DAY + moment.hour]
@@ -119,10 +119,10 @@ def baseline_threshold(
     percentile: float = 95.0,
     fallback: float | None = None,
 ) -> Threshold:
-    """What is usual hour by hour, or the fallback, or none, if too little history is normal.
+    """The usual value of each hour; with too little normal history the fallback, or none.
 
-    Congestion, and what was before the newest lasting change of level, is not normal. Needs three
-    days; an hour of the week needs three weeks and enough samples for its percentile.
+    Congestion, and everything before the newest lasting change of level, is not normal. It needs
+    three days; an hour of the week needs three weeks and enough samples for its percentile.
     """
     if not 0 < percentile < 100:
         raise ValueError(f"percentile is {percentile!r}; it must be above 0 and below 100")
@@ -165,14 +165,14 @@ def _usual(
     need = ceil(TAIL_SAMPLES / (1 - percentile / 100))
     _, counts = np.unique(periods, return_counts=True)
     if len(counts) < enough_periods:
-        gap = f"there are {len(counts)} {word} of it, {enough_periods} needed"
+        gap = f"{len(counts)} of {enough_periods} needed {word}"
         return Usual(value=None, gap=gap)
     if len(values) < need:
-        return Usual(value=None, gap=f"there are {len(values)} windows of it, {need} needed")
-    # A period that a few windows touch has not been seen.
+        return Usual(value=None, gap=f"{len(values)} of {need} needed windows")
+    # A period with only a few windows does not count.
     found = int(np.count_nonzero(counts >= need / enough_periods * SEEN_PART))
     if found < enough_periods:
-        gap = f"{found} {word} of it have enough windows, {enough_periods} needed"
+        gap = f"{found} of {enough_periods} needed {word} have enough windows"
         return Usual(value=None, gap=gap)
     usual = float(np.percentile(values, percentile))
     return Usual(value=usual) if usual > 0 else Usual(value=None, gap="its usual value is 0")
@@ -181,7 +181,7 @@ def _usual(
 def peak_throughput_threshold(
     points: Sequence[LoadPoint], *, part: float = 0.9, fallback: float | None = None
 ) -> Threshold:
-    """The latency at which a datastore gives this part of its peak throughput.
+    """The latency at which a datastore gives this fraction of its peak throughput.
 
     Comes from the fitted line of latency against outstanding I/O; a poor fit is refused.
     """

@@ -1,7 +1,7 @@
-"""What a device can do, from its latency at several depths of outstanding I/O.
+"""Fit a device's latency against outstanding I/O.
 
 The model is a line, latency = intercept + slope · outstanding, so throughput approaches 1/slope.
-The line goes through medians of depth buckets by Theil-Sen, which a few odd windows cannot bend.
+The line is fitted to medians of depth buckets by Theil-Sen, which is robust to a few odd windows.
 """
 
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ from advisor.core.number_checks import check_positive, check_ratio
 
 ENOUGH_DEPTHS = 3
 ENOUGH_SPAN = 4.0
-"""The deepest bucket must be so many times as deep as the shallowest."""
+"""The deepest bucket must be at least this many times as deep as the shallowest."""
 ENOUGH_R_SQUARED = 0.8
 ENOUGH_WINDOWS = 3
-"""Fewer windows at a depth than this, and than is usual, are odd ones and no depth."""
+"""With fewer windows than this, and fewer than usual, a depth is an outlier."""
 LITTLE_TOLERANCE = 0.1
-"""A window in which N = X·R fails by more than this part was measured wrongly."""
+"""A window in which N = X·R fails by more than this fraction was measured wrongly."""
 BUCKETS_PER_OCTAVE = 4
 
 
@@ -38,14 +38,14 @@ class LoadPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitRefused:
-    """The points do not support a fit, for this reason."""
+    """No fit is possible, for this reason."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceFit:
-    """The fitted line; `peak_iops` is the higher of the line's limit and what was seen."""
+    """The fitted line; `peak_iops` is the higher of the line's limit and the measured peak."""
 
     intercept_ms: float
     slope_ms: float
@@ -54,7 +54,7 @@ class DeviceFit:
     point_count: int
 
     def latency_at_part_of_peak_ms(self, part: float) -> float | None:
-        """Latency at which throughput is this part of the peak; None if it never gets there.
+        """Latency at which throughput is this fraction of the peak; None if never.
 
         With X = Q / (a + b·Q) the latency at throughput X is a / (1 - b·X).
         """
@@ -64,7 +64,7 @@ class DeviceFit:
 
 
 def fit_device(points: Sequence[LoadPoint]) -> DeviceFit | FitRefused:
-    """Fit latency against outstanding I/O, or say why the points do not allow it."""
+    """Fit latency against outstanding I/O, or say why that is not possible."""
     valid = [point for point in points if _obeys_littles_law(point)]
     if 2 * len(valid) < len(points) or not points:
         return FitRefused(
@@ -112,7 +112,7 @@ def _bucket_medians(
 ) -> tuple[_Floats, _Floats, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
     """Median depth and latency of each quarter octave of depth, in rising order.
 
-    The third says which of them were seen in enough windows to be a depth of the device.
+    The third array marks depths with enough windows; all three are (depths).
     """
     depth = np.array([point.outstanding_io for point in points])
     latency = np.array([point.latency_ms for point in points])
@@ -126,7 +126,7 @@ def _bucket_medians(
 
 
 def _theil_sen(x: _Floats, y: _Floats) -> tuple[float, float]:
-    """Median of the slopes between all pairs, and the median intercept at that slope."""
+    """Median slope of all pairs, and median intercept at that slope; x and y are (depths)."""
     low, high = np.triu_indices(len(x), k=1)
     slope = float(np.median((y[high] - y[low]) / (x[high] - x[low])))
     return slope, float(np.median(y - slope * x))

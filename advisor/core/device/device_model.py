@@ -1,9 +1,9 @@
 """A device's latency from outstanding I/O, I/O size and reads against writes.
 
 latency = reads·(a + b·size) + writes·(c + d·size) + (four such terms) · outstanding, with all
-factors at least 0: each I/O takes a time of its own and waits for those before it, and reads and
-writes have their own price. That is enough for one mix to speak about another.
-docs/evaluation.md compares it with simpler and with freer models.
+factors at least 0: each I/O takes its own time and waits for those before it, and reads and writes
+differ in cost. So measurements of one mix predict another.
+docs/evaluation.md compares it with simpler and more flexible models.
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ from advisor.core.number_checks import check_amount, check_positive, check_ratio
 ENOUGH_POINTS = 40
 """Five windows per factor."""
 ENOUGH_FIT = 0.25
-"""A model that is off by more than this in the middle is refused."""
+"""A model with a larger median error is refused."""
 SIZE_UNIT_BYTES = 8000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixPoint:
-    """One window of a device: what was outstanding, of which I/Os, and their mean latency."""
+    """One window of a device: outstanding I/Os, their size and kind, and mean latency."""
 
     outstanding_io: float
     latency_ms: float
@@ -50,7 +50,7 @@ class DeviceLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceModel:
-    """Factors of the intercept and of the slope, each for reads, their size, writes and theirs.
+    """Factors of intercept and slope, each for reads, read size, writes and write size.
 
     In ms. `error_ratio` is the median relative error over the windows it was fitted on.
     """
@@ -61,7 +61,7 @@ class DeviceModel:
     point_count: int
 
     def line_at(self, *, mean_io_bytes: float, read_ratio: float) -> DeviceLine:
-        """The line that holds for I/Os of this mean size and part of reads."""
+        """The line for I/Os of this mean size and share of reads."""
         check_amount("mean_io_bytes", mean_io_bytes)
         check_ratio("read_ratio", read_ratio)
         terms = _terms(np.array([mean_io_bytes]), np.array([read_ratio]))[0]
@@ -73,14 +73,14 @@ class DeviceModel:
     def latency_ms(
         self, outstanding_io: float, *, mean_io_bytes: float, read_ratio: float
     ) -> float:
-        """Latency with so many of these I/Os outstanding."""
+        """Latency with this many of these I/Os outstanding."""
         check_amount("outstanding_io", outstanding_io)
         line = self.line_at(mean_io_bytes=mean_io_bytes, read_ratio=read_ratio)
         return line.intercept_ms + line.slope_ms * outstanding_io
 
 
 def fit_device_model(points: Sequence[MixPoint]) -> DeviceModel | FitRefused:
-    """Least relative squares with factors of at least 0, or why the windows do not allow it."""
+    """Fit by least relative squares with factors of at least 0, or say why not."""
     if len(points) < ENOUGH_POINTS:
         return FitRefused(reason=f"{len(points)} windows; {ENOUGH_POINTS} are needed")
     depth = np.array([one.outstanding_io for one in points])

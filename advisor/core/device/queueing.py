@@ -1,4 +1,4 @@
-"""Little's law and what follows from it: latency behind a device that gives no more than so much.
+"""Little's law, and the latency of a device with limited throughput.
 
 Outstanding I/Os N, throughput X and latency R of any stable system obey N = X·R.
 """
@@ -14,7 +14,7 @@ from advisor.core.device.device_fit import LoadPoint
 from advisor.core.number_checks import check_amount, check_positive
 
 ENOUGH_LEVELS = 4
-"""Three unknowns need at least one level of load more than that."""
+"""Three unknowns need at least four levels of load."""
 ENOUGH_SPAN = 4.0
 
 
@@ -27,7 +27,7 @@ def little_latency_ms(outstanding_io: float, iops: float) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saturation:
-    """A device that answers in `base_ms` until it gives `peak_iops`, and no more after that."""
+    """A device that answers in `base_ms` up to `peak_iops`, its highest throughput."""
 
     base_ms: float
     peak_iops: float
@@ -48,7 +48,7 @@ class Saturation:
 
 
 def saturation_of(points: Sequence[LoadPoint]) -> Saturation | None:
-    """The quickest and the most that was seen, without the odd window; None without points."""
+    """From the lowest latency and highest throughput without outliers; None without points."""
     if not points:
         return None
     return Saturation(
@@ -74,7 +74,7 @@ class Scalability:
         check_amount("crosstalk", self.crosstalk)
 
     def iops(self, outstanding_io: float) -> float:
-        """Throughput with so many I/Os outstanding; below one, in proportion."""
+        """Throughput with this many I/Os outstanding; below one, in proportion."""
         check_amount("outstanding_io", outstanding_io)
         others = max(outstanding_io - 1, 0.0)
         drag = 1 + self.contention * others + self.crosstalk * outstanding_io * others
@@ -89,7 +89,7 @@ class Scalability:
 
 
 def fit_scalability(points: Sequence[LoadPoint]) -> Scalability | None:
-    """The law fitted to measured windows; None where they cover too little of it.
+    """The law fitted to measured windows; None if they cover too little of it.
 
     N/X is linear in the unknowns, so non-negative least squares of relative errors finds them.
     """

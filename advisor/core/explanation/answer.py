@@ -1,11 +1,11 @@
-"""What every answer is made of, and the two ways to recommend nothing."""
+"""The parts of every answer, and the two answers without a recommendation."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class AdviceOutcome(StrEnum):
-    """Which of the three answers it is."""
+    """The three kinds of answer."""
 
     RECOMMENDATION = "recommendation"
     INSUFFICIENT_DATA = "insufficient_data"
@@ -14,7 +14,7 @@ class AdviceOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alternative:
-    """What else could be done, and why it is not recommended."""
+    """Another possible change, and why it is not recommended."""
 
     name: str
     reason: str
@@ -22,7 +22,7 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfidencePart:
-    """One ground for confidence, from 0 to 1, and how it was computed."""
+    """One part of the confidence, from 0 to 1, and how it was computed."""
 
     name: str
     value: float
@@ -31,7 +31,7 @@ class ConfidencePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confidence:
-    """As sure as its weakest part."""
+    """The confidence: the lowest of its parts."""
 
     value: float
     parts: tuple[ConfidencePart, ...]
@@ -39,7 +39,7 @@ class Confidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """What there is too little of."""
+    """Data of which there is too little."""
 
     what: str
     have: int
@@ -48,7 +48,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InsufficientData:
-    """Nothing can be recommended until more is known."""
+    """There is too little data for a recommendation."""
 
     outcome: AdviceOutcome = AdviceOutcome.INSUFFICIENT_DATA
     summary: str
@@ -58,7 +58,7 @@ class InsufficientData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoChange:
-    """Enough is known, and nothing would help; `summary` says why, `alternatives` what else."""
+    """No change would help; `summary` says why, `alternatives` what was considered."""
 
     outcome: AdviceOutcome = AdviceOutcome.NO_CHANGE
     summary: str

@@ -1,11 +1,11 @@
-"""What an answer predicts, number by number."""
+"""The predicted numbers of an answer."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """A quantity as it is and as it is expected, and by which formula; None is not known."""
+    """A quantity before and after, and its formula; None means unknown."""
 
     quantity: str
     unit: str

@@ -1,4 +1,4 @@
-"""That too little is known to recommend anything, and of what."""
+"""The answer that there is too little data for a recommendation."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from advisor.core.explanation.answer import InsufficientData, Missing
 def too_little_of(
     needed: Sequence[Missing], *, about: str, model_version: str
 ) -> InsufficientData | None:
-    """The answer that names what of the needed there is not enough of; None if all of it is."""
+    """The answer that names the missing data; None if there is enough."""
     missing = tuple(one for one in needed if one.have < one.need)
     if not missing:
         return None

@@ -1,8 +1,8 @@
-"""What a policy would have done to the past: who wins, who loses, and who is throttled how long.
+"""Backtest a policy: which workloads gain or lose, and how long each is throttled.
 
-Measured demand is played through the solver window by window, once with the policy in force and
-once with the candidate, so that both are judged by the same model. Where a workload was held back
-its demand is unknown: it then takes whatever it can get, and such windows are counted.
+The solver divides the capacity of every past window by measured demand, once with the policy in
+force and once with the candidate, so that both use the same model. If a workload was held back its
+demand is unknown: it then takes what it can get, and such windows are counted.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ from advisor.core.forecast.play import Played, Pressure
 from advisor.core.waterfill import Floats
 
 CHANGE_TOLERANCE = 0.05
-"""A mean rate that changes by a smaller part has not changed."""
+"""A mean rate that changes by a smaller fraction is unchanged."""
 
 
 class Change(StrEnum):
-    """What a policy does to one workload."""
+    """The effect of a policy on one workload."""
 
     GAINS = "gains"
     LOSES = "loses"
@@ -31,10 +31,10 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadBacktest:
-    """One workload under both policies: mean rates, and minutes of two kinds of want.
+    """One workload under both policies: mean rates, and minutes throttled and unmet.
 
-    `throttled` counts windows in which its own limit kept it from what it wanted, `unmet` those
-    in which it wanted its reservation and did not get it.
+    `throttled` counts windows in which its own limit held it below its demand, `unmet` those in
+    which it wanted its reservation and did not get it.
     """
 
     workload: str
@@ -50,7 +50,7 @@ class WorkloadBacktest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backtest:
-    """`idle_ratio` is the part of the capacity that limits left unused, though it was wanted."""
+    """The result; `idle_ratio` is the fraction of capacity unused because of limits."""
 
     began_at: datetime
     ended_at: datetime
@@ -62,7 +62,7 @@ class Backtest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoHistory:
-    """There was nothing to play."""
+    """There is no history to simulate."""
 
     reason: str
 
@@ -74,9 +74,9 @@ def backtest(
     *,
     pressure: Pressure = (),
 ) -> Backtest | NoHistory:
-    """Play the windows under both policies; grants are in the order of the workloads.
+    """Simulate the windows under both policies; grants are in the order of the workloads.
 
-    `pressure` has a row per window, with how hard each workload pressed.
+    `pressure` (windows, workloads) is how strongly each workload competed.
     """
     if len(workloads) != len(comparison.before):
         raise ValueError("both policies must have one grant per workload")

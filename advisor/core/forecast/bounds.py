@@ -1,9 +1,9 @@
-"""Past demands bounded by the most that each allocation is known to have wanted.
+"""Bound past demands by the most that each allocation is known to have wanted.
 
-Where contention hides a demand it counts as all there is, so a played rate may be many times
-what an allocation ever took. With a bound it is at most that, or what the allocation got if that
-was more.
-Latency is played without bounds: there it counts how fast an allocation would be served.
+Under contention a demand is unknown and counts as unlimited, so a simulated rate can be many times
+what an allocation ever took. A bound limits it to the known maximum, or to the measured rate if
+that was higher.
+Latency is simulated without bounds, because it depends on how fast an allocation is served.
 """
 
 from collections.abc import Sequence
@@ -19,15 +19,14 @@ HEADROOM = 1.05
 ENOUGH_CALM_WINDOWS = 30
 
 Bounds = Sequence[float | None]
-"""By allocation the most that it wanted; None where that is not known. Empty bounds nothing."""
+"""The known maximum demand of each allocation, None if unknown; empty means no bounds."""
 
 
 def bounds_of(past: Past) -> Bounds:
     """1.05 times the 95th percentile of what each allocation took in calm windows.
 
-    None with fewer than `ENOUGH_CALM_WINDOWS` in which what it wanted is known, and for an
-    allocation
-    that took more than that in the congested windows: what it wants there nobody has seen.
+    None with fewer than `ENOUGH_CALM_WINDOWS` windows of known demand, and for an allocation that
+    took more than that in the congested windows, because its demand there is unknown.
     """
     if not past.windows:
         return ()
@@ -52,7 +51,7 @@ def _bound(past: Past, place: int) -> float | None:
 
 
 def bounded(past: Past, bounds: Bounds) -> tuple[HistoryWindow, ...]:
-    """The windows of the past with no demand unknown whose bound is known."""
+    """The windows of the past with unknown demands replaced by known bounds."""
     if not past.rates or all(bound is None for bound in bounds):
         return past.windows
     return tuple(

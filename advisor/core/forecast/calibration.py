@@ -1,4 +1,4 @@
-"""How well predictions came true, and whether confidence meant anything."""
+"""The accuracy of predictions, and the calibration of confidence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from statistics import fmean
 from advisor.core.number_checks import check_amount, check_positive, check_ratio
 
 HELD_TOLERANCE = 0.05
-"""A prediction held if no workload's rate missed it by more than this part of the capacity."""
+"""A prediction held if every rate was within this fraction of the capacity."""
 BAND_EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
@@ -27,10 +27,10 @@ class PredictedRate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """How one recommendation's prediction came true; errors are parts of the capacity.
+    """The accuracy of one recommendation; errors are fractions of the capacity.
 
-    `bias_ratio` is above 0 where workloads got more than predicted. `skill_ratio` is the part of
-    the error of "nothing changes" that the prediction avoided; None if nothing changed.
+    `bias_ratio` is above 0 if workloads got more than predicted. `skill_ratio` is the fraction of
+    the error of "no change" that the prediction avoided; None if nothing changed.
     """
 
     confidence: float
@@ -42,7 +42,7 @@ class Score:
 
 
 def score(rates: Sequence[PredictedRate], *, capacity: float, confidence: float) -> Score:
-    """Compare what was predicted with what was measured. ValueError if there is nothing."""
+    """Compare predicted with measured rates. ValueError if there are none."""
     check_positive("capacity", capacity)
     check_ratio("confidence", confidence)
     if not rates:
@@ -62,7 +62,7 @@ def score(rates: Sequence[PredictedRate], *, capacity: float, confidence: float)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Band:
-    """Predictions whose confidence lies from `low` to `high`: how many there were, and held."""
+    """Predictions with confidence from `low` to `high`: their number, and how many held."""
 
     low: float
     high: float
@@ -72,16 +72,16 @@ class Band:
 
     @property
     def held_ratio(self) -> float | None:
-        """The part that held; None without predictions."""
+        """The fraction that held; None without predictions."""
         return self.held_count / self.count if self.count else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """Confidence against outcome, in bands; well calibrated means that the two agree.
+    """Confidence compared with outcomes, in bands; well calibrated means that they agree.
 
-    `gap` is the mean distance between confidence and the part that held, weighted by count; None
-    without predictions.
+    `gap` is the mean difference between confidence and the fraction that held, weighted by count;
+    None without predictions.
     """
 
     bands: tuple[Band, ...]
@@ -91,7 +91,7 @@ class Calibration:
 
 
 def calibrate(scores: Sequence[Score]) -> Calibration:
-    """Whether predictions with more confidence held more often."""
+    """Compare confidence with the fraction of predictions that held."""
     last = len(BAND_EDGES) - 2
     members: list[list[Score]] = [[] for _ in range(last + 1)]
     for one in scores:

@@ -1,4 +1,4 @@
-"""Two policies for the same allocations, played over the same past."""
+"""Two policies for the same allocations, simulated on the same history."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +14,10 @@ from advisor.core.number_checks import check_positive
 class Comparison:
     """The policy in force and a candidate, with a grant per allocation in one order.
 
-    Under the candidate there is `capacity_ratio` times as much to divide. With
-    `before_as_measured` the first is what was measured, where that is known: without a policy no
-    model knows who presses hardest. With `after_as_pressed` everybody presses as hard under the
-    second too, and only limits hold them: that is what limits do where shares are in force and
-    did not help.
+    The candidate has `capacity_ratio` times the capacity. With `before_as_measured` the first is
+    the measured rate where known: without a policy no model knows which workload competes hardest.
+    With `after_as_pressed` workloads compete as strongly under the second, held only by limits;
+    this is for limits where shares are in force and did not help.
     """
 
     mode: ReservationMode
@@ -36,7 +35,7 @@ class Comparison:
     def play(
         self, windows: Sequence[HistoryWindow], pressure: Pressure = ()
     ) -> tuple[Played, Played]:
-        """The windows under each; `pressure` is how hard each one pressed, empty if unknown."""
+        """The windows under each; `pressure` (windows, allocations) is empty if unknown."""
         return (
             play(
                 windows,

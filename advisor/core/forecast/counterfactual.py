@@ -1,4 +1,4 @@
-"""What the past would have been under a candidate: who wins and loses, minutes, and latency."""
+"""Stored history under a candidate: gains, losses, minutes, and latency."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ from advisor.core.forecast.latency_backtest import (
 from advisor.core.forecast.past import Past
 from advisor.core.forecast.prediction_interval import Interval
 
-NO_OUTSTANDING = "how much each workload kept outstanding is not known"
+NO_OUTSTANDING = "the outstanding I/O of each workload is not known"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyEffect:
     """An allocation's 95th percentile of latency under both policies, by Little's law.
 
-    Over the congested windows, or over all if none was. None where nothing can be told; `gap`
-    says why. `starved` counts minutes in which it would wait for ever.
+    Over the congested windows, or over all if there are none. None has its reason in `gap`.
+    `starved` counts minutes in which it would get no I/O at all.
     """
 
     p95_before_ms: float | None
@@ -41,9 +41,9 @@ class LatencyEffect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationEffect:
-    """One allocation: `past` over all windows, `contended` over the congested ones, None without.
+    """One allocation: `past` over all windows, `contended` over the congested ones or None.
 
-    `change` goes by the congested windows if there were any.
+    `change` is that of the congested windows if there are any.
     """
 
     allocation: int
@@ -57,9 +57,9 @@ class AllocationEffect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counterfactual:
-    """The past under a candidate; `idle_ratio` is what limits left unused though it was wanted.
+    """The past under a candidate; `idle_ratio` is capacity unused because of limits.
 
-    Windows may differ in length, so their count says little about time.
+    Windows may differ in length, so their number is not a measure of time.
     """
 
     hours: float
@@ -71,13 +71,13 @@ class Counterfactual:
     allocations: tuple[AllocationEffect, ...]
 
     def of(self, change: Change) -> tuple[AllocationEffect, ...]:
-        """The allocations to which this happens."""
+        """The allocations with this change."""
         return tuple(one for one in self.allocations if one.change is change)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayedAllocation:
-    """An allocation by its number, and the words that tell people which one it is."""
+    """An allocation by its number, with the names to show."""
 
     allocation: int
     workload: str
@@ -91,9 +91,9 @@ def counterfactual(
     *,
     bounds: Bounds = (),
 ) -> Counterfactual | None:
-    """Play the past under both policies; None without windows or allocations.
+    """Simulate the past under both policies; None without windows or allocations.
 
-    `bounds` is the most that each allocation is known to have wanted; rates do not go beyond it.
+    `bounds` are the known maximum demands; rates do not exceed them.
     """
     whole = _played(allocations, past, comparison, bounds)
     if whole is None:
@@ -164,7 +164,7 @@ def _effect(found: WorkloadLatency) -> LatencyEffect:
     if found.windows < ENOUGH_WINDOWS:
         gap = f"{found.windows} windows with I/O outstanding, {ENOUGH_WINDOWS} are needed"
     elif found.p95_before_ms is None or found.p95_after_ms is None:
-        gap = "in no window it would get any I/O done"
+        gap = "no I/O would complete in any window"
     return LatencyEffect(
         p95_before_ms=found.p95_before_ms,
         p95_after_ms=found.p95_after_ms,
@@ -177,9 +177,9 @@ def _effect(found: WorkloadLatency) -> LatencyEffect:
 def latency_interval(
     latency: LatencyEffect, rate: float, interval: Interval | None
 ) -> Interval | None:
-    """Where the latency is expected if the rate comes to lie in its interval, by Little's law.
+    """The interval of latency that belongs to an interval of rates, by Little's law.
 
-    What is outstanding stays, so latency times rate does. None where the rate may fall to 0.
+    Outstanding I/O, the product of latency and rate, stays constant. None if the rate can be 0.
     """
     if latency.p95_after_ms is None or interval is None or interval.low <= 0 or rate <= 0:
         return None

@@ -1,4 +1,4 @@
-"""The past as it can be played again: what there was to divide, and what everybody wanted."""
+"""The past as input of a simulation: capacity and demands."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from advisor.core.standing import demand
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryWindow:
-    """One past window: what there was to divide, and what each workload wanted.
+    """One past window: the capacity, and the demand of each workload.
 
-    `demands` are in the order of the workloads; None means more than it got, nobody knows what.
+    `demands` are in the order of the workloads; None means more than it got, by an unknown amount.
     """
 
     at: datetime
@@ -37,10 +37,10 @@ def history_of(
     capacity: float,
     congested: Collection[datetime],
 ) -> list[HistoryWindow]:
-    """Past windows in order of time; a workload that is absent from a window wanted nothing.
+    """Past windows in order of time; a workload that is absent from a window has no demand.
 
-    `congested` holds the ends of the congested windows: there what was delivered was all there
-    was, and who kept up may have wanted more. In the others everybody got what they wanted.
+    `congested` has the ends of the congested windows: there the capacity is what was delivered,
+    and a workload that kept up may have wanted more. In the others every demand was met.
     """
     windows = []
     for observation in sorted(observations, key=lambda one: one.at):
@@ -59,7 +59,7 @@ def history_of(
 
 
 def _demands(observation: Observation, *, is_congested: bool) -> dict[str, float | None]:
-    """Demand of each workload over all its allocations; None where any of them is not known."""
+    """Demand of each workload over all its allocations; None if any of them is unknown."""
     middle = median(
         [allocation.rate for allocation in observation.allocations if allocation.rate > 0] or [0.0]
     )

@@ -1,8 +1,8 @@
-"""What a policy would have done to the latency that workloads feel, by Little's law.
+"""Backtest the latency of workloads under a policy, by Little's law.
 
-A workload that keeps N I/Os outstanding and gets X per second waits N / X for each. What it kept
-outstanding was measured; what it would have got comes from the solver. So the prediction takes
-for granted that clients keep as much outstanding as they did.
+A workload with N I/Os outstanding and X per second waits N / X for each. The outstanding I/O was
+measured; the rate comes from the solver. So the prediction assumes that clients keep as much
+outstanding as they did.
 """
 
 from collections.abc import Sequence
@@ -27,8 +27,8 @@ SLOWEST_IOPS = 1e-6
 class WorkloadLatency:
     """One workload's latency under both policies, over all its I/Os.
 
-    None: it had I/O in too few windows with a known number outstanding. `starved_min` is the time
-    in which it wanted I/O and would get none: no latency is long enough for that.
+    None means too few windows with known outstanding I/O. `starved_min` is the time in which it
+    wanted I/O and would get none, so that there is no latency.
     """
 
     workload: str
@@ -47,10 +47,10 @@ def latency_backtest(
     *,
     pressure: Pressure = (),
 ) -> tuple[WorkloadLatency, ...]:
-    """Play the windows under both policies; `outstanding` has a row per window, None not measured.
+    """Simulate the windows under both policies; for datastores, because it needs rates of I/O.
 
-    Rates of I/O, so it is for datastores. Workloads, demands and grants are in one order.
-    `pressure` has a row per window too.
+    `outstanding` and `pressure` are (windows, workloads), None if not measured. Workloads,
+    demands and grants are in one order.
     """
     if len(workloads) != len(comparison.before):
         raise ValueError("both policies must have one grant per workload")
@@ -75,7 +75,7 @@ def joint_latency(
     *,
     pressure: Pressure = (),
 ) -> WorkloadLatency:
-    """The same over the I/Os of several workloads together; `members` are places in the order."""
+    """The same for several workloads together; `members` are their indexes."""
     name = "together"
     if not windows or not members:
         return _nothing(name)
@@ -88,7 +88,7 @@ def joint_latency(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Waited:
-    """I/Os outstanding, NaN where not measured; a row per window of so many minutes."""
+    """Outstanding I/Os (windows, workloads), NaN if not measured; minutes (windows)."""
 
     outstanding: Floats
     minutes: Floats
@@ -157,7 +157,7 @@ def _latency(name: str, waited: _Waited, rates: tuple[Floats, Floats]) -> Worklo
 
 
 def _p95(waiting: Floats, rate: Floats, minutes: Floats) -> float | None:
-    """95th percentile over I/Os: each window counts by the I/Os that would be done in it."""
+    """95th percentile over I/Os: each window counts by the I/Os that complete in it."""
     served = rate >= SLOWEST_IOPS
     if not served.any():
         return None

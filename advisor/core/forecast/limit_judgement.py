@@ -1,9 +1,9 @@
-"""Whether the past justifies limits: who would be throttled how long, and who gains by it.
+"""Whether the past week justifies limits: how long they throttle, and how much others gain.
 
-A limit takes from one workload for good what others miss for a while. So it is only recommended
-if it would have held its own workload back for less than a hundredth of the past week, and if the
-others would have been served better by a twentieth while the resource was congested. Limits come
-after shares that did not help, so in this replay everybody presses as hard as they did.
+A limit restricts a workload at all times, while contention is temporary. So it is recommended only
+if it would have throttled its workload for less than 1 % of the past week, and if the others would
+have been served at least 5 % better during congestion. Limits come after shares that did not help,
+so in this backtest workloads compete as strongly as they did.
 """
 
 from collections.abc import Sequence
@@ -17,16 +17,16 @@ from advisor.core.forecast.past import Past
 from advisor.core.grant import Grant
 
 MOST_THROTTLED_RATIO = 0.01
-"""Part of the past in which a limit may hold its own workload back."""
+"""Fraction of the past in which a limit may throttle its own workload."""
 LEAST_GAIN_RATIO = 0.05
-"""Part by which the others' 95th percentile of latency has to fall, or their rate to rise."""
+"""Fraction by which the others' p95 latency must fall, or their rate rise."""
 LEAST_HOURS = 24.0
-"""A shorter past does not show what a day needs."""
+"""A shorter history does not show a whole day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitVerdict:
-    """`throttled` holds the places of allocations that would be held back too long."""
+    """The verdict; `throttled` has the indexes of allocations that would be throttled too long."""
 
     allowed: bool
     reason: str
@@ -42,7 +42,7 @@ def judge_limits(
     before: Sequence[Grant],
     after: Sequence[Grant],
 ) -> LimitVerdict:
-    """Whether the limits on the allocations at these places may be recommended, and why."""
+    """Whether the limits on the allocations with these indexes may be recommended, and why."""
     if past.hours < LEAST_HOURS * (1 - 1e-9):
         have = past.gap or f"{past.hours:.1f} h of the past week are stored"
         return LimitVerdict(allowed=False, reason=f"{have}; {LEAST_HOURS:g} h are needed")
@@ -72,11 +72,11 @@ def judge_limits(
 
 
 def _span(past: Past) -> str:
-    return f"{past.hours / 24:.1f} days played"
+    return f"{past.hours / 24:.1f} days simulated"
 
 
 def _throttled(found: Counterfactual, place: int) -> float:
-    """Part of all the time in which the allocation's own limit would hold it back."""
+    """Fraction of the time in which the allocation's own limit would throttle it."""
     return found.allocations[place].past.throttled_min_after / (60 * found.hours)
 
 
@@ -92,10 +92,10 @@ def _parts(
 def _gain(
     congested: Past, found: Counterfactual, others: Sequence[int], comparison: Comparison
 ) -> tuple[float, str]:
-    """How much better the others would be served in the congested windows, with its words.
+    """The gain of the others in congested windows, with its text.
 
-    By latency where it can be told. Where it cannot (an uplink has none) by rate: with as much
-    outstanding as before, who is served faster waits shorter.
+    By latency if known, otherwise (as on an uplink) by rate: with the same outstanding I/O, a
+    higher rate means a shorter wait.
     """
     if congested.outstanding:
         waited = joint_latency(
@@ -118,5 +118,5 @@ def _gain(
 
 def _words(change: float) -> str:
     if abs(change) < 0.0005:
-        return "stay as they were"
+        return "not change"
     return f"{'rise' if change > 0 else 'fall'} by {abs(change):.1%}"

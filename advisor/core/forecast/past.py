@@ -1,4 +1,4 @@
-"""The stored history of a resource as advice and what-if play it."""
+"""The stored history of a resource as input of advice and what-if."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,18 +8,16 @@ from advisor.core.forecast.prediction_interval import Outcome
 from advisor.core.number_checks import check_amount
 
 Row = tuple[float | None, ...]
-"""One number per allocation, in the order of the allocations; None was not measured."""
+"""One number per allocation, in the order of the allocations; None means not measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """Windows with one demand per allocation, and what came of earlier predictions.
+    """Windows with one demand per allocation, and the outcomes of earlier predictions.
 
-    `congested` says of each window whether the resource was congested in it. `rates` has a row
-    per window with what each allocation got; it may be empty. `latency_ms` is the device's
-    latency in
-    each window; it is empty where there is none, and `latency_gap` says why. `gap` says why
-    windows are missing.
+    `congested` says of each window whether the resource was congested. `rates` (windows,
+    allocations) may be empty. `latency_ms` is the device's latency in each window; if it is empty,
+    `latency_gap` says why. `gap` says why windows are missing.
     """
 
     windows: tuple[HistoryWindow, ...] = ()
@@ -53,7 +51,7 @@ class Past:
 
     @property
     def outstanding(self) -> tuple[Row, ...]:
-        """I/Os that each allocation kept waiting, by Little's law; empty if unknown."""
+        """Outstanding I/Os of each allocation, by Little's law; empty if unknown."""
         if not self.rates or not self.latency_ms:
             return ()
         return tuple(
@@ -63,7 +61,7 @@ class Past:
 
     @property
     def pressure(self) -> tuple[tuple[float, ...], ...]:
-        """How hard each allocation pressed, as weights: what it got; empty if unknown."""
+        """How strongly each allocation competed, as weights: its rates; empty if unknown."""
         return tuple(tuple(rate or 0.0 for rate in row) for row in self.rates)
 
     def contended(self) -> "Past":

@@ -1,4 +1,4 @@
-"""Past windows through the solver under one policy, all at once."""
+"""Solve all past windows under one policy at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,14 +11,17 @@ from advisor.core.grant import Grant
 from advisor.core.waterfill import Booleans, Floats, groups_of
 
 BINDING_TOLERANCE = 1e-6
-"""Relative; a rate this near to its limit or reservation is at it."""
+"""Relative tolerance for a rate at its limit or reservation."""
 Pressure = Sequence[Sequence[float]]
-"""A row of weights per window; empty where the policy's shares and reservations count."""
+"""Weights (windows, workloads); empty if the policy's shares and reservations count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """Rates, demands (infinite where unknown) and what bound them; a row per window."""
+    """Rates, demands (infinite if unknown) and what limited them, each (windows, workloads).
+
+    `capacity` is (windows).
+    """
 
     rates: Floats
     demands: Floats
@@ -27,7 +30,7 @@ class Played:
     unmet: Booleans
 
     def idle_ratio(self, minutes: Floats) -> float:
-        """Part of the capacity left unused in windows in which somebody was throttled."""
+        """Fraction of capacity unused in windows with a throttled workload."""
         idle = np.where(
             self.throttled.any(axis=1), self.capacity - self.rates.sum(axis=1), 0.0
         ).clip(min=0.0)
@@ -45,8 +48,8 @@ def play(
 ) -> Played:
     """Solve all windows at once under one policy.
 
-    With `pressure`, a row of weights per window, nothing but the policy's limits counts: what
-    there is goes to the allocations as hard as each pressed.
+    With `pressure` only the policy's limits count: the capacity is divided by how strongly each
+    workload competed.
     """
     demands = np.array(
         [[np.inf if value is None else value for value in window.demands] for window in windows]

@@ -1,7 +1,7 @@
-"""How far a prediction may be off, learnt from how far earlier ones were, and whether that held.
+"""Prediction intervals learnt from the errors of earlier predictions.
 
-The interval is split-conformal (Vovk et al. 2005): if errors come as they came before, it covers
-the outcome with at least the stated probability, whatever made the predictions.
+The interval is split-conformal (Vovk et al. 2005): if errors are distributed as before, it covers
+the outcome with at least the stated probability, whatever the method of prediction.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ import numpy as np
 from advisor.core.number_checks import check_amount, check_positive
 
 LEVEL = 0.8
-"""Part of the outcomes that an interval is to cover."""
+"""Fraction of the outcomes that an interval should cover."""
 ENOUGH_OUTCOMES = ceil(LEVEL / (1 - LEVEL) - 1e-9)
 """With fewer no interval reaches that level."""
 
@@ -31,7 +31,7 @@ class Outcome:
 
     @property
     def error_ratio(self) -> float:
-        """How far it was off, as a part of the prediction; above 0 where more was measured."""
+        """The error as a fraction of the prediction; above 0 if more was measured."""
         return (self.measured - self.predicted) / self.predicted
 
 
@@ -47,7 +47,7 @@ class Interval:
 def interval_around(
     predicted: float, past: Sequence[Outcome], *, level: float = LEVEL
 ) -> Interval | None:
-    """The interval that past errors support; None where there are too few for that level."""
+    """The interval from past errors; None if there are too few for that level."""
     check_positive("predicted", predicted)
     if not 0 < level < 1:
         raise ValueError(f"level is {level!r}; it must be above 0 and below 1")
@@ -69,14 +69,14 @@ def interval_or_gap(predicted: float, past: Sequence[Outcome]) -> tuple[Interval
     if found is not None:
         return found, ""
     if len(past) >= ENOUGH_OUTCOMES:
-        return None, "earlier predictions were off by more than any number"
-    have = f"{len(past)} earlier prediction{'' if len(past) == 1 else 's'} came to be measured"
+        return None, "the errors of earlier predictions are too large for an interval"
+    have = f"{len(past)} earlier prediction{'' if len(past) == 1 else 's'} were measured"
     return None, f"{have}, {ENOUGH_OUTCOMES} are needed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorDistribution:
-    """Errors of past predictions as parts of the prediction.
+    """Errors of past predictions as fractions of the prediction.
 
     `covered_ratio` is how often an interval made from all earlier outcomes covered the next one;
     None if no interval could be made.
@@ -92,7 +92,7 @@ class ErrorDistribution:
 def error_distribution(
     outcomes: Sequence[Outcome], *, level: float = LEVEL
 ) -> ErrorDistribution | None:
-    """How predictions came true, in the order in which they were made; None without any."""
+    """The errors of predictions, given in order of time; None without predictions."""
     if not outcomes:
         return None
     errors = np.array([one.error_ratio for one in outcomes])

@@ -1,7 +1,7 @@
-"""What other shares, reservations, limits or capacity would do: by entitlement, and to the past.
+"""Simulate other shares, reservations, limits or capacity, by entitlement and on the past.
 
-Entitlement is what everybody gets at least while everybody wants everything. The past is played
-window by window through the same solver, once with what holds now and once with the candidate.
+The entitlement is what each workload gets at least if all want everything. The solver divides the
+capacity of every past window, once with the present settings and once with the candidate.
 """
 
 from collections.abc import Sequence
@@ -31,15 +31,15 @@ from advisor.core.number_checks import check_amount, check_aware, check_positive
 from advisor.core.resource import ResourceKind, Unit
 
 NOT_COMPUTED = unknown_latency("it was not computed")
-"""What an answer of an earlier version says of latency."""
+"""The latency in an answer of an earlier version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateAllocation:
-    """One allocation with what it has now and what it would have; the grants bear its number.
+    """One allocation with its present and its proposed grant.
 
-    `measured` is its mean rate in the congested windows, or in all if none was; None means that
-    nothing was measured.
+    `measured` is its mean rate in the congested windows, or in all if there are none; None means
+    not measured.
     """
 
     allocation: int
@@ -67,11 +67,11 @@ class CandidateAllocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIfInputs:
-    """A resource, its allocations now and then, and past windows with one demand per allocation.
+    """A resource, its present and proposed allocations, and past windows with their demands.
 
-    `congested` says of each window whether the resource was congested in it. `reservable` is how
-    much may be reserved with the candidate; None means all of it. `gap` says why windows are
-    missing. `enforced` is False where no policy is in force, so that everybody counts the same.
+    `congested` says of each window whether the resource was congested. `reservable` is how much
+    can be reserved with the candidate; None means all of it. `gap` says why windows are missing.
+    `enforced` is False if no policy is in force, so that all workloads have equal shares.
     `rates`, `latency_ms`, `outcomes` and `latency_gap` are as in `Past`.
     """
 
@@ -106,7 +106,7 @@ class WhatIfInputs:
 
     @property
     def past(self) -> Past:
-        """The windows as they are played."""
+        """The windows as input of the simulation."""
         return Past(
             windows=self.windows,
             congested=self.congested,
@@ -122,12 +122,12 @@ class WhatIfInputs:
 class WhatIfRow:
     """One allocation before and after.
 
-    `past` covers all windows, `contended` the congested ones; None where there were none. `now`
-    and `then` are what `change` is judged by: the mean rates in the congested windows if there
-    were any, else the entitlements. Where nothing is enforced `now` is what was measured, because
-    no model knows who presses hardest; under a policy both come from the same model.
-    `then_interval` says where earlier predictions let `then` be expected, and
-    `latency_interval` the same for the latency after; `interval_gap` why they do not.
+    `past` covers all windows, `contended` the congested ones; None if there are none. `change`
+    compares `now` with `then`: the mean rates in the congested windows if there are any, else the
+    entitlements. Without a policy `now` is the measured rate, because no model knows which
+    workload competes hardest; under a policy both come from the same model.
+    `then_interval` and `latency_interval` come from the errors of earlier predictions;
+    `interval_gap` says why there are none.
     """
 
     allocation: int
@@ -150,9 +150,9 @@ class WhatIfRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
-    """What the candidate would do; `gap` says why the past says nothing, or only a part.
+    """The effect of the candidate; `gap` says why the past shows none, or only a part.
 
-    `refused` names the allocations whose reservation does not fit, and `refusal` says by how much.
+    `refused` names the allocations whose reservations do not fit, `refusal` says by how much.
     """
 
     rows: tuple[WhatIfRow, ...]
@@ -167,7 +167,7 @@ class WhatIf:
 
 
 def what_if(inputs: WhatIfInputs) -> WhatIf:
-    """Entitlement before and after, and what the past would have been."""
+    """Entitlements before and after, and the simulated past."""
     before = [one.before for one in inputs.allocations]
     after = [one.after for one in inputs.allocations]
     entitled = _entitled(inputs.capacity, before, inputs.mode)
@@ -277,6 +277,6 @@ def _gap(inputs: WhatIfInputs) -> str:
         length = duration_text(timedelta(seconds=inputs.windows[0].window_s))
         return (
             f"in no window of {length} was it congested for half of the time, so only limits and "
-            "reservations would have been felt; winners and losers are told by entitlement"
+            "reservations would have had an effect; gains and losses are those of entitlements"
         )
     return ""

@@ -110,7 +110,7 @@ def reserve_downwards(node: Tags, amount: float) -> bool:
     Where they do not, each gets in proportion to what it wants, and none more than it can take.
     """
     amount, fits = min(amount, node.wanted, node.most), amount >= min(node.wanted, node.most)
-    # A class reserves for itself; what its children reserve they allocation themselves.
+    # A class keeps only its own reservation; its children have theirs.
     node.reservation = min(amount, node.stated)
     # Who can take the least part of what it wants comes first, so what it leaves goes to the rest.
     children = sorted(node.children, key=_part_it_can_take)

@@ -64,7 +64,7 @@ def test_too_few_samples_are_unknown_with_how_many_are_needed(samples):
 def test_a_breach_says_what_was_measured_and_what_was_promised():
     reason = verdict(WEB, 31.2).reason
 
-    assert reason == "got 31.2 Mbit/s, below the reservation 75.0 Mbit/s, with more waiting"
+    assert reason == "got 31.2 Mbit/s, below the reservation 75.0 Mbit/s, and wanted more"
 
 
 def test_a_reservation_above_the_limit_promises_the_limit():

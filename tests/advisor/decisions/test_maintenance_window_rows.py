@@ -65,14 +65,14 @@ def test_incident_inside_the_planned_time_is_muted(cluster: Cluster) -> None:
     ("changes", "why"),
     [
         ({"started_at": NOW - timedelta(hours=2)}, "it lasted beyond the time planned"),
-        ({"aggressors": [{"workload": "web-9"}]}, 'web-9 has no part in "backup"'),
+        ({"aggressors": [{"workload": "web-9"}]}, 'web-9 is not part of "backup"'),
         (
             {"victims": [{"workload": "web-1", "rate": 40e6, "reservation": 75e6}]},
             "a reservation was not met",
         ),
         (
             {"peak_value": None, "threshold": None, "stalled_windows": 3},
-            "I/O did not complete, which no work explains",
+            "I/O did not complete, which no planned work explains",
         ),
     ],
     ids=["too long", "stranger", "broken promise", "a stall"],

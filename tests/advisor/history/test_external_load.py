@@ -92,7 +92,7 @@ def test_only_latency_that_our_own_load_does_not_explain_is_from_outside(
 @pytest.mark.parametrize(
     ("stops", "state", "reason"),
     [
-        (False, ExternalState.EXTERNAL, "something outside loads the disks"),
+        (False, ExternalState.EXTERNAL, "another system loads the disks"),
         (True, ExternalState.UNKNOWN, "no samples of h2:lun since 11:50:00 UTC"),
     ],
     ids=["both hosts are measured", "the other host's device is renamed"],
@@ -160,9 +160,9 @@ def test_advice_is_suspended_while_load_comes_from_outside(cluster: Cluster) -> 
     advice = recommend(resource=lun, now=NOW)
 
     assert advice == (
-        "suspended, load from outside: 50 ms where as much load of our own made 5 ms: "
-        "something outside loads the disks, or they have become slower; "
-        "suspend control and look there"
+        "suspended, load from outside: 50 ms, against 5 ms at the same load of our own: "
+        "another system loads the disks, or they have become slower; "
+        "check the storage"
     )
     assert ResourceStatus.objects.get(resource=lun).advice_gap == advice
 
@@ -179,7 +179,7 @@ def test_command_tells_the_grounds_and_what_is_suspended(
     )
 
     said = out.getvalue()
-    assert "External load: external, 50 ms where as much load of our own made 5 ms" in said
+    assert "External load: external, 50 ms, against 5 ms at the same load of our own" in said
     assert said.rstrip().endswith("Advice on shares, limits and reservations is suspended.")
 
 

@@ -78,7 +78,7 @@ def test_latency_of_a_host_whose_limited_workload_alone_waits_is_the_limits(
     assert status.state == expected
     assert Incident.objects.filter(resource=lun).exists() is (expected == State.CONGESTED)
     if expected == State.CLEAR:
-        assert status.reason == "latency is that of our own limit"
+        assert status.reason == "latency was caused by our own limit"
 
 
 @pytest.mark.parametrize(("latency_ms", "expected"), [(5.0, State.CLEAR), (60.0, State.CONGESTED)])

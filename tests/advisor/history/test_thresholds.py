@@ -117,7 +117,7 @@ def test_reason_is_shown_with_every_window_that_was_judged(cluster: Cluster) -> 
     assert status.state == State.CLEAR
     assert status.reason == (
         "above in 0 of 5 windows; fixed, because a baseline needs more normal history: "
-        "there are 0 days of it, 3 needed"
+        "0 of 3 needed days"
     )
 
 

@@ -70,9 +70,9 @@ def test_innocent_neighbour_has_its_reason(cluster: Cluster) -> None:
     assert found is not None
     (quiet,) = [one for one in found.suspects if one.workload == "web-3"]
     assert not quiet.is_aggressor
-    assert "of what was sent" in quiet.reason
+    assert "of the traffic" in quiet.reason
     (ground,) = [one for one in found.confidence.parts if one.name == "on and off"]
-    assert re.search(r"worse off by \d+(\.\d+)? \(.*\) % of their due while", ground.how)
+    assert re.search(r"worse by \d+(\.\d+)? \(.*\) % of their entitlement while", ground.how)
 
 
 def test_too_few_samples_are_told_by_number(cluster: Cluster) -> None:

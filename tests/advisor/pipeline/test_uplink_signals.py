@@ -73,7 +73,7 @@ def test_full_uplink_that_keeps_nobody_waiting_is_clear(cluster: Cluster) -> Non
     report(cluster, NO_QUEUE, NO_QUEUE, NO_QUEUE)
 
     assert state(cluster) == State.CLEAR
-    assert newest(cluster.uplink).reason == "it is full, and nobody is seen to wait; fixed"
+    assert newest(cluster.uplink).reason == "it is full, but no workload waits; fixed"
 
 
 def test_full_uplink_with_traffic_of_unknown_queue_is_congested(cluster: Cluster) -> None:
@@ -95,7 +95,7 @@ def test_queue_that_stands_is_congestion_though_the_link_has_room(cluster: Clust
         0.005,
         "s",
     )
-    assert incident.evidence[0]["reason"].startswith("packets wait in a queue that never drains")
+    assert incident.evidence[0]["reason"].startswith("packets wait in a queue that does not drain")
 
 
 def test_reservation_missed_with_more_waiting_is_congestion(cluster: Cluster) -> None:
@@ -106,12 +106,12 @@ def test_reservation_missed_with_more_waiting_is_congestion(cluster: Cluster) ->
     assert fired(cluster) == {"unmet_reservation": 30}
     incident = Incident.objects.get()
     assert [one["workload"] for one in incident.victims] == ["web-1"]
-    assert incident.evidence[0]["reason"] == "below the reservation with more waiting: web-1"
+    assert incident.evidence[0]["reason"] == "below the reservation while wanting more: web-1"
 
 
 @pytest.mark.parametrize(
     ("rates", "reason"),
-    [(FULL, None), (HALF, "it drops packets though it is not full: bursts overflow its queue")],
+    [(FULL, None), (HALF, "it drops packets although it is not full: bursts overflow its queue")],
     ids=["full", "bursts"],
 )
 def test_drops_are_congestion_of_a_full_link_only(
@@ -139,7 +139,7 @@ def test_retransmits_tell_losses_elsewhere_while_the_link_has_room(cluster: Clus
     assert state(cluster) == State.CLEAR
     point = newest(cluster.uplink)
     assert [one["signal"] for one in point.signals] == ["retransmits"]
-    assert point.reason.startswith("packets are lost, but not here")
+    assert point.reason.startswith("packets are lost elsewhere")
 
 
 def test_retransmits_of_a_full_link_are_its_own(cluster: Cluster) -> None:

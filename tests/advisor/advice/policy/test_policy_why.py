@@ -78,7 +78,7 @@ def test_a_prediction_has_an_interval_once_enough_earlier_ones_were_measured():
 
     assert (few.interval, few.interval_gap) == (
         None,
-        "3 earlier predictions came to be measured, 4 are needed",
+        "3 earlier predictions were measured, 4 are needed",
     )
     # The fourth smallest of four errors is 10 %: 571 ± 57.
     assert enough.interval.low == pytest.approx(4000 / 7 * 0.9)

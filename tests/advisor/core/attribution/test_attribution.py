@@ -245,9 +245,9 @@ def test_shared_latency_stands_in_where_workloads_have_none():
     ("series", "in_incident", "reason"),
     [
         ((), (True,) * 20, "fewer than two workloads were active"),
-        (("a", "b"), (False,) * 20, "no window lies in the incident"),
+        (("a", "b"), (False,) * 20, "no window is in the incident"),
         (("a",), (True,) * 20, "fewer than two workloads were active"),
-        (("a", "b"), (True,) * 20, "too few windows, or nothing varied"),
+        (("a", "b"), (True,) * 20, "too few windows or too little variation"),
     ],
     ids=["nobody", "no incident", "alone", "nothing varied"],
 )

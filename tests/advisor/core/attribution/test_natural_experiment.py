@@ -115,7 +115,7 @@ def test_large_samples_give_nearly_the_same_shift():
         (np.array([0.0, 9.0] * 5), "10 windows; 16 are needed"),
         (np.array([0.0] * 30), "on in 0 windows, off in 30"),
         (np.array([90.0, 100.0] * 15), "its load hardly changed"),
-        (np.array([0.0] * 15 + [100.0] * 15), "it was switched only once"),
+        (np.array([0.0] * 15 + [100.0] * 15), "it went on or off only once"),
     ],
     ids=["few windows", "idle", "steady", "one switch"],
 )

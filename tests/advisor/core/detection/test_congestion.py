@@ -243,7 +243,7 @@ def test_an_unmet_reservation_on_an_idle_uplink_is_not_congestion(drops, last):
 
 @pytest.mark.parametrize(
     ("rate", "capacity", "reason"),
-    [(None, 100.0, "nothing was measured"), (50.0, None, "the capacity is not known; state it")],
+    [(None, 100.0, "nothing was measured"), (50.0, None, "the capacity is not known; set it")],
 )
 def test_an_uplink_window_without_a_number_is_unknown_with_a_reason(rate, capacity, reason):
     found = detect(

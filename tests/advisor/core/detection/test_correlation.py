@@ -136,7 +136,7 @@ def test_a_workload_that_is_slow_alone_is_an_incident_of_its_own():
 
     alone = [one for one in correlated if one.kind is CorrelationKind.WORKLOAD]
     assert [one.name for one in alone] == ["a", "b"]
-    assert "or at its own limit" in alone[0].reason
+    assert "and its own limit" in alone[0].reason
 
 
 def test_slowness_after_the_congestion_was_over_is_another_incident():

@@ -83,7 +83,7 @@ def test_only_time_that_one_occurrence_covers_is_muted(maintenance, began_at, mi
         (slow(START + 10 * HOUR), False, "no maintenance window was planned for it"),
         (slow(resource="ds2"), False, "no maintenance window was planned for it"),
         (slow(length=3 * HOUR), False, 'it lasted beyond the time planned for "backup"'),
-        (slow(aggressors=("backup-1", "web")), False, 'web has no part in "backup"'),
+        (slow(aggressors=("backup-1", "web")), False, 'web is not part of "backup"'),
         (slow(aggressors=()), True, '"backup" is planned for this time'),
         (slow(reservation_unmet=True), False, "a reservation was not met"),
     ],

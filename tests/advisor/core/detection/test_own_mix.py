@@ -103,8 +103,8 @@ def test_the_same_load_of_the_same_workloads_leaves_only_the_outside():
         (replace(PLAIN, by_workload=(("a", 300.0), ("b", 300.0), ("c", 400.0))), "load of c"),
         (replace(PLAIN, mean_io_bytes=64_000.0), "another size"),
         (replace(PLAIN, mean_io_bytes=4_000.0), "another size"),
-        (replace(PLAIN, read_ratio=0.9), "part of reads"),
-        (replace(PLAIN, read_ratio=0.1), "part of reads"),
+        (replace(PLAIN, read_ratio=0.9), "share of reads"),
+        (replace(PLAIN, read_ratio=0.1), "share of reads"),
     ],
     ids=["one lets loose", "a newcomer", "larger", "smaller", "more reads", "more writes"],
 )

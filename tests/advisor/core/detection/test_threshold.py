@@ -60,7 +60,7 @@ def test_a_baseline_of_a_few_days_uses_the_hour_of_the_day():
     # The hour from 2 to 3 on a Wednesday came once in four days.
     assert (reading.value, reading.reason) == (
         20.0,
-        "p95 of the same hour of the day (there are 1 weeks of it, 3 needed)",
+        "p95 of the same hour of the day (1 of 3 needed weeks)",
     )
 
 
@@ -68,9 +68,7 @@ def test_a_sparse_baseline_uses_the_whole_history():
     # 24 hours · 2 a hour · 3 days are 144 points, only 6 of each hour of the day.
     threshold = baseline_threshold(history(3, per_hour=2), percentile=95)
 
-    assert threshold.at(MONDAY).reason == (
-        "p95 of the whole history (there are 6 windows of it, 100 needed)"
-    )
+    assert threshold.at(MONDAY).reason == ("p95 of the whole history (6 of 100 needed windows)")
 
 
 @pytest.mark.parametrize("days", [0, 1, 2])
@@ -79,7 +77,7 @@ def test_a_baseline_of_too_few_days_is_refused_with_what_is_missing(days):
 
     assert isinstance(threshold, NoThreshold)
     assert threshold.at(MONDAY).value is None
-    assert f"there are {days} days of it, 3 needed" in threshold.at(MONDAY).reason
+    assert f"{days} of 3 needed days" in threshold.at(MONDAY).reason
 
 
 def test_a_fallback_stands_in_for_a_refused_baseline_and_says_so():
@@ -88,7 +86,7 @@ def test_a_fallback_stands_in_for_a_refused_baseline_and_says_so():
     reading = threshold.at(MONDAY)
     assert reading.value == 30.0
     assert reading.reason == (
-        "fixed, because a baseline needs more normal history: there are 1 days of it, 3 needed"
+        "fixed, because a baseline needs more normal history: 1 of 3 needed days"
     )
 
 
@@ -127,8 +125,8 @@ def test_too_much_congestion_leaves_no_baseline_and_says_so():
     assert reading.value == 30.0
     # Two days and the window that ends with them are left: 26 days of 1440 windows less that one.
     assert reading.reason == (
-        "fixed, because a baseline needs more normal history: 2 days of it have enough windows, "
-        "3 needed without 37439 congested windows"
+        "fixed, because a baseline needs more normal history: 2 of 3 needed days have "
+        "enough windows without 37439 congested windows"
     )
 
 
@@ -167,7 +165,7 @@ def test_level_that_changed_four_days_ago_has_a_baseline_of_the_whole_days_since
 
     reading = threshold.at(MONDAY + timedelta(days=28, hours=3))
     assert reading.value == 9.0
-    assert reading.reason.startswith("p95 of the same hour of the day (there are ")
+    assert reading.reason.startswith("p95 of the same hour of the day (")
 
 
 @pytest.mark.parametrize("days", [9, 14, 28])

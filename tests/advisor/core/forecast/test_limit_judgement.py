@@ -21,8 +21,8 @@ def test_limit_that_frees_a_crowded_hour_of_a_week_is_allowed():
 
     assert verdict.allowed
     assert verdict.reason == (
-        "batch would be throttled 0.60% of the 7.0 days played, and in congestion the others' p95 "
-        "latency would fall by 60.0%; 5% are needed"
+        "batch would be throttled 0.60% of the 7.0 days simulated, and in congestion the others' "
+        "p95 latency would fall by 60.0%; 5% are needed"
     )
 
 
@@ -41,17 +41,17 @@ def test_limit_without_latency_is_judged_by_the_rates_of_the_others():
         (
             week(calm_hours=166, busy_minutes=120),
             250.0,
-            "batch would be throttled 1.19% of the 7.0 days played; less than 1% is allowed",
+            "batch would be throttled 1.19% of the 7.0 days simulated; less than 1% is allowed",
         ),
         # The others wanted no more than they got, so what the limit frees helps nobody.
-        (week(wanted=(200.0, 100.0, None)), 250.0, "p95 latency would stay as they were; 5%"),
+        (week(wanted=(200.0, 100.0, None)), 250.0, "p95 latency would not change; 5%"),
         # 700 to 690: 10 more for 300 are 3.3 %, so latency falls by 1 - 300/310.
         (week(), 690.0, "p95 latency would fall by 3.2%; 5% are needed"),
         (week(calm_hours=20), 250.0, "21.0 h of the past week are stored; 24 h are needed"),
         (
             week(busy_minutes=0),
             250.0,
-            "no window of the 7.0 days played shows the congestion",
+            "no window of the 7.0 days simulated shows the congestion",
         ),
         (
             replace(week(calm_hours=0, busy_minutes=0), gap="no samples of db in that time"),
