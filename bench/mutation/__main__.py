@@ -19,7 +19,8 @@ from bench.mutation.mutants import Mutant, count_mutants, describe
 from bench.mutation.report import Judged, rows_of, table_of
 from bench.mutation.trial import Trial, Verdict, run_trials
 
-PATHS = ("advisor/core", "ingest/core", "enforcers")
+PURE_ROOMS = sorted(map(str, Path("advisor/advice").glob("*/decide")))
+PATHS = ("advisor/core", *PURE_ROOMS, "ingest/core", "enforcers")
 IMPORTING = ("advisor", "appliance", "config", "enforcers", "ingest", "tests", "web")
 EQUIVALENTS = Path(__file__).with_name("equivalents.toml")
 SHOWN_EVERY = 20

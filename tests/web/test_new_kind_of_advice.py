@@ -78,7 +78,7 @@ def test_commands_find_explain_and_recompute_it(fleet: Fleet, advice: Recommenda
 
     assert SUMMARY in found
     assert "spare = what may be reserved - what is reserved" in explained
-    assert "Computed again from its stored inputs: the same bytes" in explained
+    assert "Recomputed from its stored inputs: identical" in explained
     assert "spare_reservation" in looked
 
 
