@@ -8,7 +8,7 @@ from django.db import models
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from advisor.core.allocation import ReservationMode
 from advisor.core.detection.threshold import ThresholdMode
-from advisor.core.resource import ResourceKind, Unit
+from advisor.core.resource import Unit
 from advisor.models.choices import choices_of
 from advisor.resource_kinds.registry import kind_choices, traits_of
 from advisor.resource_kinds.traits import ResourceTraits
@@ -89,10 +89,6 @@ class Resource(models.Model):
     def traits(self) -> ResourceTraits:
         """What differs by its kind."""
         return traits_of(self.kind)
-
-    @property
-    def is_uplink(self) -> bool:
-        return self.kind == ResourceKind.UPLINK
 
     @property
     def noun(self) -> str:

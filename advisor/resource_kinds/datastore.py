@@ -118,6 +118,7 @@ DATASTORE = ResourceTraits(
             "auto_tiered",
         }
     ),
+    costs_by_size=True,
     hides_load=True,
     shared_harm=_latency_ms,
 )

@@ -73,6 +73,10 @@ class ResourceTraits:
       `payload_ratio` of a discovered device's link speed is its capacity, None if it has no link.
     - `adapter`: by what workloads are told apart on it; `adapter_option` states one.
     - `load_unit`: what its measured load is counted in, whatever the unit of its allocations.
+    - `fixed_capacity`: whether it delivers its stated capacity under any load; of others what was
+      delivered while congested counts.
+    - `costs_by_size`: whether the size of an I/O tells what it costs.
+    - `shows_queues`: whether agents see the queue of each workload on it.
     - `needs_capacity`: whether its level is known only with a capacity.
     - `counts_before_limit`: whether rates are counted before our limits act on them.
     - `hides_load`: whether others may load it without any of our hosts seeing that.
@@ -102,6 +106,9 @@ class ResourceTraits:
     host_part: Callable[[float], float] | None = None
     one_device: str = ""
     facts: frozenset[str] = frozenset()
+    fixed_capacity: bool = False
+    costs_by_size: bool = False
+    shows_queues: bool = False
     needs_capacity: bool = False
     counts_before_limit: bool = False
     hides_load: bool = False

@@ -20,7 +20,8 @@ from advisor.advice.host_placement.decide.host_placement import FIX_WITHIN_S
 from advisor.core.canonical import loads
 from advisor.core.resource import PAYLOAD_RATIO
 from advisor.history.tiers import shares_of
-from advisor.models import RecommendationState, Resource, ResourceKind
+from advisor.models import RecommendationState, Resource
+from advisor.resource_kinds import registry
 
 TOPIC = "host_placement"
 LOOK_EVERY = timedelta(seconds=30)
@@ -28,23 +29,24 @@ LOOK_EVERY = timedelta(seconds=30)
 
 
 def reserved_uplinks() -> QuerySet[Resource]:
-    """Uplinks on which something is reserved, or advised because of what was."""
+    """Resources of one host each, as uplinks are, with something reserved or advised on them."""
     reserved = Q(allocations__reservation__gt=0)
     advised = Q(
         recommendations__topic=TOPIC,
         recommendations__state=RecommendationState.PROPOSED,
     )
-    return Resource.objects.filter(reserved | advised, kind=ResourceKind.UPLINK).distinct()
+    kinds = [traits.name for traits in registry.KINDS if traits.one_device]
+    return Resource.objects.filter(reserved | advised, kind__in=kinds).distinct()
 
 
 def host_placement_inputs(resource: Resource, now: datetime) -> list[HostPlacementInputs]:
     """For an uplink whose reservations exceed what may be reserved, beside all other hosts."""
     reservable = resource.reservable
     promised = sum(allocation.reservation for allocation in resource.allocations.all())
-    if not resource.is_uplink or reservable is None or promised <= reservable * (1 + 1e-9):
+    if not resource.traits.one_device or reservable is None or promised <= reservable * (1 + 1e-9):
         return []
     uplinks = Resource.objects.filter(
-        organisation=resource.organisation, kind=ResourceKind.UPLINK, capacity__isnull=False
+        organisation=resource.organisation, kind=resource.kind, capacity__isnull=False
     )
     rates: dict[str, list[float]] = defaultdict(list)
     carries: dict[str, tuple[float, CarriedSource]] = {}

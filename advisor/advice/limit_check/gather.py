@@ -18,7 +18,7 @@ CHECK_SPAN = timedelta(hours=1)
 
 def limit_inputs(resource: Resource, now: datetime) -> list[LimitInputs]:
     """One per workload that has a limit on this datastore, with all its virtual disks."""
-    if resource.is_uplink or resource.unit != Unit.IOPS:
+    if resource.unit != Unit.IOPS:
         return []
     allocations: dict[str, list[Allocation]] = defaultdict(list)
     for allocation in resource.allocations.select_related("workload", "host", "resource"):

@@ -23,7 +23,7 @@ MOST_POINTS = 2000
 
 def conflict_inputs(resource: Resource, now: datetime) -> list[ConflictInputs]:
     """For a datastore whose hosts send SCSI reservation conflicts."""
-    if resource.is_uplink:
+    if "lun_queue_depth" not in resource.traits.facts:  # No LUN, no SCSI reservations.
         return []
     span = Span(since=now - HISTORY, until=now, window_s=WINDOW_S)
     commands: dict[datetime, float] = defaultdict(float)

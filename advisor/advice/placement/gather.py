@@ -20,7 +20,6 @@ from advisor.models import (
     Allocation,
     Incident,
     Resource,
-    ResourceKind,
     StatePoint,
     Unit,
 )
@@ -40,12 +39,12 @@ DEFAULT_COPY_BYTES_PER_S = 100e6
 def placement_inputs(resource: Resource, now: datetime) -> list[PlacementInputs]:
     """For a datastore that was congested in the last day, beside all others of known size."""
     recent = Incident.objects.filter(resource=resource).exclude(ended_at__lt=now - LOAD_SPAN)
-    if resource.is_uplink or not recent.exists():
+    if "size_bytes" not in resource.traits.facts or not recent.exists():
         return []
     stores = list(
         Resource.objects.filter(
             organisation=resource.organisation,
-            kind=ResourceKind.DATASTORE,
+            kind=resource.kind,
             unit=Unit.IOPS,
             size_bytes__isnull=False,
         ).order_by("name")

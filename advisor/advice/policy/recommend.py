@@ -22,7 +22,7 @@ from advisor.core.canonical import dumps, loads
 from advisor.core.detection import incident as core_incident
 from advisor.core.explanation.answer import AdviceOutcome
 from advisor.core.grant import Grant
-from advisor.core.resource import ResourceKind, Tier, Unit
+from advisor.core.resource import Tier, Unit
 from advisor.history.external_load import comes_from_outside
 from advisor.history.observe import AllocationWindow, windows_of
 from advisor.history.past_week import past_week
@@ -138,7 +138,7 @@ def _inputs(resource: Resource, incident: Incident, now: datetime) -> AdviceInpu
     policy = resource.policies.order_by("-version").first()
     return AdviceInputs(
         resource=resource.name,
-        kind=ResourceKind(resource.kind),
+        kind=resource.kind,
         unit=Unit(resource.unit),
         mode=ReservationMode(resource.mode),
         capacity=resource.capacity,

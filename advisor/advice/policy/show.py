@@ -8,7 +8,7 @@ from advisor.advice.policy.decide.policy_inputs import AdviceInputs
 from advisor.advice.shared.picture import Axis, Level, Line, Picture
 from advisor.core.canonical import CanonicalError, loads
 from advisor.core.quantity import significant
-from advisor.core.resource import ResourceKind
+from advisor.resource_kinds.registry import traits_of
 
 
 def incident_picture(inputs_text: str) -> Picture | None:
@@ -23,15 +23,14 @@ def incident_picture(inputs_text: str) -> Picture | None:
     incident = inputs.incident
     if incident is None or incident.peak_value is None or incident.threshold is None:
         return None
-    is_uplink = inputs.kind is ResourceKind.UPLINK
-    factor, unit = (100.0, "%") if is_uplink else (1.0, "ms")
+    written = traits_of(inputs.kind).level
+    factor, unit, level = written.per_unit, written.unit, written.noun
     began = incident.started_at
     points = [
         ((one.at - began) / timedelta(minutes=1), factor * one.value)
         for one in incident.evidence
         if one.value is not None and one.at >= began
     ]
-    level = "load" if is_uplink else "latency"
     threshold = factor * incident.threshold
     if len(points) < 2:
         return None

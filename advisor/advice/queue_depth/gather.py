@@ -16,7 +16,7 @@ def queue_depth_inputs(resource: Resource, now: datetime) -> list[QueueDepthInpu
     attachments = list(
         resource.attachments.filter(device_queue_depth__isnull=False).select_related("host")
     )
-    if resource.is_uplink or resource.lun_queue_depth is None or not attachments:
+    if resource.lun_queue_depth is None or not attachments:
         return []
     shares: dict[int, int] = defaultdict(int)
     for allocation in resource.allocations.select_related("workload"):

@@ -11,7 +11,8 @@ from advisor.models import Resource, ThresholdMode
 
 def threshold_inputs(resource: Resource, now: datetime) -> list[ThresholdInputs]:
     """For a datastore whose threshold is stated; one that learns it needs no advice."""
-    if resource.is_uplink or resource.threshold_mode != ThresholdMode.FIXED:
+    learns = ThresholdMode.PEAK_THROUGHPUT.value in resource.traits.threshold_modes
+    if not learns or resource.threshold_mode != ThresholdMode.FIXED:
         return []
     return [
         ThresholdInputs(

@@ -18,7 +18,7 @@ from advisor.core.canonical import dumps, loads
 from advisor.core.forecast.what_if import CandidateAllocation, WhatIfInputs, what_if
 from advisor.core.grant import Grant
 from advisor.core.quantity import format_rate
-from advisor.core.resource import ResourceKind, Unit
+from advisor.core.resource import Unit
 from advisor.errors import DecisionRefused, InventoryError
 from advisor.history.allocation_history import allocation_history
 from advisor.history.past_outcomes import past_outcomes
@@ -148,7 +148,7 @@ def what_if_inputs(
     try:
         return WhatIfInputs(
             resource=resource.name,
-            kind=ResourceKind(resource.kind),
+            kind=resource.kind,
             unit=Unit(resource.unit),
             mode=ReservationMode(resource.mode),
             capacity=known,

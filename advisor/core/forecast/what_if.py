@@ -28,7 +28,7 @@ from advisor.core.forecast.past import Past, Row
 from advisor.core.forecast.prediction_interval import Interval, Outcome, interval_or_gap
 from advisor.core.grant import Grant
 from advisor.core.number_checks import check_amount, check_aware, check_positive
-from advisor.core.resource import ResourceKind, Unit
+from advisor.core.resource import Unit
 
 NOT_COMPUTED = unknown_latency("it was not computed")
 """The latency in an answer of an earlier version."""
@@ -76,7 +76,7 @@ class WhatIfInputs:
     """
 
     resource: str
-    kind: ResourceKind
+    kind: str
     unit: Unit
     mode: ReservationMode
     capacity: float

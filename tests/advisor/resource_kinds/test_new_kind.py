@@ -13,14 +13,16 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from advisor.advice.policy.recommend import recommend
 from advisor.decisions.discovery import discover
-from advisor.models import Resource, State
+from advisor.models import Resource, ResourceStatus, State
 from advisor.pipeline.detect import detect
 from advisor.resource_kinds import registry
 from tests.advisor.disk_samples import DiskPhase, disk_lines
 from tests.advisor.resource_kinds.export_kind import EXPORT
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster, make_cluster
+from tests.advisor.stated_datastores import cgroup_allocation
 
 pytestmark = pytest.mark.django_db
 
@@ -109,6 +111,16 @@ def test_pages_show_the_new_kind(cluster: Cluster) -> None:
     charts = client.get(f"/api/v1/resources/{resource.pk}/charts")
     assert charts.status_code == 200
     assert client.get(f"/incidents/{incident.pk}/cause/").status_code == 200
+
+
+def test_policies_are_advised_for_the_new_kind(cluster: Cluster) -> None:
+    resource = stated(cluster, latency_ms=80.0)
+    cgroup_allocation(resource, "db", limit=1e6)
+
+    recommend(resource=resource, now=NOW)
+
+    gap = ResourceStatus.objects.get(resource=resource).advice_gap
+    assert gap.startswith("Too little is known about export home")
 
 
 def test_new_kind_takes_no_migration(cluster: Cluster) -> None:

@@ -29,19 +29,6 @@ ALLOWED = (
     # The laboratory simulates both kinds of device.
     "advisor/lab/",
 )
-STILL_BRANCHING = {
-    # Advice is put together anew, one folder per kind of advice, and asks the traits there.
-    "advisor/advice/advise.py",
-    "advisor/advice/inputs/conflict_inputs.py",
-    "advisor/advice/inputs/datastore_inputs.py",
-    "advisor/advice/inputs/placement_inputs.py",
-    "advisor/core/advice/candidate.py",
-    "advisor/core/advice/demand.py",
-    "advisor/core/advice/policy_advice.py",
-    "advisor/queries/advice_picture.py",
-    # What the advice above asks for.
-    "advisor/models/resource.py",
-}
 
 
 def branching_files() -> set[str]:
@@ -56,11 +43,7 @@ def branching_files() -> set[str]:
 
 
 def test_nothing_else_branches_on_the_kind_of_a_resource() -> None:
-    assert branching_files() - STILL_BRANCHING == set()
-
-
-def test_files_that_ask_the_kind_by_now_have_left_the_list() -> None:
-    assert STILL_BRANCHING - branching_files() == set()
+    assert branching_files() == set()
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ from advisor.core.admission import Admission, RequestedReservation, admit
 from advisor.core.allocation import Allocation, entitlements
 from advisor.core.grant import Grant
 from advisor.core.quantity import significant
-from advisor.core.resource import ResourceKind, Tier
+from advisor.core.resource import Tier
 from advisor.core.standing import UNALLOCATED, unit_cost
+from advisor.resource_kinds.registry import traits_of
 
 SHORT_TOLERANCE = 0.05
 """A predicted rate this part below what a workload usually takes is not short of it."""
@@ -93,8 +94,8 @@ def setting_of(inputs: AdviceInputs, delivered: float) -> Setting:
 
 
 def _io_costs(inputs: AdviceInputs) -> tuple[float, ...]:
-    """Device time of a unit of each rate over that of the mean; all 1 on an uplink."""
-    if inputs.kind is ResourceKind.UPLINK:
+    """Device time of a unit of each rate over that of the mean; all 1 where size costs nothing."""
+    if not traits_of(inputs.kind).costs_by_size:
         return (1.0,) * len(inputs.allocations)
     costs = [unit_cost(inputs.unit, allocation.mean_io_bytes) for allocation in inputs.allocations]
     rates = [
@@ -115,7 +116,7 @@ def _capacity(inputs: AdviceInputs, delivered: float) -> tuple[float, str]:
     """
     assert inputs.incident is not None
     stated = inputs.capacity
-    if stated is None or (inputs.kind is ResourceKind.DATASTORE and stated > delivered):
+    if stated is None or (not traits_of(inputs.kind).fixed_capacity and stated > delivered):
         return delivered, "delivered while congested"
     foreign = sum(one.rate for one in inputs.incident.aggressors if one.workload == UNALLOCATED)
     if foreign == 0:

@@ -14,7 +14,7 @@ time. Waiting for I/O (PSI) is no queue: whoever does I/O waits for it.
 from dataclasses import dataclass
 
 from advisor.advice.policy.decide.policy_inputs import AdviceAllocation, AdviceInputs
-from advisor.core.resource import ResourceKind
+from advisor.resource_kinds.registry import traits_of
 
 HEADROOM = 1.05
 
@@ -61,4 +61,4 @@ def most_wanted(inputs: AdviceInputs, allocation: AdviceAllocation) -> float | N
 
 def queue_was_measured(inputs: AdviceInputs, allocation: AdviceAllocation) -> bool:
     """On an uplink an agent sees the queue of each allocation; elsewhere only waiting is seen."""
-    return inputs.kind is ResourceKind.UPLINK and allocation.backlogged is True
+    return traits_of(inputs.kind).shows_queues and allocation.backlogged is True

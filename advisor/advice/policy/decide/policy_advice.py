@@ -48,7 +48,7 @@ from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.counterfactual import counterfactual
 from advisor.core.forecast.prediction_interval import interval_or_gap
 from advisor.core.quantity import format_rate
-from advisor.core.resource import ResourceKind
+from advisor.resource_kinds.registry import traits_of
 
 MODEL_VERSION = "policy-5"
 """Changes whenever the same inputs may give another answer."""
@@ -86,7 +86,7 @@ def _missing(inputs: AdviceInputs) -> tuple[Missing, ...]:
     if inputs.incident is None:
         return ()
     missing = []
-    if inputs.capacity is None and inputs.kind is ResourceKind.UPLINK:
+    if inputs.capacity is None and traits_of(inputs.kind).fixed_capacity:
         missing.append(Missing(what="stated capacity", have=0, need=1))
     for allocation in inputs.allocations:
         have = allocation.congested.sample_count if allocation.congested else 0

@@ -15,7 +15,8 @@ from advisor.core.detection.incident import Incident
 from advisor.core.forecast.past import Past
 from advisor.core.grant import Grant
 from advisor.core.number_checks import check_amount, check_aware, check_positive
-from advisor.core.resource import ResourceKind, Tier, Unit, tier_shares
+from advisor.core.resource import Tier, Unit, tier_shares
+from advisor.resource_kinds.registry import traits_of
 
 ENOUGH_SAMPLES = 30
 """Fewer windows per workload say too little about what it takes and gets."""
@@ -104,7 +105,7 @@ class AdviceInputs:
     """
 
     resource: str
-    kind: ResourceKind
+    kind: str
     unit: Unit
     mode: ReservationMode
     capacity: float | None
@@ -118,6 +119,7 @@ class AdviceInputs:
     past: Past = NO_PAST
 
     def __post_init__(self) -> None:
+        traits_of(self.kind)
         check_positive("capacity", self.capacity)
         check_amount("reservable", self.reservable)
         check_aware("began_at", self.began_at)
