@@ -111,3 +111,20 @@ def test_current_rate_is_that_of_the_attached_device(allocation: Allocation) -> 
     rates = current_rates(allocation.resource, [allocation], now=NOW)
 
     assert rates == {allocation.pk: pytest.approx(SDB_IOPS)}
+
+
+def test_current_rate_goes_on_where_the_tags_changed(allocation: Allocation) -> None:
+    lines = []
+    for second in range(-120, 1, 10):
+        # 100 IOPS until 30 s ago; then the collector adds a tag, and it is 40 IOPS.
+        tag, iops = ("", 100) if second <= -30 else ("rack=r2,", 40)
+        fields = f"io.stat.{SDB}.rios={iops * (second + 1000)}i,io.stat.{SDB}.wios=0i"
+        at = NOW + timedelta(seconds=second)
+        fields += f",io.stat.{SDB}.rbytes=0i,io.stat.{SDB}.wbytes=0i"
+        lines.append(f"cgroup,{tag}host=h1,path={VM} {fields} {int(at.timestamp())}000000000")
+    send(allocation.resource.organisation, "\n".join(lines), now=NOW)
+
+    rates = current_rates(allocation.resource, [allocation], now=NOW)
+
+    # 30 s of 100 and 20 s of 40: nothing is known of the 10 s between the two series.
+    assert rates == {allocation.pk: pytest.approx((30 * 100 + 20 * 40) / 50)}

@@ -81,6 +81,7 @@ def test_growth_around_a_reset_is_what_was_counted_on_either_side(
         # From 2^31 down to 0 is a growth of 2^31, half of what a wrap takes.
         pytest.param((2**31, 200), (0, 300), NoRateReason.RESET, id="half a wrap"),
         pytest.param((2**31 + 1, 200), (0, 300), (2**31 - 1, 100), id="less than half a wrap"),
+        pytest.param((WRAP_32, 200), (84, 300), NoRateReason.RESET, id="beyond 32 bits"),
         pytest.param((2**63 - 1, 200), (84, 300), NoRateReason.RESET, id="no wrap at 63 bits"),
         pytest.param((5, None), (6, 1), NoRateReason.INCOMPLETE, id="a counter not sent"),
         pytest.param((5, 1), (6, None), NoRateReason.INCOMPLETE, id="a counter sent no more"),
@@ -145,6 +146,7 @@ def test_fewer_than_two_readings_grow_nothing(count: int) -> None:
         # The middle of 10 s and 20 s is 15 s.
         pytest.param([0, 10, 30], 0, 45, id="an even number of intervals"),
         pytest.param([0, 10, 20, 620, 630], 0, 30, id="a gap does not count as typical"),
+        pytest.param([0, 10], 0, 30, id="two readings"),
         pytest.param([0, 7200], 0, 900, id="two readings far apart"),
         pytest.param([0], 0, 900, id="one reading"),
         pytest.param([0, 3600, 7200], 3600, 10800, id="asked for hourly"),
