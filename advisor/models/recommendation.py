@@ -1,4 +1,4 @@
-"""Advice with its reason, and what people decided about it."""
+"""Recommendations with their reasons and decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What workloads contend for, and where hosts reach it."""
+"""Resources, and the devices by which hosts reach them."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Resource(models.Model):
 
     @property
     def reservable_rule(self) -> str:
-        """How `reservable` comes about, for people."""
+        """The rule behind `reservable`, as text."""
         beside, reservable = self._beside_host_traffic, self.reservable
         if beside is not None and reservable == beside:
             return f"the {self.traits.words.noun} less its host's own part"
