@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 def approve(
     *, recommendation: Recommendation, user: AbstractBaseUser, now: datetime
 ) -> Policy | None:
-    """Do what the recommendation says, as far as it can be done from here.
+    """Approve the recommendation and do what the server can do.
 
-    A policy becomes the resource's newest version and is published to hosts; facts of resources,
-    such as a threshold, are set.
-    Other advice is work for a person, and approving records that it will be done: None.
-    Raises DecisionRefused if the user may not decide, or somebody was first, or it expired, or
-    if a host would get nothing of the policy.
+    A policy becomes the resource's newest version and is published to hosts; settings of
+    resources, such as a threshold, are changed. For other advice the approval is recorded, a
+    person does the work, and the result is None.
+    Raises DecisionRefused if the user may not decide, if it is already decided or expired, or if
+    a host would get none of the policy.
     """
     require_operator(user, recommendation.organisation)
     kind = kind_of(recommendation)

@@ -32,9 +32,9 @@ RECENT = timedelta(hours=1)
 
 
 def look_outside(*, incident: Incident, until: datetime) -> ExternalLoad | None:
-    """Conclude about the incident up to `until` and keep the conclusion.
+    """Decide on external load up to `until` and store it.
 
-    None of a kind all of whose load is seen: whatever passes an uplink is seen on the host.
+    None for a kind whose load is all measured: the host measures all traffic of an uplink.
     """
     if not incident.resource.traits.hides_load:
         return None

@@ -44,9 +44,9 @@ KEPT_ENDED_S = 3600
 class Study:
     """What is known about the cause of one incident.
 
-    `attribution` None has its reason in `gap`. `external` is what the detector concluded last,
-    None of a kind all of whose load is seen. `signals` is what the windows say together, None of
-    a kind that only latency tells about.
+    `attribution` None has its reason in `gap`. `external` is the detector's newest conclusion, None
+    for a kind whose load is all measured. `signals` is the conclusion from the windows together,
+    None for a kind with only latency.
     """
 
     began_at: datetime

@@ -1,4 +1,4 @@
-"""What workloads got of a resource, on a grid of times or just now."""
+"""The rates of workloads on a resource, on a grid of times or at present."""
 
 from __future__ import annotations
 
