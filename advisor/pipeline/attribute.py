@@ -44,9 +44,9 @@ KEPT_ENDED_S = 3600
 class Study:
     """What is known about the cause of one incident.
 
-    `attribution` None has its reason in `gap`. `external` is the detector's newest conclusion, None
-    for a kind whose load is all measured. `signals` is the conclusion from the windows together,
-    None for a kind with only latency.
+    `attribution` None has its reason in `gap`. `external` is the detector's newest conclusion,
+    None for a kind whose load is all measured. `signals` is the conclusion from all windows, None
+    for a kind with only latency.
     """
 
     began_at: datetime

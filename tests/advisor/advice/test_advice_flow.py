@@ -1,4 +1,4 @@
-"""From samples to a policy: seed 002 at a hundredth of its rates."""
+"""From samples to a policy: the NetIOC study at a hundredth of its rates."""
 
 from __future__ import annotations
 
