@@ -1,4 +1,4 @@
-"""Who: organisations, their members, and the tokens of programs."""
+"""Access: organisations, their members, and the tokens of programs."""
 
 from django.apps import AppConfig
 

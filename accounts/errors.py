@@ -1,4 +1,4 @@
-"""What is refused about access.
+"""Errors about access.
 
 AccountsError
 ├── NotFound           a named row does not exist, or belongs to somebody else
@@ -7,7 +7,7 @@ AccountsError
 
 
 class AccountsError(Exception):
-    """A refusal whose text says what, which, and what to do."""
+    """Base of these errors; the text says what, which, and what to do."""
 
 
 class NotFound(AccountsError):

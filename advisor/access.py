@@ -1,4 +1,4 @@
-"""Who may decide."""
+"""Permission to decide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decisions: detect, recommend, publish, judge."""
+"""The advisor: detect, recommend, publish, verify."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""Refusals of the advisor's services, worded for the person who asked.
+"""Errors of the advisor's services, with texts for people.
 
 AdvisorError
 ├── InventoryError      a resource, workload or allocation was described wrongly
@@ -10,7 +10,7 @@ AdvisorError
 
 
 class AdvisorError(Exception):
-    """Base of all refusals; the text says what, which, and what to do."""
+    """Base of these errors; the text says what, which, and what to do."""
 
 
 class InventoryError(AdvisorError):

@@ -1,8 +1,8 @@
 """Scheduled work of the advisor: each task calls one service and may run twice.
 
-What is due everywhere is queued as a task per resource, organisation or prediction, so that an
-error or a hang of one ends no other. Organisations take turns (`advisor.core.turns`), and so few
-wait at a time that a turn comes soon.
+Periodic work is queued as one task per resource, organisation or prediction, so that an error or a
+hang of one does not affect the others. Organisations take turns (`advisor.core.turns`), and only a
+few tasks wait at a time, so that turns come soon.
 
 Services are imported by the process that runs a task: the scheduler and the parents of the worker
 processes need none of them, and their libraries take a second and 100 MB in each.
@@ -22,9 +22,9 @@ from advisor.core.turns import fair_turns
 from advisor.models import Recommendation, Resource
 
 MOST_EVALUATIONS = 500
-"""So many resources wait to be judged at most; each takes a fraction of a second."""
+"""Most resources that wait for evaluation; each takes a fraction of a second."""
 MOST_ADVICE = 20
-"""Advice may take a minute, and the resources of all kinds of advice stand in one queue."""
+"""Most resources that wait for advice, which may take a minute and shares one queue."""
 MOST_UPKEEP = 100
 
 ADVISE_EVERY_S = 300.0
@@ -32,7 +32,7 @@ ADVISE_EVERY_S = 300.0
 
 @shared_task
 def detect_everywhere() -> None:
-    """Queue a detection for the resources that were not looked at for longest."""
+    """Queue an evaluation of the resources that have waited longest."""
     _queue_turns(detect_resource, _resources(), most=MOST_EVALUATIONS)
 
 
@@ -48,7 +48,7 @@ def detect_resource(resource_id: int) -> None:
 
 @shared_task
 def recommend_everywhere() -> None:
-    """Queue a look for policy advice per resource."""
+    """Queue policy advice per resource."""
     _queue_turns(recommend_resource, _resources(), most=MOST_ADVICE)
 
 
@@ -64,7 +64,7 @@ def recommend_resource(resource_id: int) -> None:
 
 @shared_task
 def advise_everywhere() -> None:
-    """Queue a look for advice beside policies for the resources that have had none lately."""
+    """Queue advice other than policies for the resources that have waited longest."""
     _queue_turns(advise_resource, _resources(), most=MOST_ADVICE, every_s=ADVISE_EVERY_S)
 
 
@@ -80,7 +80,7 @@ def advise_resource(resource_id: int) -> None:
 
 @shared_task
 def place_everywhere() -> None:
-    """One look per uplink with reservations: a violated one has to be mended in five minutes."""
+    """Queue a check per uplink with reservations; a violation must be fixed in five minutes."""
     from advisor.advice.host_placement.gather import reserved_uplinks
 
     uplinks = reserved_uplinks().order_by("pk").values_list("organisation", "pk")
@@ -89,7 +89,7 @@ def place_everywhere() -> None:
 
 @shared_task
 def place_on_hosts(resource_id: int) -> None:
-    """Advise on where workloads have to move so that an uplink's reservations hold."""
+    """Advise which workloads to move so that an uplink's reservations hold."""
     from advisor.advice import advise
     from advisor.advice.host_placement.gather import TOPIC
 
@@ -100,7 +100,7 @@ def place_on_hosts(resource_id: int) -> None:
 
 @shared_task
 def score_everywhere() -> None:
-    """Queue a comparison with what was measured per recent prediction."""
+    """Queue a score per recent prediction."""
     from advisor.pipeline import score
 
     recent = score.recent_predictions(now=timezone.now()).values_list("organisation", "pk")
@@ -109,7 +109,7 @@ def score_everywhere() -> None:
 
 @shared_task
 def score_prediction(recommendation_id: int) -> None:
-    """Hold one prediction against what was measured."""
+    """Compare one prediction with measured rates."""
     from advisor.pipeline import score
 
     found = Recommendation.objects.select_related("resource").filter(pk=recommendation_id).first()
@@ -119,7 +119,7 @@ def score_prediction(recommendation_id: int) -> None:
 
 @shared_task
 def discover_everywhere() -> None:
-    """Queue a look for new devices per organisation."""
+    """Queue a search for new devices per organisation."""
     organisations = Organisation.objects.order_by("pk").values_list("pk", "pk")
     _queue_turns(discover_organisation, organisations, most=MOST_UPKEEP)
 
@@ -136,7 +136,7 @@ def discover_organisation(organisation_id: int) -> None:
 
 @shared_task
 def tidy() -> None:
-    """Expire old recommendations and drop conclusions beyond retention."""
+    """Expire old recommendations and delete states beyond retention."""
     from advisor.pipeline import upkeep
 
     upkeep.tidy(now=timezone.now())
@@ -149,9 +149,9 @@ def _resources() -> Iterable[tuple[int, int]]:
 def _queue_turns(
     task: Any, candidates: Iterable[tuple[int, int]], *, most: int, every_s: float = 0.0
 ) -> None:
-    """Fill the queue up to `most` waiting messages of the task, whoever waits longest first.
+    """Fill the queue up to `most` waiting messages of the task, the longest waiting first.
 
-    A subject has a turn every `every_s` at most.
+    A subject has at most one turn in `every_s`.
     """
     last = task.last_queued()
     before = time.time() - every_s

@@ -15,9 +15,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "detect": {"task": "advisor.tasks.detect_everywhere", "schedule": 5.0},
     "recommend": {"task": "advisor.tasks.recommend_everywhere", "schedule": 15.0},
-    # A few resources at a time; each has its turn every five minutes at most.
+    # A few resources at a time; each at most every five minutes.
     "advise": {"task": "advisor.tasks.advise_everywhere", "schedule": 15.0},
-    # A violated reservation is to be mended within five minutes, so it has to be seen well before.
+    # A violated reservation must be fixed within five minutes, so it must be found well before.
     "place": {"task": "advisor.tasks.place_everywhere", "schedule": 30.0},
     "score": {"task": "advisor.tasks.score_everywhere", "schedule": 300.0},
     "discover": {"task": "advisor.tasks.discover_everywhere", "schedule": 30.0},
@@ -44,14 +44,14 @@ app.conf.update(
     task_default_queue="upkeep",
     task_routes=(route,),
     task_annotations=(QueueLimits(),),
-    # A worker takes a message when it has a free slot for it, and no earlier.
+    # A worker takes a message only when it has a free slot.
     task_acks_late=True,
     worker_prefetch_multiplier=1,
-    # What killed its process would kill the next one too; its next turn is soon enough.
+    # A task that killed its process would kill the next one too; its next turn is soon enough.
     task_reject_on_worker_lost=False,
-    # After so long the messages of a killed worker are delivered again.
+    # After this time the messages of a killed worker are delivered again.
     broker_transport_options={"visibility_timeout": LONGEST_TASK_S + 60},
-    # Services write their results to the database; the broker keeps none.
+    # Services write their results to the database, not to the broker.
     task_ignore_result=True,
     timezone="UTC",
     worker_hijack_root_logger=False,

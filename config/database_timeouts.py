@@ -26,7 +26,7 @@ def without_timeouts(connection: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        # A connection that broke has nothing to be reset.
+        # A broken connection needs no reset.
         if connection.is_usable():
             with connection.cursor() as cursor:
                 for name in TIMEOUTS:

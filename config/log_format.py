@@ -1,4 +1,4 @@
-"""Log lines as key=value, so that a person reads them and a program cuts them.
+"""Log lines as key=value, for people and programs.
 
 The agent writes the same with a formatter of its own: its distribution holds nothing of this one.
 """

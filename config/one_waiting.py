@@ -1,8 +1,8 @@
 """Tasks of which at most one message per subject waits, so that no backlog can grow.
 
-A mark in the queue's server says until when a message counts as waiting. It is made when the
-message is sent and removed when the task starts. A lost mark costs one message too many; a mark
-without message (its worker was killed) ends with the time after which the message had expired.
+A mark in the queue's server says until when a message counts as waiting. It is set when the
+message is sent and removed when the task starts. A lost mark costs one extra message; a mark
+without a message (its worker was killed) ends when the message would have expired.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 SOCKET_TIMEOUT_S = 5.0
 REMEMBERED_S = 86_400.0
-"""So long it is remembered when a subject was last queued."""
+"""How long the time at which a subject was last queued is kept."""
 
 _MARK = """
 local held = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or '0')
@@ -33,14 +33,14 @@ redis.call('ZADD', KEYS[2], ARGV[2], ARGV[1])
 if held > 0 then return 2 end
 return 1
 """
-"""0: a message waits; 1: none does, the mark is made; 2: the same, and an expired one may lie."""
+"""0: a message waits; 1: the mark is set; 2: the same, and an expired message may be queued."""
 WAITS, EXPIRED = 0, 2
 
 
 class OneWaiting(Task[Any, Any]):
     """A task with an expiry, of which at most one message per subject waits.
 
-    The subject are the positional arguments, such as a resource's number.
+    The subject is the positional arguments, such as the number of a resource.
     """
 
     abstract = True
@@ -96,7 +96,7 @@ class OneWaiting(Task[Any, Any]):
         return f"sluice:queued:{self.name}"
 
     def _drop_expired(self, now: float) -> None:
-        """Remove this task's expired messages: without a worker nobody else takes them away."""
+        """Remove this task's expired messages, which without a worker would stay."""
         client = _client()
         for raw in client.lrange(self.waits_in, 0, -1):
             headers = json.loads(raw)["headers"]

@@ -1,4 +1,4 @@
-"""Where the embedded mode keeps its things: everything below one data directory."""
+"""The files of the embedded mode, all below one data directory."""
 
 import os
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ SYSTEM_DATA_DIR = Path("/var/lib/sluice")
 
 
 class DataDirError(Exception):
-    """The data directory cannot be used as it is; the text says what, which and what to do."""
+    """The data directory cannot be used; the text says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The queues of the workers: each has its own slots, so slow work holds up only its kind."""
+"""The queues of the workers: each has its own slots, so slow work delays only its own kind."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class WorkQueue:
 
 
 QUEUES = (
-    # Two slots, so that a task that hangs leaves one.
+    # Two slots, so that a hanging task leaves one.
     WorkQueue(
         name="evaluate",
         tasks=("detect_everywhere", "detect_resource"),
@@ -55,7 +55,7 @@ _QUEUE_OF = {task: queue for queue in QUEUES for task in queue.tasks}
 
 
 def route(name: str, *_: Any, **__: Any) -> dict[str, str] | None:
-    """Where Celery sends a task; None for Celery's own, which nobody queues."""
+    """Where Celery sends a task; None for Celery's own tasks."""
     return None if name.startswith("celery.") else {"queue": queue_of(name).name}
 
 
@@ -71,10 +71,10 @@ class QueueLimits:
     """Gives every task of the product the limits of its queue, as a Celery annotation."""
 
     def annotate_any(self) -> None:
-        """Nothing holds for every task."""
+        """No annotation applies to every task."""
 
     def annotate(self, task: Any) -> dict[str, Any] | None:
-        """The limits of this task; None for Celery's own, which nobody queues."""
+        """The limits of this task; None for Celery's own tasks."""
         if task.name.startswith("celery."):
             return None
         queue = queue_of(task.name)

@@ -1,4 +1,4 @@
-"""Django's SECRET_KEY: from the environment, else made once below the data directory."""
+"""Django's SECRET_KEY: from the environment, otherwise created in the data directory."""
 
 import os
 import secrets
@@ -8,7 +8,7 @@ from config import env
 
 
 def secret_key(path: Path) -> str:
-    """SLUICE_SECRET_KEY (or the file in SLUICE_SECRET_KEY_FILE), else the key kept at path."""
+    """SLUICE_SECRET_KEY (or the file in SLUICE_SECRET_KEY_FILE), or the stored key."""
     if given := env.secret("SLUICE_SECRET_KEY"):
         return given
     try:

@@ -1,4 +1,4 @@
-"""The addresses of the product: the wire first, then the pages."""
+"""The URLs of the product: the interfaces for programs, then the pages."""
 
 from django.urls import include, path
 

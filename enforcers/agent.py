@@ -47,7 +47,7 @@ class Clocks:
 
 
 class Agent:
-    """Keeps one host as its policy wants it, alone if it must."""
+    """Enforces the policy of one host, also without the server."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Agent:
         self.stop()
 
     def tick(self) -> None:
-        """One round. What goes wrong with the service never keeps the host from its policy."""
+        """One round; errors of the server never stop enforcement."""
         refusal = self._pull()
         self._tell_once(refusal)
         state, result = self._enforce()
@@ -106,7 +106,7 @@ class Agent:
         self._outbox.flush()
 
     def stop(self) -> None:
-        """Leave the kernel as the configuration says, and tell the service."""
+        """Leave the kernel as configured, and report to the server."""
         if self._config.on_exit is OnExit.KEEP:
             return
         result = self._restore()
@@ -166,7 +166,7 @@ class Agent:
         return (EnforcementState.IDLE if is_idle else EnforcementState.ENFORCING), result
 
     def _rehearse(self, latest: HeldPolicy, now: datetime) -> PassResult:
-        """Say what would be done; what was really enforced before ends with its own lease."""
+        """Report what would be done; earlier enforced settings end with their own lease."""
         enforced = self._store.enforced
         if enforced is None or enforced.lease_ends_at <= now:
             self._restore()

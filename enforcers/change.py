@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Effect(StrEnum):
-    """Whether a change takes room away from its place in the tree or gives some."""
+    """Whether a change shrinks or grows a place in the tree."""
 
     SHRINK = "shrink"
     GROW = "grow"

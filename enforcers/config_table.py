@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class ConfigTable:
-    """One TOML table. Each `take_*` reads a key once; `finish` refuses what nobody took."""
+    """One TOML table. Each `take_*` reads a key once; `finish` refuses unknown keys."""
 
     def __init__(self, file: Path, name: str, values: dict[str, Any]) -> None:
         self._file = file
@@ -93,7 +93,7 @@ class ConfigTable:
             raise self.refuse(error.key, error.value, error.allowed) from error
 
     def finish(self) -> None:
-        """Refuse keys that nobody knows."""
+        """Refuse keys that were not read."""
         for key in sorted(self._left):
             known = ", ".join(sorted(self._known)) or "none"
             raise self.refuse(key, self._left[key], f"unknown key; known are {known}")

@@ -31,7 +31,7 @@ HOST_ENOUGH_BITS_PER_S = 10e6
 
 
 class ResourceKind(StrEnum):
-    """What is contended."""
+    """What workloads compete for."""
 
     UPLINK = "uplink"
     DATASTORE = "datastore"
@@ -53,7 +53,7 @@ class ReservationMode(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What became of one allocation in one pass of the agent."""
+    """The result of one allocation in one pass of the agent."""
 
     APPLIED = "applied"
     UNCHANGED = "unchanged"
@@ -108,7 +108,7 @@ class Selector:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allocation:
-    """What one workload may have of one resource; `limit` None means no limit."""
+    """The controls of one workload on one resource; `limit` None means no limit."""
 
     id: str
     workload: str
@@ -224,7 +224,7 @@ class AllocationReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """Whether a mechanism holds a control; `words` name the kernel's part, or what lacks."""
+    """Whether a mechanism holds a control; `words` name the kernel feature, or what is missing."""
 
     is_held: bool
     words: str
@@ -232,7 +232,7 @@ class Control:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holds:
-    """What a mechanism makes of the three controls of an allocation."""
+    """How a mechanism holds the three controls of an allocation."""
 
     reservation: Control
     limit: Control

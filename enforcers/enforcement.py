@@ -43,13 +43,13 @@ class PassResult:
 
     @property
     def has_failed(self) -> bool:
-        """Whether anything could not be done that should have been."""
+        """Whether anything failed."""
         return bool(self.problems) or any(item.outcome is Outcome.FAILED for item in self.enforced)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Attempt:
-    """How one device came out; `error` speaks for all its allocations."""
+    """The result of one device; `error` applies to all its allocations."""
 
     plan: Plan
     made: tuple[Change, ...]
@@ -141,11 +141,11 @@ class Enforcement:
         return mechanism.plan(desired, observed), mechanism.read_back(desired, observed)
 
     def _unknown(self, target: Target, desired: Desired) -> Plan:
-        """What can be said of a mechanism that this agent does not have, or has no more."""
+        """The notes on a mechanism that this agent does not have, or no longer has."""
         known = ", ".join(sorted(self._mechanisms))
         problem = f"this agent has no mechanism {target[0]!r}; it has {known}"
         if self._ledger.of(*target):
-            # What such a mechanism changed can be put back by nobody else.
+            # Only that mechanism can restore what it changed.
             raise StateError(f"{problem}; start an agent that has it and run restore there")
         note = Note(outcome=Outcome.UNSUPPORTED, reason=problem)
         return Plan(notes={item.id: note for item in desired.allocations})

@@ -65,7 +65,7 @@ class Ledger:
         return {entry.key for entry in found} <= {entry.key for entry in self._page.entries}
 
     def record(self, found: tuple[LedgerEntry, ...]) -> None:
-        """Keep what was found; an entry that is there already stays, for it is the older truth."""
+        """Keep what was found; an existing entry stays, because it is the original."""
         known = {entry.key for entry in self._page.entries}
         new = tuple(entry for entry in found if entry.key not in known)
         if new:

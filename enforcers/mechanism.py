@@ -33,7 +33,7 @@ class Desired:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """Something a person has to know of one allocation, and the outcome it forces."""
+    """A remark on one allocation, and the outcome that it causes."""
 
     outcome: Outcome
     reason: str
@@ -41,7 +41,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The way from the observed to the desired state.
+    """The changes from the observed to the desired state.
 
     `wanted` is what each allocation will have once the changes are made, after mapping and
     rounding; an allocation that is not in it gets nothing, and `notes` says why. `found` must

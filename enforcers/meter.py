@@ -26,7 +26,7 @@ class Meter:
         self._readings: dict[str, deque[Reading]] = {}
 
     def add(self, allocation: str, reading: Reading) -> None:
-        """Take a reading; one that is below the last starts anew, for the kernel did too."""
+        """Add a reading; one below the last starts anew, because the kernel did too."""
         readings = self._readings.setdefault(allocation, deque())
         if readings and reading.counters.total < readings[-1].counters.total:
             readings.clear()

@@ -8,7 +8,7 @@ from enforcers.errors import ServerError
 
 log = logging.getLogger(__name__)
 
-# An hour of reports at the default rate; older ones say nothing new.
+# An hour of reports at the default rate; older ones are not needed.
 MOST_WAITING = 120
 # A slow service must not keep the loop from enforcing.
 MOST_AT_ONCE = 5

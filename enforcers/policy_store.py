@@ -39,7 +39,7 @@ class PolicyStore:
     """Reads and keeps the policies held."""
 
     def __init__(self, path: Path, *, key: bytes) -> None:
-        """A damaged file, or one that another key signed, counts as none: the service has it."""
+        """A damaged file, or one signed with another key, counts as missing: the server has it."""
         self._path = path
         self._held = _read(path, key)
 
@@ -71,7 +71,7 @@ class PolicyStore:
         self._store(HeldPolicies())
 
     def _store(self, held: HeldPolicies) -> None:
-        # What is held counts even if the disk does not take it.
+        # The document counts even if it cannot be stored.
         self._held = held
         write_atomically(self._path, canonical_json.encode(held))
 

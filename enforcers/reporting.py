@@ -37,7 +37,7 @@ class Reporter:
         for item in result.enforced:
             key = item.allocation.id
             if item.is_changed:
-                # A window over two settings would speak for neither.
+                # A window over two settings would describe neither.
                 self._meter.forget(key)
             if item.seen.counters is not None:
                 self._meter.add(key, Reading(at_s=at_s, counters=item.seen.counters))

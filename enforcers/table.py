@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 
 def format_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as their widest cell, but for the last, which is left as it is."""
+    """Columns as wide as their widest cell; the last is not padded."""
     everything = [tuple(head), *(tuple(row) for row in rows)]
     widths = [max(len(row[column]) for row in everything) for column in range(len(head) - 1)]
     return "\n".join(

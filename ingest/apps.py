@@ -2,6 +2,6 @@ from django.apps import AppConfig
 
 
 class IngestConfig(AppConfig):
-    """Samples in: hosts, series, sample tables, refused lines."""
+    """Ingest: hosts, series, sample tables, rejected lines."""
 
     name = "ingest"

@@ -1,4 +1,4 @@
-"""The body of a write: unpacked, and never larger than allowed, whatever it pretends to be."""
+"""The body of a write, unpacked, and never larger than allowed."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _too_large(body: bytes, following: Iterator[bytes], max_bytes: int) -> BodyE
 
 
 def _announced(stream: Readable, length: int) -> Iterator[bytes]:
-    """The body as it was sent; a part of it must not pass for the whole.
+    """The body as it was sent; a truncated body must not pass as complete.
 
     The last line of a body that was cut off can be a good line with a wrong number.
     """

@@ -1,4 +1,4 @@
-"""A WSGI layer that gives Django the bodies it cannot see, and refuses the ones too large.
+"""A WSGI layer that passes chunked bodies to Django, and refuses those too large.
 
 Django reads as many bytes as Content-Length says. A chunked request has none, so Django would take
 it for empty: Telegraf's batches would be answered as if they held nothing, and be lost.

@@ -1,4 +1,4 @@
-"""What must be answered before Django answers itself."""
+"""Requests that must be answered before Django does."""
 
 from __future__ import annotations
 

@@ -6,5 +6,5 @@ from django.conf import settings
 
 
 def retention() -> timedelta:
-    """The time after which samples are dropped; older ones are not taken in."""
+    """The age at which samples are deleted; older ones are rejected."""
     return timedelta(days=settings.SAMPLE_RETENTION_DAYS)

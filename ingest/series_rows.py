@@ -1,4 +1,4 @@
-"""From the identity of a series to its row: found, or made."""
+"""Find or create the row of a series."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The addresses of the wire that Telegraf speaks."""
+"""The URLs that Telegraf uses."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Who owns rows and who may see them."""
+"""Organisations and their members."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Organisation(models.Model):
 
 
 class OrganisationOwnedQuerySet(models.QuerySet[Row]):
-    """Rows with an `organisation` column; the only way from a person to rows."""
+    """Rows with an `organisation` column; people reach rows only through `visible_to`."""
 
     def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> Self:
         """Rows of the organisations that the user is a member of."""

@@ -1,4 +1,4 @@
-"""Secrets by which programs identify themselves; only their hash is stored."""
+"""Tokens, by which programs identify themselves; only their hash is stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOKEN_PREFIX = "slu_"  # noqa: S105 - the public start of every secret, no secre
 
 
 class Scope(models.TextChoices):
-    """What a token is good for."""
+    """What a token allows."""
 
     INGEST = "ingest"
     ENFORCE = "enforce"
@@ -62,7 +62,7 @@ class Token(models.Model):
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=100)
     scope = models.CharField(max_length=10, choices=Scope.choices)
-    # By its label: who may do what is checked before anything is known of hosts.
+    # By its label, because this app imports no other.
     host = models.ForeignKey("ingest.Host", null=True, blank=True, on_delete=models.CASCADE)
     digest = models.CharField(max_length=64, unique=True)
     created_at = models.DateTimeField(auto_now_add=True)

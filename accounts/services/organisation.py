@@ -1,4 +1,4 @@
-"""New tenants."""
+"""Create organisations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from accounts.models import Membership, Organisation, Role
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewOrganisation:
-    """`password` is None when the admin existed before; it is stored as a hash only."""
+    """A new organisation; `password` is None if the administrator existed before."""
 
     organisation: Organisation
     admin_username: str
@@ -24,7 +24,7 @@ class NewOrganisation:
 
 @transaction.atomic
 def create_organisation(*, slug: str, name: str, admin_username: str) -> NewOrganisation:
-    """Make an organisation with an admin: an existing person, or a new one with a password."""
+    """Create an organisation with an administrator: an existing user, or a new one."""
     if Organisation.objects.filter(slug=slug).exists():
         raise AlreadyExists(f'there is an organisation "{slug}" already')
     organisation = Organisation(slug=slug, name=name)

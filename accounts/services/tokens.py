@@ -1,4 +1,4 @@
-"""Tokens: made, listed, revoked."""
+"""Create and revoke tokens."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def create_token(
     host_name: str | None = None,
     expires_at: datetime | None = None,
 ) -> tuple[Token, str]:
-    """Make a token; its secret is in the answer and nowhere else.
+    """Create a token; its secret is in the result and nowhere else.
 
-    With a host the token is good for that host only; a host that has not sent yet is made.
+    With a host the token is valid for that host only; a missing host is created.
     """
     host = None
     if host_name:
@@ -33,7 +33,7 @@ def create_token(
 
 
 def revoke_token(*, organisation: Organisation, pk: int, now: datetime) -> Token:
-    """Make a token worthless at once; doing it again changes nothing."""
+    """Invalidate a token immediately; doing it again changes nothing."""
     token = Token.objects.filter(organisation=organisation, pk=pk).first()
     if token is None:
         raise NotFound(f"{organisation} has no token {pk}; `sluice token list` shows them")

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 AT_LIMIT_RATIO = 0.95
 """From this fraction of an enforced limit on, the limit holds the rate back."""
 PASSED_BY_RATIO = 1.25
-"""I/O at such a multiple of its limit is evidently not held back by it."""
+"""I/O above this multiple of its limit is not held back by it."""
 SMALL_PART = 0.05
-"""Less of a host's I/O than this changes no mean."""
+"""A smaller fraction of a host's I/O does not matter for the mean."""
 MOST = 0.5
 
 
@@ -20,8 +20,8 @@ def reaches_limit(rate: float, limit: float | None) -> bool:
 def is_held_back(rate: float, limit: float | None, *, counted_before: bool) -> bool:
     """Whether an enforced limit holds an allocation to this rate.
 
-    What is counted before the limit, as what an adapter hands to an uplink, may be any amount
-    above it. I/O is counted behind the limit: far above it, nothing holds it back.
+    Traffic of an uplink's adapter is counted before the limit, so it can be far above it. I/O is
+    counted after the limit: if it is far above, the limit does not hold.
     """
     if limit is None or not reaches_limit(rate, limit):
         return False
@@ -30,7 +30,7 @@ def is_held_back(rate: float, limit: float | None, *, counted_before: bool) -> b
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostShare:
-    """One allocation's I/Os on one host in one window; `waits` None means that nobody can tell."""
+    """One allocation's I/Os on one host in one window; `waits` None means unknown."""
 
     io_count: float
     held_back: bool
@@ -38,10 +38,10 @@ class HostShare:
 
 
 def latency_is_of_limits(io_count: float, shares: Sequence[HostShare]) -> bool:
-    """Whether the latency that a host saw in a window may be waiting for limits of ours.
+    """Whether our own limits may have caused a host's latency in a window.
 
-    Not if somebody without such a limit waits as well: then it is the datastore. Where it is not
-    known of everybody whether he waits, most of the host's I/O has to be held back.
+    Not if a workload without such a limit waits too: then the cause is the datastore. If it is
+    unknown for some workloads whether they wait, most of the host's I/O must be held back.
     """
     held = sum(one.io_count for one in shares if one.held_back)
     others = [one for one in shares if not one.held_back]

@@ -1,4 +1,4 @@
-"""A person's decision about a recommendation, and taking it back."""
+"""Approve or reject a recommendation, and roll back a policy."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 def approve(
     *, recommendation: Recommendation, user: AbstractBaseUser, now: datetime
 ) -> Policy | None:
-    """Do what the recommendation says, as far as it can be done from here.
+    """Approve the recommendation and do what the server can do.
 
-    A policy becomes the resource's newest version and is published to hosts; facts of resources,
-    such as a threshold, are set.
-    Other advice is work for a person, and approving records that it will be done: None.
-    Raises DecisionRefused if the user may not decide, or somebody was first, or it expired, or
-    if a host would get nothing of the policy.
+    A policy becomes the resource's newest version and is published to hosts; settings of
+    resources, such as a threshold, are changed. For other advice the approval is recorded, a
+    person does the work, and the result is None.
+    Raises DecisionRefused if the user may not decide, if it is already decided or expired, or if
+    a host would get none of the policy.
     """
     require_operator(user, recommendation.organisation)
     kind = kind_of(recommendation)
@@ -72,10 +72,10 @@ def _set(recommendation: Recommendation, facts: Mapping[str, Mapping[str, Any]])
 def reject(
     *, recommendation: Recommendation, user: AbstractBaseUser, reason: str, now: datetime
 ) -> Recommendation:
-    """Close the recommendation with the reason why not."""
+    """Close the recommendation with a reason."""
     require_operator(user, recommendation.organisation)
     if not reason.strip():
-        raise DecisionRefused("say why the recommendation is rejected, for whoever reads it next")
+        raise DecisionRefused("a rejection needs a reason: say why, for later readers")
     _allocation(recommendation, RecommendationState.REJECTED, user=user, reason=reason, now=now)
     recommendation.refresh_from_db()
     return recommendation
@@ -132,7 +132,7 @@ def _allocations(recommendation: Recommendation) -> list[dict[str, Any]]:
 
 
 def _capacity(recommendation: Recommendation) -> float | None:
-    """What it divided: in the evidence of advice, among the inputs of a draft."""
+    """The capacity it used: in the evidence of advice, in the inputs of a draft."""
     evidence = json.loads(recommendation.answer).get("evidence") or {}
     capacity: float | None = evidence.get("capacity")
     return json.loads(recommendation.inputs).get("capacity") if capacity is None else capacity
@@ -151,7 +151,7 @@ def _allocation(
     )
     decided = open_row.update(state=state, decided_by=user, decided_at=now, decision_reason=reason)
     if decided == 0:
-        # Somebody was first, or it expired.
+        # It is already decided, or expired.
         recommendation.refresh_from_db()
         current = recommendation.state
         if current == RecommendationState.PROPOSED:
@@ -171,7 +171,7 @@ def _next_version(
     recommendation: Recommendation | None = None,
     rollback_of: Policy | None = None,
 ) -> Policy:
-    # Locks the resource so that two decisions at once get two version numbers.
+    # Locks the resource, so that two simultaneous decisions get two version numbers.
     resource = Resource.objects.select_for_update().get(pk=resource.pk)
     newest = Policy.objects.filter(resource=resource).aggregate(newest=Max("version"))["newest"]
     policy = Policy(

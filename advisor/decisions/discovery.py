@@ -1,4 +1,4 @@
-"""Resources that samples show by themselves, before anybody states anything about them."""
+"""Create resources from samples, before anybody describes them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ log = logging.getLogger(__name__)
 def discover(*, organisation: Organisation) -> list[Resource]:
     """Create a resource for every whole disk and physical NIC that sends samples.
 
-    The capacity of a NIC follows from its link speed if it tells one; other capacities are
-    unknown until somebody states them. A device that cannot become a resource is logged and
-    tried again next time; the others go on.
+    The capacity of a NIC follows from its link speed if that is known; other capacities are
+    unknown until somebody sets them. A device that cannot become a resource is logged and tried
+    again next time, without affecting the others.
     """
     found: list[Resource] = []
     known = set(

@@ -40,7 +40,7 @@ def publish_documents(*, resource: Resource, now: datetime) -> list[PublishedDoc
 @transaction.atomic
 def publish_document(*, host: Host, now: datetime) -> PublishedDocument:
     """The newest revision for this host; a new one only if the content differs."""
-    # One publisher a host at a time: revisions are numbered without gaps.
+    # One publisher per host at a time, so that revisions have no gaps.
     enforcer = Enforcer.objects.select_for_update().get(host=host)
     newest = PublishedDocument.objects.filter(host=host).order_by("-revision").first()
     content = _content(host, read_support(enforcer.support))
@@ -101,7 +101,7 @@ def _content(host: Host, support: Sequence[MechanismSupport]) -> dict[str, Any]:
 def _by_selector(
     allocations: list[dict[str, Any]], support: Sequence[MechanismSupport]
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
-    """The allocations whose selectors the agent knows, and why the others are not sent."""
+    """The allocations whose selectors the agent knows, and the reasons for the others."""
     kinds = known_selectors(support)
     known = [item for item in allocations if item["selector"][0] in kinds]
     unknown = [

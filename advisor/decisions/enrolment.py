@@ -1,4 +1,4 @@
-"""Giving a host what its agent needs: a configuration, a token and a signing key."""
+"""Create what a host's agent needs: a token and a signing key."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ingest.models import Host
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enrolment:
-    """Secrets of one agent; they are shown once."""
+    """The secrets of one agent, shown once."""
 
     host: Host
     token: str

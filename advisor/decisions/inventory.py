@@ -1,4 +1,4 @@
-"""Resources, workloads and allocations, as people state them."""
+"""Create and change resources, workloads and allocations."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _stated(name: str, kind: str, attachments: list[tuple[str, str]]) -> Resourc
         raise InventoryError(f'{name}: there is no kind "{kind}"; there are: {", ".join(kinds)}')
     traits = kinds[kind]
     if not attachments:
-        raise InventoryError(f"{name}: say at least one host and device that reach it")
+        raise InventoryError(f"{name}: give at least one host and device that reach it")
     if traits.one_device and len(attachments) > 1:
         raise InventoryError(f"{name}: {traits.one_device}")
     if kind == traits.words.alone and len({host for host, _ in attachments}) > 1:
@@ -169,13 +169,12 @@ def set_allocation(
     facts: Mapping[str, Any] | None = None,
     may_exceed: bool = False,
 ) -> Allocation:
-    """State what a workload was promised on a resource; creates the workload if it is new.
+    """Set the allocation of a workload on a resource; creates a missing workload.
 
-    The adapter tells what the workload gets. `selector`, a kind and a value, tells how the
-    host's agent recognises its I/O; None means by the adapter, too.
+    The adapter is used for measuring. `selector`, a kind and a value, is how the host's agent
+    recognises the workload's I/O; None means by the adapter.
     `facts` are more columns of the allocation: limit_scope, io_count, size_bytes. With
-    `may_exceed` a
-    reservation is stated although it does not fit here, so that a move is recommended.
+    `may_exceed` a reservation that does not fit here is accepted, so that a move is recommended.
     """
     _check_length("workload", workload_name, LONGEST_STATED_NAME)
     _check_length("virtual disk", vdisk, LONGEST_STATED_NAME)
@@ -219,7 +218,7 @@ def set_allocation(
 
 
 def _check_selector(host: Host, kind: str, value: str) -> None:
-    """Refuse what is no selector, or none that the host's agent knows, once it has said so."""
+    """Refuse a wrong selector, or one that the host's agent reports not to know."""
     try:
         Selector(kind=kind, value=value)
     except ContractError as error:
@@ -234,14 +233,14 @@ def _check_selector(host: Host, kind: str, value: str) -> None:
 
 
 def _admit(resource: Resource, workload_name: str, reservation: float) -> None:
-    """Refuse a reservation that does not fit beside those already promised."""
+    """Refuse a reservation that does not fit beside the present ones."""
     if reservation == 0:
         return
     reservable = resource.reservable
     if reservable is None:
         raise InventoryError(
             f"{resource}: its capacity is unknown, so nothing can be reserved; "
-            f"state it: sluice resource set {resource} --capacity RATE"
+            f"set it with: sluice resource set {resource} --capacity RATE"
         )
     others = resource.allocations.exclude(workload__name=workload_name).select_related("workload")
     promised = [
@@ -254,8 +253,8 @@ def _admit(resource: Resource, workload_name: str, reservation: float) -> None:
         raise InventoryError(
             f"{resource}: {format_rate(reservation, resource.unit)} for {workload_name} does not "
             f"fit; {format_rate(sum(item.reservation for item in promised), resource.unit)} of "
-            f"{format_rate(reservable, resource.unit)} that may be reserved are promised to "
-            f"{', '.join(item.workload for item in promised) or 'nobody'} "
+            f"{format_rate(reservable, resource.unit)} that can be reserved are reserved for "
+            f"{', '.join(item.workload for item in promised) or 'none'} "
             f"({resource.reservable_rule})"
         )
 
@@ -268,7 +267,7 @@ def _allocation_host(resource: Resource, host_name: str | None) -> Host:
         if host.name == host_name:
             return host
     names = ", ".join(host.name for host in hosts)
-    raise InventoryError(f"{resource}: say which host; it is reached from {names or 'none'}")
+    raise InventoryError(f"{resource}: choose a host; it is reached from {names or 'none'}")
 
 
 @transaction.atomic
@@ -280,7 +279,7 @@ def change_resource(
     threshold_mode: str | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> Resource:
-    """Change what is stated about a resource; None leaves a value as it is.
+    """Change settings of a resource; None keeps a value.
 
     `facts` are more columns of the resource, those that its kind has.
     """
@@ -322,7 +321,7 @@ def set_queue_depth(*, resource: Resource, host_name: str, depth: int) -> None:
 
 @transaction.atomic
 def remove_allocations(*, resource: Resource, workload_name: str) -> None:
-    """Withdraw a workload's allocations on a resource; the policy in force stays as it is."""
+    """Remove a workload's allocations on a resource; the policy in force stays."""
     deleted, _ = Allocation.objects.filter(
         resource=resource, workload__name=workload_name
     ).delete()

@@ -1,4 +1,4 @@
-"""Stating maintenance windows, and forgetting them."""
+"""Add and remove maintenance windows."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def add_maintenance_window(
     resources: Sequence[str] = (),
     workloads: Sequence[str] = (),
 ) -> MaintenanceWindow:
-    """State planned work; resources and workloads are named.
+    """Add a maintenance window; resources and workloads are given by name.
 
-    Raises InventoryError if a name, the zone or the length is wrong, or the maintenance window is
-    there already.
+    Raises InventoryError if a name, the zone or the length is wrong, or if the maintenance window
+    exists already.
     """
     row = MaintenanceWindow(
         organisation=organisation,
@@ -69,7 +69,7 @@ def _named(
 
 
 def remove_maintenance_window(*, organisation: Organisation, name: str) -> None:
-    """Forget planned work; what it explained is told as congestion again."""
+    """Remove a maintenance window; the congestion that it explained raises alarms again."""
     deleted, _ = MaintenanceWindow.objects.filter(organisation=organisation, name=name).delete()
     if not deleted:
         names = MaintenanceWindow.objects.filter(organisation=organisation).values_list(

@@ -1,4 +1,4 @@
-"""An agent's report becomes compliance records with verdicts."""
+"""Turn an agent's report into compliance records with verdicts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CLOCK_TOLERANCE = timedelta(minutes=10)
 """A report from further in the future comes from a host whose clock is wrong."""
 
 ENFORCED = (Outcome.APPLIED, Outcome.UNCHANGED, Outcome.DRIFTED, Outcome.INEFFECTIVE)
-"""With these outcomes the kernel works by the policy, so that measuring says something."""
+"""With these outcomes the kernel enforces the policy, so that measurements count."""
 
 
 @transaction.atomic

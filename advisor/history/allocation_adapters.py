@@ -1,4 +1,4 @@
-"""Which counters tell what allocations got: of an interface, or of a cgroup on a device."""
+"""The counters that measure allocations: of an interface, or of a cgroup on a device."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ingest.many_rates import CgroupKey, SubjectKey
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationAdapters:
-    """By allocation its adapter; an allocation on a cgroup whose device nobody knows has none."""
+    """Adapters by allocation; an allocation on a cgroup with an unknown device has none."""
 
     interfaces: dict[int, SubjectKey]
     cgroups: dict[int, CgroupKey]

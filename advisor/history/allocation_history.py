@@ -1,4 +1,4 @@
-"""What each allocation of a resource wanted in the past, cut into few enough windows to play."""
+"""The past demands of a resource's allocations, in few enough windows to simulate."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ DIGITS = 6
 class AllocationHistory:
     """Windows with one demand per allocation; `measured` is the mean rate of each allocation.
 
-    `measured` is taken over the congested windows, or over all if none was; None means that a
-    allocation sent no samples. `largest` is the most that all allocations together got in a
-    window. `rates` is what each got; `latency_ms` and `latency_gap` are as in `Past`.
+    `measured` is over the congested windows, or over all if there are none; None means that an
+    allocation has no samples. `largest` is the highest total rate of a window. `rates` has the
+    rate of each; `latency_ms` and `latency_gap` are as in `Past`.
     """
 
     began_at: datetime
@@ -58,7 +58,7 @@ def allocation_history(
     now: datetime,
     most_windows: int = MOST_WINDOWS,
 ) -> AllocationHistory:
-    """The history of the last `length`; asked again within minutes it comes from the cache."""
+    """The history of the last `length`, kept in the cache for minutes."""
     step_s = max(float(coarse_step_s(length, most_windows)), resource.window_s)
     until = last_window_end(whole_windows(resource, now=now), step_s)
     span = Span(since=until - length, until=until, window_s=step_s)
@@ -84,7 +84,7 @@ def history_key(
     allocations: Sequence[int],
     span: Span,
 ) -> str:
-    """Under what a history is kept: a digest, for a cache refuses a long list of allocations."""
+    """The cache key of a history: a digest, because keys must be short."""
     window = (span.since.timestamp(), span.until.timestamp(), span.window_s)
     asked = repr((resource, capacity, policy, window, tuple(allocations)))
     return f"allocation-history-3:{hashlib.sha256(asked.encode()).hexdigest()}"
@@ -132,7 +132,7 @@ def history_over(
 
 
 def _observation(at: datetime, rates: Sequence[Rates], window_s: float) -> UplinkObservation:
-    """One window; allocations are told apart by their place, not by a name that two may share."""
+    """One window; allocations are named by their index, because names may repeat."""
     return UplinkObservation(
         at=at,
         window_s=window_s,
@@ -148,14 +148,14 @@ def _observation(at: datetime, rates: Sequence[Rates], window_s: float) -> Uplin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Level:
-    """What was concluded in a window: the mean of the levels, and whether most were congested."""
+    """The mean of the levels in a window, and whether most were congested."""
 
     value: float | None
     is_congested: bool
 
 
 def _levels(resource: Resource, span: Span) -> dict[datetime, _Level]:
-    """By end of window; it is congested if the resource was so at least half of the time."""
+    """Levels by end of window; it is congested if the resource was for half of the time."""
     points = StatePoint.objects.filter(resource=resource, at__gt=span.since, at__lte=span.until)
     found: dict[datetime, list[tuple[str, float | None]]] = defaultdict(list)
     middle = timedelta(seconds=resource.window_s / 2)
@@ -170,7 +170,7 @@ def _levels(resource: Resource, span: Span) -> dict[datetime, _Level]:
 def _as_measured(
     value: float | None, load: float | None, device_load: float | None
 ) -> float | None:
-    """The latency that I/Os of the window's own size had; the stored one is of reference size."""
+    """The latency at the window's own I/O size; the stored one is at the reference size."""
     if value is None or not load or not device_load:
         return value
     return value * (device_load / load)
@@ -188,11 +188,11 @@ def _level(rows: Sequence[tuple[str, float | None]]) -> _Level:
 def _latency(
     resource: Resource, ends: Sequence[datetime], levels: Mapping[datetime, _Level]
 ) -> tuple[Row, str]:
-    """The device's latency in each window, or why none can be told."""
+    """The device's latency in each window, or why it is unknown."""
     if gap := resource.traits.latency_gap:
         return (), gap
     if resource.unit != Unit.IOPS:
-        return (), "its rates are bytes, and latency is told of I/Os"
+        return (), "its rates are in bytes, and latency needs I/Os"
     found = [levels[end].value if end in levels else None for end in ends]
     if all(value is None for value in found):
         return (), "no latency was measured in that time"
@@ -218,7 +218,7 @@ def _held_back(
     limits: Sequence[float | None],
     policy: Policy | None,
 ) -> HistoryWindow:
-    """An allocation at its enforced limit may have wanted more, and nobody knows how much."""
+    """Demands with None where an enforced limit held the allocation back."""
     if policy is None or window.at < policy.created_at:
         return window
     demands = tuple(

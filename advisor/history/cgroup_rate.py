@@ -1,4 +1,4 @@
-"""What a cgroup did, in the unit of the resource it did it on, and what a workload sent."""
+"""Rates of cgroups in the unit of their resource, and rates that workloads sent."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def rate_in_unit(rates: CgroupRates, unit: str) -> float:
 
 
 def growth_in_unit(growth: GrowthColumns, unit: str) -> Floats:
-    """`rate_in_unit` of `CGROUP_COUNTERS` in columns."""
+    """`rate_in_unit` for columns of `CGROUP_COUNTERS`; the result is (intervals)."""
     names = ("rios", "wios") if unit == Unit.IOPS else ("rbytes", "wbytes")
     read, written = (growth.per_s(CGROUP_COUNTERS.index(name)) for name in names)
     return read + written
 
 
 def growth_of_received(growth: GrowthColumns) -> Floats:
-    """Received bits per second, from `NET_COUNTERS` in columns."""
+    """Received bits per second, from columns of `NET_COUNTERS`; the result is (intervals)."""
     return 8 * growth.per_s(NET_COUNTERS.index("bytes_recv"))

@@ -14,7 +14,7 @@ from ingest.core.rates import DiskRates
 def device_rates(
     attachments: Iterable[Attachment], span: Span, *, max_points: int | None = None
 ) -> Iterator[tuple[Attachment, dict[datetime, list[DiskRates]]]]:
-    """By attachment its rates under the end of each window; about `max_points` at most are read.
+    """Rates by attachment and end of window; at most about `max_points` are read.
 
     The attachments come with their host.
     """

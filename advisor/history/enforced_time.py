@@ -33,7 +33,7 @@ def enforced_time(policy: Policy) -> tuple[Stretch, ...]:
 def _reports(policy: Policy, allocations: list[Allocation]) -> dict[int, list[HostReport]]:
     """By host; a report counts as a whole, so one row is read for all its allocations."""
     wanted = Counter(allocation.host_id for allocation in allocations)
-    # A dry run says what would be, and applies nothing.
+    # A dry run reports what it would do, and applies nothing.
     applied = Q(applied__isnull=False)
     rows = (
         ComplianceRecord.objects.filter(

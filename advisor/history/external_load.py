@@ -1,7 +1,7 @@
 """Whether a datastore's incident comes from load that none of our hosts sends.
 
-The detector concludes it with every look and keeps it with the incident: advice, pages and the
-attribution read it there.
+The detector decides it in every run and stores it with the incident, where advice, pages and
+attribution read it.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from advisor.history.silence import silence_text, silent_devices
 from advisor.models import Incident, Resource, StatePoint
 
 REFERENCE = timedelta(hours=24)
-"""Latency that our own load makes by itself is learnt from the day before the incident."""
+"""The latency caused by our own load is learnt from the day before the incident."""
 RECENT = timedelta(hours=1)
-"""Of a long incident the last hour counts: what is outside comes and goes."""
+"""Of a long incident only the last hour counts, because external load comes and goes."""
 
 
 def look_outside(*, incident: Incident, until: datetime) -> ExternalLoad | None:
-    """Conclude about the incident up to `until` and keep the conclusion.
+    """Decide on external load up to `until` and store it.
 
-    None of a kind all of whose load is seen: whatever passes an uplink is seen on the host.
+    None for a kind whose load is all measured: the host measures all traffic of an uplink.
     """
     if not incident.resource.traits.hides_load:
         return None
@@ -51,7 +51,7 @@ def look_outside(*, incident: Incident, until: datetime) -> ExternalLoad | None:
     if silent:
         found = hidden_by(silent)
     elif found.state is ExternalState.EXTERNAL:
-        # What the load was made of takes many samples to tell; it matters only now.
+        # The composition of the load needs many samples, so it is read only here.
         before = kept_mixes(
             incident.resource, since=incident.started_at - REFERENCE, until=incident.started_at
         )
@@ -63,7 +63,7 @@ def look_outside(*, incident: Incident, until: datetime) -> ExternalLoad | None:
 
 
 def external_load(incident: Incident) -> ExternalLoad | None:
-    """What was concluded last; None on an uplink, and while nobody has looked."""
+    """The newest conclusion; None on an uplink and before the first."""
     if incident.external is None:
         return None
     return from_plain(ExternalLoad, incident.external)
@@ -78,7 +78,7 @@ def comes_from_outside(incident: Incident) -> str:
 def disturbed_times(
     resource: Resource, *, since: datetime, until: datetime
 ) -> list[tuple[datetime, datetime]]:
-    """When load from outside was seen: such windows do not tell what the device is like."""
+    """The times of external load, in which windows do not characterise the device."""
     rows = Incident.objects.filter(
         Q(ended_at=None) | Q(ended_at__gt=since),
         resource=resource,

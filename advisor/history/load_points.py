@@ -1,4 +1,4 @@
-"""How a datastore answers to load: latency and throughput over outstanding I/O."""
+"""Latency and throughput of a datastore against outstanding I/O."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from advisor.models import Resource
 from ingest.core.rates import DiskRates
 
 SPAN = timedelta(days=1)
-"""A day shows most of the depths that a datastore sees."""
+"""A day covers most of a datastore's depths."""
 
 SHORTEST_WINDOW_S = 10.0
 MOST_POINTS = 8640
-"""A day in windows of this length."""
+"""Length of the windows of that day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceWindow:
-    """A window of a device in which some host did I/O: means over time, sums over hosts.
+    """A window of a device with I/O: means over time, sums over hosts.
 
-    Two windows add up to those of both hosts.
+    The sum of two windows is that of both hosts.
     """
 
     outstanding_io: float
@@ -47,7 +47,7 @@ class DeviceWindow:
 
     @property
     def latency_ms(self) -> float:
-        """By Little's law over the whole window; a mean of latencies would have to be weighted."""
+        """Latency by Little's law over the whole window."""
         return 1000 * self.outstanding_io / self.iops
 
     @property
@@ -59,7 +59,7 @@ class DeviceWindow:
 
     @property
     def normalized_point(self) -> LoadPoint:
-        """The window as if all its I/Os were of the reference size; N = X·R holds as before."""
+        """The window converted to I/Os of the reference size; N = X·R still holds."""
         cost = size_cost(self.bytes_per_s / self.iops)
         return LoadPoint(
             outstanding_io=self.outstanding_io,
@@ -83,19 +83,19 @@ class DeviceWindow:
 def load_points(resource: Resource, *, until: datetime) -> list[LoadPoint]:
     """Windows of the last day in which some host did I/O.
 
-    Windows with load from outside are left out, and those in which the samples of a host have a
-    hole: their latency is not that of the depth that is seen.
+    Windows with external load are left out, and those with a gap in the samples of a host, because
+    their latency does not belong to the measured depth.
     """
     return [window.load_point for window in device_windows(resource, until=until)]
 
 
 def normalized_load_points(resource: Resource, *, until: datetime) -> list[LoadPoint]:
-    """The same at the reference size, as latency is compared with a threshold."""
+    """The same at the reference size, at which latency is compared with a threshold."""
     return [window.normalized_point for window in device_windows(resource, until=until)]
 
 
 def device_windows(resource: Resource, *, until: datetime) -> list[DeviceWindow]:
-    """Those windows with what their I/Os were."""
+    """The same windows with their mix of I/Os."""
     window_s = max(resource.window_s, SHORTEST_WINDOW_S)
     span = Span(since=until - SPAN, until=until, window_s=window_s)
     found: dict[datetime, list[DeviceWindow]] = defaultdict(list)
@@ -118,10 +118,10 @@ def device_windows(resource: Resource, *, until: datetime) -> list[DeviceWindow]
 
 
 def _holes(measured: Set[datetime], ends: Iterable[datetime]) -> set[datetime]:
-    """The windows before and after which a host was measured, but not in them.
+    """The windows between the first and last sample of a host in which it was not measured.
 
-    After a gap or a reset of its counters nobody knows what it did, and the others' latency is
-    that of all. Before its first sample and after its last a host may well be away.
+    During a gap or after a reset its load is unknown, but it affects the latency of all hosts.
+    Before its first sample and after its last a host counts as away.
     """
     if not measured:
         return set()
@@ -146,7 +146,7 @@ def _host_window(rates: list[DiskRates]) -> DeviceWindow | None:
 
 
 def _together(windows: list[DeviceWindow]) -> DeviceWindow:
-    """All hosts of a window: what is outstanding and done adds up."""
+    """All hosts of a window: the sums of outstanding and completed I/O."""
     whole, *rest = windows
     for window in rest:
         whole += window

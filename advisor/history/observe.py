@@ -23,13 +23,13 @@ from ingest.core.rates import INTERFACE, CgroupRates, NetRates
 from ingest.many_rates import cgroup_rates_of, rates_of
 
 PRESSURE_OF_BACKLOG = 0.05
-"""A workload that waits for I/O this part of the time wants more than it gets."""
+"""A workload that waits for I/O for this fraction of the time wants more."""
 
 
 def observations(*, resource: Resource, since: datetime, until: datetime) -> list[Observation]:
     """One observation for each window of the resource that ends in (since, until].
 
-    A window in which no host sent samples is left out: absence is for the detector to judge.
+    A window without samples of any host is left out; the detector handles its absence.
     """
     span = Span(since=since, until=until, window_s=resource.window_s)
     allocations = _allocations_by_window(resource, span)
@@ -71,9 +71,9 @@ def _allocations_by_window(resource: Resource, span: Span) -> AllocationsByWindo
 class AllocationWindow:
     """What one allocation got in the window ending at `at`, in the resource's unit.
 
-    `backlogged` says whether more was wanted; None means that nobody can tell. `mean_io_bytes` is
-    None on an uplink, and where no I/O was done. On an uplink under an agent `backlog_bytes`
-    stood in the allocation's queue and `drops` packets were dropped from it.
+    `backlogged` says whether it wanted more; None means unknown. `mean_io_bytes` is None on an
+    uplink and without I/O. On an uplink with an agent `backlog_bytes` waited in the allocation's
+    queue and `drops` packets were dropped from it.
     """
 
     at: datetime
@@ -97,8 +97,8 @@ def windows_of(
 ) -> dict[int, list[AllocationWindow]]:
     """By allocation the windows in which its adapter was measured, in order of time.
 
-    All are read in a few queries, so all are in memory at once. With `max_points` a long span is
-    read at about so many times per allocation, with exact means between them.
+    They are read in a few queries into memory. With `max_points` a long span is read at about
+    that many times per allocation, with exact means between them.
     """
     adapters = allocation_adapters(allocations)
     times = {"since": span.read_since, "until": span.read_until}
@@ -137,7 +137,7 @@ def _vnic_windows(
                 at=at,
                 rate=rate,
                 backlogged=queue.backlogged,
-                # Bytes seen once, in a queue that came and went, are no standing queue.
+                # Bytes that waited only once are not a standing queue.
                 backlog_bytes=queue.backlog_bytes if queue.backlogged else 0.0,
                 drops=None if dropped is None else dropped * span.window_s,
             )
@@ -195,4 +195,4 @@ def whole_windows(resource: Resource, *, now: datetime) -> datetime:
 
 
 GRACE = timedelta(seconds=60)
-"""Samples later than this do not change what was concluded."""
+"""Samples later than this do not change past states."""

@@ -1,6 +1,6 @@
-"""Which of our own limits held an allocation back, and what of the waiting is theirs.
+"""Which of our own limits held an allocation back, and which latency they caused.
 
-Waiting for a limit of ours is no congestion: the limit does what it was made for.
+Waiting for one of our own limits is not congestion.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from advisor.models import Allocation, Policy, Resource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnforcedLimits:
-    """Limits by allocation, each from the time on at which its policy version was in force."""
+    """Limits by allocation, each with the time from which its policy version was in force."""
 
     since: tuple[datetime, ...]
     limits: tuple[dict[int, float | None], ...]

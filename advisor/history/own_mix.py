@@ -1,4 +1,4 @@
-"""What our own load on a datastore was made of, window by window."""
+"""The composition of our own load on a datastore, window by window."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from ingest.core.rates import DiskRates
 from ingest.readings import coarse_step_s
 
 MOST_WINDOWS = 720
-"""A day in windows of two minutes: who sent how much changes slowly enough for that."""
+"""A day in windows of two minutes, which is fine enough for the shares of workloads."""
 KEPT_S = 3600
 
 Mixes = dict[datetime, OwnMix]
 
 
 def kept_mixes(resource: Resource, *, since: datetime, until: datetime) -> Mixes:
-    """`own_mixes` of a time that is over; asked again within the hour it comes from the cache."""
+    """`own_mixes` of a past period, kept in the cache for an hour."""
     allocations = resource.allocations.order_by("pk").values_list("pk", flat=True)
-    # Any number of allocations may be asked for; caches refuse long keys.
+    # A digest, because a list of allocations is too long for a cache key.
     asked = repr((resource.pk, since.timestamp(), until.timestamp(), *allocations))
     key = f"own-mixes:{hashlib.sha256(asked.encode()).hexdigest()}"
     found: Mixes | None = cache.get(key)
@@ -40,9 +40,9 @@ def kept_mixes(resource: Resource, *, since: datetime, until: datetime) -> Mixes
 
 
 def own_mixes(resource: Resource, *, since: datetime, until: datetime) -> Mixes:
-    """By the end of the resource's window; of a long time, means over several windows.
+    """Mixes by end of the resource's window; for a long time, means over several windows.
 
-    Load that belongs to no allocation counts as a workload of its own.
+    Load without an allocation counts as a workload of its own.
     """
     step_s = max(float(coarse_step_s(until - since, MOST_WINDOWS)), resource.window_s)
     first = last_window_end(since, step_s)

@@ -1,4 +1,4 @@
-"""What came of earlier predictions of rates: the ground for intervals around the next ones."""
+"""Outcomes of earlier rate predictions, from which prediction intervals are computed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from advisor.core.forecast.prediction_interval import ENOUGH_OUTCOMES, Outcome
 from advisor.models import PredictionScore, Resource
 
 MOST_SCORES = 50
-"""Older predictions were made for another load."""
+"""Older predictions belong to another load."""
 
 
 def past_outcomes(resource: Resource) -> tuple[Outcome, ...]:

@@ -1,4 +1,4 @@
-"""The past week of a resource as advice plays it: coarse, and fine in the incident."""
+"""The past week of a resource for backtests: coarse, and fine in the incident."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LENGTH = timedelta(days=7)
 MOST_WINDOWS = 336
 """A week in half hours."""
 MOST_CELLS = 20_000
-"""Windows times allocations: the text that is stored with advice stays below a megabyte."""
+"""Limit of windows times allocations, so that stored advice stays below a megabyte."""
 FEWEST_WINDOWS = 48
 
 

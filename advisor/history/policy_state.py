@@ -21,16 +21,16 @@ from enforcers.contract import Outcome
 from ingest.models import Host
 
 REPORT_GRACE = timedelta(minutes=3)
-"""An agent that has not reported for so long is silent."""
+"""An agent without a report for this long is silent."""
 
 HELD = (Outcome.APPLIED, Outcome.UNCHANGED, Outcome.DRIFTED)
-"""After a pass with one of these outcomes the kernel has what the policy says."""
+"""With one of these outcomes the kernel has the settings of the policy."""
 
 _NAMED = 3
 
 
 class Link(StrEnum):
-    """The last link that holds on every host of the policy's workloads."""
+    """How far a policy has come on every host of its workloads."""
 
     APPROVED = "approved"
     PUBLISHED = "published"
@@ -39,7 +39,7 @@ class Link(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyState:
-    """`gaps` has a reason per host without it; `allocations` are those it is applied to."""
+    """The state; `gaps` has a reason per host without it, `allocations` are the applied ones."""
 
     link: Link
     hosts: tuple[str, ...]
@@ -52,7 +52,7 @@ class PolicyState:
 
     @property
     def gap(self) -> str:
-        """Which link is missing; empty if none is."""
+        """What is missing; empty if nothing is."""
         rest = len(self.gaps) - _NAMED
         more = f"; and {rest} more" if rest > 0 else ""
         return "; ".join(self.gaps[:_NAMED]) + more
@@ -85,7 +85,7 @@ class _Host:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Told:
-    """What agents were given and what they said of it; documents are by host."""
+    """What was published to agents and what they reported; documents are by host."""
 
     records: Mapping[tuple[int | None, str], ComplianceRecord]
     documents: Mapping[int, PublishedDocument]
@@ -93,9 +93,9 @@ class _Told:
 
 
 def publishing_gap(policy: Policy) -> str:
-    """Why some host of its workloads would get nothing of a policy; empty if every host would.
+    """Why a host of its workloads would get none of a policy; empty if every host gets its part.
 
-    A host without an agent is no gap: it gets its document as soon as it is enrolled.
+    A host without an agent is not a gap: it gets its document when it is enrolled.
     """
     if not policy.allocations:
         return ""
@@ -103,12 +103,12 @@ def publishing_gap(policy: Policy) -> str:
     if policy.divided_capacity is None:
         return (
             f"the capacity of {resource.name} is not known, so nothing would be published; "
-            f"state it with: sluice resource set {resource.name} --capacity RATE"
+            f"set it with: sluice resource set {resource.name} --capacity RATE"
         )
     wanted = [item["allocation"] for item in policy.allocations]
     hosts = set(resource.allocations.filter(pk__in=wanted).values_list("host__name", flat=True))
     if not hosts:
-        return f"no workload of it has an allocation on {resource.name} any more"
+        return f"none of its workloads has an allocation on {resource.name} any more"
     reaching = set(resource.attachments.values_list("host__name", flat=True))
     if cut_off := sorted(hosts - reaching):
         have = "has no device that reaches" if len(cut_off) == 1 else "have no device that reaches"
@@ -162,7 +162,7 @@ def _allocations_by_host(policies: Sequence[Policy]) -> dict[int, dict[Host, lis
 
 
 def _withdrawn_hosts(policies: Sequence[Policy]) -> dict[int, set[Host]]:
-    """By resource the hosts with an agent, where the newest version allocates nothing."""
+    """Hosts with an agent, by resource, where the newest version has no allocations."""
     empty = [policy.resource_id for policy in policies if not policy.allocations]
     found: dict[int, set[Host]] = defaultdict(set)
     rows = Attachment.objects.filter(resource__in=empty, host__enforcer__isnull=False)
@@ -218,7 +218,7 @@ def _on_host(policy: Policy, host: Host, allocations: Sequence[Allocation], told
 
 
 def holds(record: ComplianceRecord) -> bool:
-    """Whether the kernel had what the policy says after that pass; a dry run applies nothing."""
+    """Whether the kernel had the policy's settings after that pass; a dry run applies none."""
     return record.outcome in HELD and record.applied is not None
 
 
@@ -230,7 +230,7 @@ def _is_published(policy: Policy, document: PublishedDocument | None) -> bool:
 def _report_gap(
     host: Host, found: Sequence[tuple[Allocation, ComplianceRecord | None]], now: datetime
 ) -> str:
-    """Why it cannot be said that the host applied it."""
+    """Why it is not known that the host applied it."""
     enforcer = host.enforcer
     if enforcer.last_report_at is None:
         return f"the agent of {host.name} has not reported yet"
@@ -241,14 +241,14 @@ def _report_gap(
         return f"the agent of {host.name} refuses it: {enforcer.refusal}"
     for allocation, record in found:
         if record is not None and not holds(record):
-            # In a dry run the outcome says what would have been, and the reason says so.
+            # In a dry run the outcome is hypothetical; the reason says so.
             outcome = "not applied" if record.outcome in HELD else record.outcome
             return f"{allocation.workload.name} on {host.name} is {outcome}: {record.reason}"
     return f"the agent of {host.name} has not reported it applied yet"
 
 
 def _without(host: Host, told: _Told) -> _Host:
-    """A version without allocations: the host holds a document that was published since."""
+    """The state on a host of a version without allocations."""
     document = told.documents.get(host.pk)
     held, published = host.enforcer.applied_revision, document.revision if document else None
     if held is None or published is None or held >= published:

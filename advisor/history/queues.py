@@ -1,4 +1,4 @@
-"""What agents saw waiting: the kernel's queue of each allocation, window by window."""
+"""The kernel queue of each allocation from agents' reports, window by window."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from advisor.models.workload import allocation_id
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LONGEST_REPORT = timedelta(minutes=5)
-"""Reports over a longer time say nothing about one window."""
+"""Reports over a longer time do not describe one window."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueReport:
     """The queue of one allocation over the `seconds` before `at`.
 
-    `backlogged` says whether more was wanted, None that it came and went. `backlog_bytes` waited
-    at the end; `drops_per_s` packets were dropped. None is what the mechanism cannot see.
+    `backlogged` says whether it wanted more, None means only at times. `backlog_bytes` waited at
+    the end; `drops_per_s` packets were dropped. None is what the mechanism cannot measure.
     """
 
     at: datetime
@@ -36,7 +36,7 @@ class QueueReport:
 
     @property
     def began_at(self) -> datetime:
-        """The beginning of what it reports."""
+        """The beginning of the reported time."""
         return self.at - timedelta(seconds=self.seconds)
 
 
@@ -103,10 +103,10 @@ def _report(row: Mapping[str, Any]) -> QueueReport:
 def report_at(
     reports: Sequence[QueueReport], *, at: datetime, window_s: float
 ) -> QueueReport | None:
-    """The report that speaks for the window ending at `at`.
+    """The report for the window ending at `at`.
 
-    That is the one sharing most time with it; where the agent has not reported yet, the last one,
-    if no more than its own length has passed since.
+    It is the one that overlaps most; if the agent has not reported yet, the last one, unless more
+    than its own length has passed since.
     """
     began_at = at - timedelta(seconds=window_s)
     place = bisect_right(reports, began_at, key=lambda one: one.at)

@@ -1,4 +1,4 @@
-"""Devices of a resource that send no samples, or samples that say nothing."""
+"""Devices of a resource without samples, or without usable samples."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ingest import queries
 from ingest.models import Series
 
 SILENCE = timedelta(minutes=2)
-"""Hosts send every minute at least; a device without a sample for so long is silent."""
+"""Hosts send at least every minute; a device without a sample for this long is silent."""
 REMEMBERED = timedelta(days=1)
-"""A device that has been silent for longer is out of use, and misses nobody."""
+"""A device that has been silent for longer is out of use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +32,8 @@ class SilentDevice:
 def silent_devices(resource: Resource, *, at: datetime) -> list[SilentDevice]:
     """The attached devices that were measured in the day before, but not any more.
 
-    What such a device does is load of our own that nobody sees. A device may be renamed, or the
-    clock of its host be behind.
+    The load of such a device is unknown. It may have been renamed, or the clock of its host may be
+    behind.
     """
     series = Series.objects.filter(
         host=OuterRef("host"),
@@ -49,12 +49,12 @@ def silent_devices(resource: Resource, *, at: datetime) -> list[SilentDevice]:
 
 
 def silence_text(silent: list[SilentDevice]) -> str:
-    """Which devices are silent, for a reason; empty if none is."""
+    """The silent devices as a reason; empty if none is."""
     return f"no samples of {', '.join(map(str, silent))}" if silent else ""
 
 
 def why_unrated(resource: Resource, *, at: datetime) -> str:
-    """Why the samples that its devices do send tell no rates; empty if none sends any."""
+    """Why the samples of its devices give no rates; empty without samples."""
     for one in resource.attachments.select_related("host"):
         why = queries.why_no_rate(
             host=one.host,
@@ -64,5 +64,5 @@ def why_unrated(resource: Resource, *, at: datetime) -> str:
             until=at,
         )
         if why is not None:
-            return f"samples of {one} arrive but make no rate: {why}"
+            return f"samples of {one} arrive but give no rate: {why}"
     return ""

@@ -1,4 +1,4 @@
-"""The congestion threshold that a resource's mode asks for."""
+"""The congestion threshold of a resource, by its mode."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from advisor.history.load_points import normalized_load_points
 from advisor.models import Incident, Resource, StatePoint, ThresholdMode
 
 HISTORY = timedelta(days=28)
-"""What is usual is learnt from four weeks, so that each hour of the week came four times."""
+"""The baseline is learnt from four weeks, so that it has every hour of the week four times."""
 
 
 def threshold_of(resource: Resource, *, until: datetime) -> Threshold:
     """The threshold in force at `until`.
 
-    A mode that learns falls back to the stated value while there is too little to learn from.
+    A learning mode falls back to the fixed value while there is too little history.
     """
     if resource.threshold_mode == ThresholdMode.FIXED:
         return FixedThreshold(value=resource.threshold)
-    # What was learnt holds for the rest of the hour: learning reads weeks of history.
+    # Learnt once an hour, because it reads weeks of history.
     hour = until.replace(minute=0, second=0, microsecond=0)
     return _learnt(
         resource.pk,

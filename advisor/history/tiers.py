@@ -1,4 +1,4 @@
-"""Shares of an allocation: as stated, else those of the workload's tier."""
+"""Shares of an allocation: its own, otherwise those of the workload's tier."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from advisor.models import Allocation
 
 
 def shares_of(allocation: Allocation) -> int:
-    """The allocation's relative weight; never derived from what it uses."""
+    """The allocation's relative weight; never derived from its load."""
     return allocation.shares or tier_shares(Tier(allocation.workload.tier))

@@ -1,9 +1,8 @@
-"""What each allocation of a resource takes while nothing holds it back, from the day before a
-time.
+"""The usual rate of each allocation: what it took in the clear times of the day before.
 
-The rule: the mean rate over steps of five minutes in which the resource was called clear, without
-those beside an incident, for a reading may reach into the next step. The mean, because a
-percentile is what a workload takes at times, and would make it a victim at all others.
+It is the mean rate over steps of five minutes in which the resource was clear, without those next
+to an incident, because a reading may reach into the next step. It is the mean, because below a
+high percentile a workload would be a victim most of the time.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class UsualRate:
 def usual_rates(
     *, resource: Resource, allocations: Sequence[Allocation], until: datetime
 ) -> dict[int, UsualRate]:
-    """By allocation what it usually takes; one reading of all, at most 288 steps of each."""
+    """Usual rates by allocation, read at once in at most 288 steps each."""
     step_s = max(STEP_S, resource.window_s)
     end = last_window_end(until, step_s) - timedelta(seconds=step_s)
     span = Span(since=end - USUAL_SPAN, until=end, window_s=step_s)

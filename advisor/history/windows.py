@@ -1,4 +1,4 @@
-"""Windows of time: where they end, and which rates belong to them."""
+"""Windows of time: their ends, and the rates that belong to them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from advisor.core.interval_mean import Rates
 RatesT = TypeVar("RatesT", bound=Rates)
 
 LONG = 1.5
-"""An interval of so many windows or more covers more than one of them."""
+"""An interval of at least this many windows covers more than one of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
     """The windows of one length that end in (since, until]; they start at the epoch.
 
-    A rate belongs to the window that the middle of its interval lies in, because collectors are
-    some milliseconds late, and never the same. A rate over an interval longer than a window
+    A rate belongs to the window that contains the middle of its interval, because collectors are
+    late by some varying milliseconds. A rate over an interval longer than a window
     holds for every window whose middle the interval covers.
     """
 
@@ -41,7 +41,7 @@ class Span:
         return self.until + timedelta(seconds=self.window_s / 2)
 
     def group(self, rates: Iterable[RatesT]) -> dict[datetime, list[RatesT]]:
-        """Rates under the end of their window, in order of time, without those of others."""
+        """Rates by the end of their window, in order of time, without those of other times."""
         windows: dict[datetime, list[RatesT]] = defaultdict(list)
         for item in sorted(rates, key=lambda one: one.at):
             for end, part in self._parts(item):
@@ -70,6 +70,6 @@ def window_end(moment: datetime, window_s: float) -> datetime:
 
 def last_window_end(moment: datetime, window_s: float) -> datetime:
     """The end of the last window that was over at this moment."""
-    # Collectors may stamp a hair before the edge that they waited for.
+    # Collectors may stamp a sample slightly before the edge of the window.
     index = math.floor((moment.timestamp() + 0.001) / window_s)
     return datetime.fromtimestamp(index * window_s, UTC)

@@ -1,4 +1,4 @@
-"""Whether hosts do what the policy says, and whether it works."""
+"""Compliance: whether hosts apply the policy, and whether it works."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ingest.models.host import Host
 
 
 class ComplianceRecord(models.Model):
-    """One allocation at one time: desired against applied, read back and measured.
+    """One allocation at one time: desired, applied, read back and measured values.
 
     Numbers are in the resource's unit; None means absent, and the reason says why. In
     `backlogged_samples` of `sample_count` readings over `window_s` bytes waited in the kernel,

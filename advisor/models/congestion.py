@@ -1,4 +1,4 @@
-"""What the detector saw and concluded."""
+"""Results of the detector."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from advisor.models.resource import Resource
 
 
 class ResourceStatus(models.Model):
-    """The newest conclusion about a resource, and where the detector goes on.
+    """The newest state of a resource, and the detector's state to continue from.
 
     `advice_gap` says why there is no recommendation, for example too few samples.
     """
@@ -38,10 +38,10 @@ class ResourceStatus(models.Model):
 
 
 class StatePoint(models.Model):
-    """The detector's conclusion about one window; `value` is compared with `threshold`.
+    """The state of one window; `value` is compared with `threshold`.
 
-    `signals` are those of an uplink that were beyond what is normal: objects with the signal, its
-    value and unit and what it is compared with.
+    `signals` are those of an uplink beyond their thresholds: objects with the signal, its value,
+    unit and threshold.
     """
 
     resource = models.ForeignKey(Resource, on_delete=models.CASCADE, related_name="state_points")
@@ -70,12 +70,12 @@ class StatePoint(models.Model):
 
 
 class Incident(models.Model):
-    """One stretch of congestion of one resource, however many workloads suffer.
+    """One period of congestion of one resource, however many workloads it affects.
 
     `victims` and `aggressors` are lists of objects with a workload name and its number;
-    `evidence` holds the windows the conclusion rests on, `signals` what an uplink showed in them.
-    `external` is None on an uplink, and until a datastore's load was looked at. `peak_value` is
-    None where nothing completed in any window, `threshold` where none was known.
+    `evidence` has its windows, `signals` the signals of an uplink in them. `external` is None on
+    an uplink, and until external load was checked. `peak_value` is None if no I/O completed in any
+    window, `threshold` if unknown.
     """
 
     organisation = models.ForeignKey(

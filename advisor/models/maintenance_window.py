@@ -1,4 +1,4 @@
-"""Work that is meant to be heavy, and raises no alarm while it is planned."""
+"""Maintenance windows: planned work, whose congestion raises no alarm."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ingest.core.lengths import LONGEST_STATED_NAME
 
 
 class MaintenanceWindow(models.Model):
-    """From `starts_at` for `length_s`, and again at the same wall-clock time of `zone`.
+    """From `starts_at` for `length_s`, repeated at the same wall-clock time of `zone`.
 
-    Without resources it is about all of them; without workloads anybody may be what is heavy.
+    Without resources it covers all of them; without workloads any workload may be busy.
     """
 
     organisation = models.ForeignKey(

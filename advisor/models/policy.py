@@ -15,16 +15,15 @@ from ingest.models.host import Host
 
 
 class PolicyIsImmutable(Exception):
-    """A stored policy version was about to be changed; publish a new version instead."""
+    """An attempt to change a stored policy version; publish a new version instead."""
 
 
 class Policy(models.Model):
-    """One immutable version of what a resource's workloads shall get; the highest is in force.
+    """One immutable version of a resource's allocations; the highest is the newest.
 
     `allocations` is a list of objects: allocation, workload, reservation, limit, shares,
-    entitlement.
-    An empty list means: restore what the agent found. A database trigger refuses updates too.
-    `capacity` is what its recommendation divided; None if nothing tells it.
+    entitlement. An empty list means that agents restore what they found. A database trigger
+    refuses updates too. `capacity` is the one its recommendation used, None if unknown.
     """
 
     organisation = models.ForeignKey(
@@ -66,7 +65,7 @@ class Policy(models.Model):
 
     @property
     def divided_capacity(self) -> float | None:
-        """The capacity stated for the resource, else the one it was approved with."""
+        """The capacity of the resource, otherwise the one it was approved with."""
         stated: float | None = self.resource.capacity
         return self.capacity if stated is None else stated
 

@@ -1,4 +1,4 @@
-"""What a recommendation predicted, held against what was measured under its policy."""
+"""The predicted rates of a recommendation, compared with those under its policy."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from advisor.models.recommendation import Recommendation
 
 
 class PredictionScore(models.Model):
-    """The newest comparison; errors are parts of the capacity.
+    """The newest comparison; errors are fractions of the capacity.
 
     `rates` is a list of objects: workload, host, before, predicted, measured. `windows` counts
-    those in which as much was wanted as the prediction assumes.
+    those with as much load as the prediction assumes.
     """
 
     recommendation = models.OneToOneField(

@@ -1,4 +1,4 @@
-"""Advice with its reason, and what people decided about it."""
+"""Recommendations with their reasons and decisions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Recommendation(models.Model):
     `inputs` is the canonical text of the solver's inputs: recomputing from it gives `answer`
     byte for byte. `topic` and `kind` are those of a kind in `advisor.advice.registry`; a resource
     has one open recommendation of a topic and subject. `created_by` is the person who composed a
-    draft; nobody for computed advice.
+    draft, None for computed advice.
     """
 
     organisation = models.ForeignKey(

@@ -1,4 +1,4 @@
-"""What workloads contend for, and where hosts reach it."""
+"""Resources, and the devices by which hosts reach them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Resource(models.Model):
     """What workloads contend for, with its capacity and the meaning of its controls.
 
     `threshold` is a level of its kind: milliseconds of normalised latency of a datastore, a part
-    of capacity (0-1) of an uplink. `capacity` is None until it is stated or measured.
+    of capacity (0-1) of an uplink. `capacity` is None until it is set or measured.
     """
 
     organisation = models.ForeignKey(
@@ -111,7 +111,7 @@ class Resource(models.Model):
 
     @property
     def reservable_rule(self) -> str:
-        """How `reservable` comes about, for people."""
+        """The rule behind `reservable`, as text."""
         beside, reservable = self._beside_host_traffic, self.reservable
         if beside is not None and reservable == beside:
             return f"the {self.traits.words.noun} less its host's own part"
@@ -120,7 +120,7 @@ class Resource(models.Model):
 
     @property
     def _beside_host_traffic(self) -> float | None:
-        """What is left beside its host's own part; None of a kind that keeps none."""
+        """The capacity without its host's own part; None for a kind without such a part."""
         whole, host_part = self.capacity or self.line_rate, self.traits.host_part
         return None if whole is None or host_part is None else whole - host_part(whole)
 

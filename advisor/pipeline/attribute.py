@@ -1,4 +1,4 @@
-"""Who causes an incident: the stored series of its resource, handed to the core."""
+"""Attribute an incident: pass the stored series of its resource to the core."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from advisor.history.tiers import shares_of
 from advisor.models import Allocation, Incident, Resource
 
 BEFORE = timedelta(hours=1)
-"""So long before the incident shows what is normal."""
+"""Time before the incident that shows what is normal."""
 LONGEST = timedelta(hours=2)
-"""Of a long incident the beginning is studied: it shows what came with it."""
+"""Of a long incident the beginning is studied, because it shows what changed."""
 AFTER = timedelta(minutes=30)
 ENOUGH_WINDOWS = 12
 KEPT_S = 60
@@ -44,9 +44,9 @@ KEPT_ENDED_S = 3600
 class Study:
     """What is known about the cause of one incident.
 
-    `attribution` None has its reason in `gap`. `external` is what the detector concluded last,
-    None of a kind all of whose load is seen. `signals` is what the windows say together, None of
-    a kind that only latency tells about.
+    `attribution` None has its reason in `gap`. `external` is the detector's newest conclusion,
+    None for a kind whose load is all measured. `signals` is the conclusion from all windows, None
+    for a kind with only latency.
     """
 
     began_at: datetime
@@ -59,7 +59,7 @@ class Study:
 
 
 def study_incident(*, incident: Incident, now: datetime) -> Study:
-    """Attribute the incident by what is stored about it; asked again soon, the same answer."""
+    """Attribute the incident from its stored samples; the answer is kept for a short time."""
     until = _studied_until(incident, now)
     key = f"incident-study:{incident.pk}:{until.timestamp():.0f}"
     found: Study | None = cache.get(key)
@@ -73,7 +73,7 @@ def _studied_until(incident: Incident, now: datetime) -> datetime:
     longest = incident.started_at + LONGEST
     wanted = longest if incident.ended_at is None else min(incident.ended_at + AFTER, longest)
     whole = whole_windows(incident.resource, now=now)
-    # An open incident is studied anew once a minute, not with every window.
+    # An open incident is studied once a minute, not with every window.
     return min(wanted, whole.replace(second=0, microsecond=0))
 
 
@@ -108,7 +108,7 @@ def _is_during(incident: Incident, at: datetime) -> bool:
 
 def _gap(seen: Sequence[Observation]) -> str:
     if len(seen) >= ENOUGH_WINDOWS:
-        return "no samples of the incident itself are stored any more"
+        return "the samples of the incident are not stored any more"
     return f"{len(seen)} windows of it are stored, {ENOUGH_WINDOWS} are needed"
 
 
@@ -157,7 +157,7 @@ def _load(observation: Observation, workload: str) -> float | None:
 
 
 def _unallocated(observation: Observation) -> float | None:
-    """What belongs to no allocation; 0 if it is no more than an error of measurement."""
+    """Load without an allocation; 0 if it is within the measurement error."""
     whole = delivered(observation)
     if whole is None:
         return None
@@ -171,7 +171,7 @@ def _entitled(
     costs: dict[str, float],
     mode: ReservationMode,
 ) -> dict[str, float]:
-    """What each workload is due of what all of them got together, on average, in device time."""
+    """The entitlement of each workload in the total delivered, on average, in device time."""
     means = [fmean([value or 0.0 for value in column]) for column in loads.values()]
     if not allocations or sum(means) <= 0:
         return dict.fromkeys(loads, 1.0)
@@ -198,7 +198,7 @@ def _entitled(
 def _costs(
     seen: Sequence[Observation], loads: dict[str, tuple[float | None, ...]]
 ) -> dict[str, float]:
-    """What a unit of each workload's rate cost on average; 1 of one that did nothing."""
+    """The mean cost of a unit of each workload's rate; 1 without I/O."""
     rates: dict[str, float] = defaultdict(float)
     for observation in seen:
         for allocation in observation.allocations:
@@ -210,14 +210,14 @@ def _costs(
 
 
 def _unallocated_part(entitled: dict[str, float]) -> float:
-    """Traffic without an allocation counts like one workload more of the medium tier."""
+    """Traffic without an allocation counts like another workload of the medium tier."""
     return fmean(entitled.values()) if entitled else UNALLOCATED_SHARES
 
 
 def _lack(
     seen: Sequence[Observation], mode: ReservationMode
 ) -> dict[str, tuple[float | None, ...]]:
-    """How far each workload stayed below its entitlement, as a part of it."""
+    """The shortfall of each workload, as a fraction of its entitlement."""
     found: dict[str, list[float | None]] = {}
     for place, observation in enumerate(seen):
         for one in standings(observation, mode):

@@ -1,4 +1,4 @@
-"""From samples to states and incidents; safe to run twice, goes on where it stopped."""
+"""From samples to states and incidents; safe to run twice, continues where it stopped."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from advisor.models import Resource, ResourceStatus, State, StatePoint
 from advisor.pipeline.incidents import update_incidents
 
 LOOKBACK = timedelta(hours=1)
-"""How far back the first look at a resource goes, and a look after a long pause."""
+"""How far back the first evaluation goes, and one after a long pause."""
 
 
 DETECTED = (
     "state", "state_since", "value", "threshold", "reason", "looked_at", "detector",
 )  # fmt: skip
-"""What the detector says about a resource's status."""
+"""The fields of a resource's status that the detector writes."""
 
 
 def detect_all(*, organisation: Organisation, now: datetime) -> list[ResourceStatus]:
@@ -44,10 +44,10 @@ def detect_all(*, organisation: Organisation, now: datetime) -> list[ResourceSta
 
 @transaction.atomic
 def detect(*, resource: Resource, now: datetime) -> ResourceStatus:
-    """Conclude about every whole window since the last look, and update status and incidents."""
+    """Evaluate every whole window since the last run, and update status and incidents."""
     status, _ = ResourceStatus.objects.get_or_create(resource=resource)
-    # One detector a resource at a time. A second one has nothing to add, and waiting would hold
-    # up other resources.
+    # One detector per resource at a time: a second one has nothing to add, and waiting would
+    # delay other resources.
     free = ResourceStatus.objects.select_for_update(skip_locked=True, of=("self",))
     mine = free.filter(pk=status.pk).order_by("pk").first()
     if mine is None:
@@ -122,7 +122,7 @@ def _update_status(
     silent_s = None if last_at is None else (now - last_at).total_seconds()
     if not seen and (silent_s is None or silent_s > settings.longest_gap_s):
         _fall_silent(status, last_at, now=now, why=why_unrated(resource, at=now))
-    # The gaps in advice are written by the adviser, which may be at work.
+    # The gaps in advice are written by the adviser, which may be running.
     status.save(update_fields=DETECTED)
 
 
@@ -142,7 +142,7 @@ def _fall_silent(
 
 
 NAMED = 4
-"""So many hosts are named; of more the sentence tells the number."""
+"""Hosts that a sentence names; of others it gives the number."""
 
 
 def _some(names: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from advisor.models import Incident, Resource
 from advisor.models import StatePoint as StatePointRow
 
 DETAIL = timedelta(hours=1)
-"""Victims and aggressors of a long incident are those of its last hour."""
+"""Victims and aggressors of a long incident come from its last hour."""
 
 
 def update_incidents(
@@ -46,9 +46,9 @@ def update_incidents(
 
 
 def restate_parties(resource: Resource) -> None:
-    """Tell the victims and aggressors of the open incident again, after allocations have changed.
+    """Recompute the victims and aggressors of the open incident after a change of allocations.
 
-    The windows of the incident were judged by the allocations there were when they were looked at.
+    Its windows were evaluated with the allocations of that time.
     """
     running = Incident.objects.filter(resource=resource, ended_at=None).first()
     points = _points_from(resource, running.started_at) if running else []

@@ -1,4 +1,4 @@
-"""Maintenance windows as the core knows them, and the incidents that they explain."""
+"""Maintenance windows as input of the core, and the incidents that they explain."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from advisor.errors import InventoryError
 from advisor.models import Incident, MaintenanceWindow
 
 UNMET_TOLERANCE = 0.05
-"""A reservation that is missed by less is not a broken promise."""
+"""A reservation that is missed by less counts as met."""
 
 
 def maintenance_windows_of(organisation: Organisation) -> list[core.MaintenanceWindow]:
-    """All maintenance windows of the organisation, as the core knows them."""
+    """All maintenance windows of the organisation, as input of the core."""
     rows = MaintenanceWindow.objects.filter(organisation=organisation)
     return [
         read_maintenance_window(
@@ -33,7 +33,7 @@ def maintenance_windows_of(organisation: Organisation) -> list[core.MaintenanceW
 def read_maintenance_window(
     row: MaintenanceWindow, resources: tuple[str, ...], workloads: tuple[str, ...]
 ) -> core.MaintenanceWindow:
-    """The row as the core knows it. Raises InventoryError if it contradicts itself."""
+    """The row as input of the core. Raises InventoryError if it is inconsistent."""
     try:
         zone = ZoneInfo(row.zone)
     except (ZoneInfoNotFoundError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Predictions held against what was measured while every host applied their policy."""
+"""Compare predictions with rates measured while every host applied the policy."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from advisor.models import Policy, PredictionScore, Recommendation, Resource
 from ingest.readings import coarse_step_s
 
 SETTLED = timedelta(minutes=5)
-"""Rates settle after a policy was applied; what was measured before says nothing."""
+"""Rates settle within this time after a policy was applied; earlier ones do not count."""
 LONGEST = timedelta(hours=24)
-"""A prediction is judged by the first day; later the load may be another one."""
+"""A prediction is scored on the first day; later the load may differ."""
 ENOUGH_WINDOWS = 12
 AS_MUCH = 0.8
-"""A window counts if all workloads together got this part of what was predicted for them."""
+"""A window counts if all workloads together got this fraction of the predicted rate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotScored:
-    """Why a prediction cannot be judged (yet)."""
+    """Why a prediction has no score (yet)."""
 
     reason: str
 
@@ -42,9 +42,9 @@ def score_recommendation(
 ) -> PredictionScore | NotScored:
     """Compare the predicted rates with the mean of the windows that had as much load.
 
-    Only windows count in which reports prove that every host of its workloads applied the
-    policy. Safe to run again: the score is that of all windows so far, up to a day. Where there
-    is none, the recommendation keeps the reason.
+    A window counts only if every host of its workloads reported the policy as applied. It is safe
+    to run again: the score covers all windows so far, up to a day. Without a score the
+    recommendation keeps the reason.
     """
     policy = recommendation.policies.select_related("resource").order_by("version").first()
     if policy is None:
@@ -116,7 +116,7 @@ def _loaded_windows(
     span: Span,
     settled: Sequence[Stretch],
 ) -> list[Window]:
-    """By allocation, the rates of the windows in which all were measured and wanted as much.
+    """Rates by allocation, of the windows in which all were measured with as much load.
 
     A window counts if the policy was applied, and had settled, in all of it.
     """
@@ -191,6 +191,6 @@ def _save(
 
 
 def recent_predictions(*, now: datetime) -> QuerySet[Recommendation]:
-    """Those whose policy came into force within the last day or so."""
+    """Recommendations whose policy came into force in about the last day."""
     begun = now - LONGEST - timedelta(hours=1)
     return Recommendation.objects.filter(policies__created_at__gt=begun).distinct().order_by("pk")

@@ -1,4 +1,4 @@
-"""Ending what is too old."""
+"""Expire and delete what is too old."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from advisor.models import (
 log = logging.getLogger(__name__)
 
 KEEP = timedelta(days=30)
-"""Conclusions per window are kept as long as the samples they were drawn from."""
+"""Evaluated windows are kept as long as their samples."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Tidied:
 def tidy(*, now: datetime) -> Tidied:
     """Expire undecided recommendations and remove windows and reports beyond retention.
 
-    Resource by resource, so that what cannot be removed now holds up nothing else.
+    Resource by resource, so that rows that cannot be removed now do not block others.
     """
     expired = Recommendation.objects.filter(
         state=RecommendationState.PROPOSED, expires_at__lte=now

@@ -1,4 +1,4 @@
-"""What workloads got of a resource, on a grid of times or just now."""
+"""The rates of workloads on a resource, on a grid of times or at present."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _REACH = timedelta(seconds=120)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadTrack:
-    """One workload's allocations on one resource: what it got, and what it was promised in sum.
+    """One workload's allocations on one resource: its rates, and the sum of its reservations.
 
     `limit` is None when one of its allocations has none.
     """
@@ -39,7 +39,7 @@ class WorkloadTrack:
 
 
 def allocations_in_order(resource: Resource) -> list[Allocation]:
-    """The allocations as pages list them: the largest promise first, at the foot of a stack."""
+    """The allocations in the order of pages: the largest reservation first."""
     rows = resource.allocations.select_related("workload", "host")
     return list(rows.order_by("-reservation", "workload__name", "host__name"))
 
@@ -86,7 +86,7 @@ def _common_limit(allocations: Sequence[Allocation]) -> float | None:
 def _values_by_allocation(
     allocations: Sequence[Allocation], grid: Grid, *, unit: str, span: tuple[datetime, datetime]
 ) -> dict[int, list[float | None]]:
-    """What each allocation got in each cell, None where nothing was measured."""
+    """The rate of each allocation in each cell, None if not measured."""
     values: dict[int, list[float | None]] = {
         allocation.pk: [None] * len(grid.ends_s) for allocation in allocations
     }

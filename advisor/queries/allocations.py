@@ -1,4 +1,4 @@
-"""Who gets what of a resource, and who should: the table of its allocations."""
+"""The table of a resource's allocations: reservations, entitlements and rates."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from advisor.models import ComplianceRecord, Incident, Policy, Resource
 from advisor.queries.allocation_rates import allocations_in_order, current_rates
 
 VERDICT_GRACE = timedelta(minutes=10)
-"""A verdict older than this says nothing about now."""
+"""Older verdicts are not shown as present."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationLine:
-    """One allocation: what was promised, what the policy entitles it to, what it got.
+    """One allocation: its settings, its entitlement by the policy, and its rate.
 
     `colour` numbers the workload on every chart of the page. `role` says what it is in the open
     incident. None is a number that does not exist or was not measured.
@@ -42,7 +42,7 @@ class AllocationLine:
 def allocation_lines(
     resource: Resource, *, policy: Policy | None, incident: Incident | None, now: datetime
 ) -> list[AllocationLine]:
-    """The allocations with the largest promise first; `policy` is the one in force."""
+    """The allocations, largest reservation first; `policy` is the one in force."""
     allocations = allocations_in_order(resource)
     rates = current_rates(resource, allocations, now=now)
     granted = {item["allocation"]: item for item in policy.allocations} if policy else {}
@@ -80,7 +80,7 @@ def colours_of(workloads: Sequence[str]) -> dict[str, int]:
 
 
 def policy_in_force(resource: Resource) -> Policy | None:
-    """The newest version, whether it allocates anything or restores what was found."""
+    """The newest version, also one without allocations."""
     return resource.policies.order_by("-version").first()
 
 
@@ -99,7 +99,7 @@ def _verdict_reason(
     if policy is None or not policy.allocations:
         return "no policy is in force"
     if not has_allocation:
-        return f"version {policy.version} of the policy does not know this allocation"
+        return f"version {policy.version} of the policy does not have this allocation"
     return "no agent has reported on it in the last ten minutes"
 
 

@@ -1,4 +1,4 @@
-"""How predictions came true: one recommendation, and all of them together."""
+"""The accuracy of predictions, over all recommendations."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ MOST_SCORES = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationSummary:
-    """All scored predictions; errors are parts of the capacity.
+    """All scored predictions; errors are fractions of the capacity.
 
-    `bias_ratio` is above 0 where workloads got more than predicted. `gap` is the mean distance
-    between confidence and the part that held. `errors` is about single rates.
+    `bias_ratio` is above 0 if workloads got more than predicted. `gap` is the mean difference
+    between confidence and the fraction that held. `errors` is about single rates.
     """
 
     count: int
@@ -35,7 +35,7 @@ class CalibrationSummary:
 
 
 def calibration_of(organisation: Organisation) -> CalibrationSummary | None:
-    """None while nothing was scored."""
+    """The summary; None without scores."""
     rows = PredictionScore.objects.filter(recommendation__organisation=organisation)
     return _summary(list(rows.order_by("-scored_at")[:MOST_SCORES]))
 

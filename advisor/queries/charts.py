@@ -1,4 +1,4 @@
-"""What a chart is, and the parts that charts of datastores and uplinks have in common."""
+"""Charts, and the parts that those of datastores and uplinks share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ingest.core.rates import DiskRates, NetRates
 OTHERS = "everything else"
 
 PLAIN, PLAIN_TOO = -1, -2
-"""Colours of lines that are about no workload; workloads count from 1, 0 belongs to none."""
+"""Colours of lines without a workload; colours of workloads start at 1."""
 
 
 class ChartKind(StrEnum):
@@ -81,14 +81,14 @@ class ChartRange:
 
     @property
     def reach(self) -> datetime:
-        """A little later than the range, so that the interval across its end is read too."""
+        """Slightly after the range, so that the interval across its end is read too."""
         return self.until + timedelta(seconds=60)
 
 
 def workload_chart(
     resource: Resource, tracks: list[WorkloadTrack], total: list[float | None]
 ) -> Chart:
-    """What each workload got, stacked; what no allocation explains comes last."""
+    """The rate of each workload, stacked; load without an allocation comes last."""
     stacked = [
         Track(label=track.workload, colour=position, values=track.values)
         for position, track in enumerate(tracks, start=1)

@@ -1,4 +1,4 @@
-"""Which open incidents belong together: one cause, however many resources show it."""
+"""Open incidents with a common cause."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from advisor.queries.incidents import IncidentLine
 
 
 def correlated_lines(lines: Sequence[IncidentLine]) -> list[CorrelatedIncidents]:
-    """The incidents that more than one of these incidents belongs to, such as shared disks."""
+    """The groups with more than one of these incidents, such as those on shared disks."""
     congested = [
         CongestedResource(
             resource=line.resource.name,

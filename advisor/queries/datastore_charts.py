@@ -1,4 +1,4 @@
-"""The charts of a datastore: latency against its threshold, who does I/O, and how much."""
+"""The charts of a datastore: latency and threshold, I/O per workload, and throughput."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def datastore_charts(
 
 
 MOST_HOSTS = 7
-"""So many hosts have a colour of their own; the others are one."""
+"""Hosts with a colour of their own; the others are summed."""
 OTHER_HOSTS = "other hosts"
 FAR = 3.0
-"""A level so many times above everything measured would press it to the ground."""
+"""Levels above this multiple of the measured maximum are left out."""
 
 
 def outstanding_chart(resource: Resource, grid: Grid, rates: DiskRatesByAttachment) -> Chart:

@@ -17,7 +17,7 @@ from ingest.readings import STEPS_S
 Floats = npt.NDArray[np.float64]
 
 LEAST_COVER = 0.5
-"""A cell that intervals cover by less than this part has no value: a gap is a gap."""
+"""A cell has a value only if intervals cover at least this fraction of it."""
 
 
 class Interval(Protocol):
@@ -86,7 +86,7 @@ def mean_on(
 def mean_of_columns(
     grid: Grid, *, ends_s: Floats, seconds: Floats, values: Floats
 ) -> list[float | None]:
-    """`mean_on` of intervals in columns: their ends in seconds since 1970, lengths and values."""
+    """`mean_on` for arrays of ends (seconds since 1970), lengths and values; each (intervals)."""
     cells = len(grid.ends_s)
     if not cells:
         return []

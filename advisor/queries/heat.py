@@ -19,13 +19,13 @@ from advisor.models import Resource, State, StatePoint
 COLUMN_S = 300
 COLUMNS = 288
 OPEN_COLUMNS = 3
-"""So many of the newest columns are read anew each time."""
+"""The newest columns that are read every time."""
 
 NEAR_RATIO = 0.8
-"""From this part of its threshold on a value is called near."""
+"""From this fraction of its threshold on a value is near."""
 
 CALM_RATIO = 0.4
-"""Below this part of its threshold a value is drawn paler, so that the rest stands out."""
+"""Below this fraction of its threshold a value is drawn paler."""
 
 
 class Level(StrEnum):
@@ -40,7 +40,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """The worst window of one column; `ratio` is its value as a part of the threshold.
+    """The worst window of one column; `ratio` is its value relative to the threshold.
 
     Both are None in a column that stalled, where no I/O completed.
     """
@@ -71,8 +71,8 @@ def day_until(now: datetime) -> tuple[datetime, datetime]:
 def heat_strips(resources: Sequence[Resource], *, now: datetime) -> dict[int, Strip]:
     """One strip per resource, by its primary key.
 
-    Columns that ended some time ago are remembered for five minutes: a day has thousands of
-    windows per resource, and only the newest still come in.
+    Older columns are cached for five minutes: a day has thousands of windows per resource, and
+    only the newest still change.
     """
     since, until = day_until(now)
     still_open = until - timedelta(seconds=COLUMN_S * OPEN_COLUMNS)

@@ -1,4 +1,4 @@
-"""Hosts as their page shows them: is the agent healthy, and what can it enforce."""
+"""Hosts for pages: their samples, the state of their agent, and what it can enforce."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from enforcers.contract import MechanismSupport, Outcome, read_support
 from ingest.models import Host
 
 CLOCK_TOLERANCE = timedelta(seconds=30)
-"""Times of samples are by the host's clock; a few windows off, hosts cannot be compared."""
+"""Samples have the host's time; hosts that differ by more cannot be compared."""
 
 
 class AgentState(StrEnum):
@@ -87,7 +87,7 @@ def sample_trouble(last_sample_at: datetime | None, *, now: datetime) -> str:
     if last_sample_at is not None and last_sample_at - now > CLOCK_TOLERANCE:
         return (
             f"Its clock is {duration_text(last_sample_at - now)} ahead; set it right: until then "
-            "its samples are held against those of other hosts at wrong times."
+            "its samples are compared with those of other hosts at wrong times."
         )
     return ""
 
@@ -170,7 +170,7 @@ def _agent_state(
     now: datetime,
 ) -> tuple[AgentState, str]:
     if enforcer is None:
-        return AgentState.NOT_ENROLLED, "No agent is enrolled: this host is watched only."
+        return AgentState.NOT_ENROLLED, "No agent is enrolled: monitoring only."
     if enforcer.last_report_at is None:
         return AgentState.WAITING, "The agent is enrolled and has not reported yet."
     if now - enforcer.last_report_at > REPORT_GRACE:
@@ -189,7 +189,7 @@ def _agent_state(
             f"revision {published} is published."
         )
     if enforcer.dry_run:
-        return AgentState.DRY_RUN, "The agent plans and reports, and writes nothing."
+        return AgentState.DRY_RUN, "Dry run: the agent plans and reports, and changes nothing."
     if has_rows:
         return AgentState.ENFORCING, "Everything is as the policy says."
     return AgentState.IDLE, "No policy concerns this host."

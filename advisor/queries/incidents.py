@@ -1,4 +1,4 @@
-"""Incidents as sentences and pages show them."""
+"""Incidents for pages and commands."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from advisor.queries.scope import Scope
 class Party:
     """A workload in an incident with its means over it, in the resource's unit.
 
-    Victims have a reservation and the part of their entitlement that they missed; aggressors have
-    their part of all device time and of everything taken above entitlement.
+    Victims have a reservation and the fraction of their entitlement that they missed; aggressors
+    have their share of device time and of everything taken above entitlements.
     """
 
     workload: str
@@ -44,7 +44,7 @@ class Party:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalLine:
-    """A signal of an uplink: in how many windows it fired, the worst value and the norm."""
+    """A signal of an uplink: windows beyond its threshold, the worst value, the threshold."""
 
     name: str
     windows: int
@@ -56,8 +56,8 @@ class SignalLine:
 class IncidentLine:
     """One incident; `current` is the resource now, and counts only while the incident is open.
 
-    `muting` says whether a maintenance window explains it, so that it is no alarm; `outside` says
-    what shows that load from outside causes it, and is empty if nothing does.
+    `muting` says whether a maintenance window explains it, so that it is no alarm; `outside` is
+    the evidence of external load, empty without.
     """
 
     pk: int
@@ -82,7 +82,7 @@ class IncidentLine:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing was measured or evaluated lately, so that nobody knows if it goes on."""
+        """Whether it is stale, so that it is unknown if it is ongoing."""
         return self.is_open and self.current.state == State.UNKNOWN
 
     @property
@@ -92,7 +92,7 @@ class IncidentLine:
 
     @property
     def mark(self) -> str:
-        """The state that stands for it now."""
+        """The state to show for it now."""
         if self.is_silent:
             return "unknown"
         if not self.is_open:
@@ -101,7 +101,7 @@ class IncidentLine:
 
     @property
     def value(self) -> float | None:
-        """The value to tell: the newest while it lasts, else the worst; None if it stalled."""
+        """The value to show: the newest while it is ongoing, else the worst; None if stalled."""
         if self.is_open and self.current.value is not None:
             return self.current.value
         return self.peak_value
@@ -122,7 +122,7 @@ def incident_rows(scope: Scope) -> QuerySet[Incident]:
 
 
 def open_incident_lines(scope: Scope, *, now: datetime) -> list[IncidentLine]:
-    """The incidents that still go on: what is stalled, then the longest first."""
+    """The ongoing incidents: stalled ones first, then the longest."""
     lines = incident_lines(incident_rows(scope).filter(ended_at=None).reverse(), now=now)
     return sorted(lines, key=lambda line: not line.is_stalled)
 
@@ -171,7 +171,7 @@ def _line(
 
 
 def signal_lines(row: Incident) -> tuple[SignalLine, ...]:
-    """What fired in the windows of an uplink's incident."""
+    """The signals in an uplink's incident."""
     return tuple(
         SignalLine(
             name=item["signal"].replace("_", " "),

@@ -1,4 +1,4 @@
-"""What the past would have been under a policy, as pages and the command line show it."""
+"""The backtest of a policy, for pages and commands."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ from advisor.core.forecast.counterfactual import (
 from advisor.core.forecast.prediction_interval import Interval
 from advisor.core.forecast.what_if import WhatIf, WhatIfRow
 
+MOST_NAMES = 3
+"""Workloads that a sentence names; of others it gives the number."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastRow:
-    """One allocation; the rates are those of the congested windows, or of all if none was.
+    """One allocation; rates are those of the congested windows, or of all if there are none.
 
-    `interval` is where its rate is expected, `latency_interval` its latency, after earlier
-    predictions; `interval_gap` says why nobody can tell.
+    `interval` and `latency_interval` are the expected ranges of its rate and latency, from the
+    errors of earlier predictions; `interval_gap` says why there are none.
     """
 
     workload: str
@@ -42,7 +45,7 @@ class PastRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastTable:
-    """Winners, losers and minutes; without rows `gap` says why."""
+    """Gains, losses and minutes; without rows `gap` says why."""
 
     rows: tuple[PastRow, ...]
     hours: float
@@ -52,11 +55,13 @@ class PastTable:
 
     @property
     def length(self) -> str:
-        """How much was played, and how much of it was congested."""
+        """How much was simulated, and how much of it was congested."""
         congested = "no window"
         if self.congested_hours > 0:
             congested = duration_text(timedelta(hours=self.congested_hours))
-        return f"{duration_text(timedelta(hours=self.hours))} played, {congested} of it congested"
+        return (
+            f"{duration_text(timedelta(hours=self.hours))} simulated, {congested} of it congested"
+        )
 
     @property
     def gaining(self) -> tuple[str, ...]:
@@ -70,24 +75,29 @@ class PastTable:
 
     @property
     def latency_gap(self) -> str:
-        """Why no row has a latency, where one reason holds for all; else empty."""
+        """The common reason why no row has a latency; empty if there is none."""
         return _common([row.latency.gap for row in self.rows])
 
     @property
     def interval_gap(self) -> str:
-        """Why no row has an interval, where one reason holds for all; else empty."""
+        """The common reason why no row has an interval; empty if there is none."""
         return _common([row.interval_gap for row in self.rows])
 
     @property
     def verdict(self) -> str:
-        """Who gains and who loses, in a sentence."""
-        gain = ", ".join(self.gaining) or "Nobody"
-        lose = ", ".join(self.losing) or "nobody"
+        """The workloads that gain and lose, in a sentence."""
+        gain = _some(self.gaining) or "No workload"
+        lose = _some(self.losing) or "no workload"
         return f"{gain} would have gained; {lose} would have lost"
 
 
 def _names(rows: Sequence[PastRow], change: Change) -> tuple[str, ...]:
     return tuple(row.workload for row in rows if row.change is change)
+
+
+def _some(names: Sequence[str]) -> str:
+    rest = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _common(gaps: Sequence[str]) -> str:
@@ -100,7 +110,7 @@ def past_table(answer: PolicyAnswer | PolicyDraft) -> PastTable:
         return what_if_table(answer.what_if)
     played = answer.counterfactual
     if played is None:
-        gap = answer.past_gap or "it was not played when this was recommended"
+        gap = answer.past_gap or "it was not simulated when this was recommended"
         return PastTable(rows=(), hours=0.0, congested_hours=0.0, gap=gap)
     return PastTable(
         rows=tuple(_rows(answer, played)),

@@ -1,4 +1,4 @@
-"""A recommendation as a page shows it: what would change, why, and what came of it."""
+"""A recommendation for its page: changes, reasons, and results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from enforcers.contract import Unit, read_support
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What one control of one allocation is now, and what it would be; in the resource's unit."""
+    """One control of one allocation, now and after; in the resource's unit."""
 
     workload: str
     host: str
@@ -53,7 +53,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """The hosts that a policy concerns, and what keeps some of them from holding it."""
+    """The hosts that a policy concerns, and why some of them cannot enforce it."""
 
     hosts: tuple[str, ...]
     without_agent: tuple[str, ...]
@@ -63,7 +63,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecommendationDetail:
-    """`answer` is None if the stored text is of a version that this one cannot read."""
+    """All details; `answer` is None if another version stored it in another format."""
 
     row: Recommendation
     shown_state: str
@@ -86,14 +86,14 @@ class RecommendationDetail:
 
 
 def shown_state(row: Recommendation, now: datetime) -> str:
-    """The stored state; an open one past its time is expired before the housekeeping says so."""
+    """The stored state; an open one after its expiry time is shown as expired."""
     if row.state == RecommendationState.PROPOSED and row.expires_at <= now:
         return RecommendationState.EXPIRED
     return row.state
 
 
 def why_not_scored(row: Recommendation) -> str:
-    """Why a prediction without a score has none, as of the scheduler's last look."""
+    """Why a prediction has no score, from the scheduler's last run."""
     return row.score_gap or "the scheduler has not looked at it yet"
 
 
@@ -211,7 +211,7 @@ def _reach(answer: Answer | PolicyDraft | None, allocations: Sequence[Allocation
 
 
 def _why_unheld(allocation: Allocation) -> str | None:
-    """Why its host cannot hold a reservation, by the agent; None if it can or has not said."""
+    """Why its host cannot hold a reservation, from the agent's report; None if it can."""
     enforcer = getattr(allocation.host, "enforcer", None)
     if enforcer is None:
         return None

@@ -1,4 +1,4 @@
-"""Resources with their newest conclusion, as lists and heads of pages show them."""
+"""Resources with their newest state, for pages."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ _ORDER = {"stalled": 0, "congested": 1, NEAR: 2, "clear": 3, "unknown": 4}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceLine:
-    """One resource and what was concluded about it last.
+    """One resource with its newest state.
 
     `shown_state` is `clear`, `near`, `congested`, `stalled` or `unknown`, `state` the same
-    without `near`. What was concluded too long ago is `unknown`: `is_stale`, with how long ago
-    and why in `reason`.
+    without `near`. A stale state is `unknown`, with `is_stale` and the age and cause in `reason`.
     """
 
     pk: int
@@ -61,7 +60,7 @@ def resource_lines(rows: Iterable[Resource], *, now: datetime) -> list[ResourceL
 
 
 def resource_line(row: Resource, *, now: datetime) -> ResourceLine:
-    """One resource with its newest conclusion, seen from now."""
+    """One resource with its newest state, as of now."""
     status: ResourceStatus | None = getattr(row, "status", None)
     gap = evaluation_gap(status.looked_at if status else None, now=now)
     state = State.UNKNOWN if gap or status is None else State(status.state)

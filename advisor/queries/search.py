@@ -1,4 +1,4 @@
-"""Finding a workload, host or resource by a part of its name."""
+"""Find a workload, host or resource by part of its name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class HitKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One thing found; `about` tells things of the same name apart."""
+    """One result; `about` distinguishes results of the same name."""
 
     kind: HitKind
     pk: int

@@ -1,4 +1,4 @@
-"""The charts of an uplink: its load against its capacity, and who makes it."""
+"""The charts of an uplink: its load and capacity, and the rates of workloads."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ def _utilisation_chart(resource: Resource, sent: list[float | None], now: dateti
         sample_gap(sent, [])
         if capacity
         else (
-            f"The capacity of {resource.name} is not stated, so its load is no part of anything. "
-            "State it with: sluice resource set"
+            f"The capacity of {resource.name} is not set, so its utilisation is unknown. "
+            "Set it with: sluice resource set"
         )
     )
     return Chart(
         key="level",
-        title="Part of the capacity in use",
+        title="Utilisation",
         unit="ratio",
         kind=ChartKind.LINE,
         tracks=(Track(label="in use", colour=PLAIN, values=values),),

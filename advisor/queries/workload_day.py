@@ -1,4 +1,4 @@
-"""A workload's last day on every resource it shares: what it got of what was promised."""
+"""A workload's last day on every resource: its rates and reservations."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ SHOWN_POINTS = 360
 INCIDENTS_OF = timedelta(days=7)
 MOST_INCIDENTS = 20
 GAP = 2.5
-"""So many usual distances between two windows are a gap."""
+"""Two windows further apart than this multiple of the usual distance have a gap."""
 SHORT = 0.95
-"""A rate this near to a reservation is what was promised."""
+"""A rate this near to a reservation meets it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """What held for an allocation from `since` on; a limit of None is none."""
+    """The settings of an allocation from `since` on; a limit of None means no limit."""
 
     since: datetime | None
     reservation: float
@@ -49,8 +49,8 @@ class Promise:
 class AllocationDay:
     """One allocation over the last day; minutes are None where nothing was measured.
 
-    `unmet_min` counts the windows below the reservation in which more was wanted: the workload
-    waited for I/O, or the resource was congested. `throttled_min` counts those at its own limit.
+    `unmet_min` counts the windows below the reservation in which it wanted more: it waited for
+    I/O, or the resource was congested. `throttled_min` counts those at its own limit.
     """
 
     allocation: Allocation
@@ -65,7 +65,7 @@ class AllocationDay:
 
     @property
     def met_ratio(self) -> float | None:
-        """The part of the day in which the reservation held; None without one."""
+        """The fraction of the day in which the reservation was met; None without one."""
         if self.unmet_min is None or self.promise.reservation == 0:
             return None
         return 1 - self.unmet_min / self.measured_min
@@ -81,7 +81,7 @@ def allocation_days(workload: Workload, *, now: datetime) -> list[AllocationDay]
 
 
 def incidents_with(scope: Scope, workload: Workload, *, now: datetime) -> list[IncidentLine]:
-    """The incidents of the last week in which it suffered or took too much, newest first."""
+    """The incidents of the last week with it as victim or aggressor, newest first."""
     named = [{"workload": workload.name}]
     rows = incident_rows(scope).filter(
         Q(victims__contains=named) | Q(aggressors__contains=named),
@@ -124,7 +124,7 @@ def _allocation_day(allocation: Allocation, now: datetime) -> AllocationDay:
 
 
 def _promises(allocation: Allocation) -> list[Promise]:
-    """What was stated, then what each policy version that knows the allocation made of it."""
+    """The allocation's own settings, then those of each policy version that has it."""
     promises = [
         Promise(
             since=None,
@@ -175,7 +175,7 @@ def _wanted_more(window: AllocationWindow, congested: Sequence[datetime], window
 def _picture(
     allocation: Allocation, windows: Sequence[AllocationWindow], promise: Promise
 ) -> Picture:
-    """Its rate since the first sample of the day, against what it may have and was promised."""
+    """Its rate since the first sample of the day, with limit and reservation."""
     unit = allocation.resource.unit
     factor, label = (1.0, "IOPS") if unit == "iops" else (1e6, _MEGA[unit])
     begins, length = windows[0].at, windows[-1].at - windows[0].at

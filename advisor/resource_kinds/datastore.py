@@ -1,4 +1,4 @@
-"""A datastore: a disk that hosts share. Its latency tells whether it is congested."""
+"""A datastore: storage that hosts share; congestion is measured by its latency."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ingest.core.catalogue import DISKIO
 from ingest.core.rates import DiskRates
 
 THRESHOLD_MS = 30.0
-"""SIOC's classic default congestion threshold (algorithms reference, section 2.4)."""
+"""The default congestion threshold of SIOC."""
 
 ACTIVITY_FLOOR_IOPS = 10.0
 

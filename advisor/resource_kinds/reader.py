@@ -1,4 +1,4 @@
-"""How samples of a resource's devices become what the detector judges, one window at a time."""
+"""Turn samples of a resource's devices into the detector's observations, window by window."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RatesT = TypeVar("RatesT", bound=Rates)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadResource:
-    """What is stated about the resource that is read; `capacity` None is not stated."""
+    """The settings of the resource that is read; `capacity` None is unknown."""
 
     window_s: float
     capacity: float | None
@@ -27,7 +27,7 @@ class ReadResource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceSamples(Generic[RatesT]):
-    """What one device measured in a window; `tcp` is of its whole host, empty if not read."""
+    """The samples of one device in a window; `tcp` is of its whole host, empty if not read."""
 
     host: str
     rates: Sequence[RatesT]
@@ -36,9 +36,9 @@ class DeviceSamples(Generic[RatesT]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenAllocation:
-    """An allocation in one window as the core sees it, its host, and its queue there.
+    """An allocation in one window for the core, with its host and its queue there.
 
-    `backlog_bytes` and `drops` are None where no queue is seen.
+    `backlog_bytes` and `drops` are None without a measured queue.
     """
 
     host: str
@@ -49,7 +49,7 @@ class SeenAllocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader(Generic[RatesT]):
-    """Which samples are read of each device, and how those of one window are put together.
+    """The samples to read of each device, and how to combine those of one window.
 
     The devices of a window are those that were measured in it, at least one.
     """

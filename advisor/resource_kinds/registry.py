@@ -10,7 +10,7 @@ KINDS: tuple[ResourceTraits, ...] = (DATASTORE, UPLINK)
 
 
 def traits_of(kind: str) -> ResourceTraits:
-    """The kind of this name; ValueError tells which there are."""
+    """The kind of this name; ValueError lists all kinds."""
     for traits in KINDS:
         if traits.name == kind:
             return traits
@@ -18,28 +18,28 @@ def traits_of(kind: str) -> ResourceTraits:
 
 
 def kind_names() -> list[str]:
-    """What `kind` of a resource may be."""
+    """The names of all kinds."""
     return [traits.name for traits in KINDS]
 
 
 def kind_choices() -> list[tuple[str, str]]:
-    """The same for the field of a model, each with its word."""
+    """The same as choices of a model field, each with its noun."""
     return [(traits.name, traits.words.noun.capitalize()) for traits in KINDS]
 
 
 def stated_kinds() -> dict[str, ResourceTraits]:
-    """By every word that people may state a kind with: its name, or that of one host's own."""
+    """Kinds by every accepted word: the name, or the noun for one host's own."""
     words = {traits.name: traits for traits in KINDS}
     return words | {traits.words.alone: traits for traits in KINDS if traits.words.alone}
 
 
 def plural_words() -> str:
-    """All kinds, as a heading lists them: `datastores and uplinks`."""
+    """All kinds for headings: `datastores and uplinks`."""
     return _listed([traits.words.plural for traits in KINDS])
 
 
 def area_words() -> str:
-    """What all kinds are about, as a heading on a page: `Storage and network`."""
+    """The areas of all kinds for headings: `Storage and network`."""
     areas = dict.fromkeys(traits.words.area for traits in KINDS)
     return _listed(list(areas)).capitalize()
 

@@ -1,4 +1,4 @@
-"""What a kind of resource states about itself: all that differs from one kind to another."""
+"""The traits of a kind of resource: everything that differs between kinds."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from advisor.resource_kinds.reader import Reader
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """What people call a resource of the kind.
+    """The nouns for a resource of the kind.
 
-    `alone` is the noun where one host alone uses it; None if it makes no difference.
+    `alone` is the noun if one host alone uses it; None if that makes no difference.
     """
 
     area: str
@@ -30,13 +30,13 @@ class Words:
     alone: str | None = None
 
     def of(self, host_count: int) -> str:
-        """The noun for one that so many hosts reach."""
+        """The noun for a resource that this many hosts reach."""
         return self.alone if self.alone is not None and host_count == 1 else self.noun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """What is compared with the threshold, and how it is written: value times `per_unit`."""
+    """The value that is compared with the threshold; it is shown times `per_unit`."""
 
     noun: str
     unit: str
@@ -62,28 +62,28 @@ class ChartPlan:
 class ResourceTraits:
     """One kind of resource; the first of `units` and of `modes` is the default.
 
-    - `reservable_ratio`: the part of line rate or capacity that reservations may take.
-    - `threshold_modes`: how its threshold may be found.
-    - `host_part`: from the capacity, what is kept for the host's own traffic; None keeps none.
+    - `reservable_ratio`: the fraction of line rate or capacity that can be reserved.
+    - `threshold_modes`: the allowed sources of its threshold.
+    - `host_part`: from the capacity, the part for the host's own traffic; None keeps none.
     - `activity_floor`: from the capacity (None if unknown), the rate below which nothing is
       congested, in the default unit.
     - `one_device`: why only one device reaches it; empty if many hosts may.
     - `facts`: the columns of a resource that only this kind has.
     - `device_pattern`: devices of this name are discovered from samples of `reader`;
       `payload_ratio` of a discovered device's link speed is its capacity, None if it has no link.
-    - `adapter`: by what workloads are told apart on it; `adapter_option` states one.
-    - `load_unit`: what its measured load is counted in, whatever the unit of its allocations.
+    - `adapter`: by which workloads are distinguished; `adapter_option` is its option.
+    - `load_unit`: the unit of its measured load, whatever the unit of its allocations.
     - `fixed_capacity`: whether it delivers its stated capacity under any load; of others what was
       delivered while congested counts.
     - `costs_by_size`: whether the size of an I/O tells what it costs.
     - `shows_queues`: whether agents see the queue of each workload on it.
     - `needs_capacity`: whether its level is known only with a capacity.
     - `counts_before_limit`: whether rates are counted before our limits act on them.
-    - `hides_load`: whether others may load it without any of our hosts seeing that.
+    - `hides_load`: whether it can have load that none of our hosts measures.
     - `carries_others`: whether other resources are reached through it.
     - `latency_gap`: why it has no latency of its own; empty if it has.
-    - `judge_signals`: what the windows of an incident say together, None if only latency tells.
-    - `shared_harm`: what all suffer in a window; None if each workload has its own shortfall.
+    - `judge_signals`: the conclusion from an incident's windows, None if only latency counts.
+    - `shared_harm`: the harm to all in a window; None if each workload has its own shortfall.
     """
 
     name: str

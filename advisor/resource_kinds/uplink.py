@@ -1,4 +1,4 @@
-"""An uplink: one interface of one host. The part of its capacity in use tells its congestion."""
+"""An uplink: one interface of one host; congestion is measured by its utilisation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ingest.core.catalogue import NET
 from ingest.core.rates import NetRates
 
 THRESHOLD_RATIO = 0.9
-"""An uplink this full has no room left for bursts."""
+"""An uplink above this utilisation has no capacity left for bursts."""
 
 ACTIVE_RATIO = 0.01
 ACTIVITY_FLOOR_BITS_PER_S = 1e6
@@ -35,8 +35,8 @@ def _window(
     allocations: Sequence[SeenAllocation],
 ) -> Observation:
     rates = devices[0].rates
-    # What waits or is lost at a limit of ours is no sign of the uplink, and which of the
-    # retransmits come from there nobody can tell.
+    # Queues and drops at our own limits are no signal of the uplink, and it is unknown which of
+    # the retransmits they cause.
     free = [one for one in allocations if not one.observation.throttled]
     waiting = [one.backlog_bytes for one in free if one.backlog_bytes is not None]
     tcp = devices[0].tcp if len(free) == len(allocations) else ()
@@ -76,7 +76,7 @@ UPLINK = ResourceTraits(
     activity_floor=_activity_floor,
     reader=Reader(measurement=NET, window=_window, with_tcp=True),
     charts=(
-        ChartPlan(key="level", title="Part of the capacity in use", form="line"),
+        ChartPlan(key="level", title="Utilisation", form="line"),
         ChartPlan(key="workloads", title="Rate per workload", form="stack"),
         ChartPlan(key="rate", title="Sent and received", form="line"),
         ChartPlan(key="losses", title="Dropped and broken packets", form="line"),

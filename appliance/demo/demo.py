@@ -1,4 +1,4 @@
-"""Plays the demo: on the real kernel where it may, on a simulated host elsewhere."""
+"""Run the demo on the real kernel if possible, otherwise on a simulated host."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -65,7 +65,7 @@ def _play(progress: Progress, scratch: Path, *, simulated: bool) -> Outcome:
         try:
             return scenario.play(ran_on=ran_on)
         except DemoError as error:
-            # The logs end here with what went wrong, not with the orderly stop that follows.
+            # The logs end here with the error, not with the orderly stop that follows.
             raise DemoError(f"{progress.step}: {error}\n{tails(scratch)}") from error
 
 

@@ -9,7 +9,7 @@ BITS_PER_MBIT = 1e6
 class Experiment:
     """Workloads with equal shares on one uplink; the first has a reservation.
 
-    `line_rate_mbps` is what the adapter is sold as, `capacity_mbps` what it carries.
+    `line_rate_mbps` is the nominal rate of the adapter, `capacity_mbps` what it carries.
     `expected_mbps` is the split once the reservation is enforced; `tolerance_ratio` says how
     far off, as a part of the capacity, a measured rate may be.
     """
@@ -38,10 +38,10 @@ SEED_002 = Experiment(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What one workload was promised and got, in Mbit/s; None where nothing was measured.
+    """The reservation and rates of one workload, in Mbit/s; None means not measured.
 
     `before` and `measured` are means that the service computed from stored samples,
-    `compliance` is its verdict on what the agent saw in the kernel.
+    `compliance` is its verdict on the agent's measurements.
     """
 
     workload: str
@@ -57,7 +57,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The whole demo: where it ran, what every workload got, and whether all was put back."""
+    """The whole demo: where it ran, the rate of every workload, and whether all was restored."""
 
     ran_on: str
     rows: tuple[Row, ...]
@@ -73,7 +73,7 @@ class Outcome:
 def judge(
     *, measured_mbps: float | None, expected_mbps: float, tolerance_mbps: float, compliance: str
 ) -> str:
-    """`met`, or what is wrong: the split, or what the service says of the promise."""
+    """`met`, or what is wrong: the rate, or the server's verdict."""
     if measured_mbps is None:
         return "not measured"
     if abs(measured_mbps - expected_mbps) > tolerance_mbps:

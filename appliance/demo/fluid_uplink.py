@@ -1,4 +1,4 @@
-"""A fluid model of one uplink: senders that always want more, and a wire that has only so much.
+"""A fluid model of one uplink: senders that always want more, and a wire with a fixed rate.
 
 Nothing here knows the product's solver. Without traffic control the wire is split as TCP does
 over a shared queue: about evenly. With HTB classes each sender first gets its `rate`, then the

@@ -4,10 +4,10 @@
     w2 ─┤ p2   hyp (forwards) ───── wire (forwards, narrow) ───── sink
     w3 ─┘ p3
 
-`up0` is the uplink where the agent enforces. The wire is a physical limit that nobody manages:
+`up0` is the uplink where the agent enforces. The wire is a physical limit without management:
 a token bucket on the switch port behind the uplink, so contention is real before enforcement.
-Namespace names carry the process id of their maker, so that two demos never meet and the
-leavings of a killed one can be told from those of a living one.
+Namespace names contain the process id of their creator, so that two demos do not interfere and
+the remains of a killed demo can be recognised.
 """
 
 import os
@@ -143,7 +143,7 @@ def uplink_settings(built: Network) -> str:
         run(["tc", "-n", built.hypervisor, kind, "show", "dev", UPLINK])
         for kind in ("qdisc", "class", "filter")
     ]
-    # The number of readers at this moment is no setting.
+    # The number of readers is not a setting.
     return re.sub(r" refcnt \d+", "", "".join(shown))
 
 

@@ -1,4 +1,4 @@
-"""Telling how far the demo is, and waiting with a reason."""
+"""Show the progress of the demo, and wait with a reason."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from appliance.demo.errors import StepFailed
 
 POLL_INTERVAL_S = 1.0
 QUIET_S = 10.0
-"""Somebody who watches is told at least so often what is waited for."""
+"""How often the reason for waiting is shown, at least."""
 
 Found = TypeVar("Found")
 

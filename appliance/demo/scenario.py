@@ -1,6 +1,6 @@
-"""The main job once, step by step, through what the product offers to people and programs.
+"""The whole cycle once, step by step, through the product's public interfaces.
 
-Every figure it gives back comes from the product; nothing is computed beside it.
+Every number in its result comes from the product.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class Scenario:
     progress: Progress
 
     def play(self, *, ran_on: str) -> Outcome:
-        """Go through the whole job. Raises StepFailed or another DemoError."""
+        """Run all steps. Raises StepFailed or another DemoError."""
         found = self.host.uplink_settings()
         self._describe()
         self._begin_traffic()
@@ -62,8 +62,8 @@ class Scenario:
         return [f"vm-{number}" for number in range(1, len(self.experiment.reservations_mbps) + 1)]
 
     def _describe(self) -> None:
-        """State the uplink and what was promised on it, and give the host its secrets."""
-        self.progress.begin("stating the uplink, the workloads and the reservation")
+        """Add the uplink and its allocations, and write the secrets of the host."""
+        self.progress.begin("adding the uplink, the workloads and the reservation")
         sluice, experiment = self.service.sluice, self.experiment
         sluice(
             "resource", "add", RESOURCE, "--kind", "uplink",
@@ -162,7 +162,7 @@ class Scenario:
         return self.progress.wait(settled, deadline_s=SETTLE_S + REPORT_S + REPORT_DEADLINE_S)
 
     def _roll_back(self, found: str) -> bool:
-        """Take the policy back; True when the kernel is as it was found before the demo."""
+        """Roll the policy back; True if the kernel is as it was before the demo."""
         self.progress.begin("rolling back")
         self.service.sluice("rollback", RESOURCE, "--user", self.service.user)
 
@@ -172,7 +172,7 @@ class Scenario:
         try:
             self.progress.wait(restored, deadline_s=RESTORE_DEADLINE_S)
         except StepFailed as failure:
-            # What was measured before is worth its table.
+            # The measurements before are still shown.
             self.progress.tell(str(failure))
             return False
         self.progress.tell(f"{self.host.uplink} is as it was found: {found.strip()}")

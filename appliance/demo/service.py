@@ -1,4 +1,4 @@
-"""The product itself, started on scratch data and driven as a person would drive it."""
+"""The product itself, started on scratch data and used through its commands."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from config.paths import DataDir
 
 SLUICE = str(Path(sys.executable).with_name("sluice"))
 START_DEADLINE_S = 120.0
-# Real servers named in the caller's environment are none of the demo's business.
+# The demo ignores servers named in the caller's environment.
 FOREIGN_SETTINGS = (
     "DATABASE_URL", "DATABASE_URL_FILE", "REDIS_URL", "REDIS_URL_FILE",
     "SLUICE_HTTPS_ONLY", "SLUICE_BEHIND_PROXY", "SLUICE_ALLOWED_HOSTS",
@@ -38,7 +38,7 @@ class Service:
 
     def sluice(self, command: str, *words: str) -> Any:
         """Run `sluice COMMAND --json WORDS` and give what it prints, decoded."""
-        # `sluice status` says by its exit status what it found, which is no failure.
+        # The exit status of `sluice status` is a result, not a failure.
         accepted = tuple(StatusExit) if command == "status" else (0,)
         argv = [SLUICE, command, "--json", *words]
         environment = {**os.environ, **_environment(self.data)}
@@ -75,7 +75,7 @@ def _says_ready(log: Path) -> Callable[[], bool]:
 
 
 def _environment(data: DataDir) -> dict[str, str]:
-    # Every setting takes an empty variable for one that is not set.
+    # An empty variable counts as not set.
     blank = dict.fromkeys(FOREIGN_SETTINGS, "")
     return blank | {
         "DJANGO_SETTINGS_MODULE": "config.settings",

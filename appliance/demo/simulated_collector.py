@@ -3,7 +3,7 @@
     simulated_collector.py SOCKET URL HOST INTERVAL_S
 
 The token is read from SLUICE_TOKEN, so that a list of processes does not show it. Samples that
-could not be delivered are sent again with the next ones.
+could not be delivered are sent again with the next.
 """
 
 import json

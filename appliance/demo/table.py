@@ -1,4 +1,4 @@
-"""The demo's outcome for people."""
+"""The demo's result as a table."""
 
 from accounts.table import aligned
 from appliance.demo.experiment import Outcome, Row

@@ -1,4 +1,4 @@
-"""A body of lines becomes rows of the sample tables, and what was refused of it and why."""
+"""Turn a body of lines into rows of the sample tables and rejected lines with reasons."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from ingest.core.source import SeriesKey, Source, UnknownMeasurementError, read_
 from ingest.core.stored_values import Value, stored_values
 
 MOST_REASONS = 20
-"""So many reasons are told one by one; a flood of bad lines is only counted."""
+"""Reasons that are reported one by one; of more, bad lines are only counted."""
 
 Rows = dict[tuple[int, int], tuple[Value, ...]]
 

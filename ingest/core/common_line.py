@@ -1,4 +1,4 @@
-"""The short way for the common line: no quotes, no escapes, no rarities.
+"""The fast path for common lines: no quotes, no escapes, nothing rare.
 
 A test holds it equal to the strict parser; for every line that it cannot vouch for it says so.
 """

@@ -6,7 +6,7 @@ A name that is made of others has room for the longest of each.
 from __future__ import annotations
 
 LONGEST_HOST_NAME = 253
-"""The longest name that DNS can say."""
+"""The longest name in DNS."""
 
 LONGEST_DEVICE = 255
 """The longest name of a file, and Linux lists each device as one."""
@@ -18,7 +18,7 @@ LONGEST_RESOURCE_NAME = LONGEST_HOST_NAME + len("/") + LONGEST_DEVICE
 """A resource that was found is called like its host and device."""
 
 LONGEST_STATED_NAME = 200
-"""Of a workload, a virtual disk and a job, which people name."""
+"""Of a workload, a virtual disk and a maintenance window, which people name."""
 
 LONGEST_TOKEN_NAME = 100
 

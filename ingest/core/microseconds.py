@@ -9,10 +9,10 @@ MICROSECOND = timedelta(microseconds=1)
 
 
 def moment(at_us: int) -> datetime:
-    """The time so many microseconds after 1970."""
+    """The time this many microseconds after 1970."""
     return EPOCH + timedelta(microseconds=at_us)
 
 
 def microseconds(at: datetime) -> int:
-    """The other way round."""
+    """The microseconds from 1970 to a time."""
     return (at - EPOCH) // MICROSECOND

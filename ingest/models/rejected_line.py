@@ -1,4 +1,4 @@
-"""What was sent and not stored, and why."""
+"""Lines that were sent but not stored, and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps the sample tables in shape."""
+"""Upkeep of the sample tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ingest.partitions import drop_partitions, ensure_partitions
 log = logging.getLogger(__name__)
 
 DAYS_AHEAD = 3
-"""So many days of an absent scheduler do no harm: a write makes a missing day itself, slower."""
+"""Days made ahead; without a scheduler a write makes a missing day itself, but slower."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

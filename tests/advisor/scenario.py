@@ -47,7 +47,7 @@ class Cluster:
 
 
 def make_cluster(slug: str = "acme") -> Cluster:
-    """The cluster of seed 002's reservation experiment at a hundredth of its rates."""
+    """The cluster of the NetIOC study's reservation experiment at a hundredth of its rates."""
     organisation = Organisation.objects.create(slug=slug, name=slug.title())
     uplink = inventory.add_resource(
         organisation=organisation,

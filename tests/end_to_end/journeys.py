@@ -198,7 +198,7 @@ def _hosts_commands(helped: bool) -> Iterator[str]:
             f"resource add {host}/eno1 --kind uplink --at {host}:eno1 --capacity 9.4Gbit "
             "--line-rate 10Gbit"
         )
-    # seed 002: 4.5 beside 7.5 exceeds three quarters of 10; beside nothing it fits
+    # NetIOC study: 4.5 beside 7.5 exceeds three quarters of 10; beside nothing it fits
     first = "7.5Gbit" if helped else "3Gbit"
     yield f"allocation set n1/eno1 vm-1 --vnic v1 --reservation {first}"
     yield "allocation set n1/eno1 vm-2 --vnic v2 --reservation 4.5Gbit --even-if-full"
@@ -255,7 +255,7 @@ JOURNEYS = (
     Journey(
         name="queue depth", kind="queue_depth", resource="lun",
         lines=_lun_lines, commands=_lun_commands(64, 8),
-        # seed 003: 64 · 32 = 2048
+        # ESX 3.5 storage study: 64 · 32 = 2048
         said="2048 commands", gap="add up to 256, which datastore lun takes",
     ),
     Journey(

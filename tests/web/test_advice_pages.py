@@ -19,7 +19,7 @@ from tests.web.html import Page, page_of
 
 SEEN = {
     "threshold": ("ds1", "30.0"),
-    # seed 003: 64 hosts of depth 32 for a LUN that takes 256 commands
+    # ESX 3.5 storage study: 64 hosts of depth 32 for a LUN that takes 256 commands
     "queue_depth": ("2048 commands", "256 commands: the queue of the LUN"),
     "off_peak_work": ("administrative work", "UTC"),
     "placement": ("Benefit over cost", "Copying"),

@@ -105,7 +105,7 @@ def test_allocation_that_is_not_sent_is_named_with_its_reason(
     ("change", "state", "reason"),
     [
         ({}, "enforcing", "Everything is as the policy says."),
-        ({"dry_run": True}, "dry run", "plans and reports, and writes nothing"),
+        ({"dry_run": True}, "dry run", "plans and reports, and changes nothing"),
         ({"refusal": "the signature does not match"}, "failing", "the signature does not match"),
         ({"applied_revision": None}, "behind", "holds no revision; revision 1 is published"),
         ({"last_report_at": None}, "waiting", "has not reported yet"),

@@ -157,7 +157,7 @@ def test_resource_without_allocations_says_how_to_state_one(viewer: Client, flee
 def test_unknown_capacity_and_silence_have_their_reason(viewer: Client, fleet: Fleet) -> None:
     page = page_of(viewer.get(address(fleet, "kvm-04/eno1")))
 
-    assert "capacity of kvm-04/eno1 is not stated" in page.all_text()
+    assert "capacity of kvm-04/eno1 is not set" in page.all_text()
 
 
 def test_operator_saves_a_draft_that_replaces_the_open_recommendation(

@@ -191,12 +191,12 @@ def _capacity(scene: WhatIfScene, largest: float) -> tuple[float, str]:
         return largest, "the most that its allocations got together"
     if not scene.allocations:
         raise InventoryError(
-            f"the capacity of {resource.name} is not stated, "
+            f"the capacity of {resource.name} is not set, "
             "and no workload has an allocation on it; "
             f"state who uses it with: sluice allocation set {resource.name} WORKLOAD"
         )
     raise InventoryError(
-        f"the capacity of {resource.name} is not stated and nothing was measured; state it with: "
+        f"the capacity of {resource.name} is not set and nothing was measured; set it with: "
         f"sluice resource set {resource.name} --capacity RATE"
     )
 
@@ -237,7 +237,7 @@ def save_draft(
     require_operator(user, resource.organisation)
     if inputs.capacity_after != inputs.capacity:
         raise DecisionRefused(
-            "a policy cannot change a capacity; state it with: "
+            "a policy cannot change a capacity; set it with: "
             f"sluice resource set {resource.name} --capacity "
             f"{format_rate(inputs.capacity_after, inputs.unit).replace(' ', '')}"
         )

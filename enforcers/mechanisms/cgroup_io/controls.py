@@ -1,4 +1,4 @@
-"""The io control values that a policy asks for, and the way there. Pure."""
+"""The io control values of a policy, and the changes to reach them. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -15,13 +15,13 @@ MINIMUM_RATE_BITS_PER_S = 8000
 LARGEST_QUANTUM_BYTES = 2**30
 # A turn of all classes must not last longer, or small ones would wait for too long.
 LONGEST_ROUND_S = 1.0
-# Timers fire late by about as much; what a class may not save up in between, it loses.
+# Timers fire late by about this time; tokens beyond the burst are lost meanwhile.
 TIMER_SLACK_S = 0.002
 LEAF_SLACK_S = 0.0001
 # A limited class may have to let two rounds of the others pass before it can send all it may.
 ROUNDS_OF_WAITING = 2
 LONGEST_SAVING_S = 0.25
-# Below this ratio the reserved class takes more than its due from what is left.
+# Below this ratio the reserved class takes more than its share of the rest.
 QUANTUM_TO_BURST = 6
 QUEUE_S = 0.05
 SMALLEST_QUEUE_PACKETS = 4
@@ -42,7 +42,7 @@ class ClassNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee:
-    """What a class shall have at least: its reservation, and if there is room its entitlement."""
+    """The wanted rate of a class: its reservation, and its entitlement if that fits."""
 
     reservation: float
     entitlement: float
@@ -90,7 +90,7 @@ def fit_rates(guarantees: Mapping[str, Guarantee], room: float) -> dict[str, int
 def _raised(
     rates: Mapping[str, float], wanted: Mapping[str, float], room: float
 ) -> dict[str, float]:
-    """The rates raised towards the wanted ones, all by the same part of the way."""
+    """The rates raised towards the wanted ones, all by the same fraction."""
     missing = {key: max(wanted[key] - rate, 0.0) for key, rate in rates.items()}
     free = max(room - sum(rates.values()), 0.0)
     total = sum(missing.values())

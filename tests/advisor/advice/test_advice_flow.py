@@ -1,4 +1,4 @@
-"""From samples to a policy: seed 002 at a hundredth of its rates."""
+"""From samples to a policy: the NetIOC study at a hundredth of its rates."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_samples_without_a_rate_have_their_reason(
     status = detect(resource=cluster.uplink, now=NOW)
 
     assert status.state == State.UNKNOWN
-    assert status.reason == f"samples of h1:up0 arrive but make no rate: {why}"
+    assert status.reason == f"samples of h1:up0 arrive but give no rate: {why}"
 
 
 def test_unmet_reservation_is_recommended_with_the_solvers_split(cluster: Cluster) -> None:

@@ -32,7 +32,8 @@ def test_queue_depths_that_exceed_the_lun_are_lowered(cluster: Cluster) -> None:
 
     assert isinstance(found, Recommendation)
     plain = json.loads(found.answer)
-    # seed 003: 64 · 32 = 2048 commands for a LUN that takes 256, so 4 each; 8 hosts of 32 fit
+    # ESX 3.5 storage study: 64 · 32 = 2048 commands for a LUN that takes 256, so 4 each;
+    # 8 hosts of 32 fit
     assert plain["configured"] == 2048
     assert {row["advised_queue_depth"] for row in plain["depths"]} == {4}
     assert plain["hosts_per_lun"] == 8

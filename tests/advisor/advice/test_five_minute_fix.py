@@ -1,4 +1,4 @@
-"""Seed 002 at a hundredth: reservations that a host cannot hold are moved within five minutes."""
+"""The NetIOC study at a hundredth: reservations that do not fit move within five minutes."""
 
 from __future__ import annotations
 

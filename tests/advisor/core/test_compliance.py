@@ -10,7 +10,7 @@ from advisor.core.compliance import Measured, Promise, Verdict, judge, wants_mor
 from advisor.core.resource import Unit
 
 MBIT = 1e6
-# Seed 002 step a at 1:10: 75 reserved, 75 + 19/3 entitled of 94 Mbit/s.
+# NetIOC study, step a at 1:10: 75 reserved, 75 + 19/3 entitled of 94 Mbit/s.
 WEB = Promise(reservation=75 * MBIT, limit=None, entitlement=(75 + 19 / 3) * MBIT)
 LIMITED = Promise(reservation=0.0, limit=20 * MBIT, entitlement=20 * MBIT)
 SMALL = Promise(reservation=0.0, limit=None, entitlement=19 / 3 * MBIT)

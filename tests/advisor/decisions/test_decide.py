@@ -94,9 +94,9 @@ def no_allocations(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("lose", "reason"),
     [
-        (no_capacity, "state it with: sluice resource set h1/up0 --capacity RATE"),
+        (no_capacity, "set it with: sluice resource set h1/up0 --capacity RATE"),
         (no_device, "h1 has no device that reaches h1/up0"),
-        (no_allocations, "no workload of it has an allocation on h1/up0 any more"),
+        (no_allocations, "none of its workloads has an allocation on h1/up0 any more"),
     ],
 )
 def test_policy_that_would_publish_nothing_is_refused(

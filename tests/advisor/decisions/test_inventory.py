@@ -43,7 +43,7 @@ def test_reservations_up_to_three_quarters_of_the_line_rate_are_admitted(
 
 
 def test_reservation_beyond_three_quarters_is_refused_with_names(cluster: Cluster) -> None:
-    with pytest.raises(InventoryError, match=r"100 kbit/s for web-2 .* promised to web-1"):
+    with pytest.raises(InventoryError, match=r"100 kbit/s for web-2 .* reserved for web-1"):
         allocation(cluster, "web-2", 0.1 * MBIT)
 
     assert Allocation.objects.get(workload__name="web-2").reservation == 0
@@ -54,7 +54,7 @@ def test_reservations_leave_the_hosts_own_part_of_an_uplink(cluster: Cluster) ->
     cluster.uplink.capacity = 94 * MBIT
     cluster.uplink.save()
     # The host keeps 9.4 of 94 Mbit/s, so 84.6 may be reserved.
-    refused = r"84.6 Mbit/s that may be reserved .* \(the uplink less its host's own part\)"
+    refused = r"84.6 Mbit/s that can be reserved .* \(the uplink less its host's own part\)"
     with pytest.raises(InventoryError, match=refused):
         allocation(cluster, "web-1", 84.7 * MBIT)
 
@@ -133,7 +133,7 @@ def test_allocation_on_a_shared_datastore_needs_its_host(cluster: Cluster) -> No
         attachments=[("h1", "sda"), ("h2", "sdb")],
     )
 
-    with pytest.raises(InventoryError, match="say which host; it is reached from h1, h2"):
+    with pytest.raises(InventoryError, match="choose a host; it is reached from h1, h2"):
         inventory.set_allocation(
             resource=datastore,
             workload_name="db",

@@ -70,7 +70,7 @@ def incident(victims, aggressors):
 
 
 def uplink(**fields):
-    """Seed 002 step a at 1:10: 75 of 94 Mbit/s promised to web-1, which gets a third."""
+    """NetIOC study, step a at 1:10: 75 of 94 Mbit/s promised to web-1, which gets a third."""
     third, rest = 31.2 * MBIT, 19 / 3 * MBIT
     inputs = AdviceInputs(
         resource="h1/eth0",

@@ -138,7 +138,7 @@ def test_a_slow_datastore_with_thirty_workloads_is_one_incident():
 
 
 def test_an_unmet_reservation_makes_a_victim_and_the_others_aggressors():
-    # Seed 002 step a at 1:10 under plain sharing: 94 / 3 each; 75 + 19 / 3 are due to web-1.
+    # NetIOC study, step a at 1:10 under plain sharing: 94 / 3 each; 75 + 19 / 3 are due to web-1.
     allocations = [
         AllocationObservation(workload="web-1", rate=94 / 3, reservation=75),
         AllocationObservation(workload="web-2", rate=94 / 3),

@@ -13,7 +13,7 @@ def rate(before, predicted, measured, workload="web"):
     return PredictedRate(workload=workload, before=before, predicted=predicted, measured=measured)
 
 
-# Seed 002 step a at 1:10, with what an HTB really delivered.
+# NetIOC study, step a at 1:10, with what an HTB really delivered.
 DELIVERED = [rate(31.3, 81.3, 80.6), rate(31.3, 6.3, 6.7), rate(31.3, 6.3, 6.7)]
 
 
