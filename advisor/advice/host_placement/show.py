@@ -67,7 +67,7 @@ def _table(answer: HostPlacementAdvice) -> AdviceTable:
 
 
 def _clock(at: datetime) -> str:
-    # To the second below: nobody is to be told a time that is over when it is due.
+    # Rounded down to the second, so that the shown deadline is not after the real one.
     whole = at - timedelta(microseconds=at.microsecond)
     return f"{whole:%Y-%m-%d %H:%M:%S} UTC"
 

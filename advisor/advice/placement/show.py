@@ -47,7 +47,7 @@ def _table(answer: PlacementAdvice) -> AdviceTable:
 
 
 def _move_rows(one: Move) -> list[tuple[str | None, ...]]:
-    """A move in a row; an exchange in one per copy, its numbers beside the first."""
+    """One row for a move; one row per copy for an exchange, with the numbers in the first."""
     numbers = (
         _change_ms(one.effect.target_before_ms, one.effect.target_after_ms),
         duration_text(timedelta(seconds=one.effect.copy_s)),

@@ -133,7 +133,7 @@ def what_if_inputs(
     """Everything the answer is computed from; an allocation without a candidate keeps what is
     proposed.
 
-    Raises InventoryError if nobody knows the capacity, or a limit is below a reservation.
+    Raises InventoryError if the capacity is unknown, or a limit is below a reservation.
     """
     resource = scene.resource
     history = allocation_history(

@@ -167,7 +167,8 @@ class TagScheduler:
         parent = turn.parent
         tags = [child.share_tag for child in turn.allowed if child.shares > 0]
         parent.virtual_time = max(parent.virtual_time, min(tags, default=0.0))
-        # A turn missed by a moment is not forfeited, or a limit just below the share is not met.
+        # A turn that is late by a moment still counts; otherwise a limit just below the share
+        # would not be reached.
         kept = max(self._burst, LATE_SERVICES * cost)
         for child in turn.held:
             if child.shares > 0:

@@ -19,7 +19,7 @@ from advisor.core.quantity import format_rate
 from advisor.core.resource import Unit
 
 LINE_RATE_ONLY = 0.8
-"""Confidence where nobody stated what the uplinks really carry."""
+"""Confidence if the real capacity of the uplinks is not set."""
 MODEL_VERSION = "host-placement-3"
 REVERSIBILITY = "Reversible: a workload can be moved back, and it runs on while it moves."
 

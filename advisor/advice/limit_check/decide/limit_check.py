@@ -36,7 +36,7 @@ from advisor.core.resource import LimitScope
 ENOUGH_WINDOWS = 10
 PLENTY_WINDOWS = 30
 BLIND = 0.5
-"""Confidence in over-throttling where nobody measured the latency below the limit."""
+"""Confidence in over-throttling without a measured latency below the limit."""
 MODEL_VERSION = "limit-check-2"
 REVERSIBILITY = "Reversible: the limit that was in force can be set again at any time."
 FORMULA = (

@@ -27,7 +27,7 @@ def passed_iops(limit_iops: float, mean_io_bytes: float | None, count: IoCount) 
 class LimitWindow:
     """One virtual disk in one window.
 
-    `backlogged` says whether more was waiting; None means nobody can tell. `device_latency_ms` is
+    `backlogged` says whether more was waiting; None means unknown. `device_latency_ms` is
     measured below the limit, so that waiting for the limit is not in it, and told of I/Os of the
     reference size.
     """
@@ -60,7 +60,7 @@ class LimitInputs:
     """All virtual disks that one workload has on one datastore; windows are aligned in time.
 
     Above `congestion_threshold_ms` of device latency the datastore itself may be what holds the
-    workload back; None means that nobody knows the threshold.
+    workload back; None means that the threshold is unknown.
     """
 
     workload: str

@@ -20,7 +20,7 @@ class LimitUnit:
 
     `limit_iops` is the limit as stated (None: one of them has none), `passes` what it lets pass
     at the I/O size that was measured; None if that was needed and not measured. `waiting` marks
-    the windows in which more was waiting; None means that nobody can tell. `at_device` is how many
+    the windows in which more was waiting; None means unknown. `at_device` is how many
     I/Os the device had on average in those windows; None if its latency was not measured.
     """
 

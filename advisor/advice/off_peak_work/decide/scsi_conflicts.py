@@ -40,7 +40,7 @@ SMALLEST_SPREAD_RATIO = 0.1
 ALIKE = 0.1
 """Hours whose load differs by this part or less are equally quiet."""
 UNKNOWN_CAUSE = 0.5
-"""Confidence where nobody counted the operations that conflicts are blamed on."""
+"""Confidence without a count of the administrative operations."""
 MODEL_VERSION = "reservation-conflicts-2"
 REVERSIBILITY = "Reversible: it is a time of day in the schedule of administrative work."
 

@@ -66,7 +66,7 @@ class DatastoreLoad:
     """A datastore with what lies on it: outstanding I/O, throughput, latency, normalised load.
 
     `latency_ms`, `normalized` and `line` are None where the device is not known. `traffic` is
-    that of the virtual disks alone: of other load nobody knows the mix.
+    that of the virtual disks alone: the mix of other load is unknown.
     """
 
     outstanding_io: float

@@ -277,8 +277,8 @@ def with_limits(setting: Setting, policy: Policy) -> tuple[Policy, tuple[AdviceA
     """The policy with limits on aggressors without a reservation, and who they are.
 
     The limit lets a workload have its usual maximum: max(p99, 1.15·p95)·(1 + 1/days), and never
-    less than its entitlement. Where that would not have held it in the incident there is none. A
-    limit in force that nobody stated stays: under it the usual rate is that of the limit.
+    less than its entitlement. If that would not have limited it in the incident there is none.
+    A limit of the policy in force stays, because the usual rate under it is that of the limit.
     """
     due = setting.rates(policy, demands=[None] * len(policy))
     grants, limited = [], []

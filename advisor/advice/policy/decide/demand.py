@@ -1,7 +1,7 @@
 """What a workload wants, for predictions: never more than it is known to have wanted.
 
 Contention hides demand. Where a queue of the workload's own was measured, it wants more than it
-got, and nobody knows how much. Elsewhere the windows in which nothing held it back tell:
+got, by an unknown amount. Elsewhere the windows in which nothing held it back tell:
 
     most   = 1.05 · max(p95 of calm windows, p95 of congested windows)
     demand = most, if it took more under contention (mean) than in 19 of 20 calm windows

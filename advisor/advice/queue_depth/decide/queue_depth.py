@@ -34,7 +34,7 @@ ENOUGH_WINDOWS = 30
 UNSEEN_OVERFLOW = 0.4
 """Confidence that depths matter which were never used up in what was measured."""
 UNMEASURED = 0.7
-"""Confidence where nobody measured how much is outstanding: the sum of depths may never occur."""
+"""Confidence without measured outstanding I/O: the sum of depths may never be reached."""
 MODEL_VERSION = "queue-depth-3"
 REVERSIBILITY = "Reversible: the depth each host had is listed and can be set again at any time."
 
@@ -42,7 +42,7 @@ QueueDepthAnswer = QueueDepthAdvice | NoChange | InsufficientData
 
 
 def advise_queue_depth(inputs: QueueDepthInputs) -> QueueDepthAnswer:
-    """Depths that fit together, or that they already do, or what is missing."""
+    """New depths, or no change if the present ones fit together, or the missing data."""
     lun_depth = inputs.lun_queue_depth
     missing = []
     if lun_depth is None:

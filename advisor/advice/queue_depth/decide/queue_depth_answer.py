@@ -27,7 +27,7 @@ class HostDepth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueDepthInputs:
-    """All hosts of a datastore and how many commands its LUN takes; None means nobody stated it.
+    """All hosts of a datastore and how many commands its LUN takes; None means not set.
 
     `peak_outstanding_io` is the most that all hosts together had outstanding on average in one of
     `peak_windows` windows. `points` are the datastore's windows at several depths.

@@ -17,7 +17,7 @@ class RecommendedAllocation:
     size.
 
     `entitlement` is what it gets at least while everybody wants everything. `demand` is what it
-    wants; None is more than it got, and `demand_gap` says why nobody knows how much: it is empty
+    wants; None is more than it got, and `demand_gap` says why the amount is unknown: it is empty
     where a queue was measured. `io_cost` is the device time of one of its I/Os, 1 being that of
     the mean I/O of the incident. `measured` is its mean rate in the incident; `predicted_before`
     and `predicted_after` come from the same solver, with the policy in force and with the

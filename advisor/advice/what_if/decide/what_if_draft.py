@@ -21,7 +21,7 @@ from advisor.core.quantity import format_rate
 PLENTY_WINDOWS = 360
 PLENTY_CONGESTED = 30
 UNKNOWN_COSTS = 0.5
-"""Where nobody knows what was wanted the solver takes everything; that is half believed."""
+"""Confidence with unknown demand, which the solver takes as unlimited."""
 NAMED = 3
 MODEL_VERSION = "what-if-4"
 
