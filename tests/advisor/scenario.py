@@ -103,7 +103,7 @@ def propose(
 
     `capacity` is what the advice divided, where it says so.
     """
-    rest = (94 * MBIT - reservation) / 3
+    rest = ((capacity or 94 * MBIT) - reservation) / 3
     allocations = [
         {
             "allocation": allocation.pk,

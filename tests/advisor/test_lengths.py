@@ -28,6 +28,7 @@ HOLDS = {
     "advisor.Resource.name": LONGEST_RESOURCE,
     "advisor.Attachment.device": LONGEST_DEVICE,
     "advisor.Allocation.adapter": LONGEST_PATH,
+    "advisor.Allocation.selector": LONGEST_PATH,
     # Said by people about the same things; a workload's name becomes the subject of advice.
     "advisor.Workload.name": 200,
     "advisor.Allocation.vdisk": 200,
@@ -42,7 +43,7 @@ HOLDS = {
 NAMED_BY_THE_PRODUCT = {
     "accounts.Membership.role", "accounts.Organisation.name", "accounts.Organisation.slug",
     "accounts.Token.scope", "accounts.Token.digest",
-    "advisor.MaintenanceWindow.zone",
+    "advisor.MaintenanceWindow.zone", "advisor.Allocation.selector_kind",
     "advisor.Recommendation.topic", "advisor.Recommendation.kind",
     "advisor.ComplianceRecord.allocation",
     "advisor.ComplianceRecord.outcome", "advisor.ComplianceRecord.verdict",

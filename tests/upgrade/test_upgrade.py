@@ -44,6 +44,10 @@ STEPS_TO_ACCOUNTS = (
 )
 
 
+REMOVED = {"advisor.predictionscore"}
+"""No report proves that the policy behind a made-up score was applied, so the upgrade drops it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Former:
     """What was in the database before it was migrated, by the names of then."""
@@ -112,6 +116,8 @@ def test_every_former_model_had_rows(migrated: Former) -> None:
 
 def test_every_row_is_there_with_every_value(migrated: Former) -> None:
     for label, rows in migrated.rows.items():
+        if label in REMOVED:
+            continue
         found = stored(today.get_model(migrated.names.models[label]))
 
         # Columns that were added since are left out.
