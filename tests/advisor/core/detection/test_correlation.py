@@ -104,6 +104,7 @@ def test_a_congested_uplink_explains_the_datastores_reached_through_it():
     ]
     assert correlated[0].resources == ("up0", "nfs1")
     assert correlated[0].workloads == ("db",)
+    assert correlated[0].reason == "up0 was congested, and nfs1 reached through it"
 
 
 def test_an_uplink_that_was_congested_later_explains_nothing():

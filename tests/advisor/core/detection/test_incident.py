@@ -135,6 +135,9 @@ def test_a_slow_datastore_with_thirty_workloads_is_one_incident():
     assert incident.victims[0].entitlement == pytest.approx(1000 / 30)
     (aggressor,) = incident.aggressors
     assert (aggressor.workload, aggressor.part_ratio) == ("batch", pytest.approx(0.71))
+    # Rates are means over the windows.
+    assert (incident.victims[0].rate, aggressor.rate) == (pytest.approx(10), pytest.approx(710))
+    assert aggressor.entitlement == pytest.approx(1000 / 30)
 
 
 def test_an_unmet_reservation_makes_a_victim_and_the_others_aggressors():
