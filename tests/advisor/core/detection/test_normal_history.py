@@ -167,3 +167,15 @@ def test_an_impossible_value_is_refused(value):
 def test_a_stretch_without_a_zone_is_refused():
     with pytest.raises(ValueError, match=r"^began_at is "):
         Stretch(began_at=datetime(2026, 3, 2), ended_at=MONDAY)  # noqa: DTZ001  # What is refused.
+
+
+def test_level_before_a_change_is_that_of_the_last_days_before_it():
+    def level(at):
+        day = (at - MONDAY).days
+        return 2.0 if day < 12 else 5.0 if day < 18 else 15.0
+
+    normal = normal_history(hourly(level, days=30), [])
+
+    # Twelve days at 2 and six at 5 have a median of 2; the last three have 5.
+    assert normal.change is not None
+    assert (normal.change.before, normal.change.after) == (5.0, 15.0)
