@@ -33,7 +33,6 @@ from advisor.core.observation import (
     HostLatency,
     UplinkObservation,
 )
-from advisor.core.resource import ResourceKind
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 SETTINGS = DetectorSettings(activity_floor=5.0)
@@ -185,7 +184,7 @@ def test_a_threshold_near_the_peak_of_any_points_is_a_number_above_zero(points, 
         st.builds(
             CongestedResource,
             resource=st.sampled_from(["ds1", "ds2", "up0"]),
-            kind=st.sampled_from(ResourceKind),
+            carries_others=st.booleans(),
             began_at=times,
             ended_at=st.none(),
             disks=st.sampled_from(["", "shelf"]),
