@@ -26,7 +26,9 @@ def test_operator_approves_after_being_asked_once(tab: Visit, fleet: Fleet) -> N
     expect(tab.page.get_by_role("dialog")).to_contain_text("will change on 3 hosts")
     tab.page.get_by_role("button", name="Approve and publish").click()
 
-    expect(tab.page.locator(".messages")).to_contain_text("Approved: version 1")
+    expect(tab.page.locator(".messages")).to_contain_text(
+        "Approved. Version 1 of the policy of nfs-07 is published, not applied"
+    )
     advice.refresh_from_db()
     assert advice.state == RecommendationState.APPROVED
     assert Policy.objects.filter(resource=fleet.resources["nfs-07"]).count() == 1
