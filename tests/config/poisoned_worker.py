@@ -16,7 +16,8 @@ from config.celery import app  # noqa: F401  what celery looks for
 
 django.setup()
 
-from advisor.advice import advise, recommend  # noqa: E402  Django is set up first
+from advisor.advice import advise  # noqa: E402  Django is set up first
+from advisor.advice.policy import recommend  # noqa: E402  Django is set up first
 from advisor.pipeline import detect  # noqa: E402  Django is set up first
 
 
