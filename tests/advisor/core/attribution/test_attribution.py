@@ -241,6 +241,76 @@ def test_shared_latency_stands_in_where_workloads_have_none():
     assert result.victims == ()
 
 
+def on_and_off(slow_off_windows):
+    """A burst in every second of 32 windows, as the incident, beside a victim with steady load.
+
+    The victim has 10 ms while it is on. While it is off, it has 20 ms in the last of the 16
+    windows, as many as given, and 5 ms in the others.
+    """
+    off_ms = [5.0] * (16 - slow_off_windows) + [20.0] * slow_off_windows
+    harm = tuple(value for slow in off_ms for value in (10.0, slow))
+    return AttributionInputs(
+        series=(
+            WorkloadSeries(workload="burst", load=(30.0, 0.0) * 16),
+            WorkloadSeries(workload="victim", load=(10.0,) * 32, harm=harm),
+        ),
+        in_incident=(True, False) * 16,
+        window_s=10.0,
+        measure=DEVICE_TIME,
+    )
+
+
+def test_score_is_the_part_times_the_on_off_correlation_where_that_is_clear():
+    burst = attribute(on_and_off(4)).suspects[0]
+
+    # 12 of 16 off windows are better than each on window: 2 · 0.75 - 1 = 0.5. The ranks of
+    # 12 windows at 5 ms are 10 below the middle, of 16 at 10 ms 4 above, of 4 at 20 ms 14 above:
+    # 8 · (16 · 4 + 12 · 10 - 4 · 14) / √(32 · 8² · 2240) = 0.478, which is less.
+    assert burst.experiment is not None
+    assert burst.experiment.superiority == 0.75
+    assert burst.dependence is not None
+    assert burst.dependence.correlation == pytest.approx(0.478, abs=0.001)
+    # Its part in the incident is 30 of 40.
+    assert burst.score == pytest.approx(0.75 * 0.5)
+
+
+def test_score_is_the_part_times_the_rank_correlation_where_on_and_off_hardly_differ():
+    result = attribute(on_and_off(6))
+    burst = next(one for one in result.suspects if one.workload == "burst")
+
+    # 10 of 16 off windows are better: 2 · 0.625 - 1 = 0.25, too little for 32 windows. The ranks
+    # are 11 below the middle, 2 and 13 above it:
+    # 8 · (16 · 2 + 10 · 11 - 6 · 13) / √(32 · 8² · 2288) = 0.2365.
+    assert burst.experiment is not None
+    assert burst.experiment.shift_low <= 0
+    assert burst.score == pytest.approx(0.75 * 0.2365, abs=0.0001)
+    assert not burst.is_aggressor
+
+
+def test_load_that_latency_follows_is_an_aggressor_without_a_comparison():
+    # From 20 to 35 in steps that jump, 27.5 on average: never off, so nothing to compare.
+    load = tuple(20.0 + 7 * window % 16 for window in range(32))
+    series = (
+        WorkloadSeries(workload="busy", load=load),
+        WorkloadSeries(workload="victim", load=(10.0,) * 32, harm=tuple(one / 4 for one in load)),
+    )
+
+    result = attribute(
+        AttributionInputs(
+            series=series, in_incident=(True,) * 32, window_s=10.0, measure=DEVICE_TIME
+        )
+    )
+
+    busy = result.suspects[0]
+    assert result.aggressors == ("busy",)
+    assert (busy.experiment, busy.experiment_gap) == (None, "its load hardly changed")
+    # 27.5 of 37.5 are 73 %.
+    assert busy.reason == (
+        "took 73% of device time, its fair share is 50%; "
+        "the others' latency follows its load: correlation 1.00 (1.00 to 1.00)"
+    )
+
+
 @pytest.mark.parametrize(
     ("series", "in_incident", "reason"),
     [

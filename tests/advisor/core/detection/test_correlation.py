@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.core.detection.correlation import (
+    HEAD_START_S,
     CongestedResource,
     CorrelationKind,
     SlowWorkload,
@@ -113,6 +114,25 @@ def test_an_uplink_that_was_congested_later_explains_nothing():
     correlated = correlate([nfs, uplink("up0", begin=5, end=20)], [])
 
     assert {one.name for one in correlated} == {"nfs1", "up0"}
+
+
+@pytest.mark.parametrize(
+    ("later_s", "names"),
+    [(HEAD_START_S, ["up0"]), (HEAD_START_S + 1, ["up0", "nfs1"])],
+    ids=["at the bound", "beyond it"],
+)
+def test_effect_may_be_seen_a_head_start_before_its_uplink(later_s, names):
+    nfs = datastore("nfs1", begin=0, end=30, reached_by=("up0",))
+
+    correlated = correlate([nfs, uplink("up0", begin=later_s / 60, end=20)], [])
+
+    assert {one.name for one in correlated} == set(names)
+
+
+def test_two_congested_uplinks_are_two_incidents():
+    correlated = correlate([uplink("up0"), uplink("up1")], [])
+
+    assert [one.resources for one in correlated] == [("up0",), ("up1",)]
 
 
 def test_datastores_on_the_same_disks_are_one_incident():

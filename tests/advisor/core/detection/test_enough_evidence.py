@@ -8,7 +8,9 @@ from advisor.core.attribution.measure import SENT
 from advisor.core.attribution.workload_series import LARGEST, WorkloadSeries
 from advisor.core.detection.nic_congestion import ENOUGH_WINDOWS, NicFinding, judge_uplink
 from advisor.core.detection.nic_signals import NicWindow
+from advisor.core.detection.reading import nic_window
 from advisor.core.device.device_fit import FitRefused, LoadPoint, fit_device
+from advisor.core.observation import AllocationObservation, UplinkObservation
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -34,6 +36,24 @@ def test_uplink_is_judged_from_the_needed_windows_on(missing: int, is_judged: bo
 
     assert (judgement.finding is not NicFinding.UNKNOWN) is is_judged
     assert ("are needed" in judgement.reason) is not is_judged
+
+
+@pytest.mark.parametrize(("seen_bits_per_s", "nobody_waits"), [(95.0, True), (94.0, False)])
+def test_nobody_waits_if_the_queues_of_95_percent_of_the_traffic_are_known(
+    seen_bits_per_s: float, nobody_waits: bool
+) -> None:
+    window = UplinkObservation(
+        at=START,
+        window_s=10.0,
+        tx_bits_per_s=100.0,
+        capacity_bits_per_s=100.0,
+        allocations=(
+            AllocationObservation(workload="db", rate=seen_bits_per_s, backlogged=False),
+            AllocationObservation(workload="web", rate=100.0 - seen_bits_per_s),
+        ),
+    )
+
+    assert nic_window(window).nobody_waits is nobody_waits
 
 
 @pytest.mark.parametrize(("error", "is_refused"), [(0.09, False), (0.15, True)])

@@ -128,3 +128,18 @@ def test_own_load_near_the_peak_is_not_taken_for_load_from_outside():
     recent = windows([5100.0] * 20, [52.0] * 20, begin=1000)
 
     assert detect_external_load(reference, recent).state is not ExternalState.EXTERNAL
+
+
+@pytest.mark.parametrize(
+    ("past_ms", "state"),
+    [((8.0, 12.0), ExternalState.EXTERNAL), ((6.0, 14.0), ExternalState.NONE)],
+    ids=["calm", "noisy"],
+)
+def test_rise_is_judged_by_the_noise_of_the_past(past_ms, state):
+    # The median is 10 ms. 2 ms of deviation are a spread of 1.4826 · 2 = 2.97: six windows at
+    # 16 ms sum up to 6 · (6 / 2.97 - 0.5) = 9.1, above the alarm at 5. With twice the deviation,
+    # it is 6 · (6 / 5.93 - 0.5) = 3.1.
+    past = windows([100.0] * 20, past_ms * 10)
+    recent = windows([100.0] * 6, [16.0] * 6, begin=1000)
+
+    assert detect_external_load(past, recent).state is state

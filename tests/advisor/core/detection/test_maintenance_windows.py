@@ -105,6 +105,17 @@ def test_muting_takes_time_place_cause_and_promise_into_account(incident, muted,
     assert result.maintenance == ("backup" if muted else None)
 
 
+@pytest.mark.parametrize(
+    ("began_at", "muted"),
+    [(START + HOUR / 2, True), (START + HOUR, True), (START + timedelta(days=1), False)],
+    ids=["in its window", "to its end", "a day later"],
+)
+def test_work_planned_once_excuses_its_own_time_alone(began_at, muted):
+    once = replace(BACKUP, recurrence=Recurrence.ONCE)
+
+    assert mute(slow(began_at), [once], now=START).muted is muted
+
+
 def test_slowness_that_goes_on_is_muted_until_the_window_is_over():
     going_on = replace(slow(), ended_at=None)
 

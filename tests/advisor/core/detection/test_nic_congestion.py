@@ -142,6 +142,14 @@ def test_signs_mean_something_together(changes, finding):
     assert judge_uplink(windows(**changes)).finding is finding
 
 
+def test_backlog_is_told_as_the_time_it_takes_to_drain():
+    evidence = signals_of(windows(1, backlog_bytes=12.5e6))
+
+    # 12.5 MB are 100 Mbit, at 10 Gbit/s.
+    (backlog,) = (one for one in evidence if one.signal is NicSignal.BACKLOG)
+    assert backlog.value == pytest.approx(0.01)
+
+
 def test_one_full_window_of_twelve_is_not_a_full_link():
     rows = windows(11) + windows(1, tx_bits_per_s=9.9 * GBIT)
 

@@ -90,6 +90,19 @@ def test_an_hour_that_was_always_congested_is_left_out():
     assert normal.congested_windows == 10 * 12
 
 
+@pytest.mark.parametrize(("congested_days", "left_out"), [(7, 0), (8, 32), (10, 40)])
+def test_hour_needs_twelve_calm_windows_to_tell_noise(congested_days, left_out):
+    # The hour from 9 to 10 has 4 windows on each of 10 days: 12, 8 or none of them are calm.
+    stretches = [
+        Stretch(began_at=nine - HOUR / 8, ended_at=nine + HOUR * 7 / 8)
+        for nine in (MONDAY + timedelta(days=day, hours=9) for day in range(congested_days))
+    ]
+
+    normal = normal_history(hourly(lambda at: 0.5), stretches)
+
+    assert normal.congested_windows == left_out
+
+
 def test_noise_that_crosses_the_threshold_does_not_make_it_sink():
     random = Random(7)
     noise, level = [], 0.0

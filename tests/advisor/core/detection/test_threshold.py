@@ -80,6 +80,25 @@ def test_a_baseline_of_too_few_days_is_refused_with_what_is_missing(days):
     assert f"{days} of 3 needed days" in threshold.at(MONDAY).reason
 
 
+@pytest.mark.parametrize(
+    ("windows_of_days", "missing"),
+    [((5, 5, 20), ""), ((4, 6, 20), "2 of 3 needed days have enough windows")],
+    ids=["half", "less"],
+)
+def test_day_counts_from_half_of_its_windows_on(windows_of_days, missing):
+    # Five samples beyond p83 need 5 / 0.17 = 29.4, so 30 windows: 10 a day, of which half is 5.
+    points = [
+        HistoryPoint(at=MONDAY + timedelta(days=day, hours=window), value=5.0)
+        for day, windows in enumerate(windows_of_days)
+        for window in range(windows)
+    ]
+
+    threshold = baseline_threshold(points, percentile=83)
+
+    assert isinstance(threshold, NoThreshold) is bool(missing)
+    assert missing in threshold.at(MONDAY).reason
+
+
 def test_a_fallback_stands_in_for_a_refused_baseline_and_says_so():
     threshold = baseline_threshold(history(1), fallback=30.0)
 
