@@ -15,6 +15,7 @@ from django.test import Client
 
 from config.database_timeouts import with_timeouts, without_timeouts
 from ingest.models import DiskioSample
+from ingest.partitions import TABLES
 from tests.ingest.scenario import disk_line, make_tenant, now, post, write_lines
 
 LONGER_THAN_A_SECOND = "SELECT pg_sleep(1.2)"
@@ -33,6 +34,10 @@ def impatient(transactional_db: None) -> Iterator[Any]:
     handler = ConnectionHandler({"default": database})
     yield handler["default"]
     handler.close_all()
+    # Django empties the tables that it manages; the sample tables it does not.
+    with connection.cursor() as cursor:
+        for table in TABLES:
+            cursor.execute(f"TRUNCATE {table}")
 
 
 @pytest.mark.django_db
