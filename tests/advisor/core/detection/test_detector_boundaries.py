@@ -94,7 +94,9 @@ def test_load_at_the_activity_floor_counts(io_count: float, expected: Congestion
     ids=str,
 )
 def test_setting_at_its_bound_is_accepted(settings: dict[str, Any]) -> None:
-    DetectorSettings(activity_floor=0.0, **settings)
+    accepted = DetectorSettings(activity_floor=0.0, **settings)
+
+    assert {name: getattr(accepted, name) for name in settings} == settings
 
 
 @pytest.mark.parametrize(
