@@ -96,26 +96,34 @@ def no_rate_reasons(
 def _intervals(
     at_us: Integers, counters: Integers, *, longest_s: float, wide: int | None
 ) -> tuple[GrowthColumns, dict[NoRateReason, Flags]]:
-    """Every interval between neighbours, and where each reason against a growth of it holds.
+    """Every interval between neighbours, and where each reason against a growth of it holds."""
+    interval_us = np.diff(at_us)
+    growth, is_reset, is_incomplete = growth_between(counters[:-1], counters[1:], wide=wide)
+    reasons = {
+        NoRateReason.GAP: interval_us / 1e6 > longest_s,
+        NoRateReason.INCOMPLETE: is_incomplete,
+        NoRateReason.RESET: is_reset,
+    }
+    return GrowthColumns(at_us=at_us[1:], interval_us=interval_us, growth=growth), reasons
+
+
+def growth_between(
+    before: Integers, after: Integers, *, wide: int | None = None
+) -> tuple[Integers, Flags, Flags]:
+    """The growth (intervals, counters), and which intervals have a reset or lack a counter.
 
     A counter that starts again from zero takes its whole subject with it, and a wrap does not:
     so it is a reset when every 64-bit counter that had counted anything went down, or when one
     went down so little, or from so low, that a wrap cannot explain it.
     """
-    interval_us = np.diff(at_us)
-    before, after = counters[:-1], counters[1:]
     went_down = after < before
     growth = after - before + np.where(went_down, WRAP_32, 0)
     # Stored counters end at 2^63, so none of them passes 2^64.
     is_reset = (went_down & ((before >= WRAP_32) | (growth >= WRAP_32 // 2))).any(axis=1)
     counted = before[:, :wide] > 0
     is_reset |= counted.any(axis=1) & (went_down[:, :wide] | ~counted).all(axis=1)
-    reasons = {
-        NoRateReason.GAP: interval_us / 1e6 > longest_s,
-        NoRateReason.INCOMPLETE: ((before == NOT_SENT) | (after == NOT_SENT)).any(axis=1),
-        NoRateReason.RESET: is_reset,
-    }
-    return GrowthColumns(at_us=at_us[1:], interval_us=interval_us, growth=growth), reasons
+    is_incomplete = ((before == NOT_SENT) | (after == NOT_SENT)).any(axis=1)
+    return growth, is_reset, is_incomplete
 
 
 def longest_interval_of(at_us: Integers, *, step_s: float = 0.0) -> float:

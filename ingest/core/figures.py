@@ -1,0 +1,305 @@
+"""What counters on a grid say: rates, latencies and waits, as columns.
+
+Every rate is a growth divided by the time that readings cover, so it is an exact mean. Columns are
+(windows, subjects); NaN is what is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from ingest.core.catalogue import (
+    CGROUP,
+    CGROUP_PRESSURE,
+    DISKIO,
+    NET,
+    NSTAT,
+    SCSI_RESERVATION,
+    Measurement,
+)
+from ingest.core.grid import GridGrowth
+from ingest.core.growth_columns import Flags, Floats, Integers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DiskFigures:
+    """Block devices.
+
+    `latency_ms` is the mean time of the I/Os that completed, measured at the device; it and
+    `mean_io_bytes` are NaN where none completed. `outstanding_io` is the mean number of I/Os in
+    flight; `utilisation_ratio` is the part of the time in which any was.
+    """
+
+    seconds: Floats
+    read_iops: Floats
+    write_iops: Floats
+    read_bytes_per_s: Floats
+    write_bytes_per_s: Floats
+    latency_ms: Floats
+    mean_io_bytes: Floats
+    outstanding_io: Floats
+    utilisation_ratio: Floats
+
+    @property
+    def iops(self) -> Floats:
+        return self.read_iops + self.write_iops
+
+    @property
+    def bytes_per_s(self) -> Floats:
+        return self.read_bytes_per_s + self.write_bytes_per_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class InterfaceFigures:
+    """Network interfaces.
+
+    `drops_per_s` counts both directions, `sent_drops_per_s` only packets that should have left.
+    """
+
+    seconds: Floats
+    sent_bits_per_s: Floats
+    received_bits_per_s: Floats
+    sent_packets_per_s: Floats
+    received_packets_per_s: Floats
+    drops_per_s: Floats
+    sent_drops_per_s: Floats
+    errors_per_s: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CgroupFigures:
+    """Cgroups, each on one device; `mean_io_bytes` is NaN without I/O."""
+
+    seconds: Floats
+    read_iops: Floats
+    write_iops: Floats
+    read_bytes_per_s: Floats
+    write_bytes_per_s: Floats
+    mean_io_bytes: Floats
+
+    @property
+    def iops(self) -> Floats:
+        return self.read_iops + self.write_iops
+
+    @property
+    def bytes_per_s(self) -> Floats:
+        return self.read_bytes_per_s + self.write_bytes_per_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PressureFigures:
+    """The part of the time in which some task of a cgroup, or all of them, waited for I/O."""
+
+    seconds: Floats
+    some_ratio: Floats
+    full_ratio: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ConflictFigures:
+    """SCSI commands of a host on a device, and how many met another host's reservation."""
+
+    seconds: Floats
+    commands_per_s: Floats
+    conflicts_per_s: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TcpFigures:
+    """TCP segments of a host over all its interfaces, and how many were sent again."""
+
+    seconds: Floats
+    segments_per_s: Floats
+    retransmits_per_s: Floats
+
+
+FiguresT = TypeVar(
+    "FiguresT",
+    DiskFigures,
+    InterfaceFigures,
+    CgroupFigures,
+    PressureFigures,
+    ConflictFigures,
+    TcpFigures,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FigureKind(Generic[FiguresT]):
+    """What is read of a measurement, and what is made of it.
+
+    The first `wide` of the counters are 64-bit, the others 32-bit; None means all. Gauges say
+    what was at the moment of a reading. `device_tag` is the tag that tells a subject's series
+    apart by device; empty if the subject alone names it.
+    """
+
+    name: str
+    measurement: Measurement
+    counters: tuple[str, ...]
+    figures: Callable[[GridGrowth], FiguresT]
+    wide: int | None = None
+    gauges: tuple[str, ...] = ()
+    device_tag: str = ""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.counters + self.gauges
+
+
+def _disk(found: GridGrowth) -> DiskFigures:
+    """The times are in milliseconds; a gauge that was not sent is negative."""
+    reads, writes, read_bytes, write_bytes, read_ms, write_ms, busy_ms, weighted_ms = found.growth
+    before, after = found.gauges[0][:-1], found.gauges[0][1:]
+    seconds, completed = _known(found.seconds), reads + writes
+    outstanding_io = weighted_ms / 1000 / seconds
+    # None ended, so what was in flight at the beginning was so all the time, and what came since
+    # still is. Many kernels count neither before an I/O ends.
+    hung = (completed == 0) & (before > 0) & (after > 0)
+    busy_ratio = np.minimum(1.0, busy_ms / 1000 / seconds)
+    return DiskFigures(
+        seconds=found.seconds,
+        read_iops=reads / seconds,
+        write_iops=writes / seconds,
+        read_bytes_per_s=read_bytes / seconds,
+        write_bytes_per_s=write_bytes / seconds,
+        latency_ms=_each(read_ms + write_ms, completed),
+        mean_io_bytes=_each(read_bytes + write_bytes, completed),
+        outstanding_io=np.where(
+            hung, np.maximum(outstanding_io, (before + after) / 2), outstanding_io
+        ),
+        # The kernel counts whole ticks, so a busy device can seem busy a tick longer than it was.
+        utilisation_ratio=np.where(hung & (found.seconds > 0), 1.0, busy_ratio),
+    )
+
+
+def _interface(found: GridGrowth) -> InterfaceFigures:
+    sent, received, sent_packets, received_packets, *lost = found.growth
+    drop_in, drop_out, err_in, err_out = lost
+    seconds = _known(found.seconds)
+    return InterfaceFigures(
+        seconds=found.seconds,
+        sent_bits_per_s=sent * 8 / seconds,
+        received_bits_per_s=received * 8 / seconds,
+        sent_packets_per_s=sent_packets / seconds,
+        received_packets_per_s=received_packets / seconds,
+        drops_per_s=(drop_in + drop_out) / seconds,
+        sent_drops_per_s=drop_out / seconds,
+        errors_per_s=(err_in + err_out) / seconds,
+    )
+
+
+def _cgroup(found: GridGrowth) -> CgroupFigures:
+    reads, writes, read_bytes, write_bytes = found.growth
+    seconds = _known(found.seconds)
+    return CgroupFigures(
+        seconds=found.seconds,
+        read_iops=reads / seconds,
+        write_iops=writes / seconds,
+        read_bytes_per_s=read_bytes / seconds,
+        write_bytes_per_s=write_bytes / seconds,
+        mean_io_bytes=_each(read_bytes + write_bytes, reads + writes),
+    )
+
+
+def _pressure(found: GridGrowth) -> PressureFigures:
+    some_us, full_us = found.growth
+    seconds = _known(found.seconds)
+    return PressureFigures(
+        seconds=found.seconds,
+        some_ratio=np.minimum(1.0, some_us / 1e6 / seconds),
+        full_ratio=np.minimum(1.0, full_us / 1e6 / seconds),
+    )
+
+
+def _conflicts(found: GridGrowth) -> ConflictFigures:
+    commands, conflicts = found.growth
+    seconds = _known(found.seconds)
+    return ConflictFigures(
+        seconds=found.seconds,
+        commands_per_s=commands / seconds,
+        conflicts_per_s=conflicts / seconds,
+    )
+
+
+def _tcp(found: GridGrowth) -> TcpFigures:
+    segments, retransmits = found.growth
+    seconds = _known(found.seconds)
+    return TcpFigures(
+        seconds=found.seconds,
+        segments_per_s=segments / seconds,
+        retransmits_per_s=retransmits / seconds,
+    )
+
+
+def _known(seconds: Floats) -> Floats:
+    return np.where(seconds > 0, seconds, np.nan)
+
+
+def _each(total: Integers, count: Integers) -> Floats:
+    some: Flags = count > 0
+    return np.where(some, total / np.maximum(count, 1), np.nan)
+
+
+DISK = FigureKind(
+    name="disk",
+    measurement=DISKIO,
+    counters=(
+        "reads",
+        "writes",
+        "read_bytes",
+        "write_bytes",
+        "read_time",
+        "write_time",
+        "io_time",
+        "weighted_io_time",
+    ),
+    figures=_disk,
+    # Linux prints the times of /proc/diskstats as 32-bit milliseconds whatever the machine.
+    wide=4,
+    gauges=("iops_in_progress",),
+)
+INTERFACE = FigureKind(
+    name="interface",
+    measurement=NET,
+    counters=(
+        "bytes_sent",
+        "bytes_recv",
+        "packets_sent",
+        "packets_recv",
+        "drop_in",
+        "drop_out",
+        "err_in",
+        "err_out",
+    ),
+    figures=_interface,
+)
+CGROUP_IO = FigureKind(
+    name="cgroup",
+    measurement=CGROUP,
+    counters=("rios", "wios", "rbytes", "wbytes"),
+    figures=_cgroup,
+    device_tag="device",
+)
+PRESSURE = FigureKind(
+    name="pressure",
+    measurement=CGROUP_PRESSURE,
+    counters=("some_total", "full_total"),
+    figures=_pressure,
+)
+CONFLICT = FigureKind(
+    name="reservation",
+    measurement=SCSI_RESERVATION,
+    counters=("commands", "conflicts"),
+    figures=_conflicts,
+)
+TCP = FigureKind(
+    name="tcp",
+    measurement=NSTAT,
+    counters=("TcpOutSegs", "TcpRetransSegs"),
+    figures=_tcp,
+)
+FIGURE_KINDS = (DISK, INTERFACE, CGROUP_IO, PRESSURE, CONFLICT, TCP)

@@ -1,0 +1,279 @@
+"""Counters of many series on one grid of windows: what each grew by in each window.
+
+Readings may come at any time. A counter is interpolated at the edges of the windows, once and to
+whole numbers, so the growths of any windows add up to that of the time they cover.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import ceil, floor
+
+import numpy as np
+
+from ingest.core.growth_columns import (
+    GAP_FACTOR,
+    LONGEST_INTERVAL_S,
+    NOT_SENT,
+    Flags,
+    Floats,
+    Integers,
+    growth_between,
+)
+from ingest.core.microseconds import microseconds, moment
+
+SURE_INTERVAL_S = 60.0
+"""Hosts send at least once a minute, so readings this close always make a rate."""
+SNAP_RATIO = 0.005
+"""A reading this close to an edge, as a fraction of the window, counts as taken at the edge."""
+LEAST_COVER = 0.5
+"""A window is known if readings cover at least this fraction of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """`count` windows of one length from `since_us` (microseconds since 1970) on.
+
+    Windows of the product begin at whole multiples of their length since 1970.
+    """
+
+    since_us: int
+    window_us: int
+    count: int
+
+    @property
+    def window_s(self) -> float:
+        return self.window_us / 1e6
+
+    @property
+    def until_us(self) -> int:
+        return self.since_us + self.count * self.window_us
+
+    @property
+    def since(self) -> datetime:
+        return moment(self.since_us)
+
+    @property
+    def until(self) -> datetime:
+        return moment(self.until_us)
+
+    @property
+    def edges_us(self) -> Integers:
+        """(windows + 1)."""
+        return self.since_us + self.window_us * np.arange(self.count + 1, dtype=np.int64)
+
+    @property
+    def ends_us(self) -> Integers:
+        """(windows)."""
+        return self.edges_us[1:]
+
+    @property
+    def ends(self) -> list[datetime]:
+        """The ends of the windows, in order."""
+        length = timedelta(microseconds=self.window_us)
+        return [self.since + length * place for place in range(1, self.count + 1)]
+
+    def part(self, begin: int, end: int) -> Grid:
+        """The windows from place `begin` to before place `end`."""
+        begin_us = self.since_us + begin * self.window_us
+        return Grid(since_us=begin_us, window_us=self.window_us, count=max(end - begin, 0))
+
+
+def grid_of(since: datetime, until: datetime, window_s: float) -> Grid:
+    """The windows of this length that end in (since, until]."""
+    window_us = round(window_s * 1e6)
+    first = floor(microseconds(since) / window_us)
+    count = max(floor(microseconds(until) / window_us) - first, 0)
+    return Grid(since_us=first * window_us, window_us=window_us, count=count)
+
+
+def grid_around(since: datetime, until: datetime, window_s: float) -> Grid:
+    """The fewest windows of this length that cover all of the time."""
+    window_us = round(window_s * 1e6)
+    first = floor(microseconds(since) / window_us)
+    count = max(ceil(microseconds(until) / window_us) - first, 0)
+    return Grid(since_us=first * window_us, window_us=window_us, count=count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Readings:
+    """Readings of many series, those of one after the other, each series in order of time.
+
+    `series` (readings) is the place of the series, `at_us` its time, `values` (readings, columns)
+    the counters and after them the gauges; `NOT_SENT` is one that was not sent.
+    """
+
+    series: Integers
+    at_us: Integers
+    values: Integers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GridGrowth:
+    """Growth on a grid, for `series` columns.
+
+    `growth` (counters, windows, series) is what each counter grew by in the part of the window
+    that readings cover; `seconds` (windows, series) is that part, 0 where nothing is known.
+    `gauges` (gauges, windows + 1, series) are the newest values at the edges, or `NOT_SENT`.
+    """
+
+    grid: Grid
+    growth: Integers
+    seconds: Floats
+    gauges: Integers
+
+    def merged(self, columns: Sequence[Sequence[int]]) -> GridGrowth:
+        """One column for each of `columns`: in each window the first of its series that is known.
+
+        A subject has several series when its tags changed or two collectors send about it.
+        """
+        counters, windows, _ = self.growth.shape
+        firsts = [places[0] if places else -1 for places in columns]
+        growth = _columns(self.growth, firsts, empty=0)
+        seconds = _columns(self.seconds, firsts, empty=0.0)
+        gauges = _columns(self.gauges, firsts, empty=NOT_SENT)
+        for column, places in enumerate(columns):
+            for place in places[1:]:
+                lacks = seconds[:, column] == 0
+                growth[:, lacks, column] = self.growth[:, lacks, place]
+                seconds[lacks, column] = self.seconds[lacks, place]
+                absent = gauges[:, :, column] == NOT_SENT
+                gauges[:, :, column][absent] = self.gauges[:, :, place][absent]
+        assert growth.shape == (counters, windows, len(columns))
+        return GridGrowth(grid=self.grid, growth=growth, seconds=seconds, gauges=gauges)
+
+
+def _columns(values, places, *, empty):  # type: ignore[no-untyped-def]
+    """The given columns of the last axis, copied; `empty` where a place is negative."""
+    index = np.array(places, dtype=np.int64)
+    if not values.shape[-1]:
+        return np.full((*values.shape[:-1], len(places)), empty, dtype=values.dtype)
+    found = values[..., np.maximum(index, 0)]
+    found[..., index < 0] = empty
+    return found
+
+
+def on_grid(
+    readings: Readings,
+    grid: Grid,
+    *,
+    series_count: int,
+    counters: int,
+    wide: int | None = None,
+    step_s: float = 0.0,
+    least_cover: float = LEAST_COVER,
+) -> GridGrowth:
+    """The growth of the first `counters` columns in each window of the grid; the rest are gauges.
+
+    The first `wide` counters, or all, have 64 bits. `step_s` is the distance at which readings
+    were asked for, 0 for all of them. An interval is a gap if it is longer than a minute and than
+    three times the one before it: a collector that sends rarely does so regularly. Windows that
+    are covered less than `least_cover` are unknown.
+    """
+    windows, edges_us = grid.count, grid.edges_us
+    at_us = _snapped(readings.at_us, grid)
+    valid, growth, interval_us = _intervals(
+        readings, at_us, counters=counters, wide=wide, step_s=step_s
+    )
+    place, fraction = _places(
+        readings.series, at_us, np.where(valid, interval_us, 0), edges_us, series_count
+    )
+    seconds = np.zeros((windows, series_count))
+    result = np.zeros((counters, windows, series_count), dtype=np.int64)
+    gauges = np.full(
+        (readings.values.shape[1] - counters, windows + 1, series_count), NOT_SENT, dtype=np.int64
+    )
+    if not len(at_us) or not windows:
+        return GridGrowth(grid=grid, growth=result, seconds=seconds, gauges=gauges)
+    first = np.searchsorted(readings.series, np.arange(series_count))
+    covered_us = _at_edges(interval_us, place, fraction, first)
+    seconds = np.diff(covered_us, axis=0) / 1e6
+    known = seconds >= least_cover * grid.window_s
+    seconds[~known] = 0.0
+    for counter in range(counters):
+        grown = np.diff(_at_edges(growth[:, counter], place, fraction, first), axis=0)
+        result[counter] = np.where(known, grown, 0)
+    fresh = (place >= 0) & (
+        edges_us[:, None] - at_us[np.maximum(place, 0)] <= SURE_INTERVAL_S * 1e6
+    )
+    for gauge in range(gauges.shape[0]):
+        values = readings.values[:, counters + gauge]
+        gauges[gauge] = np.where(fresh, values[np.maximum(place, 0)], NOT_SENT)
+    return GridGrowth(grid=grid, growth=result, seconds=seconds, gauges=gauges)
+
+
+def _snapped(at_us: Integers, grid: Grid) -> Integers:
+    nearest = grid.since_us + np.rint((at_us - grid.since_us) / grid.window_us).astype(
+        np.int64
+    ) * np.int64(grid.window_us)
+    close = np.abs(at_us - nearest) <= SNAP_RATIO * grid.window_us
+    return np.where(close, nearest, at_us)
+
+
+def _intervals(
+    readings: Readings, at_us: Integers, *, counters: int, wide: int | None, step_s: float
+) -> tuple[Flags, Integers, Integers]:
+    """Of the interval that ends with each reading: whether it counts, its growth, its length.
+
+    All three have a row per reading; growth and length are 0 where the interval does not count.
+    """
+    count = len(at_us)
+    values = readings.values[:, :counters]
+    valid = np.zeros(count, dtype=np.bool_)
+    growth = np.zeros((count, counters), dtype=np.int64)
+    interval_us = np.zeros(count, dtype=np.int64)
+    if count < 2:
+        return valid, growth, interval_us
+    follows = readings.series[1:] == readings.series[:-1]
+    # By the times as sent: snapping must not turn a gap into an interval.
+    length_us = np.where(follows, np.diff(readings.at_us), 0)
+    grown, is_reset, is_incomplete = growth_between(values[:-1], values[1:], wide=wide)
+    before_us = np.concatenate([[0], length_us[:-1]])
+    sure_us = 1e6 * max(SURE_INTERVAL_S, GAP_FACTOR * step_s)
+    longest_us = 1e6 * max(LONGEST_INTERVAL_S, GAP_FACTOR * step_s)
+    is_gap = (length_us > longest_us) | (
+        (length_us > sure_us) & (length_us > GAP_FACTOR * before_us)
+    )
+    valid[1:] = follows & ~is_reset & ~is_incomplete & ~is_gap
+    growth[1:] = np.where(valid[1:, None], grown, 0)
+    interval_us[1:] = np.where(valid[1:], np.diff(at_us), 0)
+    return valid, growth, interval_us
+
+
+def _places(
+    series: Integers, at_us: Integers, interval_us: Integers, edges_us: Integers, series_count: int
+) -> tuple[Integers, Floats]:
+    """For each edge and series: the last reading at or before it, and how far into the interval
+    after that reading the edge lies (0 to 1); both (edges, series). -1 is before the first.
+    """
+    if not len(at_us):
+        nothing = np.full((len(edges_us), series_count), -1, dtype=np.int64)
+        return nothing, np.zeros(nothing.shape)
+    origin = min(int(at_us.min()), int(edges_us[0]))
+    stride = max(int(at_us.max()), int(edges_us[-1])) - origin + 1
+    keys = series * stride + (at_us - origin)
+    wanted = np.arange(series_count, dtype=np.int64) * stride + (edges_us - origin)[:, None]
+    place = np.searchsorted(keys, wanted.ravel(), side="right").reshape(wanted.shape) - 1
+    own = np.arange(series_count, dtype=np.int64)
+    place[(place >= 0) & (series[np.maximum(place, 0)] != own)] = -1
+    after = np.minimum(place + 1, len(at_us) - 1)
+    inside = (place >= 0) & (after > place) & (series[after] == own) & (interval_us[after] > 0)
+    passed_us = edges_us[:, None] - at_us[np.maximum(place, 0)]
+    fraction = np.where(inside, passed_us / np.maximum(interval_us[after], 1), 0.0)
+    return place, fraction
+
+
+def _at_edges(grown: Integers, place: Integers, fraction: Floats, first: Integers) -> Integers:
+    """The sum of `grown` (readings) up to each edge, per series; (edges, series).
+
+    The sum runs over all series one after the other, so only differences within a series mean
+    anything. Before its `first` reading a series has the sum of that reading.
+    """
+    total, newest = np.cumsum(grown), len(grown) - 1
+    # A series' first reading has no growth of its own.
+    begun = np.where(place >= 0, place, np.minimum(first, newest))
+    after = np.minimum(place + 1, newest)
+    result: Integers = total[begun] + np.rint(fraction * grown[after]).astype(np.int64)
+    return result

@@ -1,0 +1,180 @@
+"""Reads what counters grew by on a grid of windows, for any number of subjects at once.
+
+A subject costs no statement of its own: there are at most four, whatever is asked.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+from django.db import connection
+from psycopg import sql
+
+from ingest.core.figures import FigureKind
+from ingest.core.grid import Grid, GridGrowth, Readings, on_grid
+from ingest.core.growth_columns import LONGEST_INTERVAL_S, NOT_SENT, Integers
+from ingest.core.microseconds import EPOCH, microseconds
+from ingest.models import Series
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Subject:
+    """What counters are about: a device, an interface, or a cgroup on a device (`major:minor`).
+
+    `device` is empty for kinds without a device tag.
+    """
+
+    host: int
+    name: str
+    device: str = ""
+
+
+POSTGRES_EPOCH_US = microseconds(EPOCH.replace(year=2000))
+"""PostgreSQL counts time from here."""
+COARSE_WINDOW_S = 120.0
+"""Windows from this length on are made of the last reading in each, not of all readings."""
+
+
+def read_growth(kind: FigureKind[Any], subjects: Sequence[Subject], grid: Grid) -> GridGrowth:
+    """The growth of each subject in each window; a column per subject, in the order given."""
+    columns = _series_of(kind, subjects)
+    series = sorted({one for found in columns for one in found})
+    place = {one: index for index, one in enumerate(series)}
+    coarse_s = grid.window_s if grid.window_s >= COARSE_WINDOW_S else 0.0
+    readings = _readings(kind, series, grid, coarse_s)
+    found = on_grid(
+        readings,
+        grid,
+        series_count=len(series),
+        counters=len(kind.counters),
+        wide=kind.wide,
+        step_s=coarse_s,
+    )
+    return found.merged([[place[one] for one in own] for own in columns])
+
+
+def _series_of(kind: FigureKind[Any], subjects: Sequence[Subject]) -> list[list[int]]:
+    """The series of each subject, the newest first."""
+    found: dict[tuple[int, str, str], list[int]] = defaultdict(list)
+    if subjects:
+        rows = Series.objects.filter(
+            measurement=kind.measurement.name,
+            host__in={subject.host for subject in subjects},
+            subject__in={subject.name for subject in subjects},
+        )
+        tag = f"tags__{kind.device_tag}" if kind.device_tag else "subject"
+        for pk, host, name, device in rows.order_by("-pk").values_list(
+            "pk", "host_id", "subject", tag
+        ):
+            found[host, name, device if kind.device_tag else ""].append(pk)
+    return [found[subject.host, subject.name, subject.device] for subject in subjects]
+
+
+def _readings(
+    kind: FigureKind[Any], series: Sequence[int], grid: Grid, coarse_s: float
+) -> Readings:
+    """All readings that make the windows: those in them, and those on both sides of them."""
+    window = timedelta(microseconds=grid.window_us)
+    times = {"since": grid.since - window, "until": grid.until + window}
+    parts = []
+    if series and grid.count:
+        statement = _LAST_OF_EACH_STEP if coarse_s else _EVERY
+        parts = _fetch(statement, kind, {**times, "series": list(series), "step": window})
+        lacking = _not_enclosed(parts, series, grid)
+        if lacking:
+            reach = timedelta(seconds=LONGEST_INTERVAL_S)
+            around = {"from": times["since"] - 2 * reach, "to": times["until"] + reach}
+            parts += _fetch(_AROUND, kind, {**times, **around, "series": lacking})
+    return _together(parts, series, width=len(kind.columns))
+
+
+Part = tuple[int, Integers]
+"""A series, and its readings: time in microseconds since 1970 and columns, (readings, 1 + n)."""
+
+_EVERY = """
+    SELECT series_id, string_agg({row}, ''::bytea) FROM {table}
+     WHERE series_id = ANY(%(series)s) AND time >= %(since)s AND time <= %(until)s
+     GROUP BY series_id
+"""
+_LAST_OF_EACH_STEP = """
+    SELECT wanted.id, string_agg({row}, ''::bytea)
+      FROM unnest(%(series)s::bigint[]) AS wanted(id)
+     CROSS JOIN generate_series(
+        %(since)s::timestamptz, %(until)s::timestamptz - %(step)s::interval, %(step)s::interval
+     ) AS step(start)
+     CROSS JOIN LATERAL (
+        SELECT * FROM {table}
+         WHERE series_id = wanted.id AND time > step.start
+           AND time <= step.start + %(step)s::interval
+         ORDER BY time DESC LIMIT 1
+     ) AS sample
+     GROUP BY wanted.id
+"""
+"""One look-up in the index per series and step: the cost follows the windows, not the samples."""
+_AROUND = """
+    SELECT wanted.id, string_agg({row}, ''::bytea)
+      FROM unnest(%(series)s::bigint[]) AS wanted(id)
+     CROSS JOIN LATERAL (
+        (SELECT * FROM {table}
+          WHERE series_id = wanted.id AND time < %(since)s AND time >= %(from)s
+          ORDER BY time DESC LIMIT 2)
+        UNION ALL
+        (SELECT * FROM {table}
+          WHERE series_id = wanted.id AND time > %(until)s AND time <= %(to)s
+          ORDER BY time LIMIT 1)
+     ) AS sample
+     GROUP BY wanted.id
+"""
+"""The two readings before: an interval is judged by the one before it."""
+
+
+def _fetch(statement: str, kind: FigureKind[Any], parameters: dict[str, Any]) -> list[Part]:
+    """One row per series with all its readings as bytes: a row per reading costs much more."""
+    row = sql.SQL(" || ").join(
+        [
+            sql.SQL("timestamptz_send(time)"),
+            *(
+                sql.SQL("int8send(coalesce({}, {}))").format(sql.Identifier(name), NOT_SENT)
+                for name in kind.columns
+            ),
+        ]
+    )
+    query = sql.SQL(statement).format(row=row, table=sql.Identifier(kind.measurement.table))
+    with connection.cursor() as cursor:
+        cursor.execute(query, parameters)
+        rows = cursor.fetchall()
+    width = 1 + len(kind.columns)
+    return [(series, _unpacked(packed, width)) for series, packed in rows]
+
+
+def _unpacked(packed: bytes, width: int) -> Integers:
+    found = np.frombuffer(packed, dtype=">i8").astype(np.int64).reshape(-1, width)
+    found[:, 0] += POSTGRES_EPOCH_US
+    return found
+
+
+def _not_enclosed(parts: Sequence[Part], series: Sequence[int], grid: Grid) -> list[int]:
+    """The series without a reading at or before the first edge, or at or after the last one."""
+    enclosed = {
+        one
+        for one, rows in parts
+        if rows[:, 0].min() <= grid.since_us and rows[:, 0].max() >= grid.until_us
+    }
+    return [one for one in series if one not in enclosed]
+
+
+def _together(parts: Sequence[Part], series: Sequence[int], *, width: int) -> Readings:
+    """The readings in order of series and time."""
+    if not parts:
+        nothing = np.empty(0, dtype=np.int64)
+        return Readings(series=nothing, at_us=nothing, values=np.empty((0, width), dtype=np.int64))
+    place = {one: index for index, one in enumerate(series)}
+    own = np.concatenate([np.full(len(rows), place[one], dtype=np.int64) for one, rows in parts])
+    rows = np.concatenate([rows for _, rows in parts])
+    order = np.lexsort((rows[:, 0], own))
+    return Readings(series=own[order], at_us=rows[order, 0], values=rows[order, 1:])

@@ -1,0 +1,95 @@
+"""Many subjects are read onto a grid at once, as each would be alone, in a few statements."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from ingest.core.figures import CGROUP_IO, DISK, INTERFACE, PRESSURE, FigureKind
+from ingest.core.grid import grid_of
+from ingest.grid_reader import COARSE_WINDOW_S, Subject, read_growth
+from ingest.models import Host
+from tests.ingest.random_samples import RandomSamples
+from tests.ingest.scenario import Tenant, disk_line, write_lines
+
+UNTIL = datetime(2026, 11, 20, 0, 20, tzinfo=UTC)
+SINCE = UNTIL - timedelta(minutes=50)
+"""Over midnight, so that two partitions are read."""
+MOST_STATEMENTS = 3
+
+pytestmark = pytest.mark.django_db
+
+
+def random_subjects(host: Host, seed: int) -> dict[FigureKind, list[Subject]]:
+    samples = RandomSamples(host, seed=seed, until=UNTIL)
+    interfaces = [samples.interface(f"vnet{number}") for number in range(5)]
+    cgroups = [key for number in range(4) for key in samples.cgroup(f"/vm{number}.scope")]
+    paths = dict.fromkeys((owner, path) for owner, path, _ in cgroups)
+    return {
+        INTERFACE: [Subject(host=owner, name=name) for owner, name in interfaces],
+        CGROUP_IO: [
+            Subject(host=owner, name=path, device=device) for owner, path, device in cgroups
+        ],
+        PRESSURE: [Subject(host=owner, name=path) for owner, path in paths],
+    }
+
+
+@pytest.mark.parametrize("window_s", [10.0, 60.0, COARSE_WINDOW_S])
+@pytest.mark.parametrize("seed", range(6))
+def test_many_subjects_are_read_as_each_alone(tenant: Tenant, seed: int, window_s: float) -> None:
+    host = Host.objects.create(organisation=tenant.organisation, name="h1")
+    grid = grid_of(SINCE, UNTIL, window_s)
+    known = 0
+    for kind, subjects in random_subjects(host, seed).items():
+        with CaptureQueriesContext(connection) as statements:
+            together = read_growth(kind, subjects, grid)
+        assert len(statements) <= MOST_STATEMENTS
+        for column, subject in enumerate(subjects):
+            alone = read_growth(kind, [subject], grid)
+            assert np.array_equal(together.growth[:, :, [column]], alone.growth)
+            assert np.array_equal(together.seconds[:, [column]], alone.seconds)
+            known += int((alone.seconds > 0).sum())
+    assert known > 30
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_window_alone_is_that_window_of_many(tenant: Tenant, seed: int) -> None:
+    """What is judged live, window by window, is what a look back shows."""
+    host = Host.objects.create(organisation=tenant.organisation, name="h1")
+    grid = grid_of(SINCE, UNTIL, 10.0)
+    for kind, subjects in random_subjects(host, seed).items():
+        whole = read_growth(kind, subjects, grid)
+        for place in range(0, grid.count, 37):
+            part = read_growth(kind, subjects, grid.part(place, place + 1))
+            assert np.array_equal(part.growth[:, 0], whole.growth[:, place])
+            assert np.array_equal(part.seconds[0], whole.seconds[place])
+
+
+def test_a_host_that_sends_rarely_is_known_in_every_window(tenant: Tenant) -> None:
+    start = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+    for step in range(4):
+        at = start + timedelta(minutes=5 * step)
+        write_lines(tenant, disk_line(at, count=3000 * step), at=at)
+    subject = Subject(host=tenant.host().pk, name="sda")
+
+    found = read_growth(
+        DISK, [subject], grid_of(start + timedelta(minutes=6), start + timedelta(minutes=7), 10)
+    )
+
+    reads = DISK.counters.index("reads")
+    assert found.growth[reads, :, 0].tolist() == [100] * 6
+
+
+def test_what_nobody_sent_is_unknown(tenant: Tenant) -> None:
+    host = Host.objects.create(organisation=tenant.organisation, name="h1")
+    grid = grid_of(SINCE, UNTIL, 10.0)
+
+    found = read_growth(DISK, [Subject(host=host.pk, name="sda")], grid)
+
+    assert found.seconds.shape == (300, 1)
+    assert not found.seconds.any()
+    assert read_growth(DISK, [], grid).seconds.shape == (300, 0)
