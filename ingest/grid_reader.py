@@ -6,13 +6,14 @@ A subject costs no statement of its own: there are at most four, whatever is ask
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 import numpy as np
 from django.db import connection
+from django.db.models.fields.json import KT
 from psycopg import sql
 
 from ingest.core.figures import FigureKind
@@ -26,7 +27,7 @@ from ingest.models import Series
 class Subject:
     """What counters are about: a device, an interface, or a cgroup on a device (`major:minor`).
 
-    `device` is empty for kinds without a device tag.
+    `device` is empty but for kinds whose subjects have a series per device.
     """
 
     host: int
@@ -42,37 +43,56 @@ COARSE_WINDOW_S = 120.0
 
 def read_growth(kind: FigureKind[Any], subjects: Sequence[Subject], grid: Grid) -> GridGrowth:
     """The growth of each subject in each window; a column per subject, in the order given."""
-    columns = _series_of(kind, subjects)
-    series = sorted({one for found in columns for one in found})
-    place = {one: index for index, one in enumerate(series)}
+    return read_growths({kind: subjects}, grid)[kind]
+
+
+def read_growths(
+    wanted: Mapping[FigureKind[Any], Sequence[Subject]], grid: Grid
+) -> dict[FigureKind[Any], GridGrowth]:
+    """The same for several kinds; a kind without subjects costs no statement."""
+    columns = _series_of(wanted)
     coarse_s = grid.window_s if grid.window_s >= COARSE_WINDOW_S else 0.0
-    readings = _readings(kind, series, grid, coarse_s)
-    found = on_grid(
-        readings,
-        grid,
-        series_count=len(series),
-        counters=len(kind.counters),
-        wide=kind.wide,
-        step_s=coarse_s,
-    )
-    return found.merged([[place[one] for one in own] for own in columns])
-
-
-def _series_of(kind: FigureKind[Any], subjects: Sequence[Subject]) -> list[list[int]]:
-    """The series of each subject, the newest first."""
-    found: dict[tuple[int, str, str], list[int]] = defaultdict(list)
-    if subjects:
-        rows = Series.objects.filter(
-            measurement=kind.measurement.name,
-            host__in={subject.host for subject in subjects},
-            subject__in={subject.name for subject in subjects},
+    found = {}
+    for kind, own in columns.items():
+        series = sorted({one for ids in own for one in ids})
+        place = {one: index for index, one in enumerate(series)}
+        growth = on_grid(
+            _readings(kind, series, grid, coarse_s),
+            grid,
+            series_count=len(series),
+            counters=len(kind.counters),
+            wide=kind.wide,
+            step_s=coarse_s,
         )
-        tag = f"tags__{kind.device_tag}" if kind.device_tag else "subject"
-        for pk, host, name, device in rows.order_by("-pk").values_list(
-            "pk", "host_id", "subject", tag
-        ):
-            found[host, name, device if kind.device_tag else ""].append(pk)
-    return [found[subject.host, subject.name, subject.device] for subject in subjects]
+        found[kind] = growth.merged([[place[one] for one in ids] for ids in own])
+    return found
+
+
+def _series_of(
+    wanted: Mapping[FigureKind[Any], Sequence[Subject]],
+) -> dict[FigureKind[Any], list[list[int]]]:
+    """The series of each subject, the newest first."""
+    every = [subject for subjects in wanted.values() for subject in subjects]
+    found: dict[tuple[str, int, str, str], list[int]] = defaultdict(list)
+    if every:
+        by_device = {kind.measurement.name: kind.by_device for kind in wanted}
+        rows = Series.objects.filter(
+            measurement__in=[kind.measurement.name for kind in wanted if wanted[kind]],
+            host__in={subject.host for subject in every},
+            subject__in={subject.name for subject in every},
+        )
+        # Only cgroups are told apart by device; the text of one tag is read faster than all tags.
+        fields = ("pk", "measurement", "host_id", "subject", KT("tags__device"))
+        for pk, measurement, host, name, device in rows.order_by("-pk").values_list(*fields):
+            of = device or "" if by_device[measurement] else ""
+            found[measurement, host, name, of].append(pk)
+    return {
+        kind: [
+            found[kind.measurement.name, subject.host, subject.name, subject.device]
+            for subject in subjects
+        ]
+        for kind, subjects in wanted.items()
+    }
 
 
 def _readings(

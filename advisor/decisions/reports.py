@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+import numpy as np
 from django.db import transaction
 
 from advisor.core.compliance import Compliance, Measured, Promise, Verdict, judge
 from advisor.core.resource import Unit
 from advisor.errors import ReportRefused
-from advisor.history.observe import allocation_windows
-from advisor.history.windows import Span
+from advisor.history.reader import read_histories
 from advisor.models import Allocation, ComplianceRecord, Enforcer, Policy, PublishedDocument
 from advisor.models.workload import allocation_id, allocation_pk
 from enforcers.contract import (
@@ -21,6 +23,7 @@ from enforcers.contract import (
     Outcome,
     encode_report,
 )
+from ingest.core.grid import grid_of
 from ingest.models import Host
 
 CLOCK_TOLERANCE = timedelta(minutes=10)
@@ -53,29 +56,34 @@ def accept_report(*, host: Host, report: ComplianceReport, now: datetime) -> int
         refusal=report.refusal or "",
         reports_dropped=report.reports_dropped,
     )
+    allocations = _allocations(host, report)
+    observed = _observed(allocations, report)
     records = [
-        record
+        _record(allocations[item.id], report, item, written, observed=observed.get(item.id))
         for item, written in zip(report.allocations, plain["allocations"], strict=True)
-        if (record := _record(host, report, item, written)) is not None
+        # An allocation may be removed while the agent still enforces it.
+        if item.id in allocations
     ]
     ComplianceRecord.objects.bulk_create(records, ignore_conflicts=True)
     return len(records)
 
 
+def _allocations(host: Host, report: ComplianceReport) -> dict[str, Allocation]:
+    """The host's allocations that the report is about, by their names on the wire."""
+    keys = {pk: item.id for item in report.allocations if (pk := allocation_pk(item.id))}
+    rows = Allocation.objects.filter(pk__in=keys, host=host)
+    return {keys[row.pk]: row for row in rows.select_related("resource", "workload", "host")}
+
+
 def _record(
-    host: Host,
+    allocation: Allocation,
     report: ComplianceReport,
     item: AllocationReport,
     plain: dict[str, dict[str, object] | None],
-) -> ComplianceRecord | None:
-    """None if the allocation was removed while the agent still enforced it."""
-    pk = allocation_pk(item.id)
-    if pk is None:
-        return None
-    own = Allocation.objects.filter(pk=pk, host=host)
-    allocation = own.select_related("resource", "workload").first()
-    if allocation is None:
-        return None
+    *,
+    observed: float | None,
+) -> ComplianceRecord:
+    host = allocation.host
     policy = _policy(host, report.revision, item.id)
     found = _judge(allocation, policy, item)
     return ComplianceRecord(
@@ -91,7 +99,7 @@ def _record(
         applied=plain["applied"],
         read_back=plain["read_back"],
         measured=item.measured.rate if item.measured else None,
-        observed=_observed(allocation, item.measured, report.reported_at),
+        observed=observed,
         **_queue_facts(item.measured),
         outcome=item.outcome,
         reason=item.reason,
@@ -150,16 +158,24 @@ def _promise(allocation: Allocation, policy: Policy | None) -> Promise | None:
     return None
 
 
-def _observed(
-    allocation: Allocation, measured: Measurement | None, reported_at: datetime
-) -> float | None:
-    """The mean rate in stored samples over the agent's window, as a second witness."""
-    if measured is None:
-        return None
-    span = Span(
-        since=reported_at - timedelta(seconds=measured.window_s),
-        until=reported_at,
-        window_s=allocation.resource.window_s,
-    )
-    rates = [found.rate for found in allocation_windows(allocation, span=span)]
-    return sum(rates) / len(rates) if rates else None
+def _observed(allocations: Mapping[str, Allocation], report: ComplianceReport) -> dict[str, float]:
+    """The mean rates in stored samples over the agent's window, as a second witness."""
+    together: dict[tuple[float, float], list[Allocation]] = defaultdict(list)
+    names = {row.pk: name for name, row in allocations.items()}
+    for item in report.allocations:
+        if item.measured is not None and item.id in allocations:
+            row = allocations[item.id]
+            together[item.measured.window_s, row.resource.window_s].append(row)
+    found = {}
+    for (seconds, window_s), rows in together.items():
+        grid = grid_of(
+            report.reported_at - timedelta(seconds=seconds), report.reported_at, window_s
+        )
+        resources = {row.resource_id: row.resource for row in rows}
+        for history in read_histories(resources.values(), grid, allocations=rows).values():
+            own = history.allocations
+            for row, rates in zip(own.rows, own.rate.T, strict=True):
+                known = rates[~np.isnan(rates)]
+                if len(known):
+                    found[names[row.pk]] = float(known.mean())
+    return found

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from statistics import fmean
 
+import numpy as np
 from django.core.cache import cache
 
 from advisor.core.forecast.history import HistoryWindow, history_of
 from advisor.core.forecast.past import Row
-from advisor.core.observation import AllocationObservation, UplinkObservation
 from advisor.core.own_limit import reaches_limit
-from advisor.history.observe import whole_windows, windows_of
-from advisor.history.windows import Span, last_window_end, window_end
-from advisor.models import Allocation, Policy, Resource, State, StatePoint, Unit
+from advisor.history.history import History, Levels, numbers
+from advisor.history.reader import read_history
+from advisor.history.whole_windows import whole_windows
+from advisor.history.windows import last_window_end
+from advisor.models import Allocation, Policy, Resource, State, Unit
+from ingest.core.grid import Grid, grid_of
+from ingest.core.growth_columns import Floats
 from ingest.readings import coarse_step_s
 
 MOST_WINDOWS = 720
@@ -61,17 +63,18 @@ def allocation_history(
     """The history of the last `length`, kept in the cache for minutes."""
     step_s = max(float(coarse_step_s(length, most_windows)), resource.window_s)
     until = last_window_end(whole_windows(resource, now=now), step_s)
-    span = Span(since=until - length, until=until, window_s=step_s)
+    grid = grid_of(until - length, until, step_s)
     key = history_key(
         resource=resource.pk,
         capacity=resource.capacity,
         policy=policy.pk if policy else None,
         allocations=[allocation.pk for allocation in allocations],
-        span=span,
+        grid=grid,
     )
     found: AllocationHistory | None = cache.get(key)
     if found is None:
-        found = history_over(resource=resource, allocations=allocations, policy=policy, span=span)
+        history = read_history(resource, grid, allocations=allocations)
+        found = history_over(history, policy)
         cache.set(key, found, KEPT_S)
     return found
 
@@ -82,67 +85,42 @@ def history_key(
     capacity: float | None,
     policy: int | None,
     allocations: Sequence[int],
-    span: Span,
+    grid: Grid,
 ) -> str:
     """The cache key of a history: a digest, because keys must be short."""
-    window = (span.since.timestamp(), span.until.timestamp(), span.window_s)
+    window = (grid.since_us, grid.until_us, grid.window_us)
     asked = repr((resource, capacity, policy, window, tuple(allocations)))
-    return f"allocation-history-3:{hashlib.sha256(asked.encode()).hexdigest()}"
+    return f"allocation-history-4:{hashlib.sha256(asked.encode()).hexdigest()}"
 
 
-Rates = dict[datetime, tuple[float, bool | None]]
-_ABSENT: tuple[float | None, bool | None] = (None, None)
-
-
-def history_over(
-    *, resource: Resource, allocations: Sequence[Allocation], policy: Policy | None, span: Span
-) -> AllocationHistory:
-    """The history of these windows, all of which are over."""
-    measured = windows_of(allocations, span=span, max_points=MOST_WINDOWS)
-    rates: list[Rates] = [
-        {found.at: (_short(found.rate), found.backlogged) for found in measured[allocation.pk]}
-        for allocation in allocations
-    ]
-    ends = sorted(set().union(*rates))
-    levels = _levels(resource, span)
-    congested = {end for end, level in levels.items() if level.is_congested}
+def history_over(history: History, policy: Policy | None) -> AllocationHistory:
+    """The allocations of these windows, all of which are over; `policy` was in force meanwhile."""
+    resource, own = history.resource, history.allocations
+    kept = own.measured.any(axis=1)
+    rates = _short_columns(own.rate[kept])
+    ends = [at for at, keep in zip(history.grid.ends, kept.tolist(), strict=True) if keep]
+    levels = _levels(history)
+    crowded = [at in levels and levels[at].is_congested for at in ends]
     latency, latency_gap = _latency(resource, ends, levels)
-    observed = [_observation(at, rates, span.window_s) for at in ends]
-    largest = max(
-        (sum(allocation.rate for allocation in one.allocations) for one in observed), default=0.0
-    )
+    largest = float(np.nansum(rates, axis=1).max()) if ends else 0.0
     windows = history_of(
-        observed,
-        [str(index) for index in range(len(allocations))],
+        ends,
+        rates,
+        own.backlogged[kept],
+        window_s=history.grid.window_s,
         capacity=resource.capacity or largest,
-        congested=congested,
+        congested=crowded,
     )
-    held = _limits_in_force(allocations, policy)
     return AllocationHistory(
-        began_at=span.since,
-        ended_at=span.until,
-        windows=tuple(_held_back(window, rates, held, policy) for window in windows),
-        congested=tuple(at in congested for at in ends),
-        measured=tuple(_measured(found, congested) for found in rates),
+        began_at=history.grid.since,
+        ended_at=history.grid.until,
+        windows=tuple(_held_back(windows, rates, own.rows, policy)),
+        congested=tuple(crowded),
+        measured=_measured(rates, crowded),
         largest=largest,
-        rates=tuple(tuple(found.get(at, _ABSENT)[0] for found in rates) for at in ends),
+        rates=tuple(tuple(numbers(row)) for row in rates),
         latency_ms=latency,
         latency_gap=latency_gap,
-    )
-
-
-def _observation(at: datetime, rates: Sequence[Rates], window_s: float) -> UplinkObservation:
-    """One window; allocations are named by their index, because names may repeat."""
-    return UplinkObservation(
-        at=at,
-        window_s=window_s,
-        tx_bits_per_s=None,
-        capacity_bits_per_s=None,
-        allocations=tuple(
-            AllocationObservation(workload=str(index), rate=found[at][0], backlogged=found[at][1])
-            for index, found in enumerate(rates)
-            if at in found
-        ),
     )
 
 
@@ -154,35 +132,28 @@ class _Level:
     is_congested: bool
 
 
-def _levels(resource: Resource, span: Span) -> dict[datetime, _Level]:
+def _levels(history: History) -> dict[datetime, _Level]:
     """Levels by end of window; it is congested if the resource was for half of the time."""
-    points = StatePoint.objects.filter(resource=resource, at__gt=span.since, at__lte=span.until)
-    found: dict[datetime, list[tuple[str, float | None]]] = defaultdict(list)
-    middle = timedelta(seconds=resource.window_s / 2)
-    for at, state, value, *load in points.values_list(
-        "at", "state", "value", "load", "device_load"
-    ):
-        measured = _as_measured(value, *load)
-        found[window_end(at - middle, span.window_s)].append((state, measured))
-    return {end: _level(rows) for end, rows in found.items()}
+    levels, ends = history.levels, history.grid.ends
+    places = levels.places(history.grid)
+    values, bad = _as_measured(levels), levels.is_state(State.CONGESTED)
+    found: dict[datetime, _Level] = {}
+    for place in np.unique(places[places >= 0]).tolist():
+        own = places == place
+        known = values[own & ~np.isnan(values)]
+        found[ends[place]] = _Level(
+            value=float(known.mean()) if len(known) else None,
+            is_congested=2 * int(bad[own].sum()) >= int(own.sum()),
+        )
+    return found
 
 
-def _as_measured(
-    value: float | None, load: float | None, device_load: float | None
-) -> float | None:
-    """The latency at the window's own I/O size; the stored one is at the reference size."""
-    if value is None or not load or not device_load:
-        return value
-    return value * (device_load / load)
-
-
-def _level(rows: Sequence[tuple[str, float | None]]) -> _Level:
-    values = [value for _, value in rows if value is not None]
-    bad = sum(state == State.CONGESTED for state, _ in rows)
-    return _Level(
-        value=fmean(values) if values else None,
-        is_congested=2 * bad >= len(rows),
-    )
+def _as_measured(levels: Levels) -> Floats:
+    """The latency at the windows' own I/O size; the stored one is at the reference size."""
+    known = (levels.load > 0) & (levels.device_load > 0)
+    factor = np.where(known, levels.device_load / np.where(known, levels.load, 1.0), 1.0)
+    result: Floats = levels.value * factor
+    return result
 
 
 def _latency(
@@ -199,38 +170,47 @@ def _latency(
     return tuple(None if value is None else _short(value) for value in found), ""
 
 
+def _short_columns(rates: Floats) -> Floats:
+    """Rounded to `DIGITS`; NaN stays."""
+    short = [[_short(value) for value in row] for row in rates.tolist()]
+    return np.array(short, dtype=np.float64).reshape(rates.shape)
+
+
 def _short(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")
 
 
-def _limits_in_force(
-    allocations: Sequence[Allocation], policy: Policy | None
-) -> list[float | None]:
-    limits: dict[int, float | None] = defaultdict(lambda: None)
-    if policy is not None:
-        limits.update({item["allocation"]: item["limit"] for item in policy.allocations})
-    return [limits[allocation.pk] for allocation in allocations]
-
-
 def _held_back(
-    window: HistoryWindow,
-    rates: Sequence[Rates],
-    limits: Sequence[float | None],
+    windows: Sequence[HistoryWindow],
+    rates: Floats,
+    allocations: Sequence[Allocation],
     policy: Policy | None,
-) -> HistoryWindow:
-    """Demands with None where an enforced limit held the allocation back."""
-    if policy is None or window.at < policy.created_at:
-        return window
-    demands = tuple(
-        None if reaches_limit(found.get(window.at, (0.0, None))[0], limit) else demand
-        for demand, found, limit in zip(window.demands, rates, limits, strict=True)
-    )
-    return HistoryWindow(
-        at=window.at, window_s=window.window_s, capacity=window.capacity, demands=demands
-    )
+) -> list[HistoryWindow]:
+    """Demands with None where a limit of the policy held an allocation back."""
+    limits = {item["allocation"]: item["limit"] for item in (policy.allocations if policy else ())}
+    held = [limits.get(allocation.pk) for allocation in allocations]
+    if policy is None or not any(held):
+        return list(windows)
+    return [
+        replace(
+            window,
+            demands=tuple(
+                None if reaches_limit(rate, limit) else demand
+                for demand, rate, limit in zip(window.demands, row, held, strict=True)
+            ),
+        )
+        if window.at >= policy.created_at
+        else window
+        for window, row in zip(windows, rates.tolist(), strict=True)
+    ]
 
 
-def _measured(found: Rates, congested: set[datetime]) -> float | None:
-    values = [rate for at, (rate, _) in found.items() if at in congested]
-    values = values or [rate for rate, _ in found.values()]
-    return sum(values) / len(values) if values else None
+def _measured(rates: Floats, congested: Sequence[bool]) -> tuple[float | None, ...]:
+    """The mean of each allocation over the congested windows, or over all if it has none there."""
+    found: list[float | None] = []
+    bad = np.array(congested, dtype=np.bool_)
+    for column in rates.T:
+        known = ~np.isnan(column)
+        values = column[known & bad] if (known & bad).any() else column[known]
+        found.append(float(values.mean()) if len(values) else None)
+    return tuple(found)

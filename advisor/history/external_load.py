@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
 from advisor.core.canonical import from_plain, to_plain
 from advisor.core.detection.external_workload import (
@@ -21,9 +21,12 @@ from advisor.core.detection.external_workload import (
     hidden_by,
 )
 from advisor.core.detection.own_mix import OwnMix
+from advisor.history.history import Levels, numbers
 from advisor.history.own_mix import kept_mixes, own_mixes
+from advisor.history.reader import read_levels
 from advisor.history.silence import silence_text, silent_devices
-from advisor.models import Incident, Resource, StatePoint
+from advisor.models import Incident, Resource
+from ingest.core.microseconds import moment
 
 REFERENCE = timedelta(hours=24)
 """The latency caused by our own load is learnt from the day before the incident."""
@@ -40,10 +43,8 @@ def look_outside(*, incident: Incident, until: datetime) -> ExternalLoad | None:
         return None
     ended_at = min(until, incident.ended_at or until)
     since = max(incident.started_at, ended_at - RECENT)
-    reference = _windows(_reference(incident))
-    recent = _windows(
-        StatePoint.objects.filter(resource=incident.resource, at__gt=since, at__lte=ended_at)
-    )
+    reference = _reference(incident)
+    recent = _windows(_levels(incident.resource, since=since, until=ended_at))
     found = detect_external_load(reference, recent)
     silent = ""
     if found.state is ExternalState.EXTERNAL:
@@ -89,22 +90,33 @@ def disturbed_times(
     return [(started_at, ended_at or until) for started_at, ended_at in times]
 
 
-def _reference(incident: Incident) -> QuerySet[StatePoint]:
+def _reference(incident: Incident) -> list[LoadWindow]:
+    """The windows of the day before the incident, without those of other external load."""
     since = incident.started_at - REFERENCE
-    rows = StatePoint.objects.filter(
-        resource=incident.resource, at__gt=since, at__lte=incident.started_at
-    )
-    for began_at, ended_at in disturbed_times(
-        incident.resource, since=since, until=incident.started_at
-    ):
-        rows = rows.exclude(at__gt=began_at, at__lte=ended_at)
-    return rows
+    disturbed = disturbed_times(incident.resource, since=since, until=incident.started_at)
+    windows = _windows(_levels(incident.resource, since=since, until=incident.started_at))
+    return [
+        one
+        for one in windows
+        if not any(began_at < one.at <= ended_at for began_at, ended_at in disturbed)
+    ]
 
 
 def _with(mixes: Mapping[datetime, OwnMix], windows: Sequence[LoadWindow]) -> list[LoadWindow]:
     return [replace(one, mix=mixes.get(one.at)) for one in windows]
 
 
-def _windows(rows: QuerySet[StatePoint]) -> list[LoadWindow]:
-    values = rows.order_by("at").values_list("at", "device_load", "value")
-    return [LoadWindow(at=at, own_load=load, latency_ms=value) for at, load, value in values]
+def _levels(resource: Resource, *, since: datetime, until: datetime) -> Levels:
+    return read_levels([resource], since=since, until=until)[resource.pk]
+
+
+def _windows(levels: Levels) -> list[LoadWindow]:
+    return [
+        LoadWindow(at=moment(at_us), own_load=load, latency_ms=value)
+        for at_us, load, value in zip(
+            levels.at_us.tolist(),
+            numbers(levels.device_load),
+            numbers(levels.value),
+            strict=True,
+        )
+    ]

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
-from datetime import datetime, timedelta
+from datetime import datetime
 
+import numpy as np
 from django.core.cache import cache
 
 from advisor.core.detection.own_mix import OwnMix
 from advisor.core.iosize import size_cost
 from advisor.core.resource import Unit
 from advisor.core.standing import UNALLOCATED, unit_cost
-from advisor.history.device_rates import device_rates
-from advisor.history.observe import windows_of
-from advisor.history.windows import Span, last_window_end, window_end
+from advisor.history.history import History
+from advisor.history.reader import read_history
 from advisor.models import Resource
-from ingest.core.rates import DiskRates
+from ingest.core.figures import DiskFigures
+from ingest.core.grid import grid_around, grid_of
 from ingest.readings import coarse_step_s
 
 MOST_WINDOWS = 720
@@ -45,56 +45,56 @@ def own_mixes(resource: Resource, *, since: datetime, until: datetime) -> Mixes:
     Load without an allocation counts as a workload of its own.
     """
     step_s = max(float(coarse_step_s(until - since, MOST_WINDOWS)), resource.window_s)
-    first = last_window_end(since, step_s)
-    span = Span(since=first, until=window_end(until, step_s), window_s=step_s)
-    loads = _loads_by_workload(resource, span)
-    coarse = {
-        at: _mix(rates, loads.get(at, {}), step_s)
-        for at, rates in _disk_rates(resource, span).items()
-    }
-    half = timedelta(seconds=resource.window_s / 2)
+    history = read_history(resource, grid_around(since, until, step_s))
+    coarse = _mixes(history)
+    half_us = round(resource.window_s * 500_000)
     found: Mixes = {}
-    at = window_end(since, resource.window_s)
-    while at <= until:
-        mix = coarse.get(window_end(at - half, step_s))
+    windows = grid_of(since, until, resource.window_s)
+    for at, end_us in zip(windows.ends, windows.ends_us.tolist(), strict=True):
+        place = (end_us - half_us - history.grid.since_us) // history.grid.window_us
+        mix = coarse[place] if 0 <= place < len(coarse) else None
         if mix is not None:
             found[at] = mix
-        at += 2 * half
     return found
 
 
-def _disk_rates(resource: Resource, span: Span) -> dict[datetime, list[DiskRates]]:
-    """The rates of all hosts."""
-    found: dict[datetime, list[DiskRates]] = defaultdict(list)
-    attachments = resource.attachments.select_related("host")
-    for _, windows in device_rates(attachments, span, max_points=MOST_WINDOWS):
-        for at, some in windows.items():
-            found[at] += some
+def _mixes(history: History) -> list[OwnMix | None]:
+    """The mix of all hosts together in each window; None where no host was measured."""
+    disks: DiskFigures = history.devices.figures
+    measured = history.devices.measured
+    iops, reads, moved = (
+        np.where(measured, column, 0.0).sum(axis=1).tolist()
+        for column in (disks.iops, disks.read_iops, disks.bytes_per_s)
+    )
+    loads = _loads(history)
+    return [
+        _mix(iops[place], reads[place], moved[place], loads[place]) if known else None
+        for place, known in enumerate(measured.any(axis=1).tolist())
+    ]
+
+
+def _loads(history: History) -> list[dict[str, float]]:
+    """Device time per second of each workload that has an allocation, per window."""
+    own, unit = history.allocations, Unit(history.resource.unit)
+    cost = np.vectorize(lambda size: unit_cost(unit, None if np.isnan(size) else size), [float])
+    spent = own.rate * cost(own.mean_io_bytes) if own.rate.size else own.rate
+    found: list[dict[str, float]] = []
+    for row in spent.tolist():
+        loads: dict[str, float] = {}
+        for allocation, load in zip(own.rows, row, strict=True):
+            if load == load:
+                name = allocation.workload.name
+                loads[name] = loads.get(name, 0.0) + load
+        found.append(loads)
     return found
 
 
-def _loads_by_workload(resource: Resource, span: Span) -> dict[datetime, dict[str, float]]:
-    """Device time per second of each workload that has an allocation."""
-    found: dict[datetime, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    allocations = list(resource.allocations.select_related("workload", "host", "resource"))
-    windows = windows_of(allocations, span=span, max_points=MOST_WINDOWS)
-    for allocation in allocations:
-        for window in windows[allocation.pk]:
-            cost = unit_cost(Unit(resource.unit), window.mean_io_bytes)
-            found[window.at][allocation.workload.name] += window.rate * cost
-    return found
-
-
-def _mix(rates: list[DiskRates], loads: dict[str, float], window_s: float) -> OwnMix:
-    """Of one window, all hosts together."""
-    reads = sum(one.read_iops * one.seconds for one in rates)
-    ios = reads + sum(one.write_iops * one.seconds for one in rates)
-    moved = sum((one.read_bytes_per_s + one.write_bytes_per_s) * one.seconds for one in rates)
-    size = moved / ios if ios > 0 else None
-    rest = ios / window_s * size_cost(size) - sum(loads.values())
+def _mix(iops: float, reads: float, moved: float, loads: dict[str, float]) -> OwnMix:
+    size = moved / iops if iops > 0 else None
+    rest = iops * size_cost(size) - sum(loads.values())
     return OwnMix(
-        iops=ios / window_s,
-        read_ratio=min(reads / ios, 1.0) if ios > 0 else None,
+        iops=iops,
+        read_ratio=min(reads / iops, 1.0) if iops > 0 else None,
         mean_io_bytes=size,
         by_workload=(*sorted(loads.items()), (UNALLOCATED, max(rest, 0.0))),
     )

@@ -7,10 +7,12 @@ from datetime import datetime, timedelta
 
 from advisor.core.forecast.past import Past
 from advisor.history.allocation_history import AllocationHistory, allocation_history, history_over
-from advisor.history.observe import whole_windows
 from advisor.history.past_outcomes import past_outcomes
-from advisor.history.windows import Span, last_window_end
+from advisor.history.reader import read_history
+from advisor.history.whole_windows import whole_windows
+from advisor.history.windows import last_window_end
 from advisor.models import Allocation, Incident, Policy, Resource
+from ingest.core.grid import grid_of
 from ingest.readings import coarse_step_s
 
 LENGTH = timedelta(days=7)
@@ -46,16 +48,9 @@ def past_week(
     fine_s = max(
         float(coarse_step_s(ended_at - incident.started_at, most)), float(resource.window_s)
     )
-    crowded = history_over(
-        resource=resource,
-        allocations=allocations,
-        policy=policy,
-        span=Span(
-            since=max(incident.started_at, ended_at - LENGTH),
-            until=last_window_end(ended_at, fine_s),
-            window_s=fine_s,
-        ),
-    )
+    since = max(incident.started_at, ended_at - LENGTH)
+    fine = grid_of(since, last_window_end(ended_at, fine_s), fine_s)
+    crowded = history_over(read_history(resource, fine, allocations=allocations), policy)
     return _past(resource, [_without(week, incident.started_at, ended_at), crowded])
 
 

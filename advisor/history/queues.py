@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
 from django.db.models import DateTimeField, DurationField, F, Func, Max, Sum, Value
 
 from advisor.core.compliance import Measured, wants_more
-from advisor.history.windows import Span
-from advisor.models import Allocation, ComplianceRecord
+from advisor.models import AdapterKind, Allocation, ComplianceRecord
 from advisor.models.workload import allocation_id
+from ingest.core.grid import Grid
+from ingest.core.growth_columns import Floats
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LONGEST_REPORT = timedelta(minutes=5)
@@ -40,10 +42,55 @@ class QueueReport:
         return self.at - timedelta(seconds=self.seconds)
 
 
-def queue_reports(
-    allocations: Collection[Allocation], *, span: Span
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class QueueColumns:
+    """The queue of one allocation in each window, columns (windows); NaN is unknown.
+
+    `backlogged` is 1 where it wanted more. `drops` are packets of the window.
+    """
+
+    backlogged: Floats
+    backlog_bytes: Floats
+    drops: Floats
+
+
+def queue_columns(
+    allocations: Mapping[int, Sequence[Allocation]], grid: Grid
+) -> dict[int, QueueColumns]:
+    """By allocation what its agent reported; an allocation without a report is left out.
+
+    `allocations` are by resource; only those on kinds whose agents see queues count.
+    """
+    asked = [
+        row
+        for rows in allocations.values()
+        for row in rows
+        if row.adapter_kind == AdapterKind.VNIC
+    ]
+    reports = _queue_reports(asked, grid)
+    return {key: _columns(found, grid) for key, found in reports.items() if found}
+
+
+def _columns(reports: Sequence[QueueReport], grid: Grid) -> QueueColumns:
+    found = np.full((3, grid.count), np.nan)
+    for place, at in enumerate(grid.ends):
+        queue = report_at(reports, at=at, window_s=grid.window_s)
+        if queue is None:
+            continue
+        if queue.backlogged is not None:
+            found[0, place] = queue.backlogged
+        # Bytes that waited only once are not a standing queue.
+        waits = queue.backlog_bytes if queue.backlogged else 0.0
+        found[1, place] = np.nan if waits is None else waits
+        if queue.drops_per_s is not None:
+            found[2, place] = queue.drops_per_s * grid.window_s
+    return QueueColumns(backlogged=found[0], backlog_bytes=found[1], drops=found[2])
+
+
+def _queue_reports(
+    allocations: Collection[Allocation], grid: Grid
 ) -> dict[int, list[QueueReport]]:
-    """By allocation what its agent reported about the span, oldest first, about one per window."""
+    """By allocation what its agent reported, oldest first, about one report per window."""
     found: dict[int, list[QueueReport]] = {allocation.pk: [] for allocation in allocations}
     if not allocations:
         return found
@@ -55,14 +102,14 @@ def queue_reports(
         ComplianceRecord.objects.filter(
             host__in={host for host, _ in names},
             allocation__in=[name for _, name in names],
-            reported_at__gt=span.since - LONGEST_REPORT,
-            reported_at__lte=span.until + LONGEST_REPORT,
+            reported_at__gt=grid.since - LONGEST_REPORT,
+            reported_at__lte=grid.until + LONGEST_REPORT,
             sample_count__gt=0,
             window_s__gt=0,
         )
         .order_by()
         # Long windows hold many reports; adding them up is the database's work.
-        .values("host_id", "allocation", window=_window_start(span))
+        .values("host_id", "allocation", window=_window_start(grid))
         .annotate(
             at=Max("reported_at"),
             seconds=Sum("window_s"),
@@ -80,8 +127,8 @@ def queue_reports(
     return found
 
 
-def _window_start(span: Span) -> Func:
-    length = Value(timedelta(seconds=span.window_s), output_field=DurationField())
+def _window_start(grid: Grid) -> Func:
+    length = Value(timedelta(microseconds=grid.window_us), output_field=DurationField())
     return Func(
         length, F("reported_at"), Value(EPOCH), function="date_bin", output_field=DateTimeField()
     )

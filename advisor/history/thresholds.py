@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from functools import lru_cache
 
+import numpy as np
 from django.db.models import Q
 
 from advisor.core.detection.normal_history import HistoryPoint, Stretch
@@ -14,8 +15,10 @@ from advisor.core.detection.threshold import (
     baseline_threshold,
     peak_throughput_threshold,
 )
-from advisor.history.load_points import normalized_load_points
-from advisor.models import Incident, Resource, StatePoint, ThresholdMode
+from advisor.history.load_points import device_day
+from advisor.history.reader import read_levels
+from advisor.models import Incident, Resource, ThresholdMode
+from ingest.core.microseconds import moment
 
 HISTORY = timedelta(days=28)
 """The baseline is learnt from four weeks, so that it has every hour of the week four times."""
@@ -45,19 +48,22 @@ def _learnt(
 ) -> Threshold:
     resource = Resource.objects.get(pk=resource_id)
     if mode == ThresholdMode.BASELINE:
-        history = StatePoint.objects.filter(
-            resource=resource, at__gt=until - HISTORY, at__lte=until, value__isnull=False
-        ).values_list("at", "value")
-        points = [HistoryPoint(at=at, value=value) for at, value in history if value is not None]
+        levels = read_levels([resource], since=until - HISTORY, until=until)[resource_id]
+        known = ~np.isnan(levels.value)
+        points = [
+            HistoryPoint(at=moment(at_us), value=value)
+            for at_us, value in zip(
+                levels.at_us[known].tolist(), levels.value[known].tolist(), strict=True
+            )
+        ]
         return baseline_threshold(
             points,
             congested=_congested(resource, since=until - HISTORY, until=until),
             percentile=percentile,
             fallback=stated,
         )
-    return peak_throughput_threshold(
-        normalized_load_points(resource, until=until), fallback=stated
-    )
+    normalized = [window.normalized_point for window in device_day(resource, until=until)]
+    return peak_throughput_threshold(normalized, fallback=stated)
 
 
 def _congested(resource: Resource, *, since: datetime, until: datetime) -> list[Stretch]:

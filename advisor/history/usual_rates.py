@@ -12,16 +12,20 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from statistics import fmean
 
+import numpy as np
 from django.core.cache import cache
 from django.db.models import Q
 
 from advisor.core.duration import duration_text
 from advisor.core.observation import Observation
-from advisor.history.observe import windows_of
-from advisor.history.windows import Span, last_window_end, window_end
-from advisor.models import Allocation, Incident, Resource, State, StatePoint
+from advisor.history.history import History
+from advisor.history.reader import read_history
+from advisor.history.windows import last_window_end
+from advisor.models import Allocation, Incident, Resource, State
+from ingest.core.grid import grid_of
+from ingest.core.growth_columns import Flags, Floats
+from ingest.core.microseconds import microseconds
 
 USUAL_SPAN = timedelta(hours=24)
 STEP_S = 300.0
@@ -43,49 +47,53 @@ def usual_rates(
     """Usual rates by allocation, read at once in at most 288 steps each."""
     step_s = max(STEP_S, resource.window_s)
     end = last_window_end(until, step_s) - timedelta(seconds=step_s)
-    span = Span(since=end - USUAL_SPAN, until=end, window_s=step_s)
-    calm = _calm_steps(resource, span)
-    found = windows_of(
-        allocations, span=span, max_points=round(USUAL_SPAN.total_seconds() / step_s)
+    history = read_history(
+        resource, grid_of(end - USUAL_SPAN, end, step_s), allocations=allocations
     )
+    calm = _calm_steps(history)
+    rates = history.allocations.rate
     return {
-        allocation.pk: _usual([one.rate for one in found[allocation.pk] if one.at in calm], step_s)
-        for allocation in allocations
+        allocation.pk: _usual(rates[calm & ~np.isnan(rates[:, place]), place], step_s)
+        for place, allocation in enumerate(allocations)
     }
 
 
-def _usual(rates: Sequence[float], step_s: float) -> UsualRate:
+def _usual(rates: Floats, step_s: float) -> UsualRate:
+    """From the rates of the calm steps in which it was measured, (steps)."""
     have = timedelta(seconds=step_s * len(rates))
     if have < ENOUGH_CALM:
-        words = f"{duration_text(have)} of calm" if rates else "no calm"
+        words = f"{duration_text(have)} of calm" if len(rates) else "no calm"
         need = duration_text(ENOUGH_CALM)
         return UsualRate(rate=None, gap=f"{words} in the day before, {need} are needed")
-    return UsualRate(rate=fmean(rates))
+    return UsualRate(rate=float(rates.mean()))
 
 
-def _calm_steps(resource: Resource, span: Span) -> set[datetime]:
-    """The ends of the steps in which the resource was clear all the time."""
-    points = StatePoint.objects.filter(resource=resource, at__gt=span.since, at__lte=span.until)
-    judged = points.order_by("at").values_list("at", flat=True).first()
-    if judged is None:
-        return set()
-    middle = timedelta(seconds=resource.window_s / 2)
-    others = points.exclude(state=State.CLEAR).values_list("at", flat=True)
-    bad = {window_end(at - middle, span.window_s) for at in others}
-    incidents = Incident.objects.filter(
-        Q(ended_at=None) | Q(ended_at__gt=span.since), resource=resource, started_at__lt=span.until
-    ).values_list("started_at", "ended_at")
-    step = timedelta(seconds=span.window_s)
-    calm, end = set(), window_end(judged, span.window_s)
-    while end <= span.until:
-        crowded = any(
-            began < end + step and (ended is None or ended > end - 2 * step)
-            for began, ended in incidents
-        )
-        if end not in bad and not crowded:
-            calm.add(end)
-        end += step
+def _calm_steps(history: History) -> Flags:
+    """The steps in which the resource was clear all the time. (steps)"""
+    grid, levels = history.grid, history.levels
+    places = levels.places(grid)
+    calm = np.zeros(grid.count, dtype=np.bool_)
+    if not len(places):
+        return calm
+    calm[places[0] :] = True
+    calm[places[~levels.is_state(State.CLEAR)]] = False
+    for began_at, ended_at in _incidents(history):
+        # Nor in the steps next to an incident, because a reading may reach into the next step.
+        begin = (microseconds(began_at) - grid.since_us) // grid.window_us - 1
+        end = grid.count
+        if ended_at is not None:
+            end = -((grid.since_us - microseconds(ended_at)) // grid.window_us) + 1
+        calm[max(begin, 0) : max(end, 0)] = False
     return calm
+
+
+def _incidents(history: History) -> list[tuple[datetime, datetime | None]]:
+    rows = Incident.objects.filter(
+        Q(ended_at=None) | Q(ended_at__gt=history.grid.since),
+        resource=history.resource,
+        started_at__lt=history.grid.until,
+    )
+    return list(rows.values_list("started_at", "ended_at"))
 
 
 def with_usual_rates(

@@ -26,9 +26,11 @@ from advisor.core.standing import (
     standings,
 )
 from advisor.history.external_load import external_load
-from advisor.history.observe import observations, whole_windows
+from advisor.history.reader import read_history
 from advisor.history.tiers import shares_of
+from advisor.history.whole_windows import whole_windows
 from advisor.models import Allocation, Incident, Resource
+from ingest.core.grid import grid_of
 
 BEFORE = timedelta(hours=1)
 """Time before the incident that shows what is normal."""
@@ -79,7 +81,7 @@ def _studied_until(incident: Incident, now: datetime) -> datetime:
 
 def _study(incident: Incident, until: datetime) -> Study:
     resource, since = incident.resource, incident.started_at - BEFORE
-    seen = observations(resource=resource, since=since, until=until) if until > since else []
+    seen = read_history(resource, grid_of(since, until, resource.window_s)).observations()
     during = tuple(_is_during(incident, one.at) for one in seen)
     gap = "" if len(seen) >= ENOUGH_WINDOWS and any(during) else _gap(seen)
     return Study(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
 
 from accounts.models import Organisation
-from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps, loads, to_plain
 from advisor.core.detection import congestion
 from advisor.core.detection.congestion import (
@@ -18,13 +20,17 @@ from advisor.core.detection.congestion import (
     DetectorState,
 )
 from advisor.core.freshness import sample_gap
-from advisor.core.observation import Observation
 from advisor.history.external_load import look_outside
-from advisor.history.observe import observations, whole_windows
+from advisor.history.history import History
+from advisor.history.reader import read_histories
 from advisor.history.silence import silence_text, silent_devices, why_unrated
 from advisor.history.thresholds import threshold_of
-from advisor.models import Resource, ResourceStatus, State, StatePoint
-from advisor.pipeline.incidents import update_incidents
+from advisor.history.whole_windows import whole_windows_of
+from advisor.models import Incident, Resource, ResourceStatus, State, StatePoint
+from advisor.pipeline.incidents import detail_since, update_incidents
+from ingest.core.grid import grid_of
+
+log = logging.getLogger(__name__)
 
 LOOKBACK = timedelta(hours=1)
 """How far back the first evaluation goes, and one after a long pause."""
@@ -36,45 +42,112 @@ DETECTED = (
 """The fields of a resource's status that the detector writes."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Turn:
+    """One resource to judge: its status, and its windows that end in (since, until].
+
+    `read_since` is earlier if an open incident needs windows that were judged before.
+    """
+
+    status: ResourceStatus
+    state: DetectorState
+    running: Incident | None
+    read_since: datetime
+    until: datetime
+
+    @property
+    def resource(self) -> Resource:
+        return self.status.resource
+
+
 def detect_all(*, organisation: Organisation, now: datetime) -> list[ResourceStatus]:
     """Bring the status of every resource of the organisation up to date."""
-    resources = Resource.objects.filter(organisation=organisation)
-    return [detect(resource=resource, now=now) for resource in resources]
+    return detect_resources(Resource.objects.filter(organisation=organisation), now=now)
+
+
+def detect(*, resource: Resource, now: datetime) -> ResourceStatus:
+    """Evaluate every whole window since the last run, and update status and incidents."""
+    return detect_resources([resource], now=now)[0]
 
 
 @transaction.atomic
-def detect(*, resource: Resource, now: datetime) -> ResourceStatus:
-    """Evaluate every whole window since the last run, and update status and incidents."""
-    status, _ = ResourceStatus.objects.get_or_create(resource=resource)
+def detect_resources(resources: Iterable[Resource], *, now: datetime) -> list[ResourceStatus]:
+    """The same for many resources, whose samples are read together.
+
+    A resource that another process judges at this moment keeps its status. One that fails keeps
+    it too and does not affect the others; the first failure is raised at the end.
+    """
+    found = {resource.pk: resource for resource in resources}
+    turns = _turns(found, now)
+    for turn, history in _histories(turns):
+        _judge(turn, history, now)
+    statuses = ResourceStatus.objects.filter(resource__in=found).select_related("resource")
+    return sorted(statuses, key=lambda one: list(found).index(one.resource_id))
+
+
+def _turns(resources: dict[int, Resource], now: datetime) -> list[_Turn]:
+    """The resources that nobody else judges, their status locked."""
+    known = set(
+        ResourceStatus.objects.filter(resource__in=resources).values_list("resource", flat=True)
+    )
+    missing = [ResourceStatus(resource=resources[key]) for key in resources.keys() - known]
+    ResourceStatus.objects.bulk_create(missing, ignore_conflicts=True)
     # One detector per resource at a time: a second one has nothing to add, and waiting would
     # delay other resources.
     free = ResourceStatus.objects.select_for_update(skip_locked=True, of=("self",))
-    mine = free.filter(pk=status.pk).order_by("pk").first()
-    if mine is None:
-        return status
-    status = mine
-    state = loads(DetectorState, status.detector) if status.detector else DetectorState()
-    until = whole_windows(resource, now=now)
-    since = max(state.last_at or until - LOOKBACK, until - LOOKBACK)
-    seen = observations(resource=resource, since=since, until=until)
-    settings = DetectorSettings(activity_floor=resource.activity_floor)
+    statuses = list(free.filter(resource__in=resources).order_by("pk"))
+    until = whole_windows_of(resources.values(), now=now)
+    running = {
+        row.resource_id: row
+        for row in Incident.objects.filter(resource__in=resources, ended_at=None)
+    }
+    turns = []
+    for status in statuses:
+        status.resource = resources[status.resource_id]
+        state = loads(DetectorState, status.detector) if status.detector else DetectorState()
+        end = until[status.resource_id]
+        since = max(state.last_at or end - LOOKBACK, end - LOOKBACK)
+        incident = running.get(status.resource_id)
+        turns.append(
+            _Turn(
+                status=status,
+                state=state,
+                running=incident,
+                read_since=since if incident is None else min(since, detail_since(incident, end)),
+                until=end,
+            )
+        )
+    return turns
+
+
+def _histories(turns: Sequence[_Turn]) -> Iterable[tuple[_Turn, History]]:
+    """Each turn with its history; those of the same windows are read together."""
+    together: dict[tuple[float, datetime, datetime], list[_Turn]] = defaultdict(list)
+    for turn in turns:
+        together[turn.resource.window_s, turn.read_since, turn.until].append(turn)
+    for (window_s, since, until), group in together.items():
+        grid = grid_of(since, until, window_s)
+        histories = read_histories([turn.resource for turn in group], grid)
+        for turn in group:
+            yield turn, histories[turn.resource.pk]
+
+
+def _judge(turn: _Turn, history: History, now: datetime) -> None:
+    seen = history.observations()
+    settings = DetectorSettings(activity_floor=turn.resource.activity_floor)
     found = congestion.detect(
         seen,
         settings=settings,
-        threshold=threshold_of(resource, until=until),
-        initial=state,
+        threshold=threshold_of(turn.resource, until=turn.until),
+        initial=turn.state,
     )
-    _save_points(resource, found)
+    _save_points(turn.resource, found)
     incidents = update_incidents(
-        resource=resource,
-        new_points=found.points,
-        seen=seen,
-        mode=ReservationMode(resource.mode),
+        resource=turn.resource, running=turn.running, new_points=found.points, seen=seen
     )
     for incident in incidents:
-        look_outside(incident=incident, until=until)
-    _update_status(resource, status, found, now=now, settings=settings, seen=seen)
-    return status
+        look_outside(incident=incident, until=turn.until)
+    _update_status(turn.status, found, now=now, settings=settings)
 
 
 def _save_points(resource: Resource, found: Detection) -> None:
@@ -99,13 +172,11 @@ def _save_points(resource: Resource, found: Detection) -> None:
 
 
 def _update_status(
-    resource: Resource,
     status: ResourceStatus,
     found: Detection,
     *,
     now: datetime,
     settings: DetectorSettings,
-    seen: Sequence[Observation],
 ) -> None:
     status.looked_at = now
     status.detector = dumps(found.state)
@@ -116,12 +187,12 @@ def _update_status(
         status.value = newest.value
         status.threshold = newest.threshold
         status.reason = newest.reason
-        if silent := silence_text(silent_devices(resource, at=now)):
+        if silent := silence_text(silent_devices(status.resource, at=now)):
             status.reason += f"; {silent}"
     last_at = found.state.last_at
     silent_s = None if last_at is None else (now - last_at).total_seconds()
-    if not seen and (silent_s is None or silent_s > settings.longest_gap_s):
-        _fall_silent(status, last_at, now=now, why=why_unrated(resource, at=now))
+    if not found.points and (silent_s is None or silent_s > settings.longest_gap_s):
+        _fall_silent(status, last_at, now=now, why=why_unrated(status.resource, at=now))
     # The gaps in advice are written by the adviser, which may be running.
     status.save(update_fields=DETECTED)
 

@@ -11,38 +11,43 @@ from advisor.core.detection import incident as core
 from advisor.core.detection.congestion import ALARMS, CongestionState, StatePoint
 from advisor.core.detection.nic_signals import NicEvidence
 from advisor.core.observation import Observation
-from advisor.history.observe import observations
+from advisor.history.reader import read_history
 from advisor.history.usual_rates import with_usual_rates
 from advisor.models import Incident, Resource
 from advisor.models import StatePoint as StatePointRow
+from ingest.core.grid import grid_of
 
 DETAIL = timedelta(hours=1)
 """Victims and aggressors of a long incident come from its last hour."""
 
 
+def detail_since(incident: Incident, until: datetime) -> datetime:
+    """From when on the windows of an open incident tell its victims and aggressors."""
+    return max(incident.started_at, until - DETAIL)
+
+
 def update_incidents(
     *,
     resource: Resource,
+    running: Incident | None,
     new_points: Sequence[StatePoint],
     seen: Sequence[Observation],
-    mode: ReservationMode,
 ) -> list[Incident]:
-    """Fold the new points, with those of the open incident, into incident rows."""
-    running = Incident.objects.filter(resource=resource, ended_at=None).first()
+    """Fold the new points, with those of the open incident, into incident rows.
+
+    `seen` has the windows of the new points, and those since `detail_since` of a running incident.
+    """
     alarms = [point for point in new_points if point.state in ALARMS]
     if not new_points or (running is None and not alarms):
         return []
     begins = running.started_at if running else min(point.since for point in alarms)
-    points = _points_from(resource, begins)
     until = new_points[-1].at
     since = max(begins, until - DETAIL)
-    detail = (
-        seen
-        if seen and seen[0].at - timedelta(seconds=resource.window_s) <= since
-        else observations(resource=resource, since=since, until=until)
-    )
-    detail = with_usual_rates(resource, detail, before=begins)
-    return [_save(resource, found) for found in core.fold_incidents(points, detail, mode)]
+    if not seen or seen[0].at - timedelta(seconds=resource.window_s) > since:
+        # The windows by which congestion was recognised were judged in an earlier run.
+        grid = grid_of(since, until, resource.window_s)
+        seen = read_history(resource, grid).observations()
+    return _fold(resource, seen, begins=begins)
 
 
 def restate_parties(resource: Resource) -> None:
@@ -51,15 +56,19 @@ def restate_parties(resource: Resource) -> None:
     Its windows were evaluated with the allocations of that time.
     """
     running = Incident.objects.filter(resource=resource, ended_at=None).first()
-    points = _points_from(resource, running.started_at) if running else []
-    if running is None or not points:
+    newest = StatePointRow.objects.filter(resource=resource).order_by("-at").first()
+    if running is None or newest is None or newest.at <= running.started_at:
         return
-    until = points[-1].at
-    since = max(running.started_at, until - DETAIL)
-    detail = observations(resource=resource, since=since, until=until)
-    detail = with_usual_rates(resource, detail, before=running.started_at)
-    for found in core.fold_incidents(points, detail, ReservationMode(resource.mode)):
-        _save(resource, found)
+    grid = grid_of(detail_since(running, newest.at), newest.at, resource.window_s)
+    seen = read_history(resource, grid).observations()
+    _fold(resource, seen, begins=running.started_at)
+
+
+def _fold(resource: Resource, seen: Sequence[Observation], *, begins: datetime) -> list[Incident]:
+    detail = with_usual_rates(resource, seen, before=begins)
+    points = _points_from(resource, begins)
+    mode = ReservationMode(resource.mode)
+    return [_save(resource, found) for found in core.fold_incidents(points, detail, mode)]
 
 
 def _points_from(resource: Resource, begins: datetime) -> list[StatePoint]:

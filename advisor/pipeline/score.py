@@ -15,10 +15,11 @@ from advisor.core.enforced_time import Stretch
 from advisor.core.forecast.calibration import PredictedRate, score
 from advisor.history.allocation_history import MOST_WINDOWS
 from advisor.history.enforced_time import enforced_time
-from advisor.history.observe import whole_windows, windows_of
 from advisor.history.policy_state import policy_state
-from advisor.history.windows import Span, last_window_end
+from advisor.history.reader import read_history
+from advisor.history.whole_windows import whole_windows
 from advisor.models import Policy, PredictionScore, Recommendation, Resource
+from ingest.core.grid import Grid, grid_of
 from ingest.readings import coarse_step_s
 
 SETTLED = timedelta(minutes=5)
@@ -63,17 +64,17 @@ def _score(
         PredictionScore.objects.filter(recommendation=recommendation).delete()
         return NotScored(reason=_never_applied(policy, now))
     settled = [(since + SETTLED, until) for since, until in enforced if since + SETTLED < until]
-    span = _span(policy, settled, now)
-    if span is None:
+    grid = _grid(policy, settled, now)
+    if grid is None:
         return NotScored(reason="its policy was not applied for five minutes yet")
     predicted = _predicted(recommendation)
-    windows = _loaded_windows(recommendation.resource, predicted, span, settled)
+    windows = _loaded_windows(recommendation.resource, predicted, grid, settled)
     if len(windows) < ENOUGH_WINDOWS:
         return NotScored(
             reason=f"{len(windows)} windows had as much load as the prediction assumes, "
             f"{ENOUGH_WINDOWS} are needed"
         )
-    return _save(recommendation, policy, windows, span=span, now=now)
+    return _save(recommendation, policy, windows, grid=grid, now=now)
 
 
 def _never_applied(policy: Policy, now: datetime) -> str:
@@ -85,7 +86,7 @@ def _never_applied(policy: Policy, now: datetime) -> str:
     return f"its policy is {state.text}"
 
 
-def _span(policy: Policy, settled: Sequence[Stretch], now: datetime) -> Span | None:
+def _grid(policy: Policy, settled: Sequence[Stretch], now: datetime) -> Grid | None:
     """From when the policy had settled, until the next version, a day, or now."""
     if not settled:
         return None
@@ -99,7 +100,7 @@ def _span(policy: Policy, settled: Sequence[Stretch], now: datetime) -> Span | N
     if until <= since:
         return None
     step_s = max(float(coarse_step_s(until - since, MOST_WINDOWS)), resource.window_s)
-    return Span(since=since, until=last_window_end(until, step_s), window_s=step_s)
+    return grid_of(since, until, step_s)
 
 
 def _predicted(recommendation: Recommendation) -> list[dict[str, Any]]:
@@ -113,7 +114,7 @@ Window = Mapping[int, float]
 def _loaded_windows(
     resource: Resource,
     predicted: Sequence[Mapping[str, Any]],
-    span: Span,
+    grid: Grid,
     settled: Sequence[Stretch],
 ) -> list[Window]:
     """Rates by allocation, of the windows in which all were measured with as much load.
@@ -121,18 +122,18 @@ def _loaded_windows(
     A window counts if the policy was applied, and had settled, in all of it.
     """
     rows = resource.allocations.filter(pk__in=[row["allocation"] for row in predicted])
-    allocations = list(rows.select_related("workload", "host", "resource"))
-    found: dict[datetime, dict[int, float]] = {}
-    for allocation, windows in windows_of(allocations, span=span, max_points=MOST_WINDOWS).items():
-        for window in windows:
-            found.setdefault(window.at, {})[allocation] = window.rate
-    length = timedelta(seconds=span.window_s)
+    allocations = list(rows.select_related("workload", "host", "resource").order_by("pk"))
+    if len(allocations) < len(predicted):
+        return []
+    rates = read_history(resource, grid, allocations=allocations).allocations.rate
+    length = timedelta(seconds=grid.window_s)
     wanted = AS_MUCH * sum(row["predicted_after"] for row in predicted)
+    names = [allocation.pk for allocation in allocations]
+    # A sum with NaN is NaN, which reaches nothing.
     return [
-        rates
-        for at, rates in sorted(found.items())
-        if len(rates) == len(predicted)
-        and sum(rates.values()) >= wanted
+        dict(zip(names, row, strict=True))
+        for at, row in zip(grid.ends, rates.tolist(), strict=True)
+        if sum(row) >= wanted
         and any(since <= at - length and at <= until for since, until in settled)
     ]
 
@@ -142,7 +143,7 @@ def _save(
     policy: Policy,
     windows: Sequence[Window],
     *,
-    span: Span,
+    grid: Grid,
     now: datetime,
 ) -> PredictionScore:
     rates = [
@@ -174,8 +175,8 @@ def _save(
         recommendation=recommendation,
         defaults={
             "scored_at": now,
-            "began_at": span.since,
-            "ended_at": span.until,
+            "began_at": grid.since,
+            "ended_at": grid.until,
             "windows": len(windows),
             "capacity": capacity,
             "rates": rates,

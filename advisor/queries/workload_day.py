@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -15,17 +16,16 @@ from advisor.advice.shared.picture import Axis, Level, Line, Picture, Point
 from advisor.core.detection.congestion import ALARMS
 from advisor.core.own_limit import is_held_back
 from advisor.core.quantity import format_rate
-from advisor.history.observe import AllocationWindow, allocation_windows
+from advisor.history.history import AllocationWindow, History
+from advisor.history.reader import read_histories
 from advisor.history.tiers import shares_of
-from advisor.history.windows import Span
-from advisor.models import Allocation, Policy, Resource, StatePoint, Workload
+from advisor.models import Allocation, Policy, Resource, Workload
 from advisor.queries.incidents import IncidentLine, incident_lines, incident_rows
 from advisor.queries.scope import Scope
+from ingest.core.grid import grid_of
 
 LENGTH = timedelta(days=1)
 SHORTEST_WINDOW_S = 60.0
-MOST_POINTS = 1440
-"""A day in minutes."""
 SHOWN_POINTS = 360
 INCIDENTS_OF = timedelta(days=7)
 MOST_INCIDENTS = 20
@@ -73,11 +73,20 @@ class AllocationDay:
 
 def allocation_days(workload: Workload, *, now: datetime) -> list[AllocationDay]:
     """Its allocations in order of their resources."""
-    allocations = workload.allocations.select_related("resource", "host", "workload")
-    return [
-        _allocation_day(allocation, now)
-        for allocation in allocations.order_by("resource__name", "host__name", "pk")
-    ]
+    rows = workload.allocations.select_related("resource", "host", "workload")
+    allocations = list(rows.order_by("resource__name", "host__name", "pk"))
+    together: dict[float, list[Allocation]] = defaultdict(list)
+    for allocation in allocations:
+        together[max(allocation.resource.window_s, SHORTEST_WINDOW_S)].append(allocation)
+    days = {}
+    for window_s, group in together.items():
+        resources = {allocation.resource_id: allocation.resource for allocation in group}
+        grid = grid_of(now - LENGTH, now, window_s)
+        for history in read_histories(resources.values(), grid, allocations=group).values():
+            windows = history.windows_by_allocation()
+            for allocation in history.allocations.rows:
+                days[allocation.pk] = _allocation_day(allocation, windows[allocation.pk], history)
+    return [days[allocation.pk] for allocation in allocations]
 
 
 def incidents_with(scope: Scope, workload: Workload, *, now: datetime) -> list[IncidentLine]:
@@ -90,14 +99,13 @@ def incidents_with(scope: Scope, workload: Workload, *, now: datetime) -> list[I
     return incident_lines(list(rows[:MOST_INCIDENTS]), now=now)
 
 
-def _allocation_day(allocation: Allocation, now: datetime) -> AllocationDay:
-    resource = allocation.resource
-    window_s = max(resource.window_s, SHORTEST_WINDOW_S)
-    span = Span(since=now - LENGTH, until=now, window_s=window_s)
-    windows = allocation_windows(allocation, span=span, max_points=MOST_POINTS)
+def _allocation_day(
+    allocation: Allocation, windows: Sequence[AllocationWindow], history: History
+) -> AllocationDay:
+    resource, window_s = allocation.resource, history.grid.window_s
     promises = _promises(allocation)
     throttled = unmet = 0
-    congested = _congested(resource, span) if windows else []
+    congested = _congested(history)
     for window in windows:
         promise = _at(promises, window.at)
         is_throttled = is_held_back(
@@ -107,7 +115,7 @@ def _allocation_day(allocation: Allocation, now: datetime) -> AllocationDay:
         unmet += (
             not is_throttled
             and window.rate < SHORT * promise.reservation
-            and _wanted_more(window, congested, window_s)
+            and _wanted_more(window, congested)
         )
     minutes = window_s / 60
     return AllocationDay(
@@ -158,18 +166,15 @@ def _at(promises: Sequence[Promise], at: datetime) -> Promise:
     return in_force[-1] if in_force else promises[0]
 
 
-def _congested(resource: Resource, span: Span) -> list[datetime]:
-    points = StatePoint.objects.filter(
-        resource=resource, state__in=ALARMS, at__gt=span.since, at__lte=span.until
-    )
-    return list(points.order_by("at").values_list("at", flat=True))
+def _congested(history: History) -> set[datetime]:
+    """The windows of the grid in which the resource was congested at some time."""
+    ends, places = history.grid.ends, history.levels.places(history.grid)
+    alarms = places[history.levels.is_state(*ALARMS)]
+    return {ends[place] for place in alarms[alarms >= 0].tolist()}
 
 
-def _wanted_more(window: AllocationWindow, congested: Sequence[datetime], window_s: float) -> bool:
-    if window.backlogged is not None:
-        return window.backlogged
-    begin = window.at - timedelta(seconds=window_s)
-    return any(begin < at <= window.at for at in congested)
+def _wanted_more(window: AllocationWindow, congested: Collection[datetime]) -> bool:
+    return window.at in congested if window.backlogged is None else window.backlogged
 
 
 def _picture(

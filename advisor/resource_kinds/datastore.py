@@ -10,14 +10,12 @@ from advisor.core.allocation import ReservationMode
 from advisor.core.attribution.measure import DEVICE_TIME
 from advisor.core.detection.latency import normalized_latency
 from advisor.core.detection.threshold import ThresholdMode
-from advisor.core.interval_mean import mean_rate
 from advisor.core.observation import DatastoreObservation, HostLatency, Observation
 from advisor.core.own_limit import HostShare, latency_is_of_limits
 from advisor.core.resource import Unit
-from advisor.resource_kinds.reader import DeviceSamples, Reader, ReadResource, SeenAllocation
+from advisor.resource_kinds.reader import Devices, Reader, ReadResource, SeenAllocation
 from advisor.resource_kinds.traits import ChartPlan, Level, ResourceTraits, Words
-from ingest.core.catalogue import DISKIO
-from ingest.core.rates import DiskRates
+from ingest.core.figures import DISK, DiskFigures
 
 THRESHOLD_MS = 30.0
 """The default congestion threshold of SIOC."""
@@ -28,43 +26,40 @@ ACTIVITY_FLOOR_IOPS = 10.0
 def _window(
     resource: ReadResource,
     at: datetime,
-    devices: Sequence[DeviceSamples[DiskRates]],
+    place: int,
+    devices: Devices[DiskFigures],
     allocations: Sequence[SeenAllocation],
 ) -> Observation:
     return DatastoreObservation(
         at=at,
         window_s=resource.window_s,
-        hosts=tuple(_host_latency(resource, device, allocations) for device in devices),
+        hosts=tuple(
+            _host_latency(resource, devices, (place, device), allocations)
+            for device in devices.places(place)
+        ),
         allocations=tuple(one.observation for one in allocations),
         unit=resource.unit,
     )
 
 
 def _host_latency(
-    resource: ReadResource, device: DeviceSamples[DiskRates], allocations: Sequence[SeenAllocation]
+    resource: ReadResource,
+    devices: Devices[DiskFigures],
+    cell: tuple[int, int],
+    allocations: Sequence[SeenAllocation],
 ) -> HostLatency:
-    rates = device.rates
-    counts = [(item.read_iops + item.write_iops) * item.seconds for item in rates]
-    total = sum(counts)
-    waited = sum(
-        item.latency_ms * count
-        for item, count in zip(rates, counts, strict=True)
-        if item.latency_ms is not None
-    )
-    moved = sum(
-        item.mean_io_bytes * count
-        for item, count in zip(rates, counts, strict=True)
-        if item.mean_io_bytes is not None
-    )
-    shares = [_host_share(resource, one) for one in allocations if one.host == device.host]
+    """The device in the window of this cell (window, device)."""
+    found, host = devices.figures, devices.hosts[cell[1]]
+    total = float(found.read_iops[cell] + found.write_iops[cell]) * resource.window_s
+    shares = [_host_share(resource, one) for one in allocations if one.host == host]
     return HostLatency(
-        host=device.host,
-        latency_ms=waited / total if total else None,
+        host=host,
+        latency_ms=float(found.latency_ms[cell]) if total else None,
         io_count=total,
-        mean_io_bytes=moved / total if total else None,
+        mean_io_bytes=float(found.mean_io_bytes[cell]) if total else None,
         throttled=latency_is_of_limits(total, shares),
-        outstanding_io=mean_rate(rates, [item.outstanding_io for item in rates]),
-        busy_ratio=mean_rate(rates, [item.utilisation_ratio for item in rates]),
+        outstanding_io=float(found.outstanding_io[cell]),
+        busy_ratio=float(found.utilisation_ratio[cell]),
     )
 
 
@@ -96,7 +91,7 @@ DATASTORE = ResourceTraits(
     threshold=THRESHOLD_MS,
     threshold_modes=tuple(ThresholdMode),
     activity_floor=_activity_floor,
-    reader=Reader(measurement=DISKIO, window=_window),
+    reader=Reader(figures=DISK, window=_window),
     charts=(
         ChartPlan(key="level", title="Normalised latency", form="line"),
         ChartPlan(key="workloads", title="Rate per workload", form="stack"),

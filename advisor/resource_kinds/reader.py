@@ -1,19 +1,20 @@
-"""Turn samples of a resource's devices into the detector's observations, window by window."""
+"""Turn the figures of a resource's devices into the detector's observations, window by window."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from advisor.core.interval_mean import Rates
+import numpy as np
+
 from advisor.core.observation import AllocationObservation, Observation
 from advisor.core.resource import Unit
-from ingest.core.catalogue import Measurement
-from ingest.core.rates import TcpRates
+from ingest.core.figures import DiskFigures, FigureKind, InterfaceFigures, TcpFigures
+from ingest.core.growth_columns import Flags
 
-RatesT = TypeVar("RatesT", bound=Rates)
+FiguresT = TypeVar("FiguresT", DiskFigures, InterfaceFigures)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,13 +26,28 @@ class ReadResource:
     unit: Unit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceSamples(Generic[RatesT]):
-    """The samples of one device in a window; `tcp` is of its whole host, empty if not read."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Devices(Generic[FiguresT]):
+    """The figures of a resource's devices, columns (windows, devices), with the host of each.
 
-    host: str
-    rates: Sequence[RatesT]
-    tcp: Sequence[TcpRates] = ()
+    `tcp` is of the whole host of each device; None if it was not read.
+    """
+
+    hosts: tuple[str, ...]
+    names: tuple[str, ...]
+    figures: FiguresT
+    tcp: TcpFigures | None = None
+
+    @property
+    def measured(self) -> Flags:
+        """(windows, devices)."""
+        found: Flags = self.figures.seconds > 0
+        return found
+
+    def places(self, window: int) -> list[int]:
+        """The devices that were measured in a window."""
+        found: list[int] = np.flatnonzero(self.figures.seconds[window]).tolist()
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,15 +64,19 @@ class SeenAllocation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reader(Generic[RatesT]):
-    """The samples to read of each device, and how to combine those of one window.
+class Reader(Generic[FiguresT]):
+    """The figures to read of each device, and how to combine those of one window.
 
-    The devices of a window are those that were measured in it, at least one.
+    `window` gets the end and the place of a window in which at least one device was measured.
     """
 
-    measurement: Measurement
+    figures: FigureKind[FiguresT]
     window: Callable[
-        [ReadResource, datetime, Sequence[DeviceSamples[RatesT]], Sequence[SeenAllocation]],
-        Observation,
+        [ReadResource, datetime, int, Devices[FiguresT], Sequence[SeenAllocation]], Observation
     ]
     with_tcp: bool = False
+
+    @property
+    def measurement(self) -> Any:
+        """Where its samples are stored."""
+        return self.figures.measurement

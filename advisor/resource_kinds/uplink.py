@@ -11,14 +11,12 @@ from advisor.core.attribution.measure import SENT
 from advisor.core.detection.nic_congestion import NicJudgement, judge_uplink
 from advisor.core.detection.reading import nic_window
 from advisor.core.detection.threshold import ThresholdMode
-from advisor.core.interval_mean import mean_rate
 from advisor.core.observation import Observation, UplinkObservation
 from advisor.core.resource import PAYLOAD_RATIO, Unit
-from advisor.resource_kinds.reader import DeviceSamples, Reader, ReadResource, SeenAllocation
+from advisor.resource_kinds.reader import Devices, Reader, ReadResource, SeenAllocation
 from advisor.resource_kinds.traits import ChartPlan, Level, ResourceTraits, Words
 from enforcers.contract import host_part_bits_per_s
-from ingest.core.catalogue import NET
-from ingest.core.rates import NetRates
+from ingest.core.figures import INTERFACE, InterfaceFigures, TcpFigures
 
 THRESHOLD_RATIO = 0.9
 """An uplink above this utilisation has no capacity left for bursts."""
@@ -31,27 +29,42 @@ ACTIVITY_FLOOR_BITS_PER_S = 1e6
 def _window(
     resource: ReadResource,
     at: datetime,
-    devices: Sequence[DeviceSamples[NetRates]],
+    place: int,
+    devices: Devices[InterfaceFigures],
     allocations: Sequence[SeenAllocation],
 ) -> Observation:
-    rates = devices[0].rates
+    cell, found = (place, devices.places(place)[0]), devices.figures
     # Queues and drops at our own limits are no signal of the uplink, and it is unknown which of
     # the retransmits they cause.
     free = [one for one in allocations if not one.observation.throttled]
     waiting = [one.backlog_bytes for one in free if one.backlog_bytes is not None]
-    tcp = devices[0].tcp if len(free) == len(allocations) else ()
+    segments, retransmits = (
+        _segments(resource, devices.tcp, cell) if len(free) == len(allocations) else (None, None)
+    )
     return UplinkObservation(
         at=at,
         window_s=resource.window_s,
-        tx_bits_per_s=mean_rate(rates, [item.sent_bits_per_s for item in rates]),
+        tx_bits_per_s=float(found.sent_bits_per_s[cell]),
         capacity_bits_per_s=resource.capacity,
-        packets=sum(item.sent_packets_per_s * item.seconds for item in rates),
-        drops=sum(item.sent_drops_per_s * item.seconds for item in rates)
+        packets=float(found.sent_packets_per_s[cell]) * resource.window_s,
+        drops=float(found.sent_drops_per_s[cell]) * resource.window_s
         + sum(one.drops or 0.0 for one in free),
         backlog_bytes=sum(waiting) if waiting else None,
-        segments=sum(item.segments_per_s * item.seconds for item in tcp) if tcp else None,
-        retransmits=sum(item.retransmits_per_s * item.seconds for item in tcp) if tcp else None,
+        segments=segments,
+        retransmits=retransmits,
         allocations=tuple(one.observation for one in allocations),
+    )
+
+
+def _segments(
+    resource: ReadResource, tcp: TcpFigures | None, cell: tuple[int, int]
+) -> tuple[float | None, float | None]:
+    """TCP segments that the host sent in the window, and those sent again; None if not read."""
+    if tcp is None or not tcp.seconds[cell]:
+        return None, None
+    return (
+        float(tcp.segments_per_s[cell]) * resource.window_s,
+        float(tcp.retransmits_per_s[cell]) * resource.window_s,
     )
 
 
@@ -74,7 +87,7 @@ UPLINK = ResourceTraits(
     # Peak throughput is learnt from latency over outstanding I/O.
     threshold_modes=(ThresholdMode.FIXED, ThresholdMode.BASELINE),
     activity_floor=_activity_floor,
-    reader=Reader(measurement=NET, window=_window, with_tcp=True),
+    reader=Reader(figures=INTERFACE, window=_window, with_tcp=True),
     charts=(
         ChartPlan(key="level", title="Utilisation", form="line"),
         ChartPlan(key="workloads", title="Rate per workload", form="stack"),

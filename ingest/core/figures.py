@@ -133,8 +133,7 @@ class FigureKind(Generic[FiguresT]):
     """What is read of a measurement, and what is made of it.
 
     The first `wide` of the counters are 64-bit, the others 32-bit; None means all. Gauges say
-    what was at the moment of a reading. `device_tag` is the tag that tells a subject's series
-    apart by device; empty if the subject alone names it.
+    what was at the moment of a reading. `by_device`: whether a subject has a series per device.
     """
 
     name: str
@@ -143,7 +142,7 @@ class FigureKind(Generic[FiguresT]):
     figures: Callable[[GridGrowth], FiguresT]
     wide: int | None = None
     gauges: tuple[str, ...] = ()
-    device_tag: str = ""
+    by_device: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -282,7 +281,7 @@ CGROUP_IO = FigureKind(
     measurement=CGROUP,
     counters=("rios", "wios", "rbytes", "wbytes"),
     figures=_cgroup,
-    device_tag="device",
+    by_device=True,
 )
 PRESSURE = FigureKind(
     name="pressure",

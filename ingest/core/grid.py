@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil, floor
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ingest.core.growth_columns import (
     GAP_FACTOR,
@@ -23,6 +25,8 @@ from ingest.core.growth_columns import (
     growth_between,
 )
 from ingest.core.microseconds import microseconds, moment
+
+Number = TypeVar("Number", np.int64, np.float64)
 
 SURE_INTERVAL_S = 60.0
 """Hosts send at least once a minute, so readings this close always make a rate."""
@@ -124,12 +128,21 @@ class GridGrowth:
     seconds: Floats
     gauges: Integers
 
+    def chosen(self, columns: Sequence[int]) -> GridGrowth:
+        """These columns, in this order."""
+        own = list(columns)
+        return GridGrowth(
+            grid=self.grid,
+            growth=self.growth[:, :, own],
+            seconds=self.seconds[:, own],
+            gauges=self.gauges[:, :, own],
+        )
+
     def merged(self, columns: Sequence[Sequence[int]]) -> GridGrowth:
         """One column for each of `columns`: in each window the first of its series that is known.
 
         A subject has several series when its tags changed or two collectors send about it.
         """
-        counters, windows, _ = self.growth.shape
         firsts = [places[0] if places else -1 for places in columns]
         growth = _columns(self.growth, firsts, empty=0)
         seconds = _columns(self.seconds, firsts, empty=0.0)
@@ -141,11 +154,12 @@ class GridGrowth:
                 seconds[lacks, column] = self.seconds[lacks, place]
                 absent = gauges[:, :, column] == NOT_SENT
                 gauges[:, :, column][absent] = self.gauges[:, :, place][absent]
-        assert growth.shape == (counters, windows, len(columns))
         return GridGrowth(grid=self.grid, growth=growth, seconds=seconds, gauges=gauges)
 
 
-def _columns(values, places, *, empty):  # type: ignore[no-untyped-def]
+def _columns(
+    values: npt.NDArray[Number], places: Sequence[int], *, empty: float
+) -> npt.NDArray[Number]:
     """The given columns of the last axis, copied; `empty` where a place is negative."""
     index = np.array(places, dtype=np.int64)
     if not values.shape[-1]:

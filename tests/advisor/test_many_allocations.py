@@ -12,13 +12,13 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import Organisation
 from advisor.decisions import inventory
 from advisor.history.allocation_history import history_over
-from advisor.history.observe import observations
-from advisor.history.windows import Span
+from advisor.history.reader import read_history
 from advisor.models import Allocation, Resource, ResourceKind
 from advisor.pipeline.detect import detect
 from advisor.queries.allocation_rates import workload_tracks
 from advisor.queries.chart_set import chart_set
 from advisor.queries.grid import make_grid, mean_on
+from ingest.core.grid import grid_of
 from ingest.many_rates import cgroup_rates_of
 from ingest.models import Host
 from tests.advisor.scenario import NOW
@@ -104,10 +104,10 @@ def test_history_asks_a_bounded_number_of_queries(
 ) -> None:
     resource = shared(fleet, "shared", allocations=allocations)
     rows = list(resource.allocations.select_related("workload", "host", "resource"))
-    span = Span(since=NOW - HOUR, until=NOW, window_s=120.0)
+    grid = grid_of(NOW - HOUR, NOW, 120.0)
 
     asked = count_queries(
-        lambda: history_over(resource=resource, allocations=rows, policy=None, span=span)
+        lambda: history_over(read_history(resource, grid, allocations=rows), None)
     )
 
     assert asked <= MOST_QUERIES_OF_A_HISTORY
@@ -159,15 +159,16 @@ def test_tracks_are_those_of_each_allocation_alone(seed: int, step_s: int) -> No
 def test_tenants_with_equal_names_see_their_own(seed: int) -> None:
     first = random_datastore("acme", seed=seed)
     grid = make_grid(SINCE, UNTIL, 10)
+    windows = grid_of(SINCE, UNTIL, 10.0)
     alone = (
         workload_tracks(first, grid, since=SINCE, until=UNTIL),
-        observations(resource=first, since=SINCE, until=UNTIL),
+        read_history(first, windows).observations(),
     )
 
     second = random_datastore("lakeside", seed=seed + 100)
 
     assert alone == (
         workload_tracks(first, grid, since=SINCE, until=UNTIL),
-        observations(resource=first, since=SINCE, until=UNTIL),
+        read_history(first, windows).observations(),
     )
     assert workload_tracks(second, grid, since=SINCE, until=UNTIL) != alone[0]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from advisor.advice.limit_check.decide.limit_inputs import LimitInputs, LimitWindow, VdiskLimit
 from advisor.advice.shared.vdisk_names import vdisk_names
 from advisor.core.resource import IoCount, LimitScope
-from advisor.history.observe import allocation_windows
-from advisor.history.windows import Span
-from advisor.models import Allocation, Resource, StatePoint, Unit
+from advisor.history.history import AllocationWindow, numbers
+from advisor.history.reader import read_history
+from advisor.models import Allocation, Resource, Unit
+from ingest.core.grid import grid_of
+from ingest.core.microseconds import moment
 
 CHECK_SPAN = timedelta(hours=1)
 """A limit is judged by its last hour."""
@@ -23,27 +26,44 @@ def limit_inputs(resource: Resource, now: datetime) -> list[LimitInputs]:
     allocations: dict[str, list[Allocation]] = defaultdict(list)
     for allocation in resource.allocations.select_related("workload", "host", "resource"):
         allocations[allocation.workload.name].append(allocation)
-    return [
-        _limit_inputs(resource, name, own, now)
+    limited = {
+        name: own
         for name, own in sorted(allocations.items())
         if any(allocation.limit is not None for allocation in own)
+    }
+    if not limited:
+        return []
+    history = read_history(
+        resource,
+        grid_of(now - CHECK_SPAN, now, resource.window_s),
+        allocations=[allocation for own in limited.values() for allocation in own],
+    )
+    rates = {
+        key: {found.at: found for found in windows}
+        for key, windows in history.windows_by_allocation().items()
+    }
+    levels = history.levels
+    latency = {
+        moment(at_us): value
+        for at_us, value in zip(levels.at_us.tolist(), numbers(levels.value), strict=True)
+    }
+    return [
+        _limit_inputs(resource, own, [rates[allocation.pk] for allocation in own], latency)
+        for own in limited.values()
     ]
 
 
 def _limit_inputs(
-    resource: Resource, workload: str, allocations: list[Allocation], now: datetime
+    resource: Resource,
+    allocations: Sequence[Allocation],
+    rates: Sequence[Mapping[datetime, AllocationWindow]],
+    latency: Mapping[datetime, float | None],
 ) -> LimitInputs:
-    span = Span(since=now - CHECK_SPAN, until=now, window_s=resource.window_s)
-    rates = {
-        allocation.pk: {found.at: found for found in allocation_windows(allocation, span=span)}
-        for allocation in allocations
-    }
+    """Of one workload; `rates` are the windows of each of its allocations, by their end."""
     # Windows in which every virtual disk was measured, so that a pool can be added up.
-    common = sorted(set.intersection(*(set(found) for found in rates.values())))
-    points = StatePoint.objects.filter(resource=resource, at__in=common)
-    latency = dict(points.values_list("at", "value"))
+    common = sorted(set.intersection(*(set(found) for found in rates)))
     return LimitInputs(
-        workload=workload,
+        workload=allocations[0].workload.name,
         datastore=resource.name,
         scope=LimitScope(allocations[0].limit_scope),
         count=IoCount(allocations[0].io_count),
@@ -53,15 +73,17 @@ def _limit_inputs(
                 limit_iops=allocation.limit,
                 windows=tuple(
                     LimitWindow(
-                        iops=rates[allocation.pk][at].rate,
-                        mean_io_bytes=rates[allocation.pk][at].mean_io_bytes,
-                        backlogged=rates[allocation.pk][at].backlogged,
+                        iops=found[at].rate,
+                        mean_io_bytes=found[at].mean_io_bytes,
+                        backlogged=found[at].backlogged,
                         device_latency_ms=latency.get(at),
                     )
                     for at in common
                 ),
             )
-            for allocation, name in zip(allocations, vdisk_names(allocations), strict=True)
+            for allocation, name, found in zip(
+                allocations, vdisk_names(allocations), rates, strict=True
+            )
         ),
         congestion_threshold_ms=resource.threshold,
     )

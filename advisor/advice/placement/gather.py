@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -12,17 +13,13 @@ from advisor.advice.placement.decide.disk_inputs import DatastoreState, Placemen
 from advisor.advice.shared.vdisk_names import vdisk_names
 from advisor.core.device.device_fit import DeviceFit, FitRefused, fit_device
 from advisor.core.device.device_model import DeviceModel, MixPoint, fit_device_model
-from advisor.core.iosize import size_cost
-from advisor.history.load_points import DeviceWindow, device_windows
-from advisor.history.observe import AllocationWindow, allocation_windows
-from advisor.history.windows import Span
-from advisor.models import (
-    Allocation,
-    Incident,
-    Resource,
-    StatePoint,
-    Unit,
-)
+from advisor.core.iosize import REFERENCE_BYTES, SIZE_TERM_BYTES, size_cost
+from advisor.history.external_load import disturbed_times
+from advisor.history.history import History
+from advisor.history.load_points import DeviceWindow, device_windows, load_grid
+from advisor.history.reader import read_histories
+from advisor.models import Allocation, Incident, Resource, Unit
+from ingest.core.growth_columns import Floats
 
 LOAD_SPAN = timedelta(days=1)
 LOAD_PERCENTILE = 90
@@ -51,12 +48,21 @@ def placement_inputs(resource: Resource, now: datetime) -> list[PlacementInputs]
     )
     if resource.pk not in {store.pk for store in stores} or len(stores) < 2:
         return []
-    windows = {store.pk: device_windows(store, until=now) for store in stores}
-    allocations = [allocation for store in stores for allocation in _allocations(store)]
+    histories = _histories(stores, now)
+    windows = {
+        store.pk: device_windows(
+            histories[store.pk],
+            disturbed_times(store, since=histories[store.pk].grid.since, until=now),
+        )
+        for store in stores
+    }
+    allocations = [row for store in stores for row in histories[store.pk].allocations.rows]
+    names = dict(zip((row.pk for row in allocations), vdisk_names(allocations), strict=True))
     vdisks = [
         vdisk
-        for allocation, name in zip(allocations, vdisk_names(allocations), strict=True)
-        if (vdisk := _vdisk(allocation, name, now)) is not None
+        for store in stores
+        for place in range(len(histories[store.pk].allocations.rows))
+        if (vdisk := _vdisk(histories[store.pk], place, names)) is not None
     ]
     return [
         PlacementInputs(
@@ -75,9 +81,19 @@ def _mean_cost(windows: Sequence[DeviceWindow]) -> float:
     return size_cost(sum(window.bytes_per_s for window in windows) / ios) if ios > 0 else 1.0
 
 
-def _allocations(store: Resource) -> list[Allocation]:
-    allocations = store.allocations.filter(size_bytes__isnull=False)
-    return list(allocations.select_related("workload", "host", "resource").order_by("pk"))
+def _histories(stores: Sequence[Resource], now: datetime) -> dict[int, History]:
+    """The last day of the datastores, and of their allocations of known size."""
+    allocations = Allocation.objects.filter(resource__in=stores, size_bytes__isnull=False)
+    rows = list(allocations.select_related("workload", "host", "resource").order_by("pk"))
+    by_window: dict[float, list[Resource]] = defaultdict(list)
+    for store in stores:
+        by_window[store.window_s].append(store)
+    found: dict[int, History] = {}
+    for group in by_window.values():
+        keys = {store.pk for store in group}
+        own = [row for row in rows if row.resource_id in keys]
+        found |= read_histories(group, load_grid(group[0], until=now), allocations=own)
+    return found
 
 
 def _datastore(
@@ -127,41 +143,40 @@ def _seen(model: DeviceModel, mixes: Sequence[MixPoint]) -> SeenModel:
     )
 
 
-def _vdisk(allocation: Allocation, name: str, now: datetime) -> VdiskState | None:
+def _vdisk(history: History, place: int, names: Mapping[int, str]) -> VdiskState | None:
     """None if the virtual disk sent no samples in the last day."""
-    span = Span(since=now - LOAD_SPAN, until=now, window_s=allocation.resource.window_s)
-    rates = allocation_windows(allocation, span=span)
-    if not rates:
+    own = history.allocations
+    allocation, rate = own.rows[place], own.rate[:, place]
+    known = ~np.isnan(rate)
+    if not known.any():
         return None
-    iops = float(np.percentile([found.rate for found in rates], LOAD_PERCENTILE))
-    sizes = [found.mean_io_bytes for found in rates if found.mean_io_bytes is not None]
-    reads = [found.read_ratio for found in rates if found.read_ratio is not None]
     return VdiskState(
-        vdisk=name,
+        vdisk=names[allocation.pk],
         workload=allocation.workload.name,
         datastore=allocation.resource.name,
         size_bytes=allocation.size_bytes or 0.0,
-        outstanding_io=_outstanding_io(allocation, rates),
-        iops=iops,
-        mean_io_bytes=float(np.median(sizes)) if sizes else DEFAULT_IO_BYTES,
-        read_ratio=float(np.median(reads)) if reads else DEFAULT_READ_RATIO,
+        outstanding_io=_outstanding_io(history, place),
+        iops=float(np.percentile(rate[known], LOAD_PERCENTILE)),
+        mean_io_bytes=_median(own.mean_io_bytes[:, place], DEFAULT_IO_BYTES),
+        read_ratio=_median(own.read_ratio[:, place], DEFAULT_READ_RATIO),
         moved_at=allocation.moved_at,
     )
 
 
-def _outstanding_io(allocation: Allocation, rates: Sequence[AllocationWindow]) -> float:
+def _median(column: Floats, otherwise: float) -> float:
+    known = column[~np.isnan(column)]
+    return float(np.median(known)) if len(known) else otherwise
+
+
+def _outstanding_io(history: History, place: int) -> float:
     """By Little's law, window by window: nobody counts a cgroup's requests in flight.
 
     The latency that is stored is that of the reference size; larger I/Os took longer.
     """
-    points = StatePoint.objects.filter(
-        resource=allocation.resource, at__in=[found.at for found in rates], value__isnull=False
-    )
-    stored = points.values_list("at", "value")
-    latency_ms = {at: value for at, value in stored if value is not None}
-    found = [
-        one.rate * size_cost(one.mean_io_bytes) * latency_ms[one.at] / 1000
-        for one in rates
-        if one.at in latency_ms
-    ]
-    return float(np.percentile(found, LOAD_PERCENTILE)) if found else 0.0
+    levels, own = history.levels, history.allocations
+    windows = levels.places(history.grid)
+    size = own.mean_io_bytes[windows, place]
+    cost = (SIZE_TERM_BYTES + size) / (SIZE_TERM_BYTES + REFERENCE_BYTES)
+    waiting = own.rate[windows, place] * np.where(np.isnan(size), 1.0, cost) * levels.value / 1000
+    known = waiting[(windows >= 0) & ~np.isnan(waiting)]
+    return float(np.percentile(known, LOAD_PERCENTILE)) if len(known) else 0.0

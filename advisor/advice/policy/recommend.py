@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+import numpy as np
 from django.db import transaction
 
 from accounts.models import Organisation
@@ -24,11 +24,10 @@ from advisor.core.explanation.answer import AdviceOutcome
 from advisor.core.grant import Grant
 from advisor.core.resource import Tier, Unit
 from advisor.history.external_load import comes_from_outside
-from advisor.history.observe import AllocationWindow, windows_of
+from advisor.history.history import History
 from advisor.history.past_week import past_week
-from advisor.history.windows import Span
+from advisor.history.reader import read_history
 from advisor.models import (
-    Allocation,
     Incident,
     Policy,
     Recommendation,
@@ -36,9 +35,11 @@ from advisor.models import (
     Resource,
     ResourceStatus,
     State,
-    StatePoint,
 )
 from advisor.pipeline.muting import maintenance_windows_of, muting_of
+from ingest.core.grid import Grid, grid_of
+from ingest.core.growth_columns import Flags, Floats
+from ingest.core.microseconds import microseconds
 
 USUAL_SPAN = timedelta(hours=24)
 """What a workload takes when nothing holds it back is learnt from the last day."""
@@ -128,13 +129,14 @@ def _withdraw(incident: Incident) -> None:
 
 def _inputs(resource: Resource, incident: Incident, now: datetime) -> AdviceInputs:
     ended_at = incident.ended_at or now
-    # The windows by which congestion was recognised were called clear at first.
-    calm = _calm_windows(resource, incident.started_at, since=ended_at - USUAL_SPAN)
     allocations = list(
         resource.allocations.select_related("workload", "host", "resource").order_by("pk")
     )
-    span = Span(since=ended_at - USUAL_SPAN, until=ended_at, window_s=resource.window_s)
-    windows = windows_of(allocations, span=span)
+    history = read_history(
+        resource,
+        grid_of(ended_at - USUAL_SPAN, ended_at, resource.window_s),
+        allocations=allocations,
+    )
     policy = resource.policies.order_by("-version").first()
     return AdviceInputs(
         resource=resource.name,
@@ -145,16 +147,7 @@ def _inputs(resource: Resource, incident: Incident, now: datetime) -> AdviceInpu
         reservable=resource.reservable,
         began_at=incident.started_at,
         ended_at=ended_at,
-        allocations=tuple(
-            _allocation(
-                allocation,
-                windows[allocation.pk],
-                calm,
-                began_at=incident.started_at,
-                ended_at=ended_at,
-            )
-            for allocation in allocations
-        ),
+        allocations=_allocations(history, incident.started_at),
         incident=_core_incident(incident),
         in_force=_in_force(policy),
         past=past_week(
@@ -163,65 +156,68 @@ def _inputs(resource: Resource, incident: Incident, now: datetime) -> AdviceInpu
     )
 
 
-def _calm_windows(resource: Resource, until: datetime, *, since: datetime) -> set[datetime]:
-    points = StatePoint.objects.filter(
-        resource=resource, state=State.CLEAR, at__gt=since, at__lte=until
-    )
-    return set(points.values_list("at", flat=True))
+def _allocations(history: History, began_at: datetime) -> tuple[AdviceAllocation, ...]:
+    """What each allocation took in the incident, and in the clear windows before it."""
+    grid, levels, own = history.grid, history.levels, history.allocations
+    congested = grid.ends_us > microseconds(began_at)
+    # The windows by which congestion was recognised were called clear at first.
+    calm = np.zeros(grid.count, dtype=np.bool_)
+    clear = levels.places(grid)[levels.is_state(State.CLEAR)]
+    calm[clear[clear >= 0]] = True
+    calm &= ~congested
+    unit = Unit(history.resource.unit)
+    found = []
+    for place, row in enumerate(own.rows):
+        rate = own.rate[:, place]
+        known = ~np.isnan(rate)
+        found.append(
+            AdviceAllocation(
+                allocation=row.pk,
+                workload=row.workload.name,
+                host=row.host.name,
+                tier=Tier(row.workload.tier),
+                reservation=row.reservation,
+                limit=row.limit,
+                shares=row.shares,
+                congested=summarize_rates(
+                    rate[known & congested].tolist(),
+                    span_days=(grid.until - began_at) / timedelta(days=1),
+                ),
+                usual=summarize_rates(
+                    rate[known & calm].tolist(), span_days=USUAL_SPAN / timedelta(days=1)
+                ),
+                active=_is_active(rate, congested, grid),
+                backlogged=_mostly(own.backlogged[known & congested, place]),
+                mean_io_bytes=_mean_io_bytes(
+                    rate[congested], own.mean_io_bytes[congested, place], unit
+                ),
+            )
+        )
+    return tuple(found)
 
 
-def _allocation(
-    allocation: Allocation,
-    rates: Sequence[AllocationWindow],
-    calm: set[datetime],
-    *,
-    began_at: datetime,
-    ended_at: datetime,
-) -> AdviceAllocation:
-    congested = [found for found in rates if found.at > began_at]
-    return AdviceAllocation(
-        allocation=allocation.pk,
-        workload=allocation.workload.name,
-        host=allocation.host.name,
-        tier=Tier(allocation.workload.tier),
-        reservation=allocation.reservation,
-        limit=allocation.limit,
-        shares=allocation.shares,
-        congested=summarize_rates(
-            [found.rate for found in congested],
-            span_days=(ended_at - began_at) / timedelta(days=1),
-        ),
-        usual=summarize_rates(
-            [found.rate for found in rates if found.at in calm],
-            span_days=USUAL_SPAN / timedelta(days=1),
-        ),
-        active=_is_active(congested, ended_at, allocation.resource.window_s),
-        backlogged=_mostly([found.backlogged for found in congested]),
-        mean_io_bytes=_mean_io_bytes(congested, Unit(allocation.resource.unit)),
-    )
+def _mean_io_bytes(rate: Floats, size: Floats, unit: Unit) -> float | None:
+    """Bytes over I/Os of the windows in which the size was measured; arguments (windows)."""
+    known = size > 0
+    rate, size = rate[known], size[known]
+    ios = rate / size if unit is Unit.BYTES_PER_S else rate
+    whole = float(ios.sum())
+    return float((ios * size).sum()) / whole if whole > 0 else None
 
 
-def _mean_io_bytes(windows: Sequence[AllocationWindow], unit: Unit) -> float | None:
-    """Bytes over I/Os of the windows in which the size was measured."""
-    ios = moved = 0.0
-    for found in windows:
-        if found.mean_io_bytes:
-            in_bytes = unit is Unit.BYTES_PER_S
-            ios += found.rate / found.mean_io_bytes if in_bytes else found.rate
-            moved += found.rate if in_bytes else found.rate * found.mean_io_bytes
-    return moved / ios if ios > 0 else None
-
-
-def _is_active(congested: Sequence[AllocationWindow], ended_at: datetime, window_s: float) -> bool:
+def _is_active(rate: Floats, congested: Flags, grid: Grid) -> bool:
     """Whether it did anything, and is not gone: what does not send any more wants nothing."""
-    if not any(found.rate > 0 for found in congested):
+    if not (rate[congested] > 0).any():
         return False
-    return congested[-1].at > ended_at - max(GONE, 2 * timedelta(seconds=window_s))
+    newest = int(np.flatnonzero(congested & ~np.isnan(rate))[-1])
+    gone_us = max(GONE / timedelta(microseconds=1), 2 * grid.window_us)
+    return bool(grid.ends_us[newest] > grid.until_us - gone_us)
 
 
-def _mostly(queued: Sequence[bool | None]) -> bool | None:
-    known = [item for item in queued if item is not None]
-    return sum(known) * 2 > len(known) if known else None
+def _mostly(queued: Floats) -> bool | None:
+    """Whether most of the known windows are 1; NaN is unknown. (windows)"""
+    known = queued[~np.isnan(queued)]
+    return bool(known.sum() * 2 > len(known)) if len(known) else None
 
 
 def _core_incident(row: Incident) -> core_incident.Incident:

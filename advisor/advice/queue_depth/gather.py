@@ -6,7 +6,7 @@ from collections import defaultdict
 from datetime import datetime
 
 from advisor.advice.queue_depth.decide.queue_depth_answer import HostDepth, QueueDepthInputs
-from advisor.history.load_points import load_points
+from advisor.history.load_points import device_day
 from advisor.history.tiers import shares_of
 from advisor.models import Resource
 
@@ -21,7 +21,7 @@ def queue_depth_inputs(resource: Resource, now: datetime) -> list[QueueDepthInpu
     shares: dict[int, int] = defaultdict(int)
     for allocation in resource.allocations.select_related("workload"):
         shares[allocation.host_id] += shares_of(allocation)
-    points = load_points(resource, until=now)
+    points = [window.load_point for window in device_day(resource, until=now)]
     return [
         QueueDepthInputs(
             datastore=resource.name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from advisor.advice.threshold.decide.threshold_advice import ThresholdInputs
-from advisor.history.load_points import normalized_load_points
+from advisor.history.load_points import device_day
 from advisor.models import Resource, ThresholdMode
 
 
@@ -14,11 +14,12 @@ def threshold_inputs(resource: Resource, now: datetime) -> list[ThresholdInputs]
     learns = ThresholdMode.PEAK_THROUGHPUT.value in resource.traits.threshold_modes
     if not learns or resource.threshold_mode != ThresholdMode.FIXED:
         return []
+    windows = device_day(resource, until=now)
     return [
         ThresholdInputs(
             datastore=resource.name,
             threshold_ms=resource.threshold,
-            points=tuple(normalized_load_points(resource, until=now)),
+            points=tuple(window.normalized_point for window in windows),
             same_disks=tuple(other.name for other in on_same_disks(resource)),
         )
     ]

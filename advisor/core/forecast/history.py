@@ -1,13 +1,15 @@
 """The past as input of a simulation: capacity and demands."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from statistics import median
+from math import inf
+
+import numpy as np
 
 from advisor.core.number_checks import check_amount, check_aware, check_positive
-from advisor.core.observation import Observation
-from advisor.core.standing import demand
+from advisor.core.standing import wanted
+from advisor.core.waterfill import Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,41 +33,34 @@ class HistoryWindow:
 
 
 def history_of(
-    observations: Sequence[Observation],
-    workloads: Sequence[str],
+    ends: Sequence[datetime],
+    rate: Floats,
+    backlogged: Floats,
     *,
+    window_s: float,
     capacity: float,
-    congested: Collection[datetime],
+    congested: Sequence[bool],
 ) -> list[HistoryWindow]:
-    """Past windows in order of time; a workload that is absent from a window has no demand.
+    """Past windows in order; an allocation that is absent from a window has no demand.
 
-    `congested` has the ends of the congested windows: there the capacity is what was delivered,
-    and a workload that kept up may have wanted more. In the others every demand was met.
+    `rate` and `backlogged` (1, 0 or NaN) are (windows, allocations); NaN is absent. In `congested`
+    windows the capacity is what was delivered, and an allocation that kept up may have wanted
+    more. In the others every demand was met.
     """
-    windows = []
-    for observation in sorted(observations, key=lambda one: one.at):
-        delivered = sum(allocation.rate for allocation in observation.allocations)
-        is_congested = observation.at in congested
-        wanted = _demands(observation, is_congested=is_congested)
-        windows.append(
-            HistoryWindow(
-                at=observation.at,
-                window_s=observation.window_s,
-                capacity=delivered if is_congested else max(capacity, delivered),
-                demands=tuple(wanted.get(name, 0.0) for name in workloads),
-            )
+    known = np.where(np.isnan(rate), 0.0, rate)
+    delivered = known.sum(axis=1)
+    bad = np.array(congested, dtype=np.bool_)
+    # Idle allocations do not tell how much the others keep up with.
+    asked = wanted(np.where(known > 0, rate, np.nan), backlogged)
+    asked = np.where((backlogged == 1) & ~np.isnan(rate), np.inf, asked)
+    demands = np.where(bad[:, None], np.where(np.isnan(asked), known, asked), known)
+    capacities = np.where(bad, delivered, np.maximum(capacity, delivered))
+    return [
+        HistoryWindow(
+            at=at,
+            window_s=window_s,
+            capacity=offered,
+            demands=tuple(None if value == inf else value for value in row),
         )
-    return windows
-
-
-def _demands(observation: Observation, *, is_congested: bool) -> dict[str, float | None]:
-    """Demand of each workload over all its allocations; None if any of them is unknown."""
-    middle = median(
-        [allocation.rate for allocation in observation.allocations if allocation.rate > 0] or [0.0]
-    )
-    wanted: dict[str, float | None] = {}
-    for allocation in observation.allocations:
-        one = demand(allocation, middle) if is_congested else allocation.rate
-        so_far = wanted.get(allocation.workload, 0.0)
-        wanted[allocation.workload] = None if one is None or so_far is None else so_far + one
-    return wanted
+        for at, offered, row in zip(ends, capacities.tolist(), demands.tolist(), strict=True)
+    ]

@@ -10,17 +10,17 @@ from django.core.cache.backends.base import CacheKeyWarning, memcache_key_warnin
 
 from advisor.decisions import inventory
 from advisor.history.allocation_history import allocation_history, history_key
-from advisor.history.windows import Span
 from advisor.models import AdapterKind
 from advisor.pipeline.detect import detect
+from ingest.core.grid import grid_of
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, make_cluster
 from tests.advisor.stated_datastores import cgroup_allocation, stated_datastore
 
 UNTIL = datetime(2026, 3, 2, 12, tzinfo=UTC)
-SPAN = Span(since=UNTIL - timedelta(days=1), until=UNTIL, window_s=120.0)
-ASKED = {"resource": 7, "capacity": 94e6, "policy": 3, "allocations": (1, 2, 12), "span": SPAN}
+GRID = grid_of(UNTIL - timedelta(days=1), UNTIL, 120.0)
+ASKED = {"resource": 7, "capacity": 94e6, "policy": 3, "allocations": (1, 2, 12), "grid": GRID}
 
 
 def test_key_of_a_history_is_short_however_many_allocations_are_asked_for() -> None:
@@ -41,9 +41,9 @@ def test_key_of_a_history_is_short_however_many_allocations_are_asked_for() -> N
         {"allocations": (1, 2)},
         {"allocations": (11, 2, 2)},
         {"allocations": (2, 1, 12)},
-        {"span": Span(since=SPAN.since, until=UNTIL, window_s=60.0)},
-        {"span": Span(since=SPAN.since - timedelta(days=1), until=UNTIL, window_s=120.0)},
-        {"span": Span(since=SPAN.since, until=UNTIL + timedelta(minutes=2), window_s=120.0)},
+        {"grid": grid_of(GRID.since, UNTIL, 60.0)},
+        {"grid": grid_of(GRID.since - timedelta(days=1), UNTIL, 120.0)},
+        {"grid": grid_of(GRID.since, UNTIL + timedelta(minutes=2), 120.0)},
     ],
     ids=lambda other: repr(other)[:40],
 )

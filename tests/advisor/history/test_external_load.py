@@ -14,7 +14,7 @@ from advisor.advice.policy.recommend import recommend
 from advisor.core.detection.external_workload import ExternalState
 from advisor.decisions import inventory
 from advisor.history.external_load import external_load
-from advisor.history.load_points import load_points
+from advisor.history.load_points import device_day
 from advisor.models import (
     Incident,
     Recommendation,
@@ -217,7 +217,7 @@ def test_windows_with_load_from_outside_do_not_tell_what_the_device_is_like(
 ) -> None:
     lun = play(cluster, CALM, SLOW)
 
-    latencies = {round(point.latency_ms) for point in load_points(lun, until=NOW)}
+    latencies = {round(point.latency_ms) for point in device_day(lun, until=NOW)}
 
     assert latencies == {5}
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.history.load_points import load_points
+from advisor.history.load_points import device_day
 from tests.advisor.advised_datastores import datastore
 from tests.advisor.disk_samples import DiskPhase, disk_lines
 from tests.advisor.samples import send
@@ -39,7 +39,7 @@ def test_window_without_the_load_of_a_host_that_is_back_tells_nothing(
     send(cluster.organisation, disk_lines("h1", "lun", [BUSY], start=start), now=NOW)
     send(cluster.organisation, "\n".join(lines), now=NOW)
 
-    points = load_points(lun, until=NOW)
+    points = device_day(lun, until=NOW)
 
     # Little's law: 1000 a second for 20 ms each are 20 outstanding of each host.
     assert {round(one.outstanding_io) for one in points} == depths

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import numpy as np
 import pytest
 
-from advisor.history.queues import QueueReport, queue_reports, report_at
-from advisor.history.windows import Span
+from advisor.history.queues import QueueColumns, QueueReport, queue_columns, report_at
 from advisor.models import ComplianceRecord
+from ingest.core.grid import grid_of
 from tests.advisor.agent_reports import tell
 from tests.advisor.scenario import NOW, Cluster, make_cluster
 
@@ -20,10 +21,10 @@ def cluster() -> Cluster:
     return make_cluster()
 
 
-def reports(cluster: Cluster, *, window_s: float = 10.0) -> list[QueueReport]:
-    span = Span(since=NOW - timedelta(minutes=10), until=NOW, window_s=window_s)
+def queue(cluster: Cluster, *, window_s: float = 10.0) -> QueueColumns | None:
+    grid = grid_of(NOW - timedelta(minutes=10), NOW, window_s)
     allocation = cluster.allocations[0]
-    return queue_reports([allocation], span=span)[allocation.pk]
+    return queue_columns({cluster.uplink.pk: [allocation]}, grid).get(allocation.pk)
 
 
 @pytest.mark.parametrize(
@@ -36,28 +37,32 @@ def test_samples_with_a_queue_decide_whether_more_was_wanted(
 ) -> None:
     tell(cluster, [{"backlogged": backlogged, "drops": 60}], at=NOW)
 
-    (found,) = reports(cluster)
+    found = queue(cluster)
 
-    assert found.backlogged is wants_more
-    # 60 packets in the 30 s of the report
-    assert found.drops_per_s == 2.0
+    assert found is not None
+    newest = found.backlogged[-1]
+    assert (None if np.isnan(newest) else bool(newest)) is wants_more
+    # 60 packets in the 30 s of the report: 20 in each of its windows, and none are known before.
+    assert found.drops[-3:].tolist() == [20.0] * 3
+    assert np.isnan(found.drops[:-3]).all()
 
 
 def test_long_windows_add_the_reports_up(cluster: Cluster) -> None:
     for seconds, backlogged in ((110, 3), (80, 3), (50, 0), (20, 0)):
         tell(cluster, [{"backlogged": backlogged}], at=NOW - timedelta(seconds=seconds))
 
-    (found,) = reports(cluster, window_s=120.0)
+    found = queue(cluster, window_s=120.0)
 
     # 6 of 12 samples: half of the time counts as waiting
-    assert (found.seconds, found.backlogged) == (120.0, True)
+    assert found is not None
+    assert found.backlogged[-1] == 1.0
 
 
 def test_report_without_measurement_tells_nothing(cluster: Cluster) -> None:
     tell(cluster, [{}], at=NOW)
     ComplianceRecord.objects.update(sample_count=None, window_s=None)
 
-    assert reports(cluster) == []
+    assert queue(cluster) is None
 
 
 def report(at_s: float, *, seconds: float = 30.0, drops_per_s: float = 0.0) -> QueueReport:

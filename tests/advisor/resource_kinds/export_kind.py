@@ -9,19 +9,18 @@ from datetime import datetime
 from advisor.core.allocation import ReservationMode
 from advisor.core.attribution.measure import Measure
 from advisor.core.detection.threshold import ThresholdMode
-from advisor.core.interval_mean import mean_rate
 from advisor.core.observation import DatastoreObservation, HostLatency, Observation
 from advisor.core.resource import Unit
-from advisor.resource_kinds.reader import DeviceSamples, Reader, ReadResource, SeenAllocation
+from advisor.resource_kinds.reader import Devices, Reader, ReadResource, SeenAllocation
 from advisor.resource_kinds.traits import ChartPlan, Level, ResourceTraits, Words
-from ingest.core.catalogue import DISKIO
-from ingest.core.rates import DiskRates
+from ingest.core.figures import DISK, DiskFigures
 
 
 def _window(
     resource: ReadResource,
     at: datetime,
-    devices: Sequence[DeviceSamples[DiskRates]],
+    place: int,
+    devices: Devices[DiskFigures],
     allocations: Sequence[SeenAllocation],
 ) -> Observation:
     return DatastoreObservation(
@@ -29,27 +28,15 @@ def _window(
         window_s=resource.window_s,
         hosts=tuple(
             HostLatency(
-                host=device.host,
-                latency_ms=mean_rate(
-                    device.rates, [one.latency_ms or 0.0 for one in device.rates]
-                ),
-                io_count=sum(one.read_iops * one.seconds for one in device.rates),
+                host=devices.hosts[device],
+                latency_ms=float(devices.figures.latency_ms[place, device]),
+                io_count=float(devices.figures.read_iops[place, device]) * resource.window_s,
                 mean_io_bytes=None,
             )
-            for device in devices
+            for device in devices.places(place)
         ),
         allocations=tuple(one.observation for one in allocations),
         unit=resource.unit,
-    )
-
-
-def _host_latency(device: DeviceSamples[DiskRates]) -> HostLatency:
-    rates = device.rates
-    return HostLatency(
-        host=device.host,
-        latency_ms=mean_rate(rates, [one.latency_ms or 0.0 for one in rates]),
-        io_count=sum(one.read_iops * one.seconds for one in rates),
-        mean_io_bytes=None,
     )
 
 
@@ -69,7 +56,7 @@ EXPORT = ResourceTraits(
     threshold=50.0,
     threshold_modes=(ThresholdMode.FIXED,),
     activity_floor=_activity_floor,
-    reader=Reader(measurement=DISKIO, window=_window),
+    reader=Reader(figures=DISK, window=_window),
     charts=(ChartPlan(key="level", title="Latency of the export", form="line"),),
     adapter="cgroup",
     adapter_option="--cgroup PATH",

@@ -3,6 +3,7 @@
 import math
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +13,6 @@ from advisor.core.forecast.backtest import Change, NoHistory, backtest
 from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.history import HistoryWindow, history_of
 from advisor.core.grant import Grant
-from advisor.core.observation import AllocationObservation, UplinkObservation
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -153,47 +153,41 @@ def test_a_week_of_ten_second_windows_is_played_at_once():
     assert result.workloads[0].rate_after == pytest.approx(35.0)
 
 
-def observation(index, *allocations):
-    return UplinkObservation(
-        at=START + timedelta(minutes=index),
-        window_s=60.0,
-        tx_bits_per_s=sum(allocation.rate for allocation in allocations),
-        capacity_bits_per_s=100.0,
-        allocations=allocations,
-    )
-
-
 def test_history_knows_demand_where_nothing_was_short():
-    clear = observation(1, AllocationObservation(workload="a", rate=20.0))
-    full = observation(
-        2,
-        AllocationObservation(workload="a", rate=40.0, backlogged=True),
-        AllocationObservation(workload="b", rate=50.0, backlogged=False),
+    ends = [START + timedelta(minutes=minute) for minute in (1, 2)]
+    rates = np.array([[20.0, np.nan], [40.0, 50.0]])
+    backlogged = np.array([[np.nan, np.nan], [1.0, 0.0]])
+
+    windows = history_of(
+        ends, rates, backlogged, window_s=60.0, capacity=100.0, congested=[False, True]
     )
 
-    windows = history_of([full, clear], ["a", "b"], capacity=100.0, congested={full.at})
-
-    assert [(w.capacity, w.demands) for w in windows] == [
-        (100.0, (20.0, 0.0)),
-        (90.0, (None, 50.0)),
+    assert [(w.at, w.capacity, w.demands) for w in windows] == [
+        (ends[0], 100.0, (20.0, 0.0)),
+        (ends[1], 90.0, (None, 50.0)),
     ]
 
 
 @pytest.mark.parametrize(
-    ("second", "expected"),
-    [({"backlogged": False}, 50.0), ({"backlogged": True}, None)],
-    ids=["known", "one of them unknown"],
+    ("rates", "expected"),
+    [
+        # The median of those that send is 40: from half of it on, more may be wanted.
+        ((40.0, 20.0, 60.0), (None, None, None)),
+        ((40.0, 19.0, 60.0), (None, 19.0, None)),
+        ((40.0, 0.0, 60.0), (None, 0.0, None)),
+    ],
 )
-def test_demand_of_a_workload_is_that_of_all_its_allocations(second, expected):
-    full = observation(
-        1,
-        AllocationObservation(workload="a", rate=20.0, backlogged=False),
-        AllocationObservation(workload="a", rate=30.0, **second),
+def test_demand_without_queues_is_unknown_of_who_keeps_up(rates, expected):
+    (window,) = history_of(
+        [START],
+        np.array([rates]),
+        np.full((1, 3), np.nan),
+        window_s=60.0,
+        capacity=100.0,
+        congested=[True],
     )
 
-    (window,) = history_of([full], ["a"], capacity=100.0, congested={full.at})
-
-    assert window.demands == (expected,)
+    assert window.demands == expected
 
 
 @pytest.mark.parametrize(

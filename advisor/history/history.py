@@ -1,0 +1,177 @@
+"""The history of a resource: its devices, allocations and levels, as columns over windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from advisor.core.observation import AllocationObservation, Observation
+from advisor.core.resource import Unit
+from advisor.models import Allocation, Resource, State
+from advisor.resource_kinds.reader import Devices, ReadResource, SeenAllocation
+from ingest.core.grid import Grid
+from ingest.core.growth_columns import Flags, Floats
+from ingest.core.microseconds import microseconds
+
+States = npt.NDArray[np.object_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationWindow:
+    """What one allocation got in the window ending at `at`, in the resource's unit.
+
+    `backlogged` says whether it wanted more; None means unknown. `mean_io_bytes` is None on an
+    uplink and without I/O.
+    """
+
+    at: datetime
+    rate: float
+    backlogged: bool | None = None
+    mean_io_bytes: float | None = None
+    read_ratio: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AllocationColumns:
+    """What allocations got, each column (windows, allocations); NaN is unknown.
+
+    `rate` is in the resource's unit. `backlogged` is 1 where it wanted more and 0 where it did
+    not. `throttled` is where a limit in force held it back. On an uplink with an agent
+    `backlog_bytes` waited in the allocation's queue and `drops` packets were dropped from it.
+    """
+
+    rows: tuple[Allocation, ...]
+    shares: tuple[int, ...]
+    rate: Floats
+    backlogged: Floats
+    mean_io_bytes: Floats
+    read_ratio: Floats
+    throttled: Flags
+    backlog_bytes: Floats
+    drops: Floats
+
+    @property
+    def measured(self) -> Flags:
+        """(windows, allocations)."""
+        return ~np.isnan(self.rate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Levels:
+    """The judged windows, in order: each column (judged).
+
+    `at_us` are their ends, `state` is that of the detector; NaN is absent.
+    """
+
+    at_us: npt.NDArray[np.int64]
+    state: States
+    value: Floats
+    threshold: Floats
+    load: Floats
+    device_load: Floats
+
+    def between(self, since: datetime, until: datetime) -> Levels:
+        """The windows that end in (since, until]."""
+        begin, end = np.searchsorted(
+            self.at_us, [microseconds(since), microseconds(until)], side="right"
+        )
+        return Levels(
+            at_us=self.at_us[begin:end],
+            state=self.state[begin:end],
+            value=self.value[begin:end],
+            threshold=self.threshold[begin:end],
+            load=self.load[begin:end],
+            device_load=self.device_load[begin:end],
+        )
+
+    def places(self, grid: Grid) -> npt.NDArray[np.int64]:
+        """The window of the grid that each judged window lies in; -1 is outside."""
+        # A judged window lies in the window that has its end.
+        found = -((grid.since_us - self.at_us) // grid.window_us) - 1
+        return np.where((found >= 0) & (found < grid.count), found, -1)
+
+    def is_state(self, *states: State) -> Flags:
+        """(judged)."""
+        return np.isin(self.state, [state.value for state in states])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class History:
+    """A resource over the windows of one grid."""
+
+    resource: Resource
+    grid: Grid
+    devices: Devices[Any]
+    allocations: AllocationColumns
+    levels: Levels
+
+    @property
+    def read_resource(self) -> ReadResource:
+        """The settings by which its kind reads windows."""
+        row = self.resource
+        return ReadResource(window_s=row.window_s, capacity=row.capacity, unit=Unit(row.unit))
+
+    def observations(self) -> list[Observation]:
+        """One per window in which some device was measured, in order of time."""
+        ends, reader = self.grid.ends, self.resource.traits.reader
+        return [
+            reader.window(self.read_resource, ends[place], place, self.devices, self._seen(place))
+            for place in np.flatnonzero(self.devices.measured.any(axis=1)).tolist()
+        ]
+
+    def _seen(self, place: int) -> list[SeenAllocation]:
+        """The allocations that were measured in a window."""
+        own = self.allocations
+        return [
+            SeenAllocation(
+                host=own.rows[index].host.name,
+                observation=AllocationObservation(
+                    workload=own.rows[index].workload.name,
+                    rate=float(own.rate[place, index]),
+                    reservation=own.rows[index].reservation,
+                    limit=own.rows[index].limit,
+                    shares=own.shares[index],
+                    backlogged=_flag(own.backlogged[place, index]),
+                    throttled=bool(own.throttled[place, index]),
+                    mean_io_bytes=_number(own.mean_io_bytes[place, index]),
+                ),
+                backlog_bytes=_number(own.backlog_bytes[place, index]),
+                drops=_number(own.drops[place, index]),
+            )
+            for index in np.flatnonzero(own.measured[place]).tolist()
+        ]
+
+    def windows_by_allocation(self) -> dict[int, list[AllocationWindow]]:
+        """By allocation the windows in which it was measured, in order of time."""
+        return {
+            row.pk: list(self._windows(index)) for index, row in enumerate(self.allocations.rows)
+        }
+
+    def _windows(self, index: int) -> Iterator[AllocationWindow]:
+        own, ends = self.allocations, self.grid.ends
+        for place in np.flatnonzero(own.measured[:, index]).tolist():
+            yield AllocationWindow(
+                at=ends[place],
+                rate=float(own.rate[place, index]),
+                backlogged=_flag(own.backlogged[place, index]),
+                mean_io_bytes=_number(own.mean_io_bytes[place, index]),
+                read_ratio=_number(own.read_ratio[place, index]),
+            )
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _flag(value: float) -> bool | None:
+    return None if np.isnan(value) else bool(value)
+
+
+def numbers(column: Floats) -> list[float | None]:
+    """A column as numbers, None where it is NaN."""
+    return [None if value != value else value for value in column.tolist()]
