@@ -19,7 +19,7 @@ from advisor.history.whole_windows import whole_windows
 from advisor.history.windows import last_window_end
 from advisor.models import Allocation, Policy, Resource, State, Unit
 from ingest.core.grid import Grid, grid_of
-from ingest.core.growth_columns import Floats
+from ingest.core.growth_columns import Flags, Floats
 from ingest.readings import coarse_step_s
 
 MOST_WINDOWS = 720
@@ -96,7 +96,7 @@ def history_key(
 def history_over(history: History, policy: Policy | None) -> AllocationHistory:
     """The allocations of these windows, all of which are over; `policy` was in force meanwhile."""
     resource, own = history.resource, history.allocations
-    kept = own.measured.any(axis=1)
+    kept: Flags = np.logical_or.reduce(own.measured, axis=1)
     rates = _short_columns(own.rate[kept])
     ends = [at for at, keep in zip(history.grid.ends, kept.tolist(), strict=True) if keep]
     levels = _levels(history)

@@ -112,7 +112,7 @@ def _holes(measured: Flags) -> Flags:
     """
     begun = np.logical_or.accumulate(measured, axis=0)
     goes_on = np.logical_or.accumulate(measured[::-1], axis=0)[::-1]
-    result: Flags = (begun & goes_on & ~measured).any(axis=1)
+    result: Flags = np.logical_or.reduce(begun & goes_on & ~measured, axis=1)
     return result
 
 

@@ -69,7 +69,7 @@ def _mixes(history: History) -> list[OwnMix | None]:
     loads = _loads(history)
     return [
         _mix(iops[place], reads[place], moved[place], loads[place]) if known else None
-        for place, known in enumerate(measured.any(axis=1).tolist())
+        for place, known in enumerate(np.logical_or.reduce(measured, axis=1).tolist())
     ]
 
 

@@ -29,7 +29,8 @@ def whole_windows_of(resources: Collection[Resource], *, now: datetime) -> dict[
     )
     newest: dict[int, datetime] = {}
     for resource, at in attached.values_list("resource_id", "host__last_sample_at"):
-        newest[resource] = min(at, newest.get(resource, at))
+        if at is not None:
+            newest[resource] = min(at, newest.get(resource, at))
     return {
         resource.pk: last_window_end(
             newest.get(resource.pk, reached[resource.pk]), resource.window_s

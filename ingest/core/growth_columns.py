@@ -122,7 +122,8 @@ def growth_between(
     is_reset = (went_down & ((before >= WRAP_32) | (growth >= WRAP_32 // 2))).any(axis=1)
     counted = before[:, :wide] > 0
     is_reset |= counted.any(axis=1) & (went_down[:, :wide] | ~counted).all(axis=1)
-    is_incomplete = ((before == NOT_SENT) | (after == NOT_SENT)).any(axis=1)
+    lacks: Flags = (before == NOT_SENT) | (after == NOT_SENT)
+    is_incomplete: Flags = np.logical_or.reduce(lacks, axis=1)
     return growth, is_reset, is_incomplete
 
 
