@@ -17,7 +17,7 @@ from django.db.models.fields.json import KT
 from psycopg import sql
 
 from ingest.core.figures import FigureKind
-from ingest.core.grid import Grid, GridGrowth, Readings, on_grid
+from ingest.core.grid import SURE_INTERVAL_S, Grid, GridGrowth, Readings, on_grid
 from ingest.core.growth_columns import LONGEST_INTERVAL_S, NOT_SENT, Integers
 from ingest.core.microseconds import EPOCH, microseconds
 from ingest.models import Series
@@ -179,13 +179,21 @@ def _unpacked(packed: bytes, width: int) -> Integers:
 
 
 def _not_enclosed(parts: Sequence[Part], series: Sequence[int], grid: Grid) -> list[int]:
-    """The series without a reading at or before the first edge, or at or after the last one."""
+    """The series of which a reading before the first edge or after the last one is lacking."""
     enclosed = {
         one
         for one, rows in parts
-        if rows[:, 0].min() <= grid.since_us and rows[:, 0].max() >= grid.until_us
+        if rows[:, 0].max() >= grid.until_us and _has_begin(np.sort(rows[:, 0]), grid.since_us)
     }
     return [one for one in series if one not in enclosed]
+
+
+def _has_begin(at_us: Integers, since_us: int) -> bool:
+    """Whether the interval over the first edge can be judged, if need be by the one before it."""
+    begun = int(np.searchsorted(at_us, since_us, side="right"))
+    if begun != 1:
+        return begun > 1
+    return int(at_us[1] - at_us[0]) <= SURE_INTERVAL_S * 1e6
 
 
 def _together(parts: Sequence[Part], series: Sequence[int], *, width: int) -> Readings:

@@ -84,6 +84,19 @@ def test_a_host_that_sends_rarely_is_known_in_every_window(tenant: Tenant) -> No
     assert found.growth[reads, :, 0].tolist() == [100] * 6
 
 
+def test_a_rare_reading_on_the_first_edge_is_judged_by_the_one_before_it(tenant: Tenant) -> None:
+    start = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+    for step in range(4):
+        at = start + timedelta(minutes=5 * step)
+        write_lines(tenant, disk_line(at, count=3000 * step), at=at)
+    subject = Subject(host=tenant.host().pk, name="sda")
+    edge = start + timedelta(minutes=10)
+
+    found = read_growth(DISK, [subject], grid_of(edge, edge + timedelta(minutes=5), 10))
+
+    assert found.growth[DISK.counters.index("reads"), :, 0].tolist() == [100] * 30
+
+
 def test_what_nobody_sent_is_unknown(tenant: Tenant) -> None:
     host = Host.objects.create(organisation=tenant.organisation, name="h1")
     grid = grid_of(SINCE, UNTIL, 10.0)
