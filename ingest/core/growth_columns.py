@@ -119,7 +119,8 @@ def growth_between(
     went_down = after < before
     growth = after - before + np.where(went_down, WRAP_32, 0)
     # Stored counters end at 2^63, so none of them passes 2^64.
-    is_reset = (went_down & ((before >= WRAP_32) | (growth >= WRAP_32 // 2))).any(axis=1)
+    no_wrap: Flags = went_down & ((before >= WRAP_32) | (growth >= WRAP_32 // 2))
+    is_reset: Flags = np.logical_or.reduce(no_wrap, axis=1)
     counted = before[:, :wide] > 0
     is_reset |= counted.any(axis=1) & (went_down[:, :wide] | ~counted).all(axis=1)
     lacks: Flags = (before == NOT_SENT) | (after == NOT_SENT)
