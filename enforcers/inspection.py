@@ -4,6 +4,7 @@ import json
 import platform
 import sys
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from enforcers import acceptance
@@ -18,7 +19,6 @@ from enforcers.mechanism import HostAccess, Plan
 from enforcers.registry import build_mechanisms
 from enforcers.runner import Runner, SubprocessRunner
 from enforcers.state_dir import StateDir
-from enforcers.table import format_table
 from enforcers.version import VERSION
 
 
@@ -38,7 +38,7 @@ def show_support(
         return 0
     print(f"sluice-enforcer {VERSION} on Linux {platform.release()}\n")
     rows = [(item.mechanism, "yes" if item.supported else "no", item.reason) for item in found]
-    print(format_table(("mechanism", "supported", "reason"), rows))
+    print(_table(("mechanism", "supported", "reason"), rows))
     return 0
 
 
@@ -87,7 +87,7 @@ def show_status(state_dir: StateDir, *, as_json: bool) -> int:
         )
         for item in report.allocations
     ]
-    print(format_table(("workload", "resource", "outcome", "measured", "reason"), rows))
+    print(_table(("workload", "resource", "outcome", "measured", "reason"), rows))
     return 0
 
 
@@ -149,3 +149,15 @@ def _plain_plan(device: str, plan: Plan | str) -> dict[str, object]:
 
 def _refusal(report: ComplianceReport) -> str:
     return f" ({report.refusal})" if report.refusal else ""
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns as wide as their widest cell; the last is not padded."""
+    everything = [tuple(head), *(tuple(row) for row in rows)]
+    widths = [max(len(row[column]) for row in everything) for column in range(len(head) - 1)]
+    return "\n".join(
+        "  ".join(
+            [*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]
+        )
+        for row in everything
+    )

@@ -12,9 +12,6 @@ from advisor.resource_kinds.registry import traits_of
 EN_DASH = "\N{EN DASH}"
 """What stands for a missing value; the reason for its absence always goes with it."""
 
-MOST_NAMES = 3
-"""More than these nobody reads in a sentence; tables have them all."""
-
 _STEPS = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
 _NAMES = {"bits_per_s": "bit/s", "bytes_per_s": "B/s", "iops": "IOPS"}
 
@@ -87,12 +84,3 @@ def relative_text(at: datetime, now: datetime) -> str:
 def absolute_text(at: datetime) -> str:
     """The full time in UTC, for hovering and for print."""
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
-
-
-def joined(words: list[str]) -> str:
-    """Words as a sentence lists them: `a`, `a and b`, `a, b and c`, `a, b, c +40 more`."""
-    if len(words) > MOST_NAMES:
-        return f"{', '.join(words[:MOST_NAMES])} +{len(words) - MOST_NAMES} more"
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from django.urls import URLPattern, path
 from django.views.generic import RedirectView
 
@@ -19,6 +21,8 @@ from web.views import (
     what_if,
     workload,
 )
+
+moved = partial(RedirectView.as_view, permanent=True, query_string=True)
 
 urlpatterns: list[URLPattern] = [
     path("", overview.overview, name="overview"),
@@ -38,9 +42,9 @@ urlpatterns: list[URLPattern] = [
     path("incidents/<int:pk>/", incidents.incident, name="incident"),
     path("incidents/<int:pk>/cause/", incident_cause.cause, name="incident-cause"),
     path("incidents/<int:pk>/mute/", incident_cause.mute, name="mute-incident"),
-    # Links in mails and bookmarks of the release before lead on.
-    path("episodes/", RedirectView.as_view(pattern_name="incidents", query_string=True)),
-    path("episodes/<int:pk>/", RedirectView.as_view(pattern_name="incident")),
+    # Links in mails and bookmarks of the release before lead on; so do former names of replays.
+    path("episodes/", moved(pattern_name="incidents")),
+    path("episodes/<int:pk>/", moved(pattern_name="incident")),
     path("replay/", replay.replays, name="replays"),
     path("replay/<str:name>/", replay.replay, name="replay"),
     path("replay/<str:name>/timeline.json", replay.timeline, name="replay-timeline"),

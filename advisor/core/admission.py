@@ -8,7 +8,9 @@ capacity. The rest keeps other workloads from starving.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from advisor.core.enumeration import listed
 from advisor.core.number_checks import check_amount, check_ratio
+from advisor.core.quantity import format_rate
 
 UPLINK_RESERVABLE_RATIO = 0.75
 """NetIOC's rule."""
@@ -29,12 +31,11 @@ class RequestedReservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """The result; `refused` names the allocations that do not fit, `reason` says by how much."""
+    """The result; `refused` names the allocations that do not fit."""
 
     reservable: float
     reserved: float
     refused: tuple[str, ...]
-    reason: str
 
     @property
     def admitted(self) -> bool:
@@ -76,15 +77,18 @@ def admit(reservable: float, allocations: Sequence[RequestedReservation]) -> Adm
         reservable=reservable,
         reserved=reserved,
         refused=tuple(allocation.workload for allocation in refused),
-        reason=_reason(reservable, reserved, refused),
     )
 
 
-def _reason(reservable: float, reserved: float, refused: Sequence[RequestedReservation]) -> str:
-    if not refused:
-        return f"{reserved:g} of {reservable:g} that may be reserved"
-    asked = ", ".join(
-        f"{allocation.workload} asks for {allocation.reservation:g}" for allocation in refused
+def refusal_text(
+    admission: Admission, allocations: Sequence[RequestedReservation], unit: str
+) -> str:
+    """How much the refused ones of these allocations ask for, and how much is free."""
+    asked = listed(
+        f"{allocation.workload} asks for {format_rate(allocation.reservation, unit)}"
+        for allocation in allocations
+        if allocation.workload in admission.refused
     )
-    free = max(0.0, reservable - reserved)
-    return f"{asked}; {free:g} of {reservable:g} that may be reserved is free"
+    free = format_rate(max(0.0, admission.reservable - admission.reserved), unit)
+    most = format_rate(admission.reservable, unit)
+    return f"{asked}; {free} of {most} that may be reserved is free"

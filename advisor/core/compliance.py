@@ -1,6 +1,7 @@
 """Compare measured rates with the policy."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from advisor.core.number_checks import check_amount, check_positive
@@ -33,12 +34,14 @@ class Verdict(StrEnum):
 class Promise:
     """What the policy gives one workload of one resource, in the resource's unit.
 
-    `entitlement` is what it gets at least if all workloads want everything.
+    `entitlement` is what it gets at least if all workloads want everything, and the host's own
+    traffic too where `is_beside_host`.
     """
 
     reservation: float
     limit: float | None
     entitlement: float
+    is_beside_host: bool = False
 
     def __post_init__(self) -> None:
         check_amount("reservation", self.reservation)
@@ -64,6 +67,24 @@ class Compliance:
 
     verdict: Verdict
     reason: str
+
+
+def beside_host(promises: Sequence[Promise], room: float) -> list[Promise]:
+    """What one policy gives its workloads where the host's own traffic leaves `room` for all.
+
+    Reservations stay; what is entitled above them shrinks by one ratio until the sum fits.
+    """
+    check_amount("room", room)
+    above = [max(item.entitlement - item.reservation, 0.0) for item in promises]
+    reserved = sum(min(item.reservation, item.entitlement) for item in promises)
+    free, wanted = max(room - reserved, 0.0), sum(above)
+    if wanted <= free:
+        return list(promises)
+    lost_ratio = 1 - free / wanted
+    return [
+        replace(item, entitlement=item.entitlement - lost_ratio * amount, is_beside_host=True)
+        for item, amount in zip(promises, above, strict=True)
+    ]
 
 
 def judge(promise: Promise, measured: Measured, *, capacity: float, unit: Unit) -> Compliance:
@@ -112,6 +133,7 @@ def _judge_what_it_got(
     reserved = (
         promise.reservation if promise.limit is None else min(promise.limit, promise.reservation)
     )
+    beside = " beside the host's own traffic" if promise.is_beside_host else ""
     due = most - max(RELATIVE_TOLERANCE * most, CAPACITY_TOLERANCE * capacity)
     if rate < reserved * (1 - RELATIVE_TOLERANCE):
         wanted, breach = (
@@ -119,12 +141,15 @@ def _judge_what_it_got(
             Verdict.RESERVATION_UNMET,
         )
     elif rate < due:
-        wanted, breach = f"the entitlement {format_rate(most, unit)}", Verdict.OVER_THROTTLED
+        wanted, breach = (
+            f"the entitlement {format_rate(most, unit)}{beside}",
+            Verdict.OVER_THROTTLED,
+        )
     elif rate == 0 and more is not True:
         return Compliance(verdict=Verdict.NO_DEMAND, reason="it sent nothing")
     else:
         return Compliance(
-            verdict=Verdict.MET, reason=f"{got}, entitled to {format_rate(most, unit)}"
+            verdict=Verdict.MET, reason=f"{got}, entitled to {format_rate(most, unit)}{beside}"
         )
     if more is None:
         reason = f"{got}, below {wanted}; it is unknown whether it wanted more"

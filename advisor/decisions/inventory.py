@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 
 from accounts.models import Organisation
 from advisor.core.admission import RequestedReservation, admit
+from advisor.core.enumeration import listed
 from advisor.core.mechanism_choice import known_selectors
 from advisor.core.quantity import format_rate
 from advisor.errors import InventoryError
@@ -57,17 +58,9 @@ def add_resource(
     resource that was only discovered on one of these devices is taken over, so stating what a
     device is keeps its history.
     """
-    _check_length("resource", name, LONGEST_RESOURCE_NAME)
-    for host_name, device in attachments:
-        _check_length("host", host_name, LONGEST_HOST_NAME)
-        _check_length("device", device, LONGEST_DEVICE)
+    _check_resource_names(name, attachments)
     traits = _stated(name, kind, attachments)
-    units, modes = [str(one) for one in traits.units], [str(one) for one in traits.modes]
-    if unit is not None and unit not in units:
-        counted = " or ".join(units)
-        raise InventoryError(f"{name}: rates of {traits.words.plural} are counted in {counted}")
-    if mode is not None and mode not in modes:
-        raise InventoryError(f"{name}: the mode may be {' or '.join(modes)}")
+    _check_unit_and_mode(name, traits, unit, mode)
     resource = _discovered(organisation, attachments) or Resource(
         organisation=organisation, reservable_ratio=traits.reservable_ratio
     )
@@ -85,6 +78,24 @@ def add_resource(
     for host_name, device in attachments:
         _attach(resource, host_name, device)
     return resource
+
+
+def _check_resource_names(name: str, attachments: list[tuple[str, str]]) -> None:
+    _check_length("resource", name, LONGEST_RESOURCE_NAME)
+    for host_name, device in attachments:
+        _check_length("host", host_name, LONGEST_HOST_NAME)
+        _check_length("device", device, LONGEST_DEVICE)
+
+
+def _check_unit_and_mode(
+    name: str, traits: ResourceTraits, unit: Unit | None, mode: ReservationMode | None
+) -> None:
+    units, modes = [str(one) for one in traits.units], [str(one) for one in traits.modes]
+    if unit is not None and unit not in units:
+        counted = " or ".join(units)
+        raise InventoryError(f"{name}: rates of {traits.words.plural} are counted in {counted}")
+    if mode is not None and mode not in modes:
+        raise InventoryError(f"{name}: the mode may be {' or '.join(modes)}")
 
 
 def _check_length(what: str, name: str, longest: int) -> None:
@@ -172,53 +183,61 @@ def set_allocation(
     """Set the allocation of a workload on a resource; creates a missing workload.
 
     The adapter is used for measuring. `selector`, a kind and a value, is how the host's agent
-    recognises the workload's I/O; None means by the adapter.
-    `facts` are more columns of the allocation: limit_scope, io_count, size_bytes. With
+    recognises the workload's I/O; None means by the adapter. `facts` are more of its columns. With
     `may_exceed` a reservation that does not fit here is accepted, so that a move is recommended.
     """
-    _check_length("workload", workload_name, LONGEST_STATED_NAME)
-    _check_length("virtual disk", vdisk, LONGEST_STATED_NAME)
-    _check_length("adapter", adapter, LONGEST_PATH)
-    if limit is not None and limit < reservation:
-        raise InventoryError(
-            f"{workload_name}: the limit {format_rate(limit, resource.unit)} is below the "
-            f"reservation {format_rate(reservation, resource.unit)}"
-        )
-    if shares is not None and shares < 1:
-        raise InventoryError(f"{workload_name}: shares must be at least 1")
-    if not may_exceed:
-        _admit(resource, workload_name, reservation)
+    _check_names(workload_name, vdisk, adapter)
+    _check_controls(workload_name, reservation, limit, shares, unit=resource.unit)
+    _admit(resource, workload_name, 0.0 if may_exceed else reservation)
     host = _allocation_host(resource, host_name)
-    if selector is not None:
-        _check_selector(host, *selector)
-    workload, _ = Workload.objects.get_or_create(
-        organisation=resource.organisation, name=workload_name
-    )
-    if tier is not None and workload.tier != tier:
-        workload.tier = tier
-        workload.save(update_fields=["tier"])
+    _check_selector(host, selector)
+    kind, value = selector or ("", "")
+    recognised = {"selector_kind": kind, "selector": value}
+    controls = {"reservation": reservation, "limit": limit, "shares": shares}
+    adapters = {"adapter_kind": adapter_kind, "adapter": adapter}
     allocation, _ = Allocation.objects.update_or_create(
         resource=resource,
-        workload=workload,
+        workload=_workload(resource.organisation, workload_name, tier),
         host=host,
         vdisk=vdisk,
-        defaults={
-            **(facts or {}),
-            "adapter_kind": adapter_kind,
-            "adapter": adapter,
-            "selector_kind": selector[0] if selector else "",
-            "selector": selector[1] if selector else "",
-            "reservation": reservation,
-            "limit": limit,
-            "shares": shares,
-        },
+        defaults={**(facts or {}), **adapters, **recognised, **controls},
     )
     restate_parties(resource)
     return allocation
 
 
-def _check_selector(host: Host, kind: str, value: str) -> None:
+def _check_names(workload: str, vdisk: str, adapter: str) -> None:
+    _check_length("workload", workload, LONGEST_STATED_NAME)
+    _check_length("virtual disk", vdisk, LONGEST_STATED_NAME)
+    _check_length("adapter", adapter, LONGEST_PATH)
+
+
+def _check_controls(
+    workload: str, reservation: float, limit: float | None, shares: int | None, *, unit: str
+) -> None:
+    if limit is not None and limit < reservation:
+        raise InventoryError(
+            f"{workload}: the limit {format_rate(limit, unit)} is below the "
+            f"reservation {format_rate(reservation, unit)}"
+        )
+    if shares is not None and shares < 1:
+        raise InventoryError(f"{workload}: shares must be at least 1")
+
+
+def _workload(organisation: Organisation, name: str, tier: str | None) -> Workload:
+    """The workload of this name, created if missing, in the tier; None keeps its tier."""
+    workload, _ = Workload.objects.get_or_create(organisation=organisation, name=name)
+    if tier is not None and workload.tier != tier:
+        workload.tier = tier
+        workload.save(update_fields=["tier"])
+    return workload
+
+
+def _check_selector(host: Host, selector: tuple[str, str] | None) -> None:
     """Refuse a wrong selector, or one that the host's agent reports not to know."""
+    if selector is None:
+        return
+    kind, value = selector
     try:
         Selector(kind=kind, value=value)
     except ContractError as error:
@@ -254,7 +273,7 @@ def _admit(resource: Resource, workload_name: str, reservation: float) -> None:
             f"{resource}: {format_rate(reservation, resource.unit)} for {workload_name} does not "
             f"fit; {format_rate(sum(item.reservation for item in promised), resource.unit)} of "
             f"{format_rate(reservable, resource.unit)} that can be reserved are reserved for "
-            f"{', '.join(item.workload for item in promised) or 'none'} "
+            f"{listed(item.workload for item in promised) or 'none'} "
             f"({resource.reservable_rule})"
         )
 
@@ -266,7 +285,7 @@ def _allocation_host(resource: Resource, host_name: str | None) -> Host:
     for host in hosts:
         if host.name == host_name:
             return host
-    names = ", ".join(host.name for host in hosts)
+    names = listed(host.name for host in hosts)
     raise InventoryError(f"{resource}: choose a host; it is reached from {names or 'none'}")
 
 

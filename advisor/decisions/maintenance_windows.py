@@ -9,6 +9,7 @@ from typing import TypeVar
 from django.db import IntegrityError, transaction
 
 from accounts.models import Organisation
+from advisor.core.enumeration import listed
 from advisor.errors import InventoryError
 from advisor.models import MaintenanceWindow, Recurrence, Resource, Workload
 from advisor.pipeline.muting import read_maintenance_window
@@ -63,7 +64,7 @@ def _named(
     for name in names:
         if name not in rows:
             raise InventoryError(
-                f'there is no {kind} "{name}"; there are: {", ".join(sorted(rows)) or "none"}'
+                f'there is no {kind} "{name}"; there are: {listed(sorted(rows)) or "none"}'
             )
     return [rows[name] for name in names]
 
@@ -76,5 +77,5 @@ def remove_maintenance_window(*, organisation: Organisation, name: str) -> None:
             "name", flat=True
         )
         raise InventoryError(
-            f'there is no maintenance window "{name}"; there are: {", ".join(names) or "none"}'
+            f'there is no maintenance window "{name}"; there are: {listed(names) or "none"}'
         )

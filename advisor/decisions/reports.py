@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 import numpy as np
 from django.db import transaction
 
-from advisor.core.compliance import Compliance, Measured, Promise, Verdict, judge
+from advisor.core.compliance import Compliance, Measured, Promise, Verdict, beside_host, judge
 from advisor.core.resource import Unit
 from advisor.errors import ReportRefused
 from advisor.history.reader import read_histories
@@ -128,9 +128,8 @@ def _policy(host: Host, revision: int | None, allocation_id: str) -> Policy | No
 def _judge(allocation: Allocation, policy: Policy | None, item: AllocationReport) -> Compliance:
     if item.outcome not in ENFORCED:
         return Compliance(verdict=Verdict.UNKNOWN, reason=f"{item.outcome}: {item.reason}")
-    promise = _promise(allocation, policy)
     capacity = policy.divided_capacity if policy else None
-    if promise is None or capacity is None:
+    if policy is None or capacity is None or (promise := _promise(allocation, policy)) is None:
         return Compliance(
             verdict=Verdict.UNKNOWN, reason="the policy that the agent enforces is not known here"
         )
@@ -147,15 +146,19 @@ def _judge(allocation: Allocation, policy: Policy | None, item: AllocationReport
     )
 
 
-def _promise(allocation: Allocation, policy: Policy | None) -> Promise | None:
-    for item in policy.allocations if policy else ():
-        if item["allocation"] == allocation.pk:
-            return Promise(
-                reservation=item["reservation"],
-                limit=item["limit"],
-                entitlement=item["entitlement"],
-            )
-    return None
+def _promise(allocation: Allocation, policy: Policy) -> Promise | None:
+    """What the policy gives the allocation beside what the host keeps for its own traffic."""
+    promises = [
+        Promise(
+            reservation=item["reservation"], limit=item["limit"], entitlement=item["entitlement"]
+        )
+        for item in policy.allocations
+    ]
+    room = policy.resource.beside_host_traffic(policy.divided_capacity)
+    if room is not None:
+        promises = beside_host(promises, room)
+    places = [item["allocation"] for item in policy.allocations]
+    return promises[places.index(allocation.pk)] if allocation.pk in places else None
 
 
 def _observed(allocations: Mapping[str, Allocation], report: ComplianceReport) -> dict[str, float]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from advisor.core.enumeration import clauses, listed
 from advisor.models import (
     Allocation,
     Attachment,
@@ -25,8 +26,6 @@ REPORT_GRACE = timedelta(minutes=3)
 
 HELD = (Outcome.APPLIED, Outcome.UNCHANGED, Outcome.DRIFTED)
 """With one of these outcomes the kernel has the settings of the policy."""
-
-_NAMED = 3
 
 
 class Link(StrEnum):
@@ -53,16 +52,14 @@ class PolicyState:
     @property
     def gap(self) -> str:
         """What is missing; empty if nothing is."""
-        rest = len(self.gaps) - _NAMED
-        more = f"; and {rest} more" if rest > 0 else ""
-        return "; ".join(self.gaps[:_NAMED]) + more
+        return clauses(self.gaps)
 
     @property
     def text(self) -> str:
         """The state in a sentence without its end."""
         match self.link:
             case Link.APPLIED:
-                return f"in force: applied on {_few(self.hosts)}" if self.hosts else "in force"
+                return f"in force: applied on {listed(self.hosts)}" if self.hosts else "in force"
             case Link.PUBLISHED:
                 return f"published, not applied{self._partly}: {self.gap}"
             case Link.APPROVED:
@@ -112,7 +109,7 @@ def publishing_gap(policy: Policy) -> str:
     reaching = set(resource.attachments.values_list("host__name", flat=True))
     if cut_off := sorted(hosts - reaching):
         have = "has no device that reaches" if len(cut_off) == 1 else "have no device that reaches"
-        return f"{', '.join(cut_off)} {have} {resource.name}, so nothing would be published there"
+        return f"{listed(cut_off)} {have} {resource.name}, so nothing would be published there"
     return ""
 
 
@@ -255,8 +252,3 @@ def _without(host: Host, told: _Told) -> _Host:
         return _Host(name=host.name, link=Link.APPLIED, gap="")
     gap = f"the agent of {host.name} still holds revision {held}, {published} is published"
     return _Host(name=host.name, link=Link.PUBLISHED, gap=gap)
-
-
-def _few(names: Sequence[str]) -> str:
-    rest = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import F, OuterRef, Subquery
 
+from advisor.core.enumeration import listed
 from advisor.models import Resource
 from ingest import queries
 from ingest.models import Series
@@ -50,7 +51,7 @@ def silent_devices(resource: Resource, *, at: datetime) -> list[SilentDevice]:
 
 def silence_text(silent: list[SilentDevice]) -> str:
     """The silent devices as a reason; empty if none is."""
-    return f"no samples of {', '.join(map(str, silent))}" if silent else ""
+    return f"no samples of {listed(map(str, silent))}" if silent else ""
 
 
 def why_unrated(resource: Resource, *, at: datetime) -> str:

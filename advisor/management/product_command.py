@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.management.base import CommandError
@@ -11,6 +9,7 @@ from django.core.management.base import CommandError
 from accounts.errors import AccountsError
 from accounts.management import product_command
 from accounts.models import Organisation
+from advisor.core.enumeration import listed
 from advisor.core.quantity import QuantityError
 from advisor.errors import AdvisorError
 from advisor.models import Resource
@@ -28,12 +27,6 @@ def level_text(value: float | None, kind: str) -> str | None:
     return None if value is None else traits_of(kind).level.text(value)
 
 
-def some(names: Sequence[str], most: int = 3) -> str:
-    """The first names, and how many more there are."""
-    shown, rest = names[:most], len(names) - most
-    return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")
-
-
 def find_resource(organisation: Organisation, name: str) -> Resource:
     """The organisation's resource of this name."""
     found = Resource.objects.filter(organisation=organisation, name=name).first()
@@ -41,7 +34,7 @@ def find_resource(organisation: Organisation, name: str) -> Resource:
         names = list(
             Resource.objects.filter(organisation=organisation).values_list("name", flat=True)
         )
-        raise CommandError(f'there is no resource "{name}"; there are: {some(names) or "none"}')
+        raise CommandError(f'there is no resource "{name}"; there are: {listed(names) or "none"}')
     return found
 
 

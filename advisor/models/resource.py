@@ -120,8 +120,11 @@ class Resource(models.Model):
 
     @property
     def _beside_host_traffic(self) -> float | None:
-        """The capacity without its host's own part; None for a kind without such a part."""
-        whole, host_part = self.capacity or self.line_rate, self.traits.host_part
+        return self.beside_host_traffic(self.capacity or self.line_rate)
+
+    def beside_host_traffic(self, whole: float | None) -> float | None:
+        """A capacity without its host's own part; None for a kind without such a part."""
+        host_part = self.traits.host_part
         return None if whole is None or host_part is None else whole - host_part(whole)
 
 

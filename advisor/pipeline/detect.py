@@ -19,6 +19,7 @@ from advisor.core.detection.congestion import (
     DetectorSettings,
     DetectorState,
 )
+from advisor.core.enumeration import listed
 from advisor.core.freshness import sample_gap
 from advisor.history.external_load import look_outside
 from advisor.history.history import History
@@ -204,19 +205,8 @@ def _fall_silent(
         status.state_since = last_at
     status.state = State.UNKNOWN
     status.value = None
-    hosts = _some(
-        [attachment.host.name for attachment in status.resource.attachments.select_related("host")]
-    )
+    attachments = status.resource.attachments.select_related("host")
+    hosts = listed(attachment.host.name for attachment in attachments)
     since = "" if last_at is None else f", since {last_at:%H:%M:%S} UTC"
     gap = sample_gap(last_at, now=now)
     status.reason = why or f"{gap}{since}; is Telegraf running on {hosts}?"
-
-
-NAMED = 4
-"""Hosts that a sentence names; of others it gives the number."""
-
-
-def _some(names: Sequence[str]) -> str:
-    if len(names) <= NAMED:
-        return ", ".join(names)
-    return f"{', '.join(names[: NAMED - 1])} and {len(names) - NAMED + 1} more"

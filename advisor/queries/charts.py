@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from advisor.core.enumeration import listed
 from advisor.models import Attachment, Resource
 from advisor.queries.allocation_rates import WorkloadTrack
 from advisor.queries.grid import Grid, fitting_step_s, make_grid, total_of
@@ -136,6 +137,6 @@ def threshold_marks(resource: Resource, now: datetime) -> tuple[Mark, ...]:
 def sample_gap(values: list[float | None], attachments: list[Attachment]) -> str | None:
     if any(value is not None for value in values):
         return None
-    devices = ", ".join(str(attachment) for attachment in attachments)
+    devices = listed(str(attachment) for attachment in attachments)
     where = f" of {devices}" if devices else ""
     return f"No samples{where} arrived in this range."

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
+from advisor.core.detection.correlation import CongestedResource, CorrelatedIncidents, correlate
 from advisor.core.detection.maintenance_windows import MaintenanceWindow, Muting
 from advisor.core.detection.nic_signals import signal_text
 from advisor.history.external_load import comes_from_outside
@@ -197,3 +198,18 @@ def _parties(items: Sequence[dict[str, Any]]) -> tuple[Party, ...]:
         )
         for item in items
     )
+
+
+def correlated_lines(lines: Sequence[IncidentLine]) -> list[CorrelatedIncidents]:
+    """The groups with more than one of these incidents, such as those on shared disks."""
+    congested = [
+        CongestedResource(
+            resource=line.resource.name,
+            began_at=line.started_at,
+            ended_at=line.ended_at,
+            carries_others=line.resource.traits.carries_others,
+            disks=line.resource.disks,
+        )
+        for line in lines
+    ]
+    return [one for one in correlate(congested, []) if len(one.resources) > 1]

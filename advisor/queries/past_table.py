@@ -9,6 +9,7 @@ from datetime import timedelta
 from advisor.advice.policy.decide.policy_answer import Recommendation as PolicyAnswer
 from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.duration import duration_text
+from advisor.core.enumeration import listed
 from advisor.core.forecast.backtest import Change, WorkloadBacktest
 from advisor.core.forecast.counterfactual import (
     AllocationEffect,
@@ -18,9 +19,6 @@ from advisor.core.forecast.counterfactual import (
 )
 from advisor.core.forecast.prediction_interval import Interval
 from advisor.core.forecast.what_if import WhatIf, WhatIfRow
-
-MOST_NAMES = 3
-"""Workloads that a sentence names; of others it gives the number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,18 +84,13 @@ class PastTable:
     @property
     def verdict(self) -> str:
         """The workloads that gain and lose, in a sentence."""
-        gain = _some(self.gaining) or "No workload"
-        lose = _some(self.losing) or "no workload"
+        gain = listed(self.gaining) or "No workload"
+        lose = listed(self.losing) or "no workload"
         return f"{gain} would have gained; {lose} would have lost"
 
 
 def _names(rows: Sequence[PastRow], change: Change) -> tuple[str, ...]:
     return tuple(row.workload for row in rows if row.change is change)
-
-
-def _some(names: Sequence[str]) -> str:
-    rest = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _common(gaps: Sequence[str]) -> str:

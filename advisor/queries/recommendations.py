@@ -12,6 +12,7 @@ from advisor.advice.policy.decide.policy_answer import Recommendation as Answer
 from advisor.advice.shared.decide.recommended_allocation import DRAFT
 from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.canonical import CanonicalError, loads
+from advisor.core.enumeration import clauses
 from advisor.core.mechanism_choice import choose_mechanism
 from advisor.models import (
     Allocation,
@@ -206,7 +207,7 @@ def _reach(answer: Answer | PolicyDraft | None, allocations: Sequence[Allocation
         hosts=tuple(sorted(hosts)),
         without_agent=tuple(sorted(name for name, enrolled in hosts.items() if not enrolled)),
         unheld=tuple(sorted(unheld)),
-        unheld_reason="; ".join(sorted(set(unheld.values()))),
+        unheld_reason=clauses(sorted(set(unheld.values()))),
     )
 
 

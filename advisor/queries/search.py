@@ -10,6 +10,7 @@ from typing import TypeVar
 from django.db.models import QuerySet
 from django.db.models.functions import Length
 
+from advisor.core.enumeration import listed
 from advisor.models import Allocation, Resource, Workload
 from advisor.queries.scope import Scope
 from ingest.models import Host
@@ -68,8 +69,6 @@ def _workloads(scope: Scope, wanted: str) -> list[Hit]:
     for pk, name in places:
         names[pk][name] = None
     return [
-        Hit(
-            kind=HitKind.WORKLOAD, pk=row.pk, name=row.name, about=f"on {', '.join(names[row.pk])}"
-        )
+        Hit(kind=HitKind.WORKLOAD, pk=row.pk, name=row.name, about=f"on {listed(names[row.pk])}")
         for row in rows
     ]

@@ -66,7 +66,7 @@ def test_table_names_winners_and_the_time_that_was_played(cluster: Cluster) -> N
     # Half an hour of samples every 10 s, and congestion is seen after a few of them.
     assert re.search(r"\b(29|30) min simulated, 2[5-9] min of it congested\n", said)
     assert "31.0 Mbit/s → 81.0 Mbit/s" in said
-    assert "web-1 would have gained; web-2, web-3 would have lost (" in said
+    assert "web-1 would have gained; web-2 and web-3 would have lost (" in said
     assert "No latency: an uplink has no latency of its own that is measured" in said
     assert "No interval: 0 earlier predictions were measured, 4 are needed" in said
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.enforcers.agent_bench import Bench
 from tests.enforcers.fake_tc import FakeTc
 from tests.enforcers.rig import Rig, start_rig
 
@@ -18,3 +19,9 @@ def tc() -> FakeTc:
 def rig(tmp_path: Path, tc: FakeTc) -> Rig:
     """An agent that has just started."""
     return start_rig(tmp_path, tc)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    """An agent with a service that has no policy yet."""
+    return Bench(tmp_path)

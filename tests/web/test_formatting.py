@@ -13,7 +13,6 @@ from web.formatting import (
     MILLISECONDS,
     absolute_text,
     grouped,
-    joined,
     level_scale,
     rate_scale,
     rate_text,
@@ -130,18 +129,3 @@ def test_past_and_future_of_one_distance_read_alike(seconds: int) -> None:
 
 def test_full_time_names_its_zone() -> None:
     assert absolute_text(NOW) == "2026-11-20 12:00:00 UTC"
-
-
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        ([], ""),
-        (["a"], "a"),
-        (["a", "b"], "a and b"),
-        (["a", "b", "c"], "a, b and c"),
-        (["a", "b", "c", "d"], "a, b, c +1 more"),
-        ([*"abc", *map(str, range(40))], "a, b, c +40 more"),
-    ],
-)
-def test_words_are_listed_as_a_sentence_does(words: list[str], text: str) -> None:
-    assert joined(words) == text

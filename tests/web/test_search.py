@@ -23,7 +23,7 @@ def found(client: Client, text: str) -> Page:
         ("kvm-03", {"kvm-03host"}),
         ("eno1", {"kvm-02/eno1uplink", "kvm-04/eno1uplink"}),
         ("orders", {"db-orderson nfs-07"}),
-        ("mail", {"mail-1on kvm-02/eno1, nfs-07"}),
+        ("mail", {"mail-1on kvm-02/eno1 and nfs-07"}),
     ],
     ids=["datastore", "host", "uplinks", "workload", "workload with two allocations"],
 )

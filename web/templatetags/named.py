@@ -10,6 +10,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from advisor.core.compliance import Verdict
+from advisor.core.enumeration import listed
 from advisor.core.standing import UNALLOCATED
 from advisor.queries.hosts import AgentState
 from enforcers.contract import Outcome
@@ -79,7 +80,7 @@ def workload_name(name: str) -> str:
 @register.filter
 def workload_names(names: list[str]) -> str:
     """The workloads as a sentence lists them."""
-    return formatting.joined([workload_name(name) for name in names])
+    return listed([workload_name(name) for name in names])
 
 
 @register.filter

@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 
 from advisor.core.attribution.measure import Measure
 from advisor.core.duration import duration_text
+from advisor.core.enumeration import listed
 from advisor.core.explanation.answer import Confidence
 from advisor.resource_kinds import registry
 from web import formatting
@@ -174,4 +175,4 @@ def limited_by(confidence: Confidence) -> str:
 @register.filter
 def joined(names: list[str]) -> str:
     """Names as a sentence lists them."""
-    return formatting.joined([str(name) for name in names])
+    return listed([str(name) for name in names])

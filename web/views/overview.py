@@ -10,10 +10,9 @@ from django.utils import timezone
 
 from advisor.history.policy_state import newest_policies, policy_states
 from advisor.models import Recommendation, RecommendationState, State
-from advisor.queries.correlation import correlated_lines
 from advisor.queries.heat import COLUMN_S, heat_strips
 from advisor.queries.hosts import host_healths
-from advisor.queries.incidents import open_incident_lines
+from advisor.queries.incidents import correlated_lines, open_incident_lines
 from advisor.queries.resources import resource_lines, resource_rows
 from web.access import Workspace, workspace_view
 from web.drawing.heat import HEIGHT, THRESHOLD_Y, axis_labels, heat_row, hour_cells, hour_starts

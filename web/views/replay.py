@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponseBase, JsonResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponseBase,
+    HttpResponsePermanentRedirect,
+    JsonResponse,
+)
+from django.urls import reverse
 from django.utils import timezone
 
 from advisor.errors import UnknownExperiment
-from advisor.lab.replay.player import NAMES, timeline_document
+from advisor.lab.replay.player import NAMES, present_name, timeline_document
 from advisor.lab.replay.tally import summary_of, tallies_of
 from web.access import Workspace, workspace_view
 from web.drawing.replay import bar_figures, line_figures, shown_findings, value_tables
@@ -49,6 +56,8 @@ def _row(document: Mapping[str, Any]) -> dict[str, Any]:
 @workspace_view
 def replay(request: HttpRequest, workspace: Workspace, name: str) -> HttpResponseBase:
     """One experiment: its figures to be played, and every printed number beside ours."""
+    if (present := present_name(name)) != name:
+        return _moved(request, "replay", present)
     document = _document(name)
     place = NAMES.index(name)
     return render_page(
@@ -69,11 +78,20 @@ def replay(request: HttpRequest, workspace: Workspace, name: str) -> HttpRespons
 
 
 @workspace_view
-def timeline(_request: HttpRequest, _workspace: Workspace, name: str) -> HttpResponseBase:
+def timeline(request: HttpRequest, _workspace: Workspace, name: str) -> HttpResponseBase:
     """What the page's script plays."""
+    if (present := present_name(name)) != name:
+        return _moved(request, "replay-timeline", present)
     document = _document(name)
     played = {key: document[key] for key in TIMELINE_KEYS}
     return JsonResponse(played | {"figures": line_figures(document)})
+
+
+def _moved(request: HttpRequest, page: str, name: str) -> HttpResponseBase:
+    """To the same page of an experiment that was asked for by its former name."""
+    query = request.META.get("QUERY_STRING", "")
+    address = reverse(page, kwargs={"name": name})
+    return HttpResponsePermanentRedirect(f"{address}?{query}" if query else address)
 
 
 def _document(name: str) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ from advisor.advice.limit_check.decide.limit_inputs import LimitInputs
 from advisor.advice.shared.load_picture import thinned
 from advisor.advice.shared.picture import Axis, Level, Line, Picture
 from advisor.advice.shared.shown import AdviceTable, Commitment, Fact, Shown, TableColumn
+from advisor.core.enumeration import clauses
 from advisor.core.quantity import significant
 from advisor.core.resource import IoCount, LimitScope
 
@@ -81,7 +82,7 @@ def _picture(inputs: LimitInputs, answer: LimitCheck) -> Picture | None:
     limits = {one.limit_iops for one in answer.limits if one.limit_iops is not None}
     return Picture(
         title="Its rate against its limit",
-        said="; ".join(f"{one.name}: {one.reason}" for one in answer.limits),
+        said=clauses(f"{one.name}: {one.reason}" for one in answer.limits),
         x=Axis(label="windows of the last hour, oldest first"),
         y=Axis(label="rate", unit="IOPS"),
         lines=tuple(

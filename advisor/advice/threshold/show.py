@@ -7,6 +7,7 @@ from advisor.advice.shared.picture import Axis, Level, Picture
 from advisor.advice.shared.shown import AdviceTable, Commitment, Fact, Shown, TableColumn
 from advisor.advice.threshold.decide.threshold_advice import ThresholdAdvice, ThresholdInputs
 from advisor.core.device.device_fit import DeviceFit, fit_device
+from advisor.core.enumeration import listed
 from advisor.core.quantity import significant
 
 
@@ -54,7 +55,7 @@ def _facts(inputs: ThresholdInputs) -> tuple[Fact, ...]:
         Fact(name="Windows", text=f"{len(inputs.points)} of the last day, at several depths"),
         Fact(name="Threshold now", text=f"{significant(inputs.threshold_ms)} ms"),
         Fact(name="Wanted part of the peak", text=f"{inputs.part_of_peak:.0%}"),
-        Fact(name="On the same disks", text=", ".join(inputs.same_disks) or "no other datastore"),
+        Fact(name="On the same disks", text=listed(inputs.same_disks) or "no other datastore"),
     )
 
 

@@ -15,6 +15,7 @@ from advisor.advice.what_if.decide.what_if_draft import PolicyDraft, changed_con
 from advisor.advice.what_if.kind import WHAT_IF
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps, loads
+from advisor.core.enumeration import listed
 from advisor.core.forecast.what_if import CandidateAllocation, WhatIfInputs, what_if
 from advisor.core.grant import Grant
 from advisor.core.quantity import format_rate
@@ -219,10 +220,7 @@ def _silent(allocations: Sequence[Allocation], measured: Sequence[float | None])
     hosts = sorted(
         {allocation.host.name for allocation in allocations if allocation.workload.name in names}
     )
-    return (
-        f"no samples of {', '.join(names)} in that time; is Telegraf running on "
-        f"{', '.join(hosts)}?"
-    )
+    return f"no samples of {listed(names)} in that time; is Telegraf running on {listed(hosts)}?"
 
 
 @transaction.atomic

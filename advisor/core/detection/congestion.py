@@ -22,6 +22,7 @@ from advisor.core.detection.nic_signals import NicEvidence, NicWindow, signals_o
 from advisor.core.detection.reading import Reading, read
 from advisor.core.detection.stall import stall_text
 from advisor.core.detection.threshold import Threshold, ThresholdReading
+from advisor.core.enumeration import listed
 from advisor.core.number_checks import check_amount, check_positive
 from advisor.core.observation import Observation
 from advisor.core.quantity import format_rate
@@ -197,7 +198,7 @@ def _weigh_uplink(nic: NicWindow, limit: float, *, is_low: bool) -> _Weighed:
     signals = tuple(one for one in evidence if one.present)
     finding, why = find(evidence)
     if nic.unmet:
-        why = f"below the reservation while wanting more: {', '.join(nic.unmet)}"
+        why = f"below the reservation while wanting more: {listed(nic.unmet)}"
     if finding is NicFinding.FULL:
         why = why if nic.nobody_waits else ""
         return _Weighed(

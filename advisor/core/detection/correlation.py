@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from advisor.core.enumeration import listed
 from advisor.core.number_checks import check_aware
 
 STORAGE_FIRST = 3
@@ -128,7 +129,7 @@ class _Group:
         why = f"{self.cause.resource} was congested"
         if len(names) > 1:
             tie = f"on the same disks {disks}" if shared else "reached through it"
-            why += f", and {', '.join(names[1:])} {tie}"
+            why += f", and {listed(names[1:])} {tie}"
         return CorrelatedIncidents(
             kind=CorrelationKind.RESOURCE,
             name=self.cause.resource,

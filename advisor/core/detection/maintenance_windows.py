@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
+from advisor.core.enumeration import listed
 from advisor.core.number_checks import check_aware, check_positive
 
 LONGEST_S = 7 * 86_400.0
@@ -109,7 +110,8 @@ def mute(slow: SlowTime, planned: Sequence[MaintenanceWindow], *, now: datetime)
             else []
         )
         if strangers:
-            reason = f'{", ".join(strangers)} is not part of "{maintenance.name}"'
+            are = "is" if len(strangers) == 1 else "are"
+            reason = f'{listed(strangers)} {are} not part of "{maintenance.name}"'
             continue
         return Muting(
             muted=True,

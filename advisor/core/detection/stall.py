@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
+from advisor.core.enumeration import listed
 from advisor.core.observation import HostLatency
 
 STALLED_BUSY_RATIO = 0.9
 """Fraction of the window with I/O in flight; the rest allows for late collectors."""
-MOST_NAMED = 3
-"""Stalled hosts that the reason names; of others it gives the number."""
 
 
 def is_stalled(host: HostLatency) -> bool:
@@ -17,10 +16,7 @@ def is_stalled(host: HostLatency) -> bool:
 
 def stall_text(hosts: Sequence[HostLatency]) -> str:
     """The hosts that wait for I/O, and how many I/Os each waits for."""
-    named = [_waiting_text(host) for host in hosts[:MOST_NAMED]]
-    rest = len(hosts) - len(named)
-    more = f" and on {rest} more" if rest else ""
-    return f"I/O is in flight and none completes: {', '.join(named)}{more}"
+    return f"I/O is in flight and none completes: {listed(map(_waiting_text, hosts))}"
 
 
 def _waiting_text(host: HostLatency) -> str:

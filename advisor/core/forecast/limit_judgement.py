@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from advisor.core.allocation import ReservationMode
+from advisor.core.enumeration import clauses
 from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.counterfactual import Counterfactual, PlayedAllocation, counterfactual
 from advisor.core.forecast.latency_backtest import joint_latency
@@ -83,7 +84,7 @@ def _throttled(found: Counterfactual, place: int) -> float:
 def _parts(
     allocations: Sequence[PlayedAllocation], found: Counterfactual, places: Sequence[int]
 ) -> str:
-    return "; ".join(
+    return clauses(
         f"{allocations[place].workload} would be throttled {_throttled(found, place):.2%}"
         for place in places
     )

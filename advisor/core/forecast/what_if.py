@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from advisor.core.admission import RequestedReservation, admit
+from advisor.core.admission import RequestedReservation, admit, refusal_text
 from advisor.core.allocation import Allocation, ReservationMode, entitlements
 from advisor.core.duration import duration_text
 from advisor.core.explanation.rounding import round_all
@@ -187,13 +187,13 @@ def what_if(inputs: WhatIfInputs) -> WhatIf:
         ),
         bounds=bounds_of(inputs.past),
     )
+    asked = [
+        RequestedReservation(workload=one.workload, reservation=one.after.reservation)
+        for one in inputs.allocations
+        if one.after.reservation > 0
+    ]
     admission = admit(
-        inputs.capacity_after if inputs.reservable is None else inputs.reservable,
-        [
-            RequestedReservation(workload=one.workload, reservation=one.after.reservation)
-            for one in inputs.allocations
-            if one.after.reservation > 0
-        ],
+        inputs.capacity_after if inputs.reservable is None else inputs.reservable, asked
     )
     return round_all(
         WhatIf(
@@ -212,7 +212,7 @@ def what_if(inputs: WhatIfInputs) -> WhatIf:
             idle_ratio_before=played.idle_ratio_before if played else None,
             idle_ratio_after=played.idle_ratio_after if played else None,
             refused=admission.refused,
-            refusal=admission.reason if admission.refused else "",
+            refusal=refusal_text(admission, asked, inputs.unit) if admission.refused else "",
             gap=_gap(inputs),
         )
     )

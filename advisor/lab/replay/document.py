@@ -19,7 +19,8 @@ Each statement of a study about its results has a verdict.
 - **holds**: ours is within the tolerance, or on the side that "at least" and "at most" leave open.
 - **differs**: it is not, and the text says why.
 - **not modelled**: no model here predicts it; or it went into the model or the product, and then
-  the text begins with "calibrated".
+  the text begins with "calibrated"; or a choice of the product decides it, and then it begins
+  with "dependent".
 
 A tolerance belongs to the kind of number, not to the single number.
 Nothing is fitted to the number it is compared with: what went in, and on what it was calibrated,

@@ -23,59 +23,9 @@ class Command(ProductCommand):
         state = add_verb(verbs, "set", help="set an allocation; omitted settings are cleared")
         state.add_argument("resource")
         state.add_argument("workload")
-        state.add_argument(
-            "--host", metavar="NAME", help="host (required if several reach the resource)"
-        )
-        adapter = state.add_mutually_exclusive_group(required=True)
-        adapter.add_argument(
-            "--vnic", metavar="INTERFACE", help="network interface of the workload on the host"
-        )
-        adapter.add_argument("--cgroup", metavar="PATH", help="cgroup of the workload")
-        recognised = state.add_mutually_exclusive_group()
-        recognised.add_argument(
-            "--source-address", metavar="ADDRESS",
-            help="enforce by IP address or prefix, for workloads behind a routing bridge; "
-            "the interface is then used only for measuring",
-        )  # fmt: skip
-        recognised.add_argument(
-            "--selector", metavar="KIND=VALUE", type=_selector,
-            help="enforce by this selector; `sluice hosts --json` lists the kinds of each host",
-        )  # fmt: skip
-        state.add_argument(
-            "--reservation", default="0", metavar="RATE",
-            help="guaranteed rate, such as 75Mbit or 500 (IOPS)",
-        )  # fmt: skip
-        state.add_argument("--limit", metavar="RATE", help="maximum rate, such as 80Mbit")
-        state.add_argument(
-            "--shares", type=int, metavar="N", help="relative weight; default: that of the tier"
-        )
-        state.add_argument(
-            "--tier", choices=[*map(str, Tier)],
-            help="tier of the workload on all resources: 2000, 1000 or 500 shares (medium)",
-        )  # fmt: skip
-        state.add_argument(
-            "--vdisk", default="", metavar="NAME", help="virtual disk, if the workload has several"
-        )
-        state.add_argument(
-            "--size",
-            metavar="BYTES",
-            help="size of the virtual disk, such as 50GB; placement needs it",
-        )
-        state.add_argument(
-            "--limit-scope", choices=[*map(str, LimitScope)],
-            help="apply the limit to each disk or to the sum of the workload's disks "
-            "(per_vdisk); used by limit checks, not yet enforced",
-        )  # fmt: skip
-        state.add_argument(
-            "--io-count", choices=[*map(str, IoCount)],
-            help="what the limit counts: I/Os of any size, or one per 32 KiB started (plain); "
-            "used by limit checks, not yet enforced",
-        )  # fmt: skip
-        state.add_argument(
-            "--even-if-full",
-            action="store_true",
-            help="accept a reservation that does not fit on this host; a move is then recommended",
-        )
+        _add_whose_arguments(state)
+        _add_controls(state)
+        _add_disk_arguments(state)
         remove = add_verb(verbs, "remove", help="remove an allocation")
         remove.add_argument("resource")
         remove.add_argument("workload")
@@ -114,6 +64,71 @@ class Command(ProductCommand):
             facts=_facts(options),
             may_exceed=options["even_if_full"],
         )
+
+
+def _add_whose_arguments(state: ArgumentParser) -> None:
+    """Where the workload runs, and how its I/O is measured and recognised."""
+    state.add_argument(
+        "--host", metavar="NAME", help="host (required if several reach the resource)"
+    )
+    adapter = state.add_mutually_exclusive_group(required=True)
+    adapter.add_argument(
+        "--vnic", metavar="INTERFACE", help="network interface of the workload on the host"
+    )
+    adapter.add_argument("--cgroup", metavar="PATH", help="cgroup of the workload")
+    recognised = state.add_mutually_exclusive_group()
+    recognised.add_argument(
+        "--source-address", metavar="ADDRESS",
+        help="enforce by IP address or prefix, for workloads behind a routing bridge; "
+        "the interface is then used only for measuring",
+    )  # fmt: skip
+    recognised.add_argument(
+        "--selector", metavar="KIND=VALUE", type=_selector,
+        help="enforce by this selector; `sluice hosts --json` lists the kinds of each host",
+    )  # fmt: skip
+
+
+def _add_controls(state: ArgumentParser) -> None:
+    """Reservation, limit, shares and tier."""
+    state.add_argument(
+        "--reservation", default="0", metavar="RATE",
+        help="guaranteed rate, such as 75Mbit or 500 (IOPS)",
+    )  # fmt: skip
+    state.add_argument(
+        "--even-if-full",
+        action="store_true",
+        help="accept a reservation that does not fit on this host; a move is then recommended",
+    )
+    state.add_argument("--limit", metavar="RATE", help="maximum rate, such as 80Mbit")
+    state.add_argument(
+        "--shares", type=int, metavar="N", help="relative weight; default: that of the tier"
+    )
+    state.add_argument(
+        "--tier", choices=[*map(str, Tier)],
+        help="tier of the workload on all resources: 2000, 1000 or 500 shares (medium)",
+    )  # fmt: skip
+
+
+def _add_disk_arguments(state: ArgumentParser) -> None:
+    """What matters for virtual disks only."""
+    state.add_argument(
+        "--vdisk", default="", metavar="NAME", help="virtual disk, if the workload has several"
+    )
+    state.add_argument(
+        "--size",
+        metavar="BYTES",
+        help="size of the virtual disk, such as 50GB; placement needs it",
+    )
+    state.add_argument(
+        "--limit-scope", choices=[*map(str, LimitScope)],
+        help="apply the limit to each disk or to the sum of the workload's disks "
+        "(per_vdisk); used by limit checks, not yet enforced",
+    )  # fmt: skip
+    state.add_argument(
+        "--io-count", choices=[*map(str, IoCount)],
+        help="what the limit counts: I/Os of any size, or one per 32 KiB started (plain); "
+        "used by limit checks, not yet enforced",
+    )  # fmt: skip
 
 
 def _selector(text: str) -> tuple[str, str]:

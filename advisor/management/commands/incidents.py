@@ -13,9 +13,10 @@ from django.utils import timezone
 from accounts.models import Organisation
 from advisor.core.canonical import to_plain
 from advisor.core.detection.maintenance_windows import MaintenanceWindow
+from advisor.core.enumeration import listed
 from advisor.history.external_load import comes_from_outside
 from advisor.management.incident_text import study_text
-from advisor.management.product_command import ProductCommand, level_text, some
+from advisor.management.product_command import ProductCommand, level_text
 from advisor.models import Incident
 from advisor.pipeline.attribute import study_incident
 from advisor.pipeline.muting import maintenance_windows_of, muting_of
@@ -75,8 +76,8 @@ def _row(
         "victims": incident.victims,
         "aggressors": incident.aggressors,
         "signals": incident.signals,
-        "victim_names": some([item["workload"] for item in incident.victims]) or None,
-        "aggressor_names": some([item["workload"] for item in incident.aggressors]) or None,
+        "victim_names": listed([item["workload"] for item in incident.victims]) or None,
+        "aggressor_names": listed([item["workload"] for item in incident.aggressors]) or None,
         "load_from_outside": comes_from_outside(incident),
         "maintenance_window": muting.maintenance,
         "maintenance_window_reason": muting.reason,

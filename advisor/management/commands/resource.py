@@ -9,9 +9,10 @@ from django.core.management.base import CommandError
 
 from accounts.management.product_command import add_verb
 from accounts.models import Organisation
+from advisor.core.enumeration import listed
 from advisor.core.quantity import format_rate, parse_rate
 from advisor.decisions import inventory
-from advisor.management.product_command import ProductCommand, find_resource, level_text, some
+from advisor.management.product_command import ProductCommand, find_resource, level_text
 from advisor.models import ReservationMode, Resource, ThresholdMode, Unit
 from advisor.resource_kinds.registry import plural_words, stated_kinds
 
@@ -212,7 +213,7 @@ def _row(resource: Resource) -> dict[str, Any]:
         "discovered": resource.discovered,
         "congested_above": level_text(resource.threshold, resource.kind),
         "reached_from": ", ".join(names),
-        "reached_by": some(names),
+        "reached_by": listed(names),
         "host_queue_depths": {
             item.host.name: item.device_queue_depth
             for item in attachments

@@ -14,6 +14,7 @@ from django.utils import timezone
 from accounts.models import Organisation
 from accounts.table import table
 from advisor.advice.what_if.drafts import WhatIfScene, save_draft, scene_of, what_if_inputs
+from advisor.core.enumeration import listed
 from advisor.core.forecast.prediction_interval import Interval
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, WhatIfRow, what_if
 from advisor.core.grant import Grant
@@ -103,10 +104,7 @@ def _allocations(scene: WhatIfScene, who: str) -> list[Allocation]:
         if allocation.workload.name == name and host in ("", allocation.host.name)
     ]
     if not found:
-        names = (
-            ", ".join(sorted({allocation.workload.name for allocation in scene.allocations}))
-            or "none"
-        )
+        names = listed(sorted({each.workload.name for each in scene.allocations})) or "none"
         raise CommandError(f'"{who}" has no allocation on {scene.resource}; these have: {names}')
     return found
 

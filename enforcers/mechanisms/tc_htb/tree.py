@@ -188,6 +188,22 @@ def _classids(
     return result
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Turns:
+    """What the classes of one tree have in common, and the quantum of each allocation."""
+
+    capacity: int
+    packets: Packets
+    base_bytes: int
+    smallest_shares: int
+    quanta: Mapping[str, int]
+
+    @property
+    def round_s(self) -> float:
+        """How long a turn of all classes lasts, that of unclassified traffic included."""
+        return (sum(self.quanta.values()) + self.base_bytes) * 8 / self.capacity
+
+
 def _sized(
     spec: ResourceSpec,
     allocations: list[Allocation],
@@ -201,73 +217,65 @@ def _sized(
     rates = sizing.fit_rates(
         {item.id: guarantee(spec, item) for item in allocations}, capacity - host_rate
     )
-    highest_rate = max([host_rate, *rates.values()])
-    shares = [item.shares for item in allocations]
-    smallest_shares = min(shares, default=1)
-    base = sizing.base_quantum_bytes(
-        capacity,
-        # Unclassified traffic counts as the smallest shares.
-        [*shares, smallest_shares],
-        sizing.leaf_burst_bytes(highest_rate, packets),
-        packets,
-    )
-    quanta = {
-        item.id: sizing.quantum_bytes(base, item.shares, smallest_shares) for item in allocations
-    }
-    round_s = (sum(quanta.values()) + base) * 8 / capacity
-    branches = tuple(
-        Branch(
-            allocation=item,
-            classid=classids[item.id],
-            match=matches[item.id],
-            numbers=_branch_numbers(
-                rate=rates[item.id],
-                limit=item.limit,
-                capacity=capacity,
-                quantum_bytes=quanta[item.id],
-                packets=packets,
-                round_s=round_s,
-            ),
-        )
-        for item in allocations
-    )
-    root_burst = sizing.ceil_burst_bytes(capacity, packets)
+    turns = _turns(allocations, capacity, packets, highest_rate=max([host_rate, *rates.values()]))
     return Tree(
-        root=ClassNumbers(
-            rate_bits_per_s=capacity,
-            ceil_bits_per_s=capacity,
-            quantum_bytes=base,
-            burst_bytes=root_burst,
-            cburst_bytes=root_burst,
+        root=_root_numbers(turns),
+        default=_branch_numbers(turns, host_rate, limit=None, quantum_bytes=turns.base_bytes),
+        branches=tuple(
+            Branch(
+                allocation=item,
+                classid=classids[item.id],
+                match=matches[item.id],
+                numbers=_branch_numbers(
+                    turns, rates[item.id], limit=item.limit, quantum_bytes=turns.quanta[item.id]
+                ),
+            )
+            for item in allocations
         ),
-        default=_branch_numbers(
-            rate=host_rate,
-            limit=None,
-            capacity=capacity,
-            quantum_bytes=base,
-            packets=packets,
-            round_s=round_s,
-        ),
-        branches=branches,
         queue_limit_bytes=sizing.queue_limit_bytes(capacity, packets),
         host_queue_limit_bytes=sizing.host_queue_limit_bytes(host_rate, packets),
-        base_quantum_bytes=base,
-        smallest_shares=smallest_shares,
+        base_quantum_bytes=turns.base_bytes,
+        smallest_shares=turns.smallest_shares,
+    )
+
+
+def _turns(
+    allocations: list[Allocation], capacity: int, packets: Packets, *, highest_rate: int
+) -> _Turns:
+    """The quanta by shares; unclassified traffic counts as the smallest shares."""
+    shares = [item.shares for item in allocations]
+    smallest = min(shares, default=1)
+    burst = sizing.leaf_burst_bytes(highest_rate, packets)
+    base = sizing.base_quantum_bytes(capacity, [*shares, smallest], burst, packets)
+    return _Turns(
+        capacity=capacity,
+        packets=packets,
+        base_bytes=base,
+        smallest_shares=smallest,
+        quanta={
+            item.id: sizing.quantum_bytes(base, item.shares, smallest) for item in allocations
+        },
+    )
+
+
+def _root_numbers(turns: _Turns) -> ClassNumbers:
+    burst = sizing.ceil_burst_bytes(turns.capacity, turns.packets)
+    return ClassNumbers(
+        rate_bits_per_s=turns.capacity,
+        ceil_bits_per_s=turns.capacity,
+        quantum_bytes=turns.base_bytes,
+        burst_bytes=burst,
+        cburst_bytes=burst,
     )
 
 
 def _branch_numbers(
-    *,
-    rate: int,
-    limit: float | None,
-    capacity: int,
-    quantum_bytes: int,
-    packets: Packets,
-    round_s: float,
+    turns: _Turns, rate: int, *, limit: float | None, quantum_bytes: int
 ) -> ClassNumbers:
+    capacity, packets = turns.capacity, turns.packets
     ceil = capacity if limit is None else min(capacity, sizing.shown_rate_bits_per_s(limit))
     # Below the whole link the ceiling is a limit of its own, and waiting must not lower it.
-    wait_s = round_s if ceil < capacity else 0.0
+    wait_s = turns.round_s if ceil < capacity else 0.0
     return ClassNumbers(
         rate_bits_per_s=rate,
         ceil_bits_per_s=max(ceil, rate),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from advisor.core.admission import (
     RequestedReservation,
     admit,
+    refusal_text,
     reservable_in_pool,
     reservable_on_host,
 )
@@ -89,7 +90,19 @@ def test_a_full_pool_refuses_any_further_reservation(placement_vector):
 
     assert pool == placement_vector["pool"]
     assert result.refused == ("VM4",)
-    assert result.reason == "VM4 asks for 0.1; 0 of 15 that may be reserved is free"
+
+
+def test_a_refusal_says_in_units_who_asks_for_how_much() -> None:
+    names = ("a", "b", "c", "d", "e")
+    asked = [RequestedReservation(workload=name, reservation=4e9) for name in names]
+
+    found = refusal_text(admit(7.5e9, asked), asked, "bits_per_s")
+
+    # 4 of 7.5 Gbit/s are admitted for a, and 3.5 are left.
+    assert found == (
+        "b asks for 4.00 Gbit/s, c asks for 4.00 Gbit/s, d asks for 4.00 Gbit/s +1 more; "
+        "3.50 Gbit/s of 7.50 Gbit/s that may be reserved is free"
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.compliance import Measured, Promise, Verdict, judge, wants_more
+from advisor.core.compliance import (
+    Measured,
+    Promise,
+    Verdict,
+    beside_host,
+    judge,
+    wants_more,
+)
 from advisor.core.resource import Unit
 
 MBIT = 1e6
@@ -105,3 +112,35 @@ def test_a_queue_that_comes_and_goes_proves_nothing(backlogged, expected):
 def test_an_impossible_capacity_is_refused(capacity):
     with pytest.raises(ValueError, match=r"^capacity is "):
         judge(WEB, Measured(rate=1.0, sample_count=9), capacity=capacity, unit=Unit.IOPS)
+
+
+def test_entitlements_shrink_above_the_reservations_beside_the_host() -> None:
+    # 9.4 of 94 Mbit/s are the host's: 75 stay reserved, the three parts of 19/3 become 3.2 each.
+    shrunk = beside_host([WEB, SMALL, SMALL], 84.6 * MBIT)
+
+    assert [item.entitlement / MBIT for item in shrunk] == pytest.approx([78.2, 3.2, 3.2])
+    assert [item.reservation / MBIT for item in shrunk] == [75, 0, 0]
+    assert verdict(shrunk[0], 74.2).verdict is Verdict.OVER_THROTTLED  # 5 % below is 74.29.
+    assert verdict(shrunk[0], 74.2).reason == (
+        "got 74.2 Mbit/s, below the entitlement 78.2 Mbit/s beside the host's own traffic, "
+        "and wanted more"
+    )
+
+
+@given(st.lists(st.tuples(st.floats(0, 1e9), st.floats(0, 1e9)), max_size=6), st.floats(0, 6e9))
+def test_entitlements_beside_the_host_fit_unless_reservations_do_not(amounts, room):
+    promises = [
+        Promise(reservation=reservation, limit=None, entitlement=reservation + above)
+        for reservation, above in amounts
+    ]
+
+    left = beside_host(promises, room)
+
+    reserved = sum(reservation for reservation, _ in amounts)
+    whole = sum(item.entitlement for item in promises)
+    most = min(whole, max(room, reserved))
+    assert sum(item.entitlement for item in left) == pytest.approx(most, rel=1e-9, abs=1e-3)
+    assert all(
+        item.reservation - 1e-3 <= item.entitlement <= given.entitlement
+        for item, given in zip(left, promises, strict=True)
+    )

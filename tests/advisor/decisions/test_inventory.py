@@ -49,6 +49,15 @@ def test_reservation_beyond_three_quarters_is_refused_with_names(cluster: Cluste
     assert Allocation.objects.get(workload__name="web-2").reservation == 0
 
 
+def test_of_many_who_have_reserved_three_are_named(cluster: Cluster) -> None:
+    allocation(cluster, "web-1", 15 * MBIT)
+    for number in range(2, 6):
+        allocation(cluster, f"web-{number}", 15 * MBIT)
+
+    with pytest.raises(InventoryError, match=r"reserved for web-1, web-2, web-3 \+2 more \(75%"):
+        allocation(cluster, "web-6", 0.1 * MBIT)
+
+
 def test_reservations_leave_the_hosts_own_part_of_an_uplink(cluster: Cluster) -> None:
     cluster.uplink.reservable_ratio = 1.0
     cluster.uplink.capacity = 94 * MBIT
@@ -133,7 +142,7 @@ def test_allocation_on_a_shared_datastore_needs_its_host(cluster: Cluster) -> No
         attachments=[("h1", "sda"), ("h2", "sdb")],
     )
 
-    with pytest.raises(InventoryError, match="choose a host; it is reached from h1, h2"):
+    with pytest.raises(InventoryError, match="choose a host; it is reached from h1 and h2"):
         inventory.set_allocation(
             resource=datastore,
             workload_name="db",

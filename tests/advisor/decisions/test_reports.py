@@ -7,11 +7,12 @@ from datetime import timedelta
 
 import pytest
 
+from advisor.core.allocation import ReservationMode
 from advisor.decisions.decide import approve
 from advisor.decisions.documents import current_document
 from advisor.decisions.reports import accept_report
 from advisor.errors import ReportRefused
-from advisor.models import ComplianceRecord, Enforcer
+from advisor.models import ComplianceRecord, Enforcer, Resource
 from advisor.models.workload import allocation_id
 from enforcers.contract import (
     AllocationReport,
@@ -107,6 +108,30 @@ def test_measured_rates_decide_the_verdict(
     )
 
     assert list(verdicts().values()) == expected
+
+
+@pytest.mark.parametrize(
+    ("mode", "rates"),
+    [
+        # Beside the host's 9.4 of 94 Mbit/s 84.6 are left: 75 reserved, and 9.6 for the 19 that
+        # the policy divided above them, so 19/3 became 3.2.
+        (ReservationMode.FLOOR, [78.2, 3.2, 3.2]),
+        # HTB lets the host take a turn of its own in the 9.6: a quarter each.
+        (ReservationMode.ADDITIVE, [77.4, 2.4, 2.4]),
+    ],
+)
+def test_what_the_host_keeps_for_itself_is_not_a_breach(
+    cluster: Cluster, mode: ReservationMode, rates: list[float]
+) -> None:
+    Resource.objects.filter(pk=cluster.uplink.pk).update(mode=mode)
+
+    accept_report(
+        host=cluster.enrolment.host,
+        report=report(cluster, [rate * MBIT for rate in rates]),
+        now=NOW,
+    )
+
+    assert verdicts() == {"web-1": "met", "web-2": "met", "web-3": "met"}
 
 
 def test_workload_that_wants_nothing_is_not_a_breach(cluster: Cluster) -> None:

@@ -24,4 +24,4 @@ def test_verdict_names_three_workloads_and_counts_the_others() -> None:
     gaining = [row(name, Change.GAINS) for name in ("a", "b", "c", "d", "e")]
     table = PastTable(rows=tuple(gaining), hours=1.0, congested_hours=0.0, gap="")
 
-    assert table.verdict == "a, b, c and 2 more would have gained; no workload would have lost"
+    assert table.verdict == "a, b, c +2 more would have gained; no workload would have lost"

@@ -12,6 +12,7 @@ from advisor.advice.host_placement.decide.host_inputs import (
     HostUplinks,
     RefusedReservation,
 )
+from advisor.core.enumeration import clauses, listed
 from advisor.core.explanation.answer import Alternative, ConfidencePart
 from advisor.core.explanation.confidence import ground, weakest
 from advisor.core.explanation.effect import Effect
@@ -20,7 +21,7 @@ from advisor.core.resource import Unit
 
 LINE_RATE_ONLY = 0.8
 """Confidence if the real capacity of the uplinks is not set."""
-MODEL_VERSION = "host-placement-3"
+MODEL_VERSION = "host-placement-4"
 REVERSIBILITY = "Reversible: a workload can be moved back, and it runs on while it moves."
 
 
@@ -34,7 +35,7 @@ def advice(
     """The moves and refusals with everything they rest on."""
     ratio = f"{inputs.reservable_ratio:.0%}"
     return HostPlacementAdvice(
-        summary="; ".join(_words(moves, refused)),
+        summary=clauses(_words(moves, refused)),
         moves=tuple(moves),
         refused=tuple(refused),
         formula=f"Σ reservations ≤ {ratio} of the host's smallest uplink and ≤ the pool; "
@@ -111,7 +112,7 @@ def _carried(inputs: HostPlacementInputs) -> ConfidencePart:
     for one in sorted(inputs.hosts, key=lambda one: one.host):
         hosts.setdefault(_source(one), []).append(one.host)
     said = [
-        f"what the uplinks of {', '.join(hosts[source])} carry {words}"
+        f"what the uplinks of {listed(hosts[source])} carry {words}"
         for source, words in _CARRIED.items()
         if source in hosts
     ]

@@ -19,6 +19,7 @@ from advisor.advice.limit_check.decide.limit_finding import (
 )
 from advisor.advice.limit_check.decide.limit_inputs import LimitInputs
 from advisor.advice.limit_check.decide.limit_unit import LimitUnit, units_of
+from advisor.core.enumeration import clauses, listed
 from advisor.core.explanation.answer import (
     AdviceOutcome,
     Alternative,
@@ -37,7 +38,7 @@ ENOUGH_WINDOWS = 10
 PLENTY_WINDOWS = 30
 BLIND = 0.5
 """Confidence in over-throttling without a measured latency below the limit."""
-MODEL_VERSION = "limit-check-2"
+MODEL_VERSION = "limit-check-3"
 REVERSIBILITY = "Reversible: the limit that was in force can be set again at any time."
 FORMULA = (
     "a limit holds if the mean rate, counted as stated, is at most "
@@ -113,7 +114,7 @@ def _answer(
         lead = f"{bad[0].name}: {bad[0].reason}; {bad[0].action}"
         outcome = AdviceOutcome.RECOMMENDATION
     else:
-        lead = "; ".join(f"{one.name}: {one.reason}" for one in limits)
+        lead = clauses(f"{one.name}: {one.reason}" for one in limits)
         outcome = AdviceOutcome.NO_CHANGE
     return LimitCheck(
         outcome=outcome,
@@ -179,6 +180,6 @@ def _confidence(
         if checked.finding is LimitFinding.OVER_THROTTLED and one.device_is_congested is None
     ]
     if blind:
-        how = f"nobody measured whether the datastore held {', '.join(blind)} back"
+        how = f"nobody measured whether the datastore held {listed(blind)} back"
         parts.append(ground("device latency", BLIND, how))
     return weakest(*parts)

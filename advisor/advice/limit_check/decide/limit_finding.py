@@ -6,6 +6,7 @@ from statistics import fmean
 
 from advisor.advice.limit_check.decide.limit_inputs import LimitInputs
 from advisor.advice.limit_check.decide.limit_unit import LimitUnit, unit_of
+from advisor.core.enumeration import listed
 from advisor.core.iosize import counted_ios
 from advisor.core.resource import IoCount, LimitScope
 
@@ -76,8 +77,9 @@ ACTIONS = {
 def find(unit: LimitUnit, inputs: LimitInputs) -> tuple[LimitFinding, str]:
     """The finding with its numbers."""
     if unit.limit_iops is None:
-        names = ", ".join(unit.unlimited)
-        return LimitFinding.INCOMPLETE, f"{names} has no limit, so the pool has none"
+        have = "has" if len(unit.unlimited) == 1 else "have"
+        names = listed(unit.unlimited)
+        return LimitFinding.INCOMPLETE, f"{names} {have} no limit, so the pool has none"
     if unit.passes is None:
         return LimitFinding.UNKNOWN, "I/Os are counted by size, and no size was measured"
     if _passes_it(unit, unit.passes):

@@ -22,6 +22,7 @@ from advisor.advice.placement.decide.disk_objections import Against, Proposal, o
 from advisor.advice.placement.decide.disk_rules import RuleBook, units
 from advisor.advice.placement.decide.disk_why import MODEL_VERSION, advice, needs_help, no_move
 from advisor.advice.placement.decide.move_effect import MoveEffect, imbalance, move_effect
+from advisor.core.enumeration import listed
 from advisor.core.explanation.answer import Alternative, InsufficientData, Missing
 from advisor.core.explanation.rounding import round_all
 
@@ -69,7 +70,7 @@ def _halves(
         proposal = Proposal(source=source, target=target, moved=moved)
         _, against = _single(inputs, layout, rules, proposal)
         reason = against[1] if against else f"{source} is not above its threshold"
-        name = f"move {', '.join(names)} to {target} alone"
+        name = f"move {listed(names)} to {target} alone"
         found.append(Alternative(name=name, reason=reason))
     return found
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from advisor.advice.placement.decide.disk_inputs import PlacementRules, VdiskState
 from advisor.advice.placement.decide.disk_layout import Layout
+from advisor.core.enumeration import listed
 
 Group = tuple[str, ...]
 
@@ -32,11 +33,11 @@ class RuleBook:
 
         for group in _of(self._together, targets):
             if len(set(places(group))) > 1:
-                return f"{', '.join(sorted(group))} belong together"
+                return f"{listed(sorted(group))} belong together"
         for group in _of(self._apart, targets):
             found = places(group)
             if len(set(found)) < len(found):
-                return f"{', '.join(sorted(group))} belong on different datastores"
+                return f"{listed(sorted(group))} belong on different datastores"
         return self._workloads_meet(layout, targets)
 
     def _workloads_meet(self, layout: Layout, targets: Mapping[str, str]) -> str | None:
@@ -53,7 +54,7 @@ class RuleBook:
                 present = [one for one in sorted(set(group)) if there[one] > 0]
                 arriving = any(moved[one] in group and targets[one] == target for one in targets)
                 if arriving and len(present) > 1:
-                    return f"{', '.join(present)} belong on different datastores"
+                    return f"{listed(present)} belong on different datastores"
         return None
 
 

@@ -16,13 +16,14 @@ from advisor.advice.placement.decide.disk_answer import (
 from advisor.advice.placement.decide.disk_inputs import PlacementInputs
 from advisor.advice.placement.decide.disk_layout import Layout
 from advisor.advice.placement.decide.move_effect import imbalance
+from advisor.core.enumeration import clauses, listed
 from advisor.core.explanation.answer import Alternative
 from advisor.core.explanation.confidence import ground, weakest
 from advisor.core.explanation.effect import Effect
 
 ENOUGH_SAMPLES = 192
 """Windows of 5 minutes over 16 hours: what Storage DRS waits for before its first move."""
-MODEL_VERSION = "placement-3"
+MODEL_VERSION = "placement-4"
 REVERSIBILITY = (
     "Reversible at the same cost: the virtual disks can be moved back, copying them once more."
 )
@@ -51,9 +52,10 @@ def no_move(
     if not slow:
         why = _none_slow(inputs, layout)
     elif imbalance(layout.loads) <= inputs.imbalance_ratio:
-        why = f"{', '.join(slow)} is slow, {_all_alike(layout)}"
+        why = f"{_are_slow(slow)}, {_all_alike(layout)}"
     elif not closest:
-        why = f"{', '.join(slow)} is slow, yet no virtual disk lies on it"
+        on = "it" if len(slow) == 1 else "them"
+        why = f"{_are_slow(slow)}, yet no virtual disk lies on {on}"
     else:
         looked = f"{counts.total()} moves and exchanges were looked at"
         why = f"{looked}; closest: {words(closest[0])}: {closest[0].reason}"
@@ -69,6 +71,10 @@ def no_move(
     )
 
 
+def _are_slow(datastores: Sequence[str]) -> str:
+    return f"{listed(datastores)} {'is' if len(datastores) == 1 else 'are'} slow"
+
+
 def _none_slow(inputs: PlacementInputs, layout: Layout) -> str:
     """That none is above the threshold, as far as that is known."""
     unknown = _unknown(layout)
@@ -76,15 +82,15 @@ def _none_slow(inputs: PlacementInputs, layout: Layout) -> str:
     if not unknown:
         return f"no datastore is above {level}"
     known = [name for name, load in layout.loads.items() if load.latency_ms is not None]
-    below = f"{', '.join(known)} {'is' if len(known) == 1 else 'are'} not above {level}"
-    return "; ".join([below, *unknown] if known else unknown)
+    below = f"{listed(known)} {'is' if len(known) == 1 else 'are'} not above {level}"
+    return clauses([below, *unknown] if known else unknown)
 
 
 def _all_alike(layout: Layout) -> str:
     unknown = _unknown(layout)
     if not unknown:
         return "yet all are loaded alike: there is nowhere better"
-    return "; ".join(["yet all whose load is known are loaded alike", *unknown])
+    return clauses(["yet all whose load is known are loaded alike", *unknown])
 
 
 def _unknown(layout: Layout) -> list[str]:
@@ -95,7 +101,7 @@ def _unknown(layout: Layout) -> list[str]:
             reason = one.reason if one.source is None else "its line gives no finite number"
             names.setdefault(reason, []).append(one.datastore)
     return [
-        f"the latency of {', '.join(found)} is not known, because: {reason}"
+        f"the latency of {listed(found)} is not known, because: {reason}"
         for reason, found in names.items()
     ]
 
@@ -103,9 +109,9 @@ def _unknown(layout: Layout) -> list[str]:
 def words(move: Move | RejectedMove) -> str:
     """The move as a phrase after "Move" or "Exchange"."""
     if move.in_return:
-        there = f"{', '.join(move.in_return)} on {move.target}"
-        return f"{', '.join(move.vdisks)} on {move.source} for {there}"
-    return f"{', '.join(move.vdisks)} from {move.source} to {move.target}"
+        there = f"{listed(move.in_return)} on {move.target}"
+        return f"{listed(move.vdisks)} on {move.source} for {there}"
+    return f"{listed(move.vdisks)} from {move.source} to {move.target}"
 
 
 def advice(
@@ -215,7 +221,7 @@ def _rejected(closest: Sequence[RejectedMove]) -> tuple[Alternative, ...]:
         Alternative(
             name=f"exchange {words(one)}"
             if one.in_return
-            else f"move {', '.join(one.vdisks)} to {one.target}",
+            else f"move {listed(one.vdisks)} to {one.target}",
             reason=one.reason,
         )
         for one in closest

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from advisor.advice.policy.decide.candidate import Policy, Setting, in_force, with_limits
 from advisor.advice.policy.decide.policy_inputs import AdviceAllocation
+from advisor.core.enumeration import listed
 from advisor.core.explanation.answer import Alternative
 from advisor.core.forecast.counterfactual import PlayedAllocation
 from advisor.core.forecast.limit_judgement import judge_limits
@@ -39,7 +40,7 @@ def choose_limits(setting: Setting, policy: Policy) -> LimitChoice:
             justification = verdict.reason
             break
         dropped = [place for place in places if place in verdict.throttled] or places
-        names = ", ".join(allocations[place].workload for place in dropped)
+        names = listed(allocations[place].workload for place in dropped)
         refused.append(Alternative(name=f"limit {names}", reason=verdict.reason))
         places = [place for place in places if place not in dropped]
     return LimitChoice(

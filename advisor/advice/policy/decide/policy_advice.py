@@ -41,7 +41,8 @@ from advisor.advice.shared.decide.recommended_allocation import (
     REVERSIBILITY,
     RecommendedAllocation,
 )
-from advisor.core.admission import Admission
+from advisor.core.admission import Admission, RequestedReservation, refusal_text
+from advisor.core.enumeration import listed
 from advisor.core.explanation.answer import Alternative, InsufficientData, Missing, NoChange
 from advisor.core.explanation.rounding import round_all, rounded
 from advisor.core.forecast.comparison import Comparison
@@ -128,7 +129,7 @@ def _choose(setting: Setting) -> Advice:
     gone = _gone_aggressors(setting)
     if gone and kind is RecommendationKind.SHARES:
         return _no_change(
-            f"{', '.join(gone)} took more than was due on {inputs.kind} {inputs.resource} and "
+            f"{listed(gone)} took more than was due on {inputs.kind} {inputs.resource} and "
             f"{'sends' if len(gone) == 1 else 'send'} no samples any more: "
             "nobody whose load is seen is left to divide with"
         )
@@ -155,16 +156,16 @@ def _in_force_is_best(inputs: AdviceInputs, tried: Sequence[Alternative]) -> NoC
 def _refusal(
     inputs: AdviceInputs, wanted: Mapping[int, float], admission: Admission
 ) -> Alternative:
-    asked = ", ".join(
-        f"{allocation.workload} asks for {format_rate(wanted[allocation.allocation], inputs.unit)}"
+    asked = [
+        RequestedReservation(
+            workload=allocation.workload, reservation=wanted[allocation.allocation]
+        )
         for allocation in inputs.allocations
         if allocation.workload in admission.refused
-    )
-    free = format_rate(admission.reservable - admission.reserved, inputs.unit)
-    most = format_rate(admission.reservable, inputs.unit)
+    ]
     return Alternative(
         name="reserve everything that was promised",
-        reason=f"{asked}; {free} of {most} that may be reserved is free",
+        reason=refusal_text(admission, asked, inputs.unit),
     )
 
 

@@ -7,13 +7,13 @@ from advisor.advice.policy.decide.candidate import Policy, Setting, capped_at_en
 from advisor.advice.policy.decide.policy_answer import RecommendationKind
 from advisor.advice.shared.decide.recommended_allocation import RecommendedAllocation
 from advisor.core.allocation import ReservationMode
+from advisor.core.enumeration import clauses, listed
 from advisor.core.explanation.answer import Alternative, Confidence, ConfidencePart
 from advisor.core.explanation.rounding import rounded
 from advisor.core.quantity import format_rate
 
 SMALL_GAIN = 0.06
 """Who is predicted so much more or less is helped in what waits for it, not in its rate."""
-NAMED = 3
 
 
 def summarize(
@@ -36,7 +36,7 @@ def summarize(
             ratio = ":".join(str(row.shares) for row in rows[:4]) + (":…" if rows[4:] else "")
             return f"Divide {place} by shares {ratio}: {lead.workload} gets {gain}"
         case RecommendationKind.LIMIT:
-            limits = ", ".join(
+            limits = listed(
                 f"{row.workload} to {format_rate(row.limit, unit)}"
                 for row in rows
                 if row.limit is not None and row.workload in setting.aggressors
@@ -97,9 +97,8 @@ def _sizes(setting: Setting) -> str:
         (-cost, allocation.workload)
         for allocation, cost in zip(setting.inputs.allocations, setting.io_costs, strict=True)
     )
-    some = ", ".join(f"{name} {-cost:.2f}" for cost, name in found[:NAMED])
-    more = f" +{len(found) - NAMED} more" if len(found) > NAMED else ""
-    return f", each I/O by its device time: {some}{more}"
+    sizes = listed(f"{name} {-cost:.2f}" for cost, name in found)
+    return f", each I/O by its device time: {sizes}"
 
 
 def alternatives(
@@ -118,7 +117,7 @@ def alternatives(
         left = sum(setting.rates(policy, demands=alone)) - sum(
             setting.rates(capped, demands=alone)
         )
-        names = ", ".join(sorted(setting.aggressors))
+        names = listed(sorted(setting.aggressors))
         found.append(
             Alternative(
                 name=f"limit {names}",
@@ -133,7 +132,7 @@ def _unchanged(setting: Setting) -> str:
     """What the victims get now, as measured; where nothing was, what the solver says of it."""
     unit = setting.inputs.unit
     solved = setting.rates(in_force(setting.inputs))
-    return "; ".join(
+    return clauses(
         f"{allocation.workload} stays at "
         f"{format_rate(rate if allocation.congested is None else allocation.congested.mean, unit)}"
         for allocation, rate in zip(setting.inputs.allocations, solved, strict=True)
@@ -144,7 +143,7 @@ def _unchanged(setting: Setting) -> str:
 def _effect(setting: Setting, policy: Policy, verb: str) -> str:
     """What the victims would get under another policy."""
     unit = setting.inputs.unit
-    return "; ".join(
+    return clauses(
         f"{allocation.workload} {verb} {format_rate(rate, unit)}"
         for allocation, rate in zip(setting.inputs.allocations, setting.rates(policy), strict=True)
         if allocation.workload in setting.victims

@@ -10,6 +10,7 @@ from advisor.advice.shared.decide.recommended_allocation import (
     RecommendedAllocation,
 )
 from advisor.core.allocation import ReservationMode
+from advisor.core.enumeration import clauses, listed
 from advisor.core.explanation.answer import Alternative, Confidence
 from advisor.core.explanation.confidence import ground, weakest
 from advisor.core.explanation.explained import ExplainedAnswer
@@ -22,7 +23,6 @@ PLENTY_WINDOWS = 360
 PLENTY_CONGESTED = 30
 UNKNOWN_COSTS = 0.5
 """Confidence with unknown demand, which the solver takes as unlimited."""
-NAMED = 3
 MODEL_VERSION = "what-if-4"
 
 
@@ -94,16 +94,14 @@ def changed_controls(inputs: WhatIfInputs) -> list[str]:
 
 def _summary(inputs: WhatIfInputs, found: WhatIf) -> str:
     changes = changed_controls(inputs)
-    more = f" and {len(changes) - NAMED} more" if len(changes) > NAMED else ""
     effects = [
         f"{row.workload} {row.change} ({format_rate(row.now, inputs.unit)} → "
         f"{_most(row)}{format_rate(row.then, inputs.unit)})"
         for row in found.rows
         if row.change is not Change.SAME
     ]
-    rest = f" and {len(effects) - NAMED} more" if len(effects) > NAMED else ""
-    who = ", ".join(effects[:NAMED]) + rest if effects else "nobody gains or loses"
-    what = ", ".join(changes[:NAMED]) + more if changes else "nothing changes"
+    who = listed(effects) or "nobody gains or loses"
+    what = listed(changes) or "nothing changes"
     return f"Draft for {inputs.kind} {inputs.resource}: {what}; {who}"
 
 
@@ -130,7 +128,7 @@ def _formula(inputs: WhatIfInputs) -> str:
 
 def _as_it_is(inputs: WhatIfInputs, found: WhatIf) -> Alternative:
     held = "the policy in force" if inputs.enforced else "no policy, so everybody counts the same"
-    rates = "; ".join(
+    rates = clauses(
         f"{row.workload} stays at {format_rate(row.now, inputs.unit)}"
         for row in found.rows
         if row.change is Change.GAINS

@@ -214,17 +214,17 @@ def test_the_smallest_uplink_of_a_host_decides():
         (
             {"carries_bits_per_s": 9.4 * GBIT, "carries_source": CarriedSource.STATED},
             1.0,
-            "what the uplinks of h1, h2 carry was stated",
+            "what the uplinks of h1 and h2 carry was stated",
         ),
         (
             {"carries_bits_per_s": 9.4 * GBIT, "carries_source": CarriedSource.ASSUMED},
             LINE_RATE_ONLY,
-            "what the uplinks of h1, h2 carry is assumed from their line rate",
+            "what the uplinks of h1 and h2 carry is assumed from their line rate",
         ),
         (
             {},
             LINE_RATE_ONLY,
-            "what the uplinks of h1, h2 carry is not known: their line rate counts",
+            "what the uplinks of h1 and h2 carry is not known: their line rate counts",
         ),
     ],
     ids=["stated", "assumed", "unknown"],

@@ -133,6 +133,6 @@ def test_where_no_latency_is_known_nothing_is_called_above_or_below_the_threshol
     result = advise_placement(replace(MIXED, datastores=unknown, vdisks=both))
 
     assert result.summary == (
-        "No beneficial move: the latency of ds1, ds2 is not known, because: the device model "
+        "No beneficial move: the latency of ds1 and ds2 is not known, because: the device model "
         "never saw such a mix of I/Os, and no line was fitted: 2 depths"
     )

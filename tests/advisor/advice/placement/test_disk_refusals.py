@@ -79,14 +79,14 @@ def test_no_beneficial_move_says_what_speaks_against_the_closest(changes, kind, 
 @pytest.mark.parametrize(
     ("rules", "broken"),
     [
-        (PlacementRules(vdisks_together=(("big", "anchor"),)), "anchor, big belong together"),
+        (PlacementRules(vdisks_together=(("big", "anchor"),)), "anchor and big belong together"),
         (
             PlacementRules(vdisks_apart=(("big", "anchor"),)),
-            "anchor, big belong on different datastores",
+            "anchor and big belong on different datastores",
         ),
         (
             PlacementRules(workloads_apart=(("erp", "crm"),)),
-            "crm, erp belong on different datastores",
+            "crm and erp belong on different datastores",
         ),
     ],
     ids=["together", "apart", "workloads apart"],
@@ -142,7 +142,7 @@ UNFITTED = (
     datastore("ds5", **NO_LINE),
 )
 WHY_UNKNOWN = (
-    "the latency of ds3, ds4 is not known, because: no windows with outstanding I/O; "
+    "the latency of ds3 and ds4 is not known, because: no windows with outstanding I/O; "
     "the latency of ds5 is not known, because: no line of latency over outstanding I/O was fitted"
 )
 
@@ -154,7 +154,7 @@ def test_datastores_whose_latency_is_unknown_are_not_called_below_the_threshold(
     result = advise_placement(inputs)
 
     assert result.summary == (
-        "No beneficial move: ds1, ds2 are not above the threshold of 30 ms; " + WHY_UNKNOWN
+        "No beneficial move: ds1 and ds2 are not above the threshold of 30 ms; " + WHY_UNKNOWN
     )
 
 

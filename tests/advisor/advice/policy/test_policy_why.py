@@ -39,7 +39,7 @@ def test_rejected_alternatives_say_the_number_that_speaks_against_them():
         "do nothing": "web-1 stays at 31.2 Mbit/s",
         "shares only": "web-1 would get 31.3 Mbit/s",
         # 94 for two rivals, of which 2 · 19/3 remain under the limits.
-        "limit web-2, web-3": "would leave 81.3 Mbit/s unused whenever the victims are idle",
+        "limit web-2 and web-3": "would leave 81.3 Mbit/s unused whenever the victims are idle",
     }
 
 

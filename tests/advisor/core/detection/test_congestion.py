@@ -340,7 +340,7 @@ def test_of_many_stalled_hosts_three_are_named():
     (point,) = detect([hanging(0, others=others)], settings=SETTINGS, threshold=THRESHOLD).points
 
     assert point.reason == (
-        "I/O is in flight and none completes: 47 on h1, 1 on h2, 1 on h3 and on 2 more"
+        "I/O is in flight and none completes: 47 on h1, 1 on h2, 1 on h3 +2 more"
     )
 
 

@@ -108,6 +108,17 @@ def test_a_congested_uplink_explains_the_datastores_reached_through_it():
     assert correlated[0].reason == "up0 was congested, and nfs1 reached through it"
 
 
+def test_of_many_datastores_behind_an_uplink_three_are_named():
+    many = [datastore(f"nfs{index}", begin=1, reached_by=("up0",)) for index in range(1, 6)]
+
+    (correlated,) = correlate([*many, uplink("up0")], [])
+
+    assert len(correlated.resources) == 6
+    assert (
+        correlated.reason == "up0 was congested, and nfs1, nfs2, nfs3 +2 more reached through it"
+    )
+
+
 def test_an_uplink_that_was_congested_later_explains_nothing():
     nfs = datastore("nfs1", begin=0, end=30, reached_by=("up0",))
 

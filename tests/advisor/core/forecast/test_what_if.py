@@ -160,7 +160,9 @@ def test_reservations_beyond_what_may_be_reserved_are_refused_by_name():
 
     # 60 of 75 are taken, so 30 more do not fit
     assert found.refused == ("w2",)
-    assert "15 of 75" in found.refusal
+    assert found.refusal == (
+        "w2 asks for 30.0 bit/s; 15.0 bit/s of 75.0 bit/s that may be reserved is free"
+    )
 
 
 @pytest.mark.parametrize(
@@ -268,8 +270,8 @@ def test_draft_says_what_changes_and_who_gains():
 
     # 90 among 2000 : 1000
     assert found.summary == (
-        "Draft for uplink h1/up0: shares of w1 1000 → 2000, limit of w1 none → 80.0 Mbit/s; "
-        "w1 gains (45.0 Mbit/s → at most 60.0 Mbit/s), w2 loses (45.0 Mbit/s → 30.0 Mbit/s)"
+        "Draft for uplink h1/up0: shares of w1 1000 → 2000 and limit of w1 none → 80.0 Mbit/s; "
+        "w1 gains (45.0 Mbit/s → at most 60.0 Mbit/s) and w2 loses (45.0 Mbit/s → 30.0 Mbit/s)"
     )
     assert [one.predicted_after for one in found.allocations] == pytest.approx([60e6, 30e6])
 

@@ -180,6 +180,19 @@ def test_no_number_is_compared_that_the_model_was_calibrated_on(replays):
         assert numbers <= went_in
 
 
+def test_depths_that_a_choice_of_the_product_decides_are_not_counted(replays):
+    rows = rows_of([replays["sioc-nfs-idle-vm"]])
+    depths = [row for row in rows if row["why"].startswith("dependent: ")]
+
+    assert [(row["study_value"], row["verdict"]) for row in depths] == [
+        (10.0, "not modelled"),
+        (15.0, "not modelled"),
+    ]
+    # 2:3, 100 orders/s, a gain of 45 % and, calibrated, 4 s remain; the depths are beside them.
+    two_sided = tallies_of(rows)[0]
+    assert (two_sided.compared, two_sided.not_modelled) == (3, 3)
+
+
 def test_page_is_what_the_replays_say_now(replays):
     assert markdown_of(list(replays.values())) == PAGE.read_text(), (
         "docs/replay.md is stale; write it with: sluice replay --all --markdown > docs/replay.md"

@@ -1,0 +1,118 @@
+"""An agent on a kernel in memory, with a service and a clock that the test moves."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from enforcers.agent import Agent, Clocks
+from enforcers.config import AgentConfig, OnExit, ServerConfig
+from enforcers.contract import (
+    ComplianceReport,
+    PolicyDocument,
+    decode_report,
+    encode_document,
+)
+from enforcers.errors import ServerError
+from enforcers.policy_store import PolicyStore
+from tests.enforcers.fake_tc import FakeTc
+from tests.enforcers.policies import KEY, NOON, document
+from tests.enforcers.rig import start_rig
+
+AWAY = ServerError("GET document: connection refused")
+UNTOUCHED = "qdisc noqueue 0: root refcnt 2\n"
+
+
+class FakeService:
+    """Hands out one answer and collects reports; `fault`, or `refusal`, is raised instead."""
+
+    def __init__(self, answer: bytes = b"") -> None:
+        self.answer = answer
+        self.fault: ServerError | None = None
+        self.refusal: ServerError | None = None
+        self.reports: list[ComplianceReport] = []
+
+    def fetch_document(self) -> bytes:
+        if self.fault is not None:
+            raise self.fault
+        return self.answer
+
+    def send_report(self, report: bytes) -> None:
+        if self.fault is not None or self.refusal is not None:
+            raise self.fault or self.refusal
+        self.reports.append(decode_report(report))
+
+
+class Bench:
+    """An agent on a kernel in memory, with a clock that the test moves."""
+
+    def __init__(self, directory: Path, **config: Any) -> None:
+        self.directory = directory
+        self.tc = FakeTc("up0", "p1", "p2", "p3")
+        self.service = FakeService()
+        self.seconds = 0.0
+        self._config = AgentConfig(
+            **{
+                "host": "h1",
+                "state_dir": directory,
+                "poll_s": 10.0,
+                "report_s": 30.0,
+                "on_exit": OnExit.RESTORE,
+                "dry_run": False,
+                "server": ServerConfig(
+                    url=urlsplit("https://sluice.example"),
+                    timeout_s=1.0,
+                    ca_file=None,
+                    token="t" * 20,
+                    signing_key=KEY,
+                ),
+                "mechanisms": {},
+                **config,
+            }
+        )
+        self.start()
+
+    def start(self) -> None:
+        """A new process on the same kernel and the same disk."""
+        rig = start_rig(self.directory, self.tc, dry_run=self._config.dry_run)
+        self.agent = Agent(
+            config=self._config,
+            service=self.service,
+            enforcement=rig.enforcement,
+            store=PolicyStore(self.directory / "policy.json", key=KEY),
+            support=(),
+            clocks=Clocks(now=self.now, monotonic_s=lambda: self.seconds),
+            status_file=self.directory / "status.json",
+        )
+
+    def now(self) -> datetime:
+        return NOON + timedelta(seconds=self.seconds)
+
+    def publish(self, *allocations: Any, **change: Any) -> PolicyDocument:
+        """Let the service hand out a policy with a fresh lease of 15 minutes."""
+        given = document(
+            *allocations,
+            **{
+                "issued_at": self.now(),
+                "expires_at": self.now() + timedelta(minutes=15),
+                **change,
+            },
+        )
+        self.service.answer = encode_document(given)
+        return given
+
+    def tick(self, after_s: float = 10.0) -> None:
+        self.seconds += after_s
+        self.agent.tick()
+
+    @property
+    def last(self) -> ComplianceReport:
+        return self.service.reports[-1]
+
+    @property
+    def is_enforced(self) -> bool:
+        return "class htb 51ce:10" in self.tc.text("up0")
+
+    @property
+    def is_as_found(self) -> bool:
+        return self.tc.text("up0") == UNTOUCHED
