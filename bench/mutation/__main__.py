@@ -17,14 +17,13 @@ from random import Random
 from bench.mutation.imports import Importers, module_name
 from bench.mutation.mutants import Mutant, count_mutants, describe
 from bench.mutation.report import Judged, rows_of, table_of
-from bench.mutation.trial import Trial, Verdict, run_trials
+from bench.mutation.trial import NotGreen, Trial, Verdict, quick_tests, run_trials
 
 PURE_ROOMS = sorted(map(str, Path("advisor/advice").glob("*/decide")))
 PATHS = ("advisor/core", *PURE_ROOMS, "ingest/core", "enforcers")
 IMPORTING = ("advisor", "appliance", "config", "enforcers", "ingest", "tests", "web")
 EQUIVALENTS = Path(__file__).with_name("equivalents.toml")
 SHOWN_EVERY = 20
-GREEN_LIMIT_S = 1800.0
 Key = tuple[str, str, str]
 
 
@@ -75,17 +74,17 @@ def _verdicts(
     mutants: Sequence[Mutant], *, jobs: int, limit_s: float
 ) -> Iterator[tuple[Mutant, Verdict]]:
     """Try each mutant on the nearest tests, and what survives them on those further away."""
-    importers = Importers(Path(), IMPORTING)
+    importers = Importers(Path(), IMPORTING, through=PATHS)
     paths = sorted({mutant.path for mutant in mutants})
     rings = {path: importers.tests_of(module_name(Path(path))) for path in paths}
     left = list(mutants)
     for ring in range(2):
+        quick = _quick({test for mutant in left for test in rings[mutant.path][ring]})
         trials = {
             Trial(path=mutant.path, number=mutant.number, tests=tests): mutant
             for mutant in left
-            if (tests := rings[mutant.path][ring])
+            if (tests := tuple(test for test in rings[mutant.path][ring] if test in quick))
         }
-        _check_green({test for trial in trials for test in trial.tests})
         results = run_trials(list(trials), jobs=jobs, limit_s=limit_s)
         for done, (trial, verdict) in enumerate(results, start=1):
             if done % SHOWN_EVERY == 0:
@@ -96,13 +95,11 @@ def _verdicts(
     yield from ((mutant, Verdict.SURVIVED) for mutant in left)
 
 
-def _check_green(tests: Collection[str]) -> None:
-    """A test that fails without a fault would kill every mutant."""
-    trials = [Trial(path="", number=None, tests=tuple(sorted(tests)))] if tests else []
-    if any(
-        verdict is not Verdict.SURVIVED
-        for _, verdict in run_trials(trials, jobs=1, limit_s=GREEN_LIMIT_S)
-    ):
+def _quick(tests: Collection[str]) -> frozenset[str]:
+    """The files with quick tests; one that fails without a fault would kill every mutant."""
+    try:
+        return quick_tests(sorted(tests)) if tests else frozenset()
+    except NotGreen:
         sys.exit("mutation: the tests fail without any fault; see `make test-fast`")
 
 

@@ -16,15 +16,20 @@ def module_name(path: Path) -> str:
 
 
 class Importers:
-    """The import graph of products and tests, read backwards."""
+    """The import graph of products and tests, read backwards.
 
-    def __init__(self, root: Path, folders: Iterable[str]) -> None:
+    `through` are the folders whose modules lead to further tests; what imports a module from
+    elsewhere, such as a page, is the end of a path.
+    """
+
+    def __init__(self, root: Path, folders: Iterable[str], *, through: Iterable[str]) -> None:
         files = {
             module_name(path.relative_to(root)): path.relative_to(root)
             for folder in folders
             for path in sorted((root / folder).rglob("*.py"))
         }
         self._files = files
+        self._through = tuple(f"{module_name(Path(folder))}." for folder in through)
         self._importers: dict[str, set[str]] = {name: set() for name in files}
         for name, path in files.items():
             for imported in _imports((root / path).read_text()):
@@ -60,6 +65,8 @@ class Importers:
             name = queue.popleft()
             for importer in sorted(self._importers[name] - distance.keys()):
                 is_helper = importer.startswith("tests.") and not _is_test(importer)
+                if not (is_helper or _is_test(importer) or importer.startswith(self._through)):
+                    continue
                 distance[importer] = distance[name] + (not is_helper)
                 (queue.appendleft if is_helper else queue.append)(importer)
         return distance
