@@ -287,6 +287,19 @@ def test_score_is_the_part_times_the_rank_correlation_where_on_and_off_hardly_di
     assert not burst.is_aggressor
 
 
+def test_comparison_alone_makes_an_aggressor_and_says_so():
+    burst = attribute(on_and_off(5)).suspects[0]
+
+    # The rank correlation lies between the two above, about 0.36: too little for 32 windows.
+    assert burst.dependence is not None
+    assert burst.dependence.low <= 0
+    assert burst.is_aggressor
+    # 11 of 16 off windows are better than each on window.
+    assert "; the others are worse while it is active, in 69% of on/off comparisons; " in (
+        burst.reason
+    )
+
+
 def test_load_that_latency_follows_is_an_aggressor_without_a_comparison():
     # From 20 to 35 in steps that jump, 27.5 on average: never off, so nothing to compare.
     load = tuple(20.0 + 7 * window % 16 for window in range(32))
