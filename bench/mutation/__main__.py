@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import tomllib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
@@ -83,7 +83,7 @@ def _verdicts(
         trials = {
             Trial(path=mutant.path, number=mutant.number, tests=tests): mutant
             for mutant in left
-            if (tests := tuple(test for test in rings[mutant.path][ring] if test in quick))
+            if (tests := _in_order(rings[mutant.path][ring], quick))
         }
         results = run_trials(list(trials), jobs=jobs, limit_s=limit_s)
         for done, (trial, verdict) in enumerate(results, start=1):
@@ -95,12 +95,18 @@ def _verdicts(
     yield from ((mutant, Verdict.SURVIVED) for mutant in left)
 
 
-def _quick(tests: Collection[str]) -> frozenset[str]:
-    """The files with quick tests; one that fails without a fault would kill every mutant."""
+def _quick(tests: Collection[str]) -> dict[str, float]:
+    """Seconds of each file with quick tests; one that always fails would kill every mutant."""
     try:
-        return quick_tests(sorted(tests)) if tests else frozenset()
+        return quick_tests(sorted(tests)) if tests else {}
     except NotGreen:
         sys.exit("mutation: the tests fail without any fault; see `make test-fast`")
+
+
+def _in_order(tests: Sequence[str], seconds: Mapping[str, float]) -> tuple[str, ...]:
+    """The files with quick tests, those first that take the least time."""
+    found = [test for test in tests if test in seconds]
+    return tuple(sorted(found, key=lambda test: seconds[test]))
 
 
 def _parser() -> argparse.ArgumentParser:

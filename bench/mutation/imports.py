@@ -47,13 +47,10 @@ class Importers:
         }
         nearest = min(distance.values(), default=0)
         near, further = range(nearest, nearest + 1), range(nearest + 1, nearest + 1 + REACH)
-        own = f"test_{module.rpartition('.')[2]}"
 
         def files(steps: range) -> tuple[str, ...]:
-            found = [name for name in distance if distance[name] in steps]
-            # The module's own test file comes first, as it most likely notices.
-            ordered = sorted(found, key=lambda name: (not name.endswith(own), name))
-            return tuple(str(self._files[name]) for name in ordered)
+            found = sorted(name for name in distance if distance[name] in steps)
+            return tuple(str(self._files[name]) for name in found)
 
         return files(near), files(further)
 
