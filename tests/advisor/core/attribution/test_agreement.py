@@ -132,3 +132,13 @@ def test_weaker_correlation_counts_by_its_size():
     for part, wins in ((0.95 / expected, 0.0), (1.05 / expected, 1.0)):
         found = agreement([RISING, RISING], [zigzag, RISING], parts(part, 1), named=1, seed=0)
         assert found == wins
+
+
+@pytest.mark.parametrize(("part", "wins"), [(6, 1.0), (4, 0.0)])
+def test_level_of_a_series_does_not_count(part, wins):
+    # Both correlations are 1, on whatever level the series lie.
+    high = RISING + 1000.0
+
+    found = agreement([high, RISING], [RISING, high], parts(part, 10 - part), named=1, seed=0)
+
+    assert found == wins

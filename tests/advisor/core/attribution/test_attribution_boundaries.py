@@ -113,7 +113,9 @@ def test_idle_workload_has_no_share_and_makes_nobody_elses_smaller() -> None:
 
 
 def test_entitlement_of_a_workload_without_one_is_1() -> None:
-    assert of(judged(busy(), victim(10.0, entitlement=3.0)), "busy").fair_ratio == 0.25
+    plain = WorkloadSeries(workload="plain", load=JUMPING)
+
+    assert of(judged(plain, victim(10.0, entitlement=3.0)), "plain").fair_ratio == 0.25
 
 
 def test_workloads_that_are_all_entitled_to_nothing_have_no_fair_share() -> None:
