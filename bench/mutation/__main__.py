@@ -89,7 +89,9 @@ def _verdicts(
         for done, (trial, verdict) in enumerate(results, start=1):
             if done % SHOWN_EVERY == 0:
                 print(f"{done} of {len(trials)} tried", file=sys.stderr, flush=True)
-            if verdict is not Verdict.SURVIVED:
+            if verdict is Verdict.SURVIVED:
+                print(f"unnoticed so far: {trials[trial]}", file=sys.stderr, flush=True)
+            else:
                 left.remove(trials[trial])
                 yield trials[trial], verdict
     yield from ((mutant, Verdict.SURVIVED) for mutant in left)
