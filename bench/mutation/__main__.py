@@ -10,21 +10,20 @@ import json
 import os
 import sys
 import tomllib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
 from bench.mutation.imports import Importers, module_name
 from bench.mutation.mutants import Mutant, count_mutants, describe
 from bench.mutation.report import Judged, rows_of, table_of
-from bench.mutation.trial import Trial, Verdict, run_trials
+from bench.mutation.trial import NotGreen, Trial, Verdict, quick_tests, run_trials
 
 PURE_ROOMS = sorted(map(str, Path("advisor/advice").glob("*/decide")))
 PATHS = ("advisor/core", *PURE_ROOMS, "ingest/core", "enforcers")
 IMPORTING = ("advisor", "appliance", "config", "enforcers", "ingest", "tests", "web")
 EQUIVALENTS = Path(__file__).with_name("equivalents.toml")
 SHOWN_EVERY = 20
-GREEN_LIMIT_S = 1800.0
 Key = tuple[str, str, str]
 
 
@@ -75,35 +74,41 @@ def _verdicts(
     mutants: Sequence[Mutant], *, jobs: int, limit_s: float
 ) -> Iterator[tuple[Mutant, Verdict]]:
     """Try each mutant on the nearest tests, and what survives them on those further away."""
-    importers = Importers(Path(), IMPORTING)
+    importers = Importers(Path(), IMPORTING, through=PATHS)
     paths = sorted({mutant.path for mutant in mutants})
     rings = {path: importers.tests_of(module_name(Path(path))) for path in paths}
     left = list(mutants)
     for ring in range(2):
+        quick = _quick({test for mutant in left for test in rings[mutant.path][ring]})
         trials = {
             Trial(path=mutant.path, number=mutant.number, tests=tests): mutant
             for mutant in left
-            if (tests := rings[mutant.path][ring])
+            if (tests := _in_order(rings[mutant.path][ring], quick))
         }
-        _check_green({test for trial in trials for test in trial.tests})
         results = run_trials(list(trials), jobs=jobs, limit_s=limit_s)
         for done, (trial, verdict) in enumerate(results, start=1):
             if done % SHOWN_EVERY == 0:
                 print(f"{done} of {len(trials)} tried", file=sys.stderr, flush=True)
-            if verdict is not Verdict.SURVIVED:
+            if verdict is Verdict.SURVIVED:
+                print(f"unnoticed so far: {trials[trial]}", file=sys.stderr, flush=True)
+            else:
                 left.remove(trials[trial])
                 yield trials[trial], verdict
     yield from ((mutant, Verdict.SURVIVED) for mutant in left)
 
 
-def _check_green(tests: Collection[str]) -> None:
-    """A test that fails without a fault would kill every mutant."""
-    trials = [Trial(path="", number=None, tests=tuple(sorted(tests)))] if tests else []
-    if any(
-        verdict is not Verdict.SURVIVED
-        for _, verdict in run_trials(trials, jobs=1, limit_s=GREEN_LIMIT_S)
-    ):
+def _quick(tests: Collection[str]) -> dict[str, float]:
+    """Seconds of each file with quick tests; one that always fails would kill every mutant."""
+    try:
+        return quick_tests(sorted(tests)) if tests else {}
+    except NotGreen:
         sys.exit("mutation: the tests fail without any fault; see `make test-fast`")
+
+
+def _in_order(tests: Sequence[str], seconds: Mapping[str, float]) -> tuple[str, ...]:
+    """The files with quick tests, those first that take the least time."""
+    found = [test for test in tests if test in seconds]
+    return tuple(sorted(found, key=lambda test: seconds[test]))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -16,15 +16,20 @@ def module_name(path: Path) -> str:
 
 
 class Importers:
-    """The import graph of products and tests, read backwards."""
+    """The import graph of products and tests, read backwards.
 
-    def __init__(self, root: Path, folders: Iterable[str]) -> None:
+    `through` are the folders whose modules lead to further tests; what imports a module from
+    elsewhere, such as a page, is the end of a path.
+    """
+
+    def __init__(self, root: Path, folders: Iterable[str], *, through: Iterable[str]) -> None:
         files = {
             module_name(path.relative_to(root)): path.relative_to(root)
             for folder in folders
             for path in sorted((root / folder).rglob("*.py"))
         }
         self._files = files
+        self._through = tuple(f"{module_name(Path(folder))}." for folder in through)
         self._importers: dict[str, set[str]] = {name: set() for name in files}
         for name, path in files.items():
             for imported in _imports((root / path).read_text()):
@@ -42,13 +47,10 @@ class Importers:
         }
         nearest = min(distance.values(), default=0)
         near, further = range(nearest, nearest + 1), range(nearest + 1, nearest + 1 + REACH)
-        own = f"test_{module.rpartition('.')[2]}"
 
         def files(steps: range) -> tuple[str, ...]:
-            found = [name for name in distance if distance[name] in steps]
-            # The module's own test file comes first, as it most likely notices.
-            ordered = sorted(found, key=lambda name: (not name.endswith(own), name))
-            return tuple(str(self._files[name]) for name in ordered)
+            found = sorted(name for name in distance if distance[name] in steps)
+            return tuple(str(self._files[name]) for name in found)
 
         return files(near), files(further)
 
@@ -60,6 +62,8 @@ class Importers:
             name = queue.popleft()
             for importer in sorted(self._importers[name] - distance.keys()):
                 is_helper = importer.startswith("tests.") and not _is_test(importer)
+                if not (is_helper or _is_test(importer) or importer.startswith(self._through)):
+                    continue
                 distance[importer] = distance[name] + (not is_helper)
                 (queue.appendleft if is_helper else queue.append)(importer)
         return distance

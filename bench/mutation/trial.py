@@ -7,6 +7,7 @@ import resource
 import signal
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,6 +18,7 @@ from multiprocessing import connection, get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import CodeType
+from typing import Never
 
 import hypothesis
 import pytest
@@ -41,6 +43,7 @@ EXAMPLES = 10
 TEST_LIMIT_S = 30
 MEMORY_LIMIT_BYTES = 4 << 30
 """A fault can make a loop endless; it may not take the machine's time or memory."""
+FORK = get_context("fork")
 QUICK = "not (postgres or timescaledb or valkey or telegraf or browser or root or slow)"
 
 
@@ -54,11 +57,36 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """Fault `number` of a file and the tests that should notice it; None plants no fault."""
+    """Fault `number` of a file and the tests that should notice it."""
 
     path: str
-    number: int | None
+    number: int
     tests: tuple[str, ...]
+
+
+class NotGreen(Exception):
+    """Tests fail although no fault is planted."""
+
+
+def quick_tests(tests: Sequence[str]) -> dict[str, float]:
+    """Run the tests without a fault: the seconds of each file with one that ran.
+
+    Raises `NotGreen`.
+    """
+    _preload()
+    answer, sender = FORK.Pipe(duplex=False)
+    process = FORK.Process(target=_run_green, args=(tests, sender))
+    process.start()
+    sender.close()
+    try:
+        ran: dict[str, float] = answer.recv()
+    except EOFError:
+        raise NotGreen from None
+    finally:
+        process.join()
+    if _verdict(process.exitcode) is not Verdict.SURVIVED:
+        raise NotGreen
+    return ran
 
 
 def run_trials(
@@ -71,7 +99,7 @@ def run_trials(
     while waiting or running:
         while waiting and len(running) < jobs:
             trial = waiting.pop()
-            started = get_context("fork").Process(target=_run, args=(trial,))
+            started = FORK.Process(target=_run, args=(trial,))
             started.start()
             running[started.sentinel] = (started, trial, time.monotonic() + limit_s)
         connection.wait(running, timeout=1)
@@ -107,12 +135,39 @@ def _preload() -> None:
 def _run(trial: Trial) -> None:
     os.setpgid(0, 0)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT_BYTES, MEMORY_LIMIT_BYTES))
-    _silence(to_stderr=trial.number is None)
+    with Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
+    sys.meta_path.insert(0, _Planting(trial.path, trial.number))
+    _exit(_pytest(trial.tests))
+
+
+def _run_green(tests: Sequence[str], sender: connection.Connection) -> None:
+    # Only what tests say without a fault is worth reading.
+    os.dup2(2, 1)
+    ran = _Ran()
+    status = _pytest(tests, ran)
+    sender.send(dict(ran.seconds))
+    _exit(status)
+
+
+class _Ran:
+    """Adds up the time of the tests that ran, by file."""
+
+    def __init__(self) -> None:
+        self.seconds = defaultdict[str, float](float)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take note of a test that was not skipped."""
+        if report.when == "call" and not report.skipped:
+            self.seconds[report.nodeid.partition("::")[0]] += report.duration
+
+
+def _pytest(tests: Sequence[str], *plugins: object) -> int:
+    """The exit status of a run in this process."""
     hypothesis.settings.register_profile(
         "mutants", deadline=None, max_examples=EXAMPLES, derandomize=True
     )
-    if trial.number is not None:
-        sys.meta_path.insert(0, _Planting(trial.path, trial.number))
     arguments = ["-x", "-q", "--tb=no"]
     for plugin in UNUSED_PLUGINS:
         arguments += ["-p", f"no:{plugin}"]
@@ -120,18 +175,12 @@ def _run(trial: Trial) -> None:
     arguments += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
     arguments += [f"--timeout={TEST_LIMIT_S}", "--hypothesis-profile=mutants"]
     arguments += ["-m", QUICK]
+    return int(pytest.main([*arguments, *tests], plugins=plugins))
+
+
+def _exit(status: int) -> Never:
     # No clean-up by the interpreter: the parent's files are not the child's to close.
-    os._exit(pytest.main([*arguments, *trial.tests]))
-
-
-def _silence(*, to_stderr: bool) -> None:
-    """Only what tests say without a fault is worth reading."""
-    if to_stderr:
-        os.dup2(2, 1)
-        return
-    with Path(os.devnull).open("w") as nowhere:
-        os.dup2(nowhere.fileno(), 1)
-        os.dup2(nowhere.fileno(), 2)
+    os._exit(status)
 
 
 class _Planting(MetaPathFinder):

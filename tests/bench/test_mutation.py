@@ -192,7 +192,9 @@ def test_tests_that_fail_without_a_fault_measure_nothing(tmp_path: Path) -> None
     assert "fail without any fault" in result.stderr
 
 
-def test_nearest_tests_come_first_and_helpers_are_no_step(tmp_path: Path) -> None:
+def test_nearest_tests_come_first_helpers_are_no_step_and_pages_lead_to_none(
+    tmp_path: Path,
+) -> None:
     for name, text in {
         "advisor/inner.py": "",
         "advisor/outer.py": "from advisor import inner",
@@ -200,11 +202,13 @@ def test_nearest_tests_come_first_and_helpers_are_no_step(tmp_path: Path) -> Non
         "tests/test_rigged.py": "from tests.rig import thing",
         "tests/test_inner.py": "def test(): import advisor.inner",
         "tests/test_outer.py": "from advisor.outer import thing",
+        "web/page.py": "from advisor.inner import thing",
+        "tests/test_page.py": "from web.page import thing",
     }.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
 
-    importers = Importers(tmp_path, ["advisor", "tests"])
+    importers = Importers(tmp_path, ["advisor", "tests", "web"], through=["advisor"])
 
     assert importers.tests_of("advisor.inner") == (
         ("tests/test_inner.py", "tests/test_rigged.py"),

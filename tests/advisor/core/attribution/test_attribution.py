@@ -241,13 +241,14 @@ def test_shared_latency_stands_in_where_workloads_have_none():
     assert result.victims == ()
 
 
-def on_and_off(slow_off_windows):
+def on_and_off(slow_off_windows, equal_off_windows=0):
     """A burst in every second of 32 windows, as the incident, beside a victim with steady load.
 
     The victim has 10 ms while it is on. While it is off, it has 20 ms in the last of the 16
-    windows, as many as given, and 5 ms in the others.
+    windows, as many as given, 10 ms in as many before them, and 5 ms in the others.
     """
-    off_ms = [5.0] * (16 - slow_off_windows) + [20.0] * slow_off_windows
+    fast_off_windows = 16 - slow_off_windows - equal_off_windows
+    off_ms = [5.0] * fast_off_windows + [10.0] * equal_off_windows + [20.0] * slow_off_windows
     harm = tuple(value for slow in off_ms for value in (10.0, slow))
     return AttributionInputs(
         series=(
@@ -284,6 +285,29 @@ def test_score_is_the_part_times_the_rank_correlation_where_on_and_off_hardly_di
     assert burst.experiment is not None
     assert burst.experiment.shift_low <= 0
     assert burst.score == pytest.approx(0.75 * 0.2365, abs=0.0001)
+    assert not burst.is_aggressor
+
+
+def test_comparison_alone_makes_an_aggressor_and_says_so():
+    burst = attribute(on_and_off(5)).suspects[0]
+
+    # The rank correlation lies between the two above, about 0.36: too little for 32 windows.
+    assert burst.dependence is not None
+    assert burst.dependence.low <= 0
+    assert burst.is_aggressor
+    # 11 of 16 off windows are better than each on window.
+    assert "; the others are worse while it is active, in 69% of on/off comparisons; " in (
+        burst.reason
+    )
+
+
+def test_comparison_whose_interval_begins_at_no_harm_makes_no_aggressor():
+    result = attribute(on_and_off(4, 2))
+    burst = next(one for one in result.suspects if one.workload == "burst")
+
+    # A quarter of the differences is below 0 and an eighth is 0, where the interval begins.
+    assert burst.experiment is not None
+    assert (burst.experiment.shift_low, burst.experiment.superiority) == (0.0, 0.6875)
     assert not burst.is_aggressor
 
 

@@ -173,3 +173,114 @@ def test_a_job_that_cannot_be_is_refused(fields, complaint):
 def test_an_end_before_the_beginning_is_refused():
     with pytest.raises(ValueError, match="lies before began_at"):
         slow(length=-HOUR)
+
+
+@pytest.mark.parametrize("recurrence", Recurrence)
+@pytest.mark.parametrize(
+    ("early_s", "late_s", "muted"),
+    [(300, 300, True), (301, 0, False), (0, 301, False)],
+    ids=["five minutes", "earlier", "later"],
+)
+def test_planned_work_may_begin_and_end_five_minutes_off(recurrence, early_s, late_s, muted):
+    maintenance = replace(BACKUP, recurrence=recurrence)
+    incident = slow(
+        START - timedelta(seconds=early_s), 2 * HOUR + timedelta(seconds=early_s + late_s)
+    )
+
+    result = mute(incident, [maintenance], now=START)
+
+    assert (result.muted, "lasted beyond" in result.reason) == (muted, not muted)
+
+
+@pytest.mark.parametrize(
+    ("began_at", "length", "touches"),
+    [
+        (START - 3 * HOUR, 3 * HOUR, True),
+        (START - 3 * HOUR, 2.9 * HOUR, False),
+        (START + 1.9 * HOUR, HOUR, True),
+        (START + 2 * HOUR, HOUR, False),
+    ],
+    ids=["ends as it begins", "ends before", "begins before its end", "begins at its end"],
+)
+def test_only_slowness_within_the_planned_time_is_said_to_last_beyond_it(
+    began_at, length, touches
+):
+    result = mute(slow(began_at, length), [BACKUP], now=START)
+
+    assert not result.muted
+    assert ("it lasted beyond" in result.reason) is touches
+
+
+def test_work_that_covers_all_resources_and_workloads_excuses_any():
+    everywhere = replace(BACKUP, resources=(), workloads=())
+
+    assert mute(slow(resource="ds9", aggressors=("web",)), [everywhere], now=START).muted
+
+
+def test_stall_is_never_excused():
+    result = mute(slow(stalled=True), [BACKUP], now=START)
+
+    assert (result.muted, result.maintenance) == (False, None)
+    assert result.reason == "I/O did not complete, which no planned work explains"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(BACKUP, name="a", resources=("ds2",)),
+        replace(BACKUP, name="a", starts_at=START - 6 * HOUR),
+        replace(BACKUP, name="a", workloads=("somebody else",)),
+    ],
+    ids=["elsewhere", "another time", "of others"],
+)
+def test_work_that_does_not_explain_it_leaves_it_to_other_work(other):
+    result = mute(slow(), [other, BACKUP], now=START)
+
+    assert (result.muted, result.maintenance) == (True, "backup")
+
+
+def test_of_two_that_explain_it_the_first_by_name_is_given():
+    twice = [BACKUP, replace(BACKUP, name="archive")]
+
+    assert mute(slow(), twice, now=START).maintenance == "archive"
+
+
+@pytest.mark.parametrize(
+    ("recurrence", "longest_s"),
+    [(Recurrence.DAILY, 86_400.0), (Recurrence.WEEKLY, 604_800.0), (Recurrence.ONCE, 604_800.0)],
+)
+def test_work_lasts_a_day_at_most_if_daily_and_a_week_otherwise(recurrence, longest_s):
+    longest = replace(BACKUP, recurrence=recurrence, length_s=longest_s)
+
+    assert longest.length_s == longest_s
+    with pytest.raises(ValueError, match=f"work lasts at most {longest_s:g} s"):
+        replace(longest, length_s=longest_s + 1)
+
+
+def test_weekly_work_of_a_week_covers_every_time_from_its_first_on():
+    always = replace(BACKUP, recurrence=Recurrence.WEEKLY, length_s=604_800.0)
+
+    assert is_planned(always, START + timedelta(days=20))
+    assert is_planned(always, START - timedelta(minutes=5))
+    assert not is_planned(always, START - timedelta(minutes=6))
+
+
+def test_weekly_work_is_not_planned_on_other_days():
+    weekly = replace(BACKUP, recurrence=Recurrence.WEEKLY)
+
+    planned_days = [
+        day for day in range(30) if is_planned(weekly, START + timedelta(days=day, hours=1))
+    ]
+
+    assert planned_days == [0, 7, 14, 21, 28]
+
+
+def test_incident_may_end_as_it_begins_and_times_need_a_zone():
+    assert mute(slow(length=0 * HOUR), [BACKUP], now=START).muted
+    bare = datetime(2026, 3, 2)  # noqa: DTZ001  # What is refused.
+    with pytest.raises(ValueError, match=r"^began_at is "):
+        SlowTime(resource="ds1", began_at=bare, ended_at=None)
+    with pytest.raises(ValueError, match=r"^ended_at is "):
+        SlowTime(resource="ds1", began_at=START, ended_at=bare)
+    with pytest.raises(ValueError, match=r"^now is "):
+        mute(slow(), [], now=bare)

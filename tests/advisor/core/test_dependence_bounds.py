@@ -1,0 +1,150 @@
+"""Dependence at the exact value of each rule, with numbers by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from advisor.core.dependence import (
+    Floats,
+    correlation,
+    lagged,
+    rank_dependence,
+    residual_ranks,
+    variance_inflation,
+)
+
+NAN = float("nan")
+
+
+def jumping(count: int) -> Floats:
+    """Values without autocorrelation: each is followed by one far from it."""
+    return np.array([7.0 * place % count for place in range(count)])
+
+
+def test_twelve_pairs_are_enough_and_eleven_are_not() -> None:
+    x = jumping(12)
+    assert rank_dependence(x, x, np.zeros(12), lags=[0]) is not None
+
+    without_one = x.copy()
+    without_one[4] = NAN
+    for columns in ((without_one, x), (x, without_one)):
+        assert rank_dependence(*columns, np.zeros(12), lags=[0]) is None
+    assert rank_dependence(x, x, without_one * 0, lags=[0]) is None
+
+
+def test_interval_is_fishers_at_95_percent_of_the_best_of_three_lags() -> None:
+    # No neighbour resembles the next, so all 40 windows count.
+    rng = np.random.default_rng(6)
+    order = rng.permutation(40)
+    x = np.where(np.arange(40) % 2 == 0, 0.0, 100.0) + order
+    y = np.where(np.arange(40) % 2 == 0, 0.0, 60.0) + rng.permutation(40)
+
+    found = rank_dependence(x, y, np.zeros(40), lags=[0])
+
+    assert found is not None
+    assert found.effective_pairs == 40.0
+    half = norm.isf(0.05 / 6) / math.sqrt(40 - 4)
+    center = math.atanh(found.correlation)
+    assert found.low == pytest.approx(math.tanh(center - half), abs=1e-4)
+    assert found.high == pytest.approx(math.tanh(center + half), abs=1e-4)
+
+
+def test_perfect_dependence_has_a_finite_interval() -> None:
+    x = jumping(20)
+
+    same, opposite = (rank_dependence(x, one, np.zeros(20), lags=[0]) for one in (x, -x))
+
+    assert same is not None
+    assert opposite is not None
+    assert 0.99 < same.low <= same.correlation < 1
+    assert -1 < opposite.correlation <= opposite.high < -0.99
+
+
+def noisy(x: Floats, lag: int, weight: float, seed: int) -> Floats:
+    """An effect that follows x some windows later, beside noise."""
+    noise = np.random.default_rng(seed).normal(size=len(x))
+    return weight * np.concatenate((np.zeros(lag), x[: len(x) - lag])) + noise
+
+
+def test_later_lag_counts_only_if_it_is_clearly_higher() -> None:
+    x = np.random.default_rng(1).normal(size=300)
+    at_0, at_1 = noisy(x, 0, 1.0, 2), noisy(x, 1, 1.0, 3)
+    lag_of = {1.2: 0, 1.4: 1}
+
+    # By 0.016 and by 0.087 higher.
+    for weight, lag in lag_of.items():
+        found = rank_dependence(x, at_0 + weight * at_1, np.zeros(300))
+        each = [rank_dependence(x, at_0 + weight * at_1, np.zeros(300), lags=[n]) for n in (0, 1)]
+        assert each[0] is not None
+        assert each[1] is not None
+        clearly = each[1].correlation > each[0].correlation + 0.05
+        assert found is not None
+        assert found.lag_windows == lag == int(clearly)
+
+
+def test_lagged_pairs_cause_with_what_comes_later() -> None:
+    cause = np.array([1.0, 2.0, 3.0, NAN, 5.0])
+    effect = np.array([10.0, 20.0, 30.0, 40.0, 50.0])
+    control = np.array([0.1, 0.2, 0.3, 0.4, NAN])
+
+    x, y, z = lagged(cause, effect, control, 1)
+
+    assert (x.tolist(), y.tolist(), z.tolist()) == (
+        [1.0, 2.0, 3.0],
+        [20.0, 30.0, 40.0],
+        [0.2, 0.3, 0.4],
+    )
+
+
+def test_control_takes_its_part_of_both_ranks() -> None:
+    # Ranks about the middle: x = (-1.5, -0.5, 0.5, 1.5), and y and z = (-1.5, 0.5, -0.5, 1.5).
+    # x · z = 4 and z · z = 5, so 0.8 z is taken from x, and all of z from y if it were x.
+    x, z = np.array([1.0, 2.0, 3.0, 4.0]), np.array([10.0, 30.0, 20.0, 40.0])
+    y = np.array([20.0, 30.0, 10.0, 40.0])
+
+    found = residual_ranks(x, y, z)
+
+    assert found is not None
+    # y = (-0.5, 0.5, -1.5, 1.5) and y · z = 4.
+    assert found[0].tolist() == pytest.approx([-0.3, -0.9, 0.9, 0.3])
+    assert found[1].tolist() == pytest.approx([0.7, 0.1, -1.1, 0.3])
+
+
+@pytest.mark.parametrize("control", [np.zeros(4), np.array([4.0, 3.0, 2.0, 1.0])])
+def test_control_that_is_steady_or_falls_takes_nothing(control: Floats) -> None:
+    x, y = np.array([1.0, 3.0, 2.0, 4.0]), np.array([1.0, 2.0, 3.0, 4.0])
+
+    found = residual_ranks(x, y, control)
+
+    assert found is not None
+    assert found[0].tolist() == [-1.5, 0.5, -0.5, 1.5]
+    assert found[1].tolist() == [-1.5, -0.5, 0.5, 1.5]
+
+
+def test_control_that_is_the_cause_or_the_effect_leaves_nothing() -> None:
+    x, y = jumping(20), jumping(20)[::-1] + np.arange(20.0)
+
+    for same in (x, y):
+        assert residual_ranks(x, y, same) is None or same @ y < 0
+    # The cause may also be the opposite of the control.
+    assert residual_ranks(-y, y + jumping(20) * 0.1, y) is None
+
+
+def test_correlation_is_pearsons() -> None:
+    # dx = (-1, 0, 1) and dy = (-2, 1, 1): 3 / √(2 · 6).
+    found = correlation(np.array([1.0, 2.0, 3.0]), np.array([1.0, 4.0, 4.0]))
+
+    assert found == pytest.approx(3 / math.sqrt(12))
+    assert correlation(np.ones(3), np.arange(3.0)) is None
+
+
+def test_inflation_follows_from_the_product_of_the_autocorrelations() -> None:
+    # Ranks 1, 2, 3, 4 rise by one: correlation 1, limited to 0.95, in both: 1.9025 / 0.0975.
+    rising = np.arange(10.0)
+
+    assert variance_inflation(rising, rising) == pytest.approx(1.9025 / 0.0975)
+    assert variance_inflation(rising, np.array([0.0, 1.0] * 5)) == 1.0
+    assert variance_inflation(rising[:2], rising[:2]) == 1.0
+    assert variance_inflation(rising[:3], rising[:3]) > 1.0
