@@ -12,9 +12,9 @@ from django.db import transaction
 
 from advisor.advice import registry
 from advisor.advice.kind import Kind
-from advisor.advice.one_adviser import be_the_only_adviser
 from advisor.advice.recommendation_store import (
     approved_before,
+    be_the_only_adviser,
     keep,
     open_advice,
     rejected_before,

@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from math import isclose
 from typing import Any
 
+from django.db import connection
+
 from advisor.advice.kind import Kind
 from advisor.advice.shared.decide.recommended_allocation import DRAFT
 from advisor.models import POLICY_TOPIC, Incident, Recommendation, RecommendationState, Resource
@@ -16,6 +18,19 @@ VALID_FOR = timedelta(hours=24)
 
 DECIDED_FOR = timedelta(days=7)
 """So long the same advice without an incident is not given again after a decision."""
+
+# The first of two numbers of an advisory lock; nothing else in this database uses two.
+_ADVISERS = 7_011_514
+_NUMBERS = 2**31
+
+
+def be_the_only_adviser(resource: Resource) -> None:
+    """Wait until nobody else advises on the resource, and be the only one in this transaction.
+
+    The row of its status cannot be the lock: advice may take minutes, and the detector needs it.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_ADVISERS, resource.pk % _NUMBERS])
 
 
 def subject_of(kind: Kind[Any, Any], inputs: str) -> str:

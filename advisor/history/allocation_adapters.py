@@ -34,32 +34,36 @@ def allocation_adapters(allocations: Sequence[Allocation]) -> AllocationAdapters
     )
 
 
-def cgroup_device_numbers(allocations: Sequence[Allocation]) -> dict[int, str]:
+def cgroup_device_numbers(
+    allocations: Sequence[Allocation], attachments: Sequence[Attachment] | None = None
+) -> dict[int, str]:
     """The number (`major:minor`) of the allocated device on the allocation's host, by allocation.
 
     A host whose collector does not tell the numbers leaves one way to know: a cgroup that does
-    I/O on one device only. An allocation on a cgroup of several is left out then.
+    I/O on one device only. An allocation on a cgroup of several is left out then. `attachments`
+    are those of the resources, if they were read already.
     """
-    cgroups = [
-        allocation for allocation in allocations if allocation.adapter_kind == AdapterKind.CGROUP
-    ]
-    hosts = {allocation.host_id: allocation.host for allocation in cgroups}
-    attached = Attachment.objects.filter(
-        resource__in={allocation.resource_id for allocation in cgroups}, host__in=hosts
-    )
-    names = {
-        (resource, host): device
-        for resource, host, device in attached.values_list("resource_id", "host_id", "device")
-    }
-    numbers = queries.device_numbers(hosts.values())
-    seen = queries.cgroup_devices(hosts.values())
+    cgroups = [row for row in allocations if row.adapter_kind == AdapterKind.CGROUP]
+    if not cgroups:
+        return {}
+    if attachments is None:
+        attachments = list(
+            Attachment.objects.filter(resource__in={r.resource_id for r in cgroups})
+        )
+    names = {(one.resource_id, one.host_id): one.device for one in attachments}
+    told = queries.device_numbers({row.host_id: row.host for row in cgroups}.values())
     found = {}
-    for allocation in cgroups:
-        name = names.get((allocation.resource_id, allocation.host_id), "")
-        number = numbers.get((allocation.host_id, name))
-        devices = seen.get((allocation.host_id, allocation.adapter), set())
-        if number is None and len(devices) == 1:
-            (number,) = devices
-        if number is not None:
-            found[allocation.pk] = number
+    untold = []
+    for row in cgroups:
+        number = told.get((row.host_id, names.get((row.resource_id, row.host_id), "")))
+        if number is None:
+            untold.append(row)
+        else:
+            found[row.pk] = number
+    if untold:
+        seen = queries.cgroup_devices({row.host_id: row.host for row in untold}.values())
+        for row in untold:
+            devices = seen.get((row.host_id, row.adapter), set())
+            if len(devices) == 1:
+                (found[row.pk],) = devices
     return found

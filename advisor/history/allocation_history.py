@@ -15,8 +15,7 @@ from advisor.core.forecast.past import Row
 from advisor.core.own_limit import reaches_limit
 from advisor.history.history import History, Levels, numbers
 from advisor.history.reader import read_history
-from advisor.history.whole_windows import whole_windows
-from advisor.history.windows import last_window_end
+from advisor.history.whole_windows import last_window_end, whole_windows
 from advisor.models import Allocation, Policy, Resource, State, Unit
 from ingest.core.grid import Grid, grid_of
 from ingest.core.growth_columns import Flags, Floats

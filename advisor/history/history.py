@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from advisor.core.observation import AllocationObservation, Observation
 from advisor.core.resource import Unit
+from advisor.core.standing import AllocationTable
 from advisor.models import Allocation, Resource, State
 from advisor.resource_kinds.reader import Devices, ReadResource, SeenAllocation
 from ingest.core.grid import Grid
@@ -115,6 +116,31 @@ class History:
         """The settings by which its kind reads windows."""
         row = self.resource
         return ReadResource(window_s=row.window_s, capacity=row.capacity, unit=Unit(row.unit))
+
+    @property
+    def cost_unit(self) -> Unit | None:
+        """The unit in which I/Os are weighed by their size; None where all cost the same."""
+        return Unit(self.resource.unit) if self.resource.traits.costs_by_size else None
+
+    def table(self, places: Sequence[int], usual: Mapping[str, float]) -> AllocationTable:
+        """The allocations in these windows, with the usual rates of workloads."""
+        own = self.allocations
+        names = tuple(row.workload.name for row in own.rows)
+        delivered = self.resource.traits.reader.delivered(self.read_resource, self.devices)
+        return AllocationTable(
+            workloads=names,
+            rate=own.rate[places],
+            mean_io_bytes=own.mean_io_bytes[places],
+            backlogged=own.backlogged[places],
+            throttled=own.throttled[places],
+            delivered=delivered[places],
+            reservation=np.array([row.reservation for row in own.rows], dtype=np.float64),
+            limit=np.array(
+                [np.inf if row.limit is None else row.limit for row in own.rows], dtype=np.float64
+            ),
+            shares=np.array(own.shares, dtype=np.float64),
+            usual_rate=np.array([usual.get(name) for name in names], dtype=np.float64),
+        )
 
     def observations(self) -> list[Observation]:
         """One per window in which some device was measured, in order of time."""

@@ -9,8 +9,7 @@ from advisor.core.forecast.past import Past
 from advisor.history.allocation_history import AllocationHistory, allocation_history, history_over
 from advisor.history.past_outcomes import past_outcomes
 from advisor.history.reader import read_history
-from advisor.history.whole_windows import whole_windows
-from advisor.history.windows import last_window_end
+from advisor.history.whole_windows import last_window_end, whole_windows
 from advisor.models import Allocation, Incident, Policy, Resource
 from ingest.core.grid import grid_of
 from ingest.readings import coarse_step_s

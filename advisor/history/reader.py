@@ -18,8 +18,8 @@ from advisor.history.allocation_adapters import cgroup_device_numbers
 from advisor.history.history import AllocationColumns, History, Levels
 from advisor.history.limits_in_force import limits_in_force, throttled
 from advisor.history.queues import QueueColumns, queue_columns
-from advisor.history.tiers import shares_of
 from advisor.models import AdapterKind, Allocation, Attachment, Resource, StatePoint
+from advisor.models.workload import shares_of
 from advisor.resource_kinds.reader import Devices
 from ingest.core.figures import (
     CGROUP_IO,
@@ -130,7 +130,9 @@ def _inventory(
         resources=resources,
         attachments=attached,
         allocations=by_resource,
-        numbers=cgroup_device_numbers(allocations),
+        numbers=cgroup_device_numbers(
+            allocations, [one for found in attached.values() for one in found]
+        ),
     )
 
 

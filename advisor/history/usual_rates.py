@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -18,10 +18,9 @@ from django.core.cache import cache
 from django.db.models import Q
 
 from advisor.core.duration import duration_text
-from advisor.core.observation import Observation
 from advisor.history.history import History
 from advisor.history.reader import read_history
-from advisor.history.windows import last_window_end
+from advisor.history.whole_windows import last_window_end
 from advisor.models import Allocation, Incident, Resource, State
 from ingest.core.grid import grid_of
 from ingest.core.growth_columns import Flags, Floats
@@ -96,38 +95,21 @@ def _incidents(history: History) -> list[tuple[datetime, datetime | None]]:
     return list(rows.values_list("started_at", "ended_at"))
 
 
-def with_usual_rates(
-    resource: Resource, seen: Sequence[Observation], *, before: datetime
-) -> list[Observation]:
-    """The observations with the usual rate of each workload that has one allocation there."""
-    rows = resource.allocations.select_related("workload", "host", "resource")
-    allocations = list(rows.order_by("pk"))
-    asked = repr((resource.pk, before.timestamp(), [allocation.pk for allocation in allocations]))
-    key = f"usual-rates-1:{hashlib.sha256(asked.encode()).hexdigest()}"
+def usual_by_workload(
+    resource: Resource, allocations: Sequence[Allocation], *, before: datetime
+) -> dict[str, float]:
+    """The usual rate of each workload that has one allocation there, kept for an hour."""
+    asked = repr((resource.pk, before.timestamp(), sorted(one.pk for one in allocations)))
+    key = f"usual-rates-2:{hashlib.sha256(asked.encode()).hexdigest()}"
     usual: dict[str, float] | None = cache.get(key)
     if usual is None:
-        usual = _by_workload(resource, allocations, before)
+        found = usual_rates(resource=resource, allocations=allocations, until=before)
+        several = Counter(allocation.workload.name for allocation in allocations)
+        usual = {
+            allocation.workload.name: rate
+            for allocation in allocations
+            if several[allocation.workload.name] == 1
+            and (rate := found[allocation.pk].rate) is not None
+        }
         cache.set(key, usual, KEPT_S)
-    return [
-        replace(
-            one,
-            allocations=tuple(
-                replace(allocation, usual_rate=usual.get(allocation.workload))
-                for allocation in one.allocations
-            ),
-        )
-        for one in seen
-    ]
-
-
-def _by_workload(
-    resource: Resource, allocations: Sequence[Allocation], before: datetime
-) -> dict[str, float]:
-    found = usual_rates(resource=resource, allocations=allocations, until=before)
-    several = Counter(allocation.workload.name for allocation in allocations)
-    return {
-        allocation.workload.name: rate
-        for allocation in allocations
-        if several[allocation.workload.name] == 1
-        and (rate := found[allocation.pk].rate) is not None
-    }
+    return usual

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
-from advisor.history.windows import last_window_end
 from advisor.models import Attachment, Resource
 
 GRACE = timedelta(seconds=60)
@@ -37,3 +37,10 @@ def whole_windows_of(resources: Collection[Resource], *, now: datetime) -> dict[
         )
         for resource in resources
     }
+
+
+def last_window_end(moment: datetime, window_s: float) -> datetime:
+    """The end of the last window that was over at this moment."""
+    # Collectors may stamp a sample slightly before the edge of the window.
+    index = math.floor((moment.timestamp() + 0.001) / window_s)
+    return datetime.fromtimestamp(index * window_s, UTC)

@@ -94,6 +94,9 @@ class Incident(models.Model):
     aggressors = models.JSONField(default=list)
     evidence = models.JSONField(default=list)
     signals = models.JSONField(default=list)
+    tally = models.BinaryField(
+        null=True, help_text="Sums with which the detector goes on while it is open"
+    )
     external = models.JSONField(
         null=True, help_text="Whether load from outside is seen, and what says so"
     )

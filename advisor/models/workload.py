@@ -6,7 +6,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
-from advisor.core.resource import IoCount, LimitScope, Tier
+from advisor.core.resource import IoCount, LimitScope, Tier, tier_shares
 from advisor.models.choices import choices_of
 from advisor.models.resource import Resource
 from ingest.core.lengths import LONGEST_PATH, LONGEST_STATED_NAME
@@ -108,6 +108,11 @@ class Allocation(models.Model):
         if self.selector_kind:
             return self.selector_kind, self.selector
         return self.adapter_kind, self.adapter
+
+
+def shares_of(allocation: Allocation) -> int:
+    """Its own shares, otherwise those of the workload's tier; never derived from its load."""
+    return allocation.shares or tier_shares(Tier(allocation.workload.tier))
 
 
 def allocation_id(allocation: Allocation) -> str:

@@ -27,9 +27,9 @@ from advisor.core.standing import (
 )
 from advisor.history.external_load import external_load
 from advisor.history.reader import read_history
-from advisor.history.tiers import shares_of
 from advisor.history.whole_windows import whole_windows
 from advisor.models import Allocation, Incident, Resource
+from advisor.models.workload import shares_of
 from ingest.core.grid import grid_of
 
 BEFORE = timedelta(hours=1)

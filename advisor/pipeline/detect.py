@@ -28,7 +28,7 @@ from advisor.history.silence import silence_text, silent_devices, why_unrated
 from advisor.history.thresholds import threshold_of
 from advisor.history.whole_windows import whole_windows_of
 from advisor.models import Incident, Resource, ResourceStatus, State, StatePoint
-from advisor.pipeline.incidents import detail_since, update_incidents
+from advisor.pipeline.incidents import update_incidents
 from ingest.core.grid import grid_of
 
 log = logging.getLogger(__name__)
@@ -36,6 +36,9 @@ log = logging.getLogger(__name__)
 LOOKBACK = timedelta(hours=1)
 """How far back the first evaluation goes, and one after a long pause."""
 
+
+LOOK_EACH = 6
+"""Load from outside is looked for after so many windows of an incident."""
 
 DETECTED = (
     "state", "state_since", "value", "threshold", "reason", "looked_at", "detector",
@@ -45,15 +48,12 @@ DETECTED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Turn:
-    """One resource to judge: its status, and its windows that end in (since, until].
-
-    `read_since` is earlier if an open incident needs windows that were judged before.
-    """
+    """One resource to judge: its status, and its windows that end in (since, until]."""
 
     status: ResourceStatus
     state: DetectorState
     running: Incident | None
-    read_since: datetime
+    since: datetime
     until: datetime
 
     @property
@@ -108,13 +108,12 @@ def _turns(resources: dict[int, Resource], now: datetime) -> list[_Turn]:
         state = loads(DetectorState, status.detector) if status.detector else DetectorState()
         end = until[status.resource_id]
         since = max(state.last_at or end - LOOKBACK, end - LOOKBACK)
-        incident = running.get(status.resource_id)
         turns.append(
             _Turn(
                 status=status,
                 state=state,
-                running=incident,
-                read_since=since if incident is None else min(since, detail_since(incident, end)),
+                running=running.get(status.resource_id),
+                since=since,
                 until=end,
             )
         )
@@ -125,7 +124,7 @@ def _histories(turns: Sequence[_Turn]) -> Iterable[tuple[_Turn, History]]:
     """Each turn with its history; those of the same windows are read together."""
     together: dict[tuple[float, datetime, datetime], list[_Turn]] = defaultdict(list)
     for turn in turns:
-        together[turn.resource.window_s, turn.read_since, turn.until].append(turn)
+        together[turn.resource.window_s, turn.since, turn.until].append(turn)
     for (window_s, since, until), group in together.items():
         grid = grid_of(since, until, window_s)
         histories = read_histories([turn.resource for turn in group], grid)
@@ -134,21 +133,26 @@ def _histories(turns: Sequence[_Turn]) -> Iterable[tuple[_Turn, History]]:
 
 
 def _judge(turn: _Turn, history: History, now: datetime) -> None:
-    seen = history.observations()
     settings = DetectorSettings(activity_floor=turn.resource.activity_floor)
     found = congestion.detect(
-        seen,
+        history.observations(),
         settings=settings,
         threshold=threshold_of(turn.resource, until=turn.until),
         initial=turn.state,
     )
     _save_points(turn.resource, found)
-    incidents = update_incidents(
-        resource=turn.resource, running=turn.running, new_points=found.points, seen=seen
-    )
-    for incident in incidents:
-        look_outside(incident=incident, until=turn.until)
+    seen_before = turn.running.windows if turn.running else 0
+    for incident in update_incidents(history, turn.running, found.points):
+        if _is_look_due(incident, seen_before):
+            look_outside(incident=incident, until=turn.until)
     _update_status(turn.status, found, now=now, settings=settings)
+
+
+def _is_look_due(incident: Incident, seen_before: int) -> bool:
+    """Whether load from outside is looked for: at the beginning, at the end, each minute."""
+    if incident.external is None or incident.ended_at is not None:
+        return True
+    return incident.windows // LOOK_EACH != seen_before // LOOK_EACH
 
 
 def _save_points(resource: Resource, found: Detection) -> None:

@@ -2,52 +2,57 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+
+import numpy as np
 
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import from_plain, to_plain
 from advisor.core.detection import incident as core
 from advisor.core.detection.congestion import ALARMS, CongestionState, StatePoint
+from advisor.core.detection.incident import SUMS, Folded, Parties, Sums, Tally
 from advisor.core.detection.nic_signals import NicEvidence
-from advisor.core.observation import Observation
+from advisor.core.standing import standing_columns
+from advisor.history.history import History
 from advisor.history.reader import read_history
-from advisor.history.usual_rates import with_usual_rates
+from advisor.history.usual_rates import usual_by_workload
 from advisor.models import Incident, Resource
 from advisor.models import StatePoint as StatePointRow
 from ingest.core.grid import grid_of
 
 DETAIL = timedelta(hours=1)
-"""Victims and aggressors of a long incident come from its last hour."""
+"""After a change of allocations, victims and aggressors come from the last hour."""
 
-
-def detail_since(incident: Incident, until: datetime) -> datetime:
-    """From when on the windows of an open incident tell its victims and aggressors."""
-    return max(incident.started_at, until - DETAIL)
+STORED = ("peak_value", "threshold", "windows", "stalled_windows", "victims", "aggressors",
+          "evidence", "signals")  # fmt: skip
+"""The fields of an incident that have the same name in the core and in its row."""
 
 
 def update_incidents(
-    *,
-    resource: Resource,
-    running: Incident | None,
-    new_points: Sequence[StatePoint],
-    seen: Sequence[Observation],
+    history: History, running: Incident | None, new_points: Sequence[StatePoint]
 ) -> list[Incident]:
-    """Fold the new points, with those of the open incident, into incident rows.
+    """Go on with the open incident, and begin new ones; the rows that changed.
 
-    `seen` has the windows of the new points, and those since `detail_since` of a running incident.
+    `history` has the windows of the new points.
     """
     alarms = [point for point in new_points if point.state in ALARMS]
     if not new_points or (running is None and not alarms):
         return []
+    resource = history.resource
+    if running is not None and running.tally is not None:
+        before = _folded(running)
+        found = core.fold(new_points, _sums(history, running.started_at), before)
+        return [_save(resource, one, running if one is found[0] else None) for one in found]
     begins = running.started_at if running else min(point.since for point in alarms)
     until = new_points[-1].at
-    since = max(begins, until - DETAIL)
-    if not seen or seen[0].at - timedelta(seconds=resource.window_s) > since:
-        # The windows by which congestion was recognised were judged in an earlier run.
-        grid = grid_of(since, until, resource.window_s)
-        seen = read_history(resource, grid).observations()
-    return _fold(resource, seen, begins=begins)
+    # The windows by which congestion was recognised were judged in an earlier run.
+    if begins < history.grid.since:
+        since = max(begins, until - DETAIL)
+        history = read_history(resource, grid_of(since, until, resource.window_s))
+    found = core.fold(_points_from(resource, begins), _sums(history, begins))
+    return [_save(resource, one) for one in found]
 
 
 def restate_parties(resource: Resource) -> None:
@@ -59,16 +64,32 @@ def restate_parties(resource: Resource) -> None:
     newest = StatePointRow.objects.filter(resource=resource).order_by("-at").first()
     if running is None or newest is None or newest.at <= running.started_at:
         return
-    grid = grid_of(detail_since(running, newest.at), newest.at, resource.window_s)
-    seen = read_history(resource, grid).observations()
-    _fold(resource, seen, begins=running.started_at)
+    since = max(running.started_at, newest.at - DETAIL)
+    history = read_history(resource, grid_of(since, newest.at, resource.window_s))
+    points = _points_from(resource, running.started_at)
+    for one in core.fold(points, _sums(history, running.started_at)):
+        _save(resource, one)
 
 
-def _fold(resource: Resource, seen: Sequence[Observation], *, begins: datetime) -> list[Incident]:
-    detail = with_usual_rates(resource, seen, before=begins)
-    points = _points_from(resource, begins)
-    mode = ReservationMode(resource.mode)
-    return [_save(resource, found) for found in core.fold_incidents(points, detail, mode)]
+def _sums(history: History, began_at: datetime) -> Sums:
+    """The parties of windows of the history, with the usual rates before the incident began."""
+    usual = usual_by_workload(history.resource, history.allocations.rows, before=began_at)
+    mode, unit = ReservationMode(history.resource.mode), history.cost_unit
+    places = {at: place for place, at in enumerate(history.grid.ends)}
+    measured = np.logical_or.reduce(history.devices.measured, axis=1)
+
+    def sums(ends: Sequence[datetime]) -> tuple[Parties, Parties]:
+        rows = [places[at] for at in ends if at in places and measured[places[at]]]
+        if not rows:
+            return Parties(), Parties()
+        table = history.table(rows, usual)
+        with_usual, without = (
+            core.parties_of(standing_columns(table, mode, unit=unit, by_usual=by_usual))
+            for by_usual in (True, False)
+        )
+        return with_usual, without
+
+    return sums
 
 
 def _points_from(resource: Resource, begins: datetime) -> list[StatePoint]:
@@ -89,22 +110,63 @@ def _points_from(resource: Resource, begins: datetime) -> list[StatePoint]:
     ]
 
 
-def _save(resource: Resource, found: core.Incident) -> Incident:
-    plain = to_plain(found)
-    row, _ = Incident.objects.update_or_create(
-        resource=resource,
-        started_at=found.started_at,
-        defaults={
-            "organisation": resource.organisation,
-            "ended_at": found.ended_at,
-            "peak_value": found.peak_value,
-            "threshold": found.threshold,
-            "windows": found.windows,
-            "stalled_windows": found.stalled_windows,
-            "victims": plain["victims"],
-            "aggressors": plain["aggressors"],
-            "evidence": plain["evidence"],
-            "signals": plain["signals"],
-        },
-    )
+def _save(resource: Resource, found: Folded, row: Incident | None = None) -> Incident:
+    """Store what was found in its row: that which is given, or that of its beginning."""
+    if row is None:
+        row, _ = Incident.objects.get_or_create(
+            resource=resource,
+            started_at=found.incident.started_at,
+            defaults={"organisation": resource.organisation},
+        )
+    plain = to_plain(found.incident)
+    for name in STORED:
+        setattr(row, name, plain[name])
+    row.ended_at = found.incident.ended_at
+    row.tally = None if row.ended_at else pack(found.tally)
+    row.save(update_fields=[*STORED, "ended_at", "tally"])
     return row
+
+
+def _folded(row: Incident) -> Folded:
+    """An open incident as it was stored, to go on with."""
+    plain = {name: getattr(row, name) for name in STORED}
+    times = {"started_at": row.started_at.isoformat(), "ended_at": None}
+    assert row.tally is not None
+    return Folded(
+        incident=from_plain(core.Incident, plain | times), tally=unpack(bytes(row.tally))
+    )
+
+
+def pack(tally: Tally) -> bytes:
+    """A tally as bytes: a line of JSON, and after it the sums as 64-bit floats."""
+    head = {
+        "points": tally.points,
+        "alarm_at": tally.alarm_at.isoformat(),
+        "stride": tally.stride,
+        "kept": tally.kept,
+        "workloads": [tally.parties.workloads, tally.plain.workloads],
+    }
+    sums = [getattr(one, name) for one in (tally.parties, tally.plain) for name in SUMS]
+    return json.dumps(head).encode() + b"\n" + np.concatenate(sums).astype("<f8").tobytes()
+
+
+def unpack(packed: bytes) -> Tally:
+    """The tally that `pack` wrote."""
+    line, _, rest = packed.partition(b"\n")
+    head = json.loads(line)
+    sums = np.frombuffer(rest, dtype="<f8")
+    first, second = (tuple(names) for names in head["workloads"])
+    split = len(SUMS) * len(first)
+    return Tally(
+        points=head["points"],
+        alarm_at=datetime.fromisoformat(head["alarm_at"]),
+        stride=head["stride"],
+        kept=tuple(head["kept"]),
+        parties=_parties(first, sums[:split]),
+        plain=_parties(second, sums[split:]),
+    )
+
+
+def _parties(workloads: tuple[str, ...], sums: np.ndarray) -> Parties:
+    columns = sums.astype(np.float64).reshape(len(SUMS), len(workloads))
+    return Parties(workloads=workloads, **dict(zip(SUMS, columns, strict=True)))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from advisor.history.tiers import shares_of
 from advisor.models import ComplianceRecord, Incident, Policy, Resource
+from advisor.models.workload import shares_of
 from advisor.queries.allocation_rates import allocations_in_order, current_rates
 
 VERDICT_GRACE = timedelta(minutes=10)

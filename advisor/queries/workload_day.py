@@ -18,8 +18,8 @@ from advisor.core.own_limit import is_held_back
 from advisor.core.quantity import format_rate
 from advisor.history.history import AllocationWindow, History
 from advisor.history.reader import read_histories
-from advisor.history.tiers import shares_of
 from advisor.models import Allocation, Policy, Resource, Workload
+from advisor.models.workload import shares_of
 from advisor.queries.incidents import IncidentLine, incident_lines, incident_rows
 from advisor.queries.scope import Scope
 from ingest.core.grid import grid_of

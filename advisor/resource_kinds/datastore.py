@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
+import numpy as np
+
 from advisor.core.allocation import ReservationMode
 from advisor.core.attribution.measure import DEVICE_TIME
 from advisor.core.detection.latency import normalized_latency
@@ -16,6 +18,7 @@ from advisor.core.resource import Unit
 from advisor.resource_kinds.reader import Devices, Reader, ReadResource, SeenAllocation
 from advisor.resource_kinds.traits import ChartPlan, Level, ResourceTraits, Words
 from ingest.core.figures import DISK, DiskFigures
+from ingest.core.growth_columns import Floats
 
 THRESHOLD_MS = 30.0
 """The default congestion threshold of SIOC."""
@@ -72,6 +75,13 @@ def _host_share(resource: ReadResource, seen: SeenAllocation) -> HostShare:
     )
 
 
+def _delivered(resource: ReadResource, devices: Devices[DiskFigures]) -> Floats:
+    found = devices.figures
+    rate = found.bytes_per_s if resource.unit is Unit.BYTES_PER_S else found.iops
+    total: Floats = np.nansum(rate, axis=1)
+    return total
+
+
 def _latency_ms(observation: Observation) -> float | None:
     assert isinstance(observation, DatastoreObservation)
     return normalized_latency(observation.hosts).latency_ms
@@ -91,7 +101,7 @@ DATASTORE = ResourceTraits(
     threshold=THRESHOLD_MS,
     threshold_modes=tuple(ThresholdMode),
     activity_floor=_activity_floor,
-    reader=Reader(figures=DISK, window=_window),
+    reader=Reader(figures=DISK, delivered=_delivered, window=_window),
     charts=(
         ChartPlan(key="level", title="Normalised latency", form="line"),
         ChartPlan(key="workloads", title="Rate per workload", form="stack"),

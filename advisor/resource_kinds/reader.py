@@ -12,7 +12,7 @@ import numpy as np
 from advisor.core.observation import AllocationObservation, Observation
 from advisor.core.resource import Unit
 from ingest.core.figures import DiskFigures, FigureKind, InterfaceFigures, TcpFigures
-from ingest.core.growth_columns import Flags
+from ingest.core.growth_columns import Flags, Floats
 
 FiguresT = TypeVar("FiguresT", DiskFigures, InterfaceFigures)
 
@@ -68,9 +68,11 @@ class Reader(Generic[FiguresT]):
     """The figures to read of each device, and how to combine those of one window.
 
     `window` gets the end and the place of a window in which at least one device was measured.
+    `delivered` is what all devices carried in each window, in the unit of the allocations.
     """
 
     figures: FigureKind[FiguresT]
+    delivered: Callable[[ReadResource, Devices[FiguresT]], Floats]
     window: Callable[
         [ReadResource, datetime, int, Devices[FiguresT], Sequence[SeenAllocation]], Observation
     ]

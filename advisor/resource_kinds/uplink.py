@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
+import numpy as np
+
 from advisor.core.allocation import ReservationMode
 from advisor.core.attribution.measure import SENT
 from advisor.core.detection.nic_congestion import NicJudgement, judge_uplink
@@ -17,6 +19,7 @@ from advisor.resource_kinds.reader import Devices, Reader, ReadResource, SeenAll
 from advisor.resource_kinds.traits import ChartPlan, Level, ResourceTraits, Words
 from enforcers.contract import host_part_bits_per_s
 from ingest.core.figures import INTERFACE, InterfaceFigures, TcpFigures
+from ingest.core.growth_columns import Floats
 
 THRESHOLD_RATIO = 0.9
 """An uplink above this utilisation has no capacity left for bursts."""
@@ -68,6 +71,11 @@ def _segments(
     )
 
 
+def _delivered(_resource: ReadResource, devices: Devices[InterfaceFigures]) -> Floats:
+    total: Floats = np.nansum(devices.figures.sent_bits_per_s, axis=1)
+    return total
+
+
 def _judge_signals(seen: Sequence[Observation]) -> NicJudgement:
     return judge_uplink([nic_window(one) for one in seen if isinstance(one, UplinkObservation)])
 
@@ -87,7 +95,7 @@ UPLINK = ResourceTraits(
     # Peak throughput is learnt from latency over outstanding I/O.
     threshold_modes=(ThresholdMode.FIXED, ThresholdMode.BASELINE),
     activity_floor=_activity_floor,
-    reader=Reader(figures=INTERFACE, window=_window, with_tcp=True),
+    reader=Reader(figures=INTERFACE, delivered=_delivered, window=_window, with_tcp=True),
     charts=(
         ChartPlan(key="level", title="Utilisation", form="line"),
         ChartPlan(key="workloads", title="Rate per workload", form="stack"),

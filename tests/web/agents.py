@@ -10,7 +10,7 @@ from django.contrib.auth.models import AbstractBaseUser
 
 from advisor.decisions.documents import current_document, publish_documents
 from advisor.decisions.reports import accept_report
-from advisor.history.tiers import shares_of
+from advisor.models.workload import shares_of
 from advisor.models import Allocation, Policy, Resource
 from enforcers.contract import Allocation as WireAllocation
 from enforcers.contract import (

@@ -19,8 +19,8 @@ from advisor.advice.host_placement.decide.host_inputs import (
 from advisor.advice.host_placement.decide.host_placement import FIX_WITHIN_S
 from advisor.core.canonical import loads
 from advisor.core.resource import PAYLOAD_RATIO
-from advisor.history.tiers import shares_of
 from advisor.models import RecommendationState, Resource
+from advisor.models.workload import shares_of
 from advisor.resource_kinds import registry
 
 TOPIC = "host_placement"

@@ -9,14 +9,18 @@ import numpy as np
 from django.db import transaction
 
 from accounts.models import Organisation
-from advisor.advice.one_adviser import be_the_only_adviser
 from advisor.advice.policy.decide.policy_inputs import (
     AdviceAllocation,
     AdviceInputs,
     summarize_rates,
 )
 from advisor.advice.policy.kind import POLICY
-from advisor.advice.recommendation_store import keep, open_draft, rejected_before
+from advisor.advice.recommendation_store import (
+    be_the_only_adviser,
+    keep,
+    open_draft,
+    rejected_before,
+)
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps, loads
 from advisor.core.detection import incident as core_incident

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from advisor.advice.queue_depth.decide.queue_depth_answer import HostDepth, QueueDepthInputs
 from advisor.history.load_points import device_day
-from advisor.history.tiers import shares_of
 from advisor.models import Resource
+from advisor.models.workload import shares_of
 
 
 def queue_depth_inputs(resource: Resource, now: datetime) -> list[QueueDepthInputs]:

@@ -24,7 +24,6 @@ from advisor.errors import DecisionRefused, InventoryError
 from advisor.history.allocation_history import allocation_history
 from advisor.history.past_outcomes import past_outcomes
 from advisor.history.policy_state import policy_state
-from advisor.history.tiers import shares_of
 from advisor.models import (
     Allocation,
     Policy,
@@ -33,6 +32,7 @@ from advisor.models import (
     Resource,
     ResourceStatus,
 )
+from advisor.models.workload import shares_of
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser

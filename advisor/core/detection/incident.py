@@ -2,22 +2,33 @@
 
 One slow resource is one incident, however many workloads it affects. A period in which a device
 stalled is one too, without aggressors: while no I/O completes, no workload slows another.
+
+Incidents are folded window by window: an open one goes on from its sums, and needs none of the
+windows that it has already seen.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+
+import numpy as np
 
 from advisor.core.allocation import ReservationMode
 from advisor.core.detection.congestion import ALARMS, CongestionState, StatePoint
 from advisor.core.detection.nic_signals import NicEvidence, SignalCount, count_signals
-from advisor.core.observation import Observation
-from advisor.core.standing import UNALLOCATED, Standing, standings
+from advisor.core.observation import DatastoreObservation, Observation
+from advisor.core.standing import (
+    UNALLOCATED,
+    StandingColumns,
+    standing_columns,
+    table_of,
+)
+from advisor.core.waterfill import Floats
 
 TOLERANCE = 0.05
 """Within this fraction of its entitlement a workload is neither victim nor aggressor."""
 EVIDENCE_ROWS = 60
-"""Longer incidents keep this many windows, evenly spaced, with the first, worst and last."""
+"""Longer incidents keep fewer windows, evenly spaced, with the first, the worst and the last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,175 +91,320 @@ class Incident:
     stalled_windows: int = 0
 
 
-def fold_incidents(
-    points: Sequence[StatePoint], observations: Sequence[Observation], mode: ReservationMode
-) -> list[Incident]:
-    """The incidents in the points, in order; only the last may be open.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Parties:
+    """Sums over the windows of an incident, each (workloads), in device time or the unit.
 
-    The points of an open incident, given again with newer ones, give that incident again.
+    `windows` is the number of windows in which a workload took part; `reservation` is that of its
+    allocations in the last of them.
     """
-    at = {observation.at: observation for observation in observations}
-    return [stretch.incident(at, mode) for stretch in _stretches(points)]
 
+    workloads: tuple[str, ...] = ()
+    windows: Floats = field(default_factory=lambda: np.zeros(0))
+    cost: Floats = field(default_factory=lambda: np.zeros(0))
+    entitlement: Floats = field(default_factory=lambda: np.zeros(0))
+    reservation: Floats = field(default_factory=lambda: np.zeros(0))
+    rate: Floats = field(default_factory=lambda: np.zeros(0))
+    entitled_rate: Floats = field(default_factory=lambda: np.zeros(0))
 
-@dataclass(slots=True, kw_only=True)
-class _Stretch:
-    """The points of an incident while it is being folded."""
-
-    started_at: datetime
-    ended_at: datetime | None = None
-    last_congested_at: datetime
-    points: list[StatePoint] = field(default_factory=list)
-
-    def incident(
-        self, observations: dict[datetime, Observation], mode: ReservationMode
-    ) -> Incident:
-        congested = [point for point in self.points if point.state is not CongestionState.UNKNOWN]
-        peak = max(congested, key=lambda point: -1.0 if point.value is None else point.value)
-        seen = [
-            observations[point.at]
-            for point in congested
-            if point.at in observations and point.value is not None
-        ]
-        victims, aggressors = _parties(standings(one, mode) for one in seen)
-        if not victims:
-            # No workload gets less than usual, yet I/O may wait longer for the same rate.
-            rows = (standings(one, mode, by_usual=False) for one in seen)
-            victims, aggressors = _parties(rows)
-        return Incident(
-            started_at=self.started_at,
-            ended_at=self.ended_at,
-            peak_value=peak.value,
-            threshold=peak.threshold,
-            windows=len(congested),
-            victims=victims,
-            aggressors=aggressors,
-            evidence=_evidence(self.points, peak),
-            signals=count_signals(point.signals for point in self.points),
-            stalled_windows=sum(point.state is CongestionState.STALLED for point in self.points),
+    def and_then(self, later: "Parties") -> "Parties":
+        """The sums over these windows and later ones."""
+        names = tuple(dict.fromkeys(self.workloads + later.workloads))
+        one, other = _spread(self, names), _spread(later, names)
+        return Parties(
+            workloads=names,
+            reservation=np.where(other["windows"] > 0, other["reservation"], one["reservation"]),
+            **{name: one[name] + other[name] for name in SUMS if name != "reservation"},
         )
 
 
-def _stretches(points: Sequence[StatePoint]) -> list[_Stretch]:
+SUMS = ("windows", "cost", "entitlement", "reservation", "rate", "entitled_rate")
+
+
+def _spread(sums: Parties, names: tuple[str, ...]) -> dict[str, Floats]:
+    """Each column over these workloads, 0 for those without sums."""
+    place = {name: at for at, name in enumerate(names)}
+    own = [place[name] for name in sums.workloads]
+    spread = {}
+    for column in SUMS:
+        spread[column] = np.zeros(len(names))
+        spread[column][own] = getattr(sums, column)
+    return spread
+
+
+def parties_of(found: StandingColumns) -> Parties:
+    """The sums over windows; a workload may have several allocations."""
+    names = tuple(dict.fromkeys(found.workloads))
+    place = {name: at for at, name in enumerate(names)}
+    owner = np.array([place[name] for name in found.workloads], dtype=np.int64)
+    active = found.active
+    took_part = np.zeros((len(active), len(names)), dtype=np.bool_)
+    np.logical_or.at(took_part, (slice(None), owner), active)
+    some = took_part.any(axis=0)
+    last = np.where(some, len(active) - 1 - np.argmax(took_part[::-1], axis=0), 0)
+    held = active[last[owner], np.arange(len(owner))] if len(active) else active.any(axis=0)
+
+    def per_workload(values: Floats) -> Floats:
+        return np.bincount(owner, weights=values, minlength=len(names)).astype(np.float64)
+
+    def total(columns: Floats) -> Floats:
+        return per_workload(np.where(active, columns, 0.0).sum(axis=0))
+
+    return Parties(
+        workloads=names,
+        windows=took_part.sum(axis=0).astype(np.float64),
+        cost=total(found.cost),
+        entitlement=total(found.entitlement),
+        reservation=per_workload(np.where(held, found.reservation, 0.0)),
+        rate=total(found.cost * found.rate_per_cost),
+        entitled_rate=total(found.entitlement * found.rate_per_cost),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Tally:
+    """What an open incident needs to go on.
+
+    `points` windows were seen, the last in alarm at `alarm_at`. Each `stride`-th of them has a row
+    of evidence, whose places are `kept`. `parties` and `plain` are the sums with the usual rates
+    of workloads, and without.
+    """
+
+    points: int
+    alarm_at: datetime
+    stride: int
+    kept: tuple[int, ...]
+    parties: Parties
+    plain: Parties
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Folded:
+    """An incident as far as it was seen, and what it needs to go on."""
+
+    incident: Incident
+    tally: Tally
+
+
+Sums = Callable[[Sequence[datetime]], tuple[Parties, Parties]]
+"""The parties of windows that end at these times, with usual rates and without."""
+
+
+def fold_incidents(
+    points: Sequence[StatePoint], observations: Sequence[Observation], mode: ReservationMode
+) -> list[Incident]:
+    """The incidents in the points, in order; only the last may be open."""
+    return [one.incident for one in fold(points, sums_of(observations, mode))]
+
+
+def sums_of(observations: Sequence[Observation], mode: ReservationMode) -> Sums:
+    """The parties of any of these windows."""
+    at = {observation.at: observation for observation in observations}
+
+    def sums(ends: Sequence[datetime]) -> tuple[Parties, Parties]:
+        found = (Parties(), Parties())
+        for end in ends:
+            if end in at:
+                one = at[end]
+                unit = one.unit if isinstance(one, DatastoreObservation) else None
+                table = table_of(one)
+                later = (
+                    standing_columns(table, mode, unit=unit),
+                    standing_columns(table, mode, unit=unit, by_usual=False),
+                )
+                found = (
+                    found[0].and_then(parties_of(later[0])),
+                    found[1].and_then(parties_of(later[1])),
+                )
+        return found
+
+    return sums
+
+
+def fold(points: Sequence[StatePoint], sums: Sums, open_one: Folded | None = None) -> list[Folded]:
+    """The incidents in the points, in order; `open_one` is open before them and comes first.
+
+    Only the last may be open. An incident begins in the points before the one that opens it, so
+    without an open incident the windows by which it is recognised are among the points.
+    """
     stretches: list[_Stretch] = []
     current: _Stretch | None = None
-    before: list[StatePoint] = []
+    if open_one is not None:
+        current = _Stretch(began_at=open_one.incident.started_at, before=open_one)
+        stretches.append(current)
+    waiting: list[StatePoint] = []
     for point in sorted(points, key=lambda one: one.at):
         if current is None:
-            before.append(point)
-            current = _open(before)
+            waiting.append(point)
+            current = _opened(waiting)
             if current is not None:
                 stretches.append(current)
         elif point.state is CongestionState.CLEAR:
             # After a gap, the incident ends with the last congested window.
-            current.ended_at = min(point.since, current.last_congested_at)
-            current, before = None, [point]
+            current.ended_at = min(point.since, current.alarm_at)
+            current, waiting = None, [point]
         else:
             current.points.append(point)
-            if point.state in ALARMS:
-                current.last_congested_at = point.at
-    return stretches
+    return [stretch.folded(sums) for stretch in stretches]
 
 
-def _open(before: Sequence[StatePoint]) -> _Stretch | None:
+def _opened(waiting: Sequence[StatePoint]) -> "_Stretch | None":
     """The incident that the newest point opens, with the windows that led to it."""
-    newest = before[-1]
+    newest = waiting[-1]
     if newest.state not in ALARMS:
         return None
     is_measured = newest.value is not None and newest.threshold is not None
     if newest.state is CongestionState.CONGESTED and not is_measured:
         return None  # A quiet window is no evidence.
     return _Stretch(
-        started_at=newest.since,
-        last_congested_at=newest.at,
-        points=[point for point in before if point.at > newest.since],
+        began_at=newest.since, points=[point for point in waiting if point.at > newest.since]
     )
 
 
 @dataclass(slots=True, kw_only=True)
-class _Sum:
-    """Device time of one workload, with all its allocations, over the windows of an incident."""
+class _Stretch:
+    """New points of an incident, and the incident as it was before them."""
 
-    windows: int = 0
-    last_window: int = -1
-    cost: float = 0.0
-    entitlement: float = 0.0
-    reservation: float = 0.0
-    rate: float = 0.0
-    entitled_rate: float = 0.0
+    began_at: datetime
+    before: Folded | None = None
+    points: list[StatePoint] = field(default_factory=list)
+    ended_at: datetime | None = None
 
-    def add(self, standing: Standing, window: int) -> None:
-        if window != self.last_window:
-            self.windows, self.last_window, self.reservation = self.windows + 1, window, 0.0
-        self.cost += standing.cost
-        self.entitlement += standing.entitlement
-        self.reservation += standing.reservation
-        self.rate += standing.cost * standing.rate_per_cost
-        self.entitled_rate += standing.entitlement * standing.rate_per_cost
+    @property
+    def alarm_at(self) -> datetime:
+        """The end of the last window in alarm."""
+        alarms = [point.at for point in self.points if point.state in ALARMS]
+        if alarms:
+            return alarms[-1]
+        assert self.before is not None
+        return self.before.tally.alarm_at
+
+    def folded(self, sums: Sums) -> Folded:
+        before = self.before
+        judged = [point for point in self.points if point.state is not CongestionState.UNKNOWN]
+        new = sums([point.at for point in judged if point.value is not None])
+        parties, plain = (
+            new
+            if before is None
+            else (
+                before.tally.parties.and_then(new[0]),
+                before.tally.plain.and_then(new[1]),
+            )
+        )
+        was = None if before is None else before.incident
+        evidence = _evidence(before, self.points)
+        stalled = sum(point.state is CongestionState.STALLED for point in self.points)
+        peak_value, threshold = _peak(was, judged)
+        # Perhaps no workload gets less than usual, yet I/O waits longer for the same rate.
+        victims, aggressors = _victims_and_aggressors(parties)
+        if not victims:
+            victims, aggressors = _victims_and_aggressors(plain)
+        return Folded(
+            incident=Incident(
+                started_at=self.began_at,
+                ended_at=self.ended_at,
+                peak_value=peak_value,
+                threshold=threshold,
+                windows=len(judged) + (was.windows if was else 0),
+                victims=victims,
+                aggressors=aggressors,
+                evidence=tuple(evidence.rows.values()),
+                signals=count_signals(
+                    (point.signals for point in self.points), was.signals if was else ()
+                ),
+                stalled_windows=stalled + (was.stalled_windows if was else 0),
+            ),
+            tally=Tally(
+                points=len(self.points) + (before.tally.points if before else 0),
+                alarm_at=self.alarm_at,
+                stride=evidence.stride,
+                kept=tuple(evidence.rows),
+                parties=parties,
+                plain=plain,
+            ),
+        )
 
 
-def _parties(
-    rows: Iterable[tuple[Standing, ...]],
+def _peak(was: Incident | None, judged: Sequence[StatePoint]) -> tuple[float | None, float | None]:
+    """The highest value so far, and the threshold at it."""
+    values = [(was.peak_value, was.threshold)] if was else []
+    values += [(point.value, point.threshold) for point in judged]
+    return max(values, key=lambda one: -1.0 if one[0] is None else one[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Evidence:
+    """Rows by the place of their window in the incident, in order."""
+
+    stride: int
+    rows: dict[int, EvidenceRow]
+
+
+def _evidence(before: Folded | None, points: Sequence[StatePoint]) -> _Evidence:
+    """Each `stride`-th window, the worst, and the newest; the stride doubles as rows grow many."""
+    rows: dict[int, EvidenceRow] = {}
+    count, stride = 0, 1
+    if before is not None:
+        rows = dict(zip(before.tally.kept, before.incident.evidence, strict=True))
+        count, stride = before.tally.points, before.tally.stride
+    rows |= {count + place: _row(point) for place, point in enumerate(points)}
+    worst = max(rows, key=lambda place: -1.0 if (value := rows[place].value) is None else value)
+    while sum(place % stride == 0 for place in rows) > EVIDENCE_ROWS - 2:
+        stride *= 2
+    newest = max(rows)
+    return _Evidence(
+        stride=stride,
+        rows={
+            place: row
+            for place, row in rows.items()
+            if place % stride == 0 or place in (worst, newest)
+        },
+    )
+
+
+def _row(point: StatePoint) -> EvidenceRow:
+    return EvidenceRow(
+        at=point.at,
+        state=point.state,
+        value=point.value,
+        threshold=point.threshold,
+        load=point.load,
+        reason=point.reason,
+        signals=point.signals,
+    )
+
+
+def _victims_and_aggressors(
+    sums: Parties,
 ) -> tuple[tuple[Victim, ...], tuple[Aggressor, ...]]:
-    sums: dict[str, _Sum] = {}
-    for window, row in enumerate(rows):
-        for standing in row:
-            sums.setdefault(standing.workload, _Sum()).add(standing, window)
-    total = sum(one.cost for one in sums.values())
-    short = {
-        name: one
-        for name, one in sums.items()
-        if one.cost < one.entitlement * (1 - TOLERANCE) and name != UNALLOCATED
-    }
-    above = {
-        name: one.cost - one.entitlement
-        for name, one in sums.items()
-        if one.cost - one.entitlement > TOLERANCE * one.entitlement and one.cost > 0
-    }
+    """Who got too little and who took too much; without a victim nobody took too much."""
+    excess = sums.cost - sums.entitlement
+    named = np.array([name != UNALLOCATED for name in sums.workloads], dtype=np.bool_)
+    short = np.flatnonzero((sums.cost < sums.entitlement * (1 - TOLERANCE)) & named)
+    if not len(short):
+        # The resource is simply too small.
+        return (), ()
+    above = np.flatnonzero((excess > TOLERANCE * sums.entitlement) & (sums.cost > 0))
     victims = [
         Victim(
-            workload=name,
-            rate=one.rate / one.windows,
-            entitlement=one.entitled_rate / one.windows,
-            reservation=one.reservation,
-            shortfall_ratio=1 - one.cost / one.entitlement,
+            workload=sums.workloads[place],
+            rate=float(sums.rate[place] / sums.windows[place]),
+            entitlement=float(sums.entitled_rate[place] / sums.windows[place]),
+            reservation=float(sums.reservation[place]),
+            shortfall_ratio=float(1 - sums.cost[place] / sums.entitlement[place]),
         )
-        for name, one in short.items()
+        for place in short.tolist()
     ]
-    # Without a victim there is no aggressor: the resource is simply too small.
     aggressors = [
         Aggressor(
-            workload=name,
-            rate=sums[name].rate / sums[name].windows,
-            entitlement=sums[name].entitled_rate / sums[name].windows,
-            part_ratio=sums[name].cost / total,
-            excess_ratio=excess / sum(above.values()),
+            workload=sums.workloads[place],
+            rate=float(sums.rate[place] / sums.windows[place]),
+            entitlement=float(sums.entitled_rate[place] / sums.windows[place]),
+            part_ratio=float(sums.cost[place] / sums.cost.sum()),
+            excess_ratio=float(excess[place] / excess[above].sum()),
         )
-        for name, excess in above.items()
-        if victims
+        for place in above.tolist()
     ]
     victims.sort(key=lambda one: (-one.shortfall_ratio, one.workload))
     aggressors.sort(key=lambda one: (-one.part_ratio, one.workload))
     return tuple(victims), tuple(aggressors)
-
-
-def _evidence(points: Sequence[StatePoint], peak: StatePoint) -> tuple[EvidenceRow, ...]:
-    count = len(points)
-    if count <= EVIDENCE_ROWS:
-        chosen = list(range(count))
-    else:
-        steps = EVIDENCE_ROWS - 2
-        even = {round(step * (count - 1) / steps) for step in range(steps + 1)}
-        chosen = sorted(even | {points.index(peak)})
-    return tuple(
-        EvidenceRow(
-            at=points[index].at,
-            state=points[index].state,
-            value=points[index].value,
-            threshold=points[index].threshold,
-            load=points[index].load,
-            reason=points[index].reason,
-            signals=points[index].signals,
-        )
-        for index in chosen
-    )

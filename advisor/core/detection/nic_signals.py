@@ -1,7 +1,7 @@
 """The signals of an uplink: each with its value and threshold."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from statistics import median
@@ -112,27 +112,33 @@ def signals_of(
     return tuple(one for one in found if one is not None)
 
 
-def count_signals(windows: Iterable[Sequence[NicEvidence]]) -> tuple[SignalCount, ...]:
-    """The signals that fired in any of the windows, in the order of `NicSignal`."""
-    fired: dict[NicSignal, list[NicEvidence]] = {}
+def count_signals(
+    windows: Iterable[Sequence[NicEvidence]], before: Sequence[SignalCount] = ()
+) -> tuple[SignalCount, ...]:
+    """The signals that fired in any of the windows, in the order of `NicSignal`.
+
+    `before` are the counts of earlier windows, to which these are added.
+    """
+    counts = {one.signal: one for one in before}
     for evidence in windows:
         for one in evidence:
             if one.present:
-                fired.setdefault(one.signal, []).append(one)
-    counts = []
-    for signal in NicSignal:
-        if signal in fired:
-            worst = max(fired[signal], key=lambda one: (one.value, -one.threshold))
-            counts.append(
-                SignalCount(
-                    signal=signal,
-                    windows=len(fired[signal]),
-                    worst=worst.value,
-                    threshold=worst.threshold,
-                    unit=worst.unit,
-                )
-            )
-    return tuple(counts)
+                counts[one.signal] = _counted(one, counts.get(one.signal))
+    return tuple(counts[signal] for signal in NicSignal if signal in counts)
+
+
+def _counted(fired: NicEvidence, before: SignalCount | None) -> SignalCount:
+    worst = before
+    if before is None or (before.worst, -before.threshold) < (fired.value, -fired.threshold):
+        worst = SignalCount(
+            signal=fired.signal,
+            windows=0,
+            worst=fired.value,
+            threshold=fired.threshold,
+            unit=fired.unit,
+        )
+    assert worst is not None
+    return replace(worst, windows=1 + (before.windows if before else 0))
 
 
 def _utilisation(windows: Sequence[NicWindow], full_ratio: float) -> NicEvidence | None:

@@ -9,9 +9,9 @@ from accounts.management.product_command import add_verb
 from accounts.models import Organisation
 from advisor.core.quantity import format_rate, parse_rate
 from advisor.decisions import inventory
-from advisor.history.tiers import shares_of
 from advisor.management.product_command import ProductCommand, find_resource
 from advisor.models import AdapterKind, Allocation, IoCount, LimitScope, Tier, Unit
+from advisor.models.workload import shares_of
 
 
 class Command(ProductCommand):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from advisor.history.windows import last_window_end
+from advisor.history.whole_windows import last_window_end
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 

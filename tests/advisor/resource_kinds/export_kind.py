@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
+import numpy as np
+
 from advisor.core.allocation import ReservationMode
 from advisor.core.attribution.measure import Measure
 from advisor.core.detection.threshold import ThresholdMode
@@ -14,6 +16,7 @@ from advisor.core.resource import Unit
 from advisor.resource_kinds.reader import Devices, Reader, ReadResource, SeenAllocation
 from advisor.resource_kinds.traits import ChartPlan, Level, ResourceTraits, Words
 from ingest.core.figures import DISK, DiskFigures
+from ingest.core.growth_columns import Floats
 
 
 def _window(
@@ -40,6 +43,10 @@ def _window(
     )
 
 
+def _delivered(_resource: ReadResource, devices: Devices[DiskFigures]) -> Floats:
+    return np.nansum(devices.figures.iops, axis=1)
+
+
 def _activity_floor(_capacity: float | None) -> float:
     return 1.0
 
@@ -56,7 +63,7 @@ EXPORT = ResourceTraits(
     threshold=50.0,
     threshold_modes=(ThresholdMode.FIXED,),
     activity_floor=_activity_floor,
-    reader=Reader(figures=DISK, window=_window),
+    reader=Reader(figures=DISK, delivered=_delivered, window=_window),
     charts=(ChartPlan(key="level", title="Latency of the export", form="line"),),
     adapter="cgroup",
     adapter_option="--cgroup PATH",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from advisor.core.allocation import ReservationMode
 from advisor.core.detection.congestion import CongestionState, DetectorSettings, detect
-from advisor.core.detection.incident import EVIDENCE_ROWS, fold_incidents
+from advisor.core.detection.incident import EVIDENCE_ROWS, fold, fold_incidents, sums_of
 from advisor.core.detection.threshold import FixedThreshold
 from advisor.core.observation import (
     AllocationObservation,
@@ -266,11 +266,59 @@ def test_a_long_incident_keeps_its_first_worst_and_last_window_as_evidence():
     (incident,) = on_datastore(latencies)
 
     rows = incident.evidence
-    # The worst, window 217, lies between the evenly spaced ones, 399 / 58 = 6.88 apart.
-    assert len(rows) == EVIDENCE_ROWS
+    # Every eighth window, and beside them the worst, window 217, and the last.
+    assert len(rows) == 400 / 8 + 2 <= EVIDENCE_ROWS
     assert rows[0].at == START + timedelta(seconds=10)
     assert rows[-1].at == START + timedelta(seconds=4000)
     assert max(row.value for row in rows) == 99.0 == incident.peak_value
+
+
+@given(
+    latencies=st.lists(st.sampled_from([1.0, 9.0, 15.0, 40.0]), min_size=1, max_size=150),
+    cuts=st.sets(st.integers(1, 149), max_size=6),
+)
+def test_an_incident_that_goes_on_from_its_sums_is_that_of_all_windows(latencies, cuts):
+    rates = [(30.0, 5.0), (10.0, 40.0), (0.0, 20.0)]
+    seen = [
+        datastore(
+            index,
+            latency,
+            [
+                AllocationObservation(workload=name, rate=rate, shares=shares)
+                for name, rate, shares in zip("ab", rates[index % 3], (1000, 3000), strict=True)
+            ],
+        )
+        for index, latency in enumerate(latencies)
+    ]
+    found = detect(seen, settings=SETTINGS, threshold=FixedThreshold(value=10.0))
+    sums = sums_of(seen, ReservationMode.FLOOR)
+    whole = fold(found.points, sums)
+
+    parts, open_one = [], None
+    edges = [0, *sorted(cut for cut in cuts if cut < len(latencies)), len(latencies)]
+    for begin, end in pairwise(edges):
+        # Who goes on sees the windows by which an incident is recognised once more.
+        first = begin if open_one is not None else max(begin - SETTINGS.enter_of, 0)
+        again = fold(found.points[first:end], sums, open_one)
+        is_open = bool(again) and again[-1].incident.ended_at is None
+        parts += [one.incident for one in again[: len(again) - is_open]]
+        open_one = again[-1] if is_open else None
+    parts += [open_one.incident] if open_one else []
+
+    distinct = {one.started_at: one for one in parts}
+    assert list(distinct) == [one.incident.started_at for one in whole]
+    for one, other in zip(distinct.values(), (folded.incident for folded in whole), strict=True):
+        assert (one.ended_at, one.windows, one.peak_value) == (
+            other.ended_at,
+            other.windows,
+            other.peak_value,
+        )
+        assert one.evidence[-1] == other.evidence[-1]
+        for mine, theirs in ((one.victims, other.victims), (one.aggressors, other.aggressors)):
+            assert [party.workload for party in mine] == [party.workload for party in theirs]
+            for a, b in zip(mine, theirs, strict=True):
+                assert a.rate == pytest.approx(b.rate)
+                assert a.entitlement == pytest.approx(b.entitlement)
 
 
 def test_no_points_make_no_incident():
