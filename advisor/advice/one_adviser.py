@@ -12,7 +12,7 @@ _NUMBERS = 2**31
 
 
 def be_the_only_adviser(resource: Resource) -> None:
-    """Wait until nobody else advises on the resource, and be the only one in this transaction.
+    """Lock advising on the resource until the end of this transaction; wait for others.
 
     The row of its status cannot be the lock: advice may take minutes, and the detector needs it.
     """

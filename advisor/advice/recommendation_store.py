@@ -54,7 +54,7 @@ def rejected_before(
 def approved_before(
     *, resource: Resource, kind: Kind[Any, Any], found: str, now: datetime
 ) -> Recommendation | None:
-    """The same work that somebody agreed to within the last days, and that is not done yet."""
+    """The same work, approved within the last days and not done yet."""
     approved = Recommendation.objects.filter(
         resource=resource,
         topic=kind.topic,
