@@ -25,7 +25,7 @@ _NUMBERS = 2**31
 
 
 def be_the_only_adviser(resource: Resource) -> None:
-    """Wait until nobody else advises on the resource, and be the only one in this transaction.
+    """Lock advising on the resource until the end of this transaction; wait for others.
 
     The row of its status cannot be the lock: advice may take minutes, and the detector needs it.
     """
@@ -69,7 +69,7 @@ def rejected_before(
 def approved_before(
     *, resource: Resource, kind: Kind[Any, Any], found: str, now: datetime
 ) -> Recommendation | None:
-    """The same work that somebody agreed to within the last days, and that is not done yet."""
+    """The same work, approved within the last days and not done yet."""
     approved = Recommendation.objects.filter(
         resource=resource,
         topic=kind.topic,

@@ -10,8 +10,8 @@ from django.contrib.auth.models import AbstractBaseUser
 
 from advisor.decisions.documents import current_document, publish_documents
 from advisor.decisions.reports import accept_report
-from advisor.models.workload import shares_of
 from advisor.models import Allocation, Policy, Resource
+from advisor.models.workload import shares_of
 from enforcers.contract import Allocation as WireAllocation
 from enforcers.contract import (
     AllocationReport,

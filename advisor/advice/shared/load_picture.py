@@ -1,4 +1,4 @@
-"""What pictures of load share: the line of a device, and no more dots than can be told apart."""
+"""What pictures of load share: the line of a device, and as few dots as the eye can separate."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """What is told along it, and in what; `ticks` name places where numbers say too little."""
+    """What an axis shows and its unit; `ticks` name places that numbers alone do not explain."""
 
     label: str
     unit: str = ""

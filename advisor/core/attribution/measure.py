@@ -18,7 +18,7 @@ class Measure:
     shift: str
 
     def shifted(self, shift: float) -> str:
-        """So much more harm for the others."""
+        """The extra harm to the others."""
         return self.shift.format(self.per_unit * shift)
 
     def told(self, harm: float, low: float, high: float) -> str:

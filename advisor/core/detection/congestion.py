@@ -268,7 +268,7 @@ def _measured(
 
 
 def _stalled(state: DetectorState, reading: Reading, settings: DetectorSettings) -> DetectorState:
-    """A stalled window counts at once, whatever the state before it."""
+    """A stalled window changes the state at once, without hysteresis."""
     since = state.verdict_since if state.verdict is CongestionState.STALLED else None
     state = _measured(state, reading, above=True, below=False, settings=settings)
     return replace(state, verdict=CongestionState.STALLED, verdict_since=since or reading.began_at)

@@ -17,6 +17,7 @@ from advisor.core.forecast.bounds import bounds_of
 from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.counterfactual import (
     AllocationEffect,
+    Counterfactual,
     LatencyEffect,
     PlayedAllocation,
     counterfactual,
@@ -172,21 +173,7 @@ def what_if(inputs: WhatIfInputs) -> WhatIf:
     after = [one.after for one in inputs.allocations]
     entitled = _entitled(inputs.capacity, before, inputs.mode)
     entitled_after = _entitled(inputs.capacity_after, after, inputs.mode)
-    played = counterfactual(
-        [
-            PlayedAllocation(allocation=one.allocation, workload=one.workload, host=one.host)
-            for one in inputs.allocations
-        ],
-        inputs.past,
-        Comparison(
-            mode=inputs.mode,
-            before=before,
-            after=after,
-            capacity_ratio=inputs.capacity_after / inputs.capacity,
-            before_as_measured=not inputs.enforced,
-        ),
-        bounds=bounds_of(inputs.past),
-    )
+    played = _played(inputs, before, after)
     asked = [
         RequestedReservation(workload=one.workload, reservation=one.after.reservation)
         for one in inputs.allocations
@@ -215,6 +202,27 @@ def what_if(inputs: WhatIfInputs) -> WhatIf:
             refusal=refusal_text(admission, asked, inputs.unit) if admission.refused else "",
             gap=_gap(inputs),
         )
+    )
+
+
+def _played(
+    inputs: WhatIfInputs, before: Sequence[Grant], after: Sequence[Grant]
+) -> Counterfactual | None:
+    """The past under both settings; None if nothing is stored of it."""
+    return counterfactual(
+        [
+            PlayedAllocation(allocation=one.allocation, workload=one.workload, host=one.host)
+            for one in inputs.allocations
+        ],
+        inputs.past,
+        Comparison(
+            mode=inputs.mode,
+            before=before,
+            after=after,
+            capacity_ratio=inputs.capacity_after / inputs.capacity,
+            before_as_measured=not inputs.enforced,
+        ),
+        bounds=bounds_of(inputs.past),
     )
 
 

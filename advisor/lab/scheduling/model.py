@@ -163,7 +163,7 @@ class TagScheduler:
         node.open_at = max(node.open_at, now - late) + period
 
     def _advance_virtual_time(self, turn: _Turn, cost: float) -> None:
-        """Follow the lowest share tag, and let nobody held at its limit fall far behind it."""
+        """Follow the lowest share tag, and keep clients held at their limits close behind it."""
         parent = turn.parent
         tags = [child.share_tag for child in turn.allowed if child.shares > 0]
         parent.virtual_time = max(parent.virtual_time, min(tags, default=0.0))

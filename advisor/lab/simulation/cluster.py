@@ -151,7 +151,7 @@ class _Simulation:
         self._loop = None if cluster.control is None else WindowLoop(cluster.control, self._hosts)
 
     def run(self, count: int) -> Run:
-        """So many buckets."""
+        """Run this many buckets."""
         counted: dict[str, list[Totals]] = {
             each.name: [] for host in self._hosts for each in host.workloads
         }

@@ -46,7 +46,7 @@ class SimulatedDatastore:
         check_amount("read_ahead_streams", self.read_ahead_streams)
 
     def transfer_s(self, io_bytes: float) -> float:
-        """How long a server moves so many bytes."""
+        """The time in which a server transfers this many bytes."""
         return 0.0 if self.bytes_per_s is None else io_bytes / self.bytes_per_s
 
     def peak_iops(self, io_bytes: float) -> float:
@@ -127,7 +127,7 @@ class DatastoreQueue:
         return end
 
     def _is_read_ahead(self) -> bool:
-        """More streams than the array follows look random in so many of their reads."""
+        """Whether a read is sequential to the array, which follows only so many streams."""
         followed = self._spec.read_ahead_streams / max(1, self.sequential_streams)
         return followed >= 1 or self._random.random() < followed
 

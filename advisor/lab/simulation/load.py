@@ -46,7 +46,7 @@ class Access(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SteadyIo:
-    """Always so many I/Os of one size outstanding, as fio and Iometer do."""
+    """A fixed number of outstanding I/Os of one size, as from fio and Iometer."""
 
     outstanding_io: int
     io_bytes: int
@@ -59,7 +59,7 @@ class SteadyIo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transactions:
-    """Clients who each think, then do one transaction: so many I/Os, one after the other.
+    """Clients that think, then do one transaction of several I/Os, one after the other.
 
     The time to think is exponential with mean `think_s`. Each transaction has the whole number
     of I/Os below or above `ios_per_transaction`, which is the mean.

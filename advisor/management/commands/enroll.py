@@ -131,7 +131,7 @@ def _configuration(host: Host, options: dict[str, Any]) -> str:
 
 
 def _devices(host: Host, adapter: AdapterKind) -> list[str]:
-    """The devices of resources on which workloads are told apart by such an adapter."""
+    """The devices of resources whose workloads are distinguished by such an adapter."""
     kinds = [traits.name for traits in registry.KINDS if traits.adapter == adapter]
     attachments = Attachment.objects.filter(host=host, resource__kind__in=kinds)
     return sorted(attachments.values_list("device", flat=True))

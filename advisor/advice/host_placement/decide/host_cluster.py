@@ -1,4 +1,4 @@
-"""Which workload is on which host, what room that leaves, and what everybody gets."""
+"""Which workload is on which host, what room is left, and the rate of each workload."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -54,7 +54,7 @@ class Cluster:
         self.workloads[workload] = replace(self.workloads[workload], host=host)
 
     def rates(self) -> dict[str, float]:
-        """Bits/s of each placed workload while everybody sends all they can."""
+        """The rate of each placed workload in bits/s while all send as much as they can."""
         rates: dict[str, float] = {}
         for name, host in self.hosts.items():
             there = self.on(name)

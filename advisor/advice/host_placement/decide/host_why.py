@@ -70,7 +70,7 @@ def _words(moves: Sequence[HostMove], refused: Sequence[RefusedReservation]) -> 
 
 
 def _by(move: HostMove) -> str:
-    """By when, to the second below: a time that is over when it is told would be none."""
+    """The deadline, rounded down to the second: rounded up it could already be over."""
     return "" if move.due_at is None else f" by {move.due_at.astimezone(UTC):%H:%M:%S} UTC"
 
 

@@ -144,13 +144,7 @@ def _compare(
     inputs: ConflictInputs, normal: Sequence[ConflictWindow], recent: Sequence[ConflictWindow]
 ) -> OffPeakAnswer:
     before, after = _ratio(normal), _ratio(recent)
-    ratios = np.array([one.ratio for one in normal], dtype=np.float64)
-    middle = float(np.median(ratios))
-    spread = max(
-        SPREAD_OF_MAD * float(np.median(np.abs(ratios - middle))),
-        SMALLEST_SPREAD_RATIO * max(middle, SMALLEST_RATIO),
-    )
-    began = cusum([one.ratio for one in recent], mean=middle, spread=spread).began_index
+    began = _began_index(normal, recent)
     if began is None or after < max(SMALLEST_RATIO, RISE * before):
         return _no_change(
             f"Reservation conflicts on datastore {inputs.datastore} have not risen: "
@@ -177,20 +171,35 @@ def _compare(
             recent_ratio=after,
             formula=f"the {inputs.work_hours} hours in a row with the fewest commands; a rise is "
             f"{RISE:g} times as many and a cumulative sum of deviations above 5 spreads",
-            effects=(
-                Effect(
-                    quantity="load while the LUN is being locked, against the mean of the day",
-                    unit="ratio",
-                    before=exposed,
-                    after=exposed_there,
-                    how="commands by hour of day, weighted by the conflicts in that hour",
-                ),
-            ),
+            effects=_effects(exposed, exposed_there),
             alternatives=_alternatives(after),
             confidence=_confidence(recent),
             reversibility=REVERSIBILITY,
             model_version=MODEL_VERSION,
         )
+    )
+
+
+def _began_index(normal: Sequence[ConflictWindow], recent: Sequence[ConflictWindow]) -> int | None:
+    """The recent window in which conflicts began to rise above the normal ones; None if none."""
+    ratios = np.array([one.ratio for one in normal], dtype=np.float64)
+    middle = float(np.median(ratios))
+    spread = max(
+        SPREAD_OF_MAD * float(np.median(np.abs(ratios - middle))),
+        SMALLEST_SPREAD_RATIO * max(middle, SMALLEST_RATIO),
+    )
+    return cusum([one.ratio for one in recent], mean=middle, spread=spread).began_index
+
+
+def _effects(exposed: float, exposed_there: float) -> tuple[Effect, ...]:
+    return (
+        Effect(
+            quantity="load while the LUN is being locked, against the mean of the day",
+            unit="ratio",
+            before=exposed,
+            after=exposed_there,
+            how="commands by hour of day, weighted by the conflicts in that hour",
+        ),
     )
 
 

@@ -125,7 +125,7 @@ def _capacity(inputs: AdviceInputs, delivered: float) -> tuple[float, str]:
 
 
 def plain_sharing(inputs: AdviceInputs) -> Policy:
-    """What happens without any policy: everybody counts the same."""
+    """The division without any policy: all workloads have equal shares."""
     return tuple(
         Grant(allocation=allocation.allocation, reservation=0.0, limit=None, shares=1)
         for allocation in inputs.allocations
