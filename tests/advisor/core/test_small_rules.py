@@ -9,6 +9,7 @@ import pytest
 from advisor.core.admission import (
     RequestedReservation,
     admit,
+    refusal_text,
     reservable_in_pool,
     reservable_on_host,
 )
@@ -130,12 +131,15 @@ def asked(*amounts: float) -> list[RequestedReservation]:
 
 
 def test_reservations_are_admitted_in_order_as_far_as_they_fit() -> None:
-    found = admit(75.0, asked(50.0, 30.0, 25.0))
+    wanted = asked(50.0, 30.0, 25.0)
+    found = admit(75.0, wanted)
 
     assert (found.reserved, found.refused, found.admitted) == (75.0, ("w1",), False)
-    assert found.reason == "w1 asks for 30; 0 of 75 that may be reserved is free"
+    assert refusal_text(found, wanted, "iops") == (
+        "w1 asks for 30.0 IOPS; 0 IOPS of 75.0 IOPS that may be reserved is free"
+    )
     fitting = admit(75.0, asked(50.0, 20.0))
-    assert (fitting.admitted, fitting.reason) == (True, "70 of 75 that may be reserved")
+    assert (fitting.admitted, fitting.reserved) == (True, 70.0)
 
 
 @pytest.mark.parametrize(("excess", "fits"), [(1e-8, True), (1e-6, False)])

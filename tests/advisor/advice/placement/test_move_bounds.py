@@ -232,6 +232,6 @@ def test_workloads_apart_do_not_meet_on_the_target(
 
     broken = RuleBook(rules).broken(layout_of(inputs), {"a": "ds2"})
 
-    assert (broken == "crm, erp belong on different datastores") is is_broken
+    assert (broken == "crm and erp belong on different datastores") is is_broken
     # Where both change places, they do not meet.
     assert RuleBook(rules).broken(layout_of(inputs), {"a": "ds2", "b": "ds1"}) is None

@@ -235,8 +235,8 @@ def test_stall_needs_ios_in_flight_for_nine_tenths_of_the_window(
     ("hosts", "text"),
     [
         (1, "7 on h0"),
-        (3, "7 on h0, 7 on h1, 7 on h2"),
-        (4, "7 on h0, 7 on h1, 7 on h2 and on 1 more"),
+        (3, "7 on h0, 7 on h1 and 7 on h2"),
+        (4, "7 on h0, 7 on h1, 7 on h2 +1 more"),
     ],
 )
 def test_three_stalled_hosts_are_named_and_the_others_counted(hosts: int, text: str) -> None:

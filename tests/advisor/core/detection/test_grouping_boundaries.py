@@ -156,7 +156,7 @@ def test_third_datastore_on_the_disks_joins_through_the_second() -> None:
     (group,) = correlate(three, [])
 
     assert group.resources == ("ds1", "ds2", "ds3")
-    assert group.reason == "ds1 was congested, and ds2, ds3 on the same disks array-7"
+    assert group.reason == "ds1 was congested, and ds2 and ds3 on the same disks array-7"
 
 
 def test_one_datastore_congested_twice_on_its_disks_is_named_once() -> None:
