@@ -1,7 +1,6 @@
 """Small rules of the core at the exact value where each changes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -17,7 +16,6 @@ from advisor.core.duration import duration_text
 from advisor.core.enforced_time import HostReport, enforced_stretches
 from advisor.core.entitlement_checks import check_stored_entitlements
 from advisor.core.freshness import is_stale
-from advisor.core.interval_mean import mean_rate
 from advisor.core.number_checks import check_amount, check_positive, check_ratio
 from advisor.core.own_limit import HostShare, latency_is_of_limits
 from advisor.core.quantity import format_rate, parse_rate, significant, without_dust
@@ -153,21 +151,6 @@ def test_three_quarters_of_each_smallest_uplink_may_be_reserved() -> None:
     assert reservable_in_pool([10.0, 40.0]) == 37.5
     assert reservable_on_host([10.0], ratio=0.5) == 5.0
     assert reservable_on_host([]) == 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
-    """An interval of a host's counters."""
-
-    at: datetime
-    seconds: float
-
-
-def test_mean_rate_counts_each_interval_by_its_length() -> None:
-    intervals = [Interval(at=NOW, seconds=10.0), Interval(at=NOW, seconds=30.0)]
-
-    # (10 · 4 + 30 · 8) / 40
-    assert mean_rate(intervals, [4.0, 8.0]) == 7.0
 
 
 @pytest.mark.parametrize(("minutes", "counts"), [(3.0, True), (3.01, False)])
