@@ -20,7 +20,7 @@ from bench.mutation.report import Judged, rows_of, table_of
 from bench.mutation.trial import NotGreen, Trial, Verdict, quick_tests, run_trials
 
 PURE_ROOMS = sorted(map(str, Path("advisor/advice").glob("*/decide")))
-PATHS = ("advisor/core", *PURE_ROOMS, "ingest/core", "enforcers")
+PATHS = ("advisor/core", *PURE_ROOMS, "advisor/resource_kinds", "ingest/core", "enforcers")
 IMPORTING = ("advisor", "appliance", "config", "enforcers", "ingest", "tests", "web")
 EQUIVALENTS = Path(__file__).with_name("equivalents.toml")
 SHOWN_EVERY = 20

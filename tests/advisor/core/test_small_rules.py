@@ -1,7 +1,6 @@
 """Small rules of the core at the exact value where each changes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from advisor.core.admission import (
     RequestedReservation,
     admit,
+    refusal_text,
     reservable_in_pool,
     reservable_on_host,
 )
@@ -16,7 +16,6 @@ from advisor.core.duration import duration_text
 from advisor.core.enforced_time import HostReport, enforced_stretches
 from advisor.core.entitlement_checks import check_stored_entitlements
 from advisor.core.freshness import is_stale
-from advisor.core.interval_mean import mean_rate
 from advisor.core.number_checks import check_amount, check_positive, check_ratio
 from advisor.core.own_limit import HostShare, latency_is_of_limits
 from advisor.core.quantity import format_rate, parse_rate, significant, without_dust
@@ -130,12 +129,15 @@ def asked(*amounts: float) -> list[RequestedReservation]:
 
 
 def test_reservations_are_admitted_in_order_as_far_as_they_fit() -> None:
-    found = admit(75.0, asked(50.0, 30.0, 25.0))
+    wanted = asked(50.0, 30.0, 25.0)
+    found = admit(75.0, wanted)
 
     assert (found.reserved, found.refused, found.admitted) == (75.0, ("w1",), False)
-    assert found.reason == "w1 asks for 30; 0 of 75 that may be reserved is free"
+    assert refusal_text(found, wanted, "iops") == (
+        "w1 asks for 30.0 IOPS; 0 IOPS of 75.0 IOPS that may be reserved is free"
+    )
     fitting = admit(75.0, asked(50.0, 20.0))
-    assert (fitting.admitted, fitting.reason) == (True, "70 of 75 that may be reserved")
+    assert (fitting.admitted, fitting.reserved) == (True, 70.0)
 
 
 @pytest.mark.parametrize(("excess", "fits"), [(1e-8, True), (1e-6, False)])
@@ -149,21 +151,6 @@ def test_three_quarters_of_each_smallest_uplink_may_be_reserved() -> None:
     assert reservable_in_pool([10.0, 40.0]) == 37.5
     assert reservable_on_host([10.0], ratio=0.5) == 5.0
     assert reservable_on_host([]) == 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
-    """An interval of a host's counters."""
-
-    at: datetime
-    seconds: float
-
-
-def test_mean_rate_counts_each_interval_by_its_length() -> None:
-    intervals = [Interval(at=NOW, seconds=10.0), Interval(at=NOW, seconds=30.0)]
-
-    # (10 · 4 + 30 · 8) / 40
-    assert mean_rate(intervals, [4.0, 8.0]) == 7.0
 
 
 @pytest.mark.parametrize(("minutes", "counts"), [(3.0, True), (3.01, False)])

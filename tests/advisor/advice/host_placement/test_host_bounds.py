@@ -79,6 +79,18 @@ def test_workload_starts_where_just_enough_is_left() -> None:
     assert [one.workload for one in refused(named("h1"), late, *beside)] == ["new"]
 
 
+def test_workload_starts_nowhere_if_what_is_left_is_on_two_hosts() -> None:
+    # The pool of 15 has 1 left, half of it on each host.
+    beside = (workload("a", "h1", 7.0), workload("b", "h2", 7.0))
+
+    (found,) = refused(named("h1", "h2"), workload("new", None, 1.0), *beside)
+
+    assert (found.workload, found.reason) == (
+        "new",
+        "no host has so much left of what may be reserved",
+    )
+
+
 @pytest.mark.parametrize(("used", "target"), [(0.79, "h1"), (0.8, "h2")])
 def test_host_whose_uplink_is_used_to_four_fifths_is_chosen_last(used: float, target: str) -> None:
     # The other has a free uplink, but its processors have more to do.

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from advisor.advice.placement.decide.device_line import Mix, SeenModel
-from advisor.advice.placement.decide.disk_answer import Objection
+from advisor.advice.placement.decide.disk_answer import Objection, RejectedMove
 from advisor.advice.placement.decide.disk_inputs import PlacementInputs, PlacementRules, VdiskState
 from advisor.advice.placement.decide.disk_layout import after_moves, layout_of
 from advisor.advice.placement.decide.disk_objections import (
@@ -16,9 +16,9 @@ from advisor.advice.placement.decide.disk_objections import (
     may_trade,
     objection,
 )
-from advisor.advice.placement.decide.disk_placement import advise_placement
+from advisor.advice.placement.decide.disk_placement import Rejections, advise_placement
 from advisor.advice.placement.decide.disk_rules import RuleBook
-from advisor.advice.placement.decide.move_effect import MoveEffect
+from advisor.advice.placement.decide.move_effect import MoveEffect, Traffic
 from advisor.core.device.device_model import DeviceModel
 from tests.advisor.advice.placement.placements import BUSY, GB, NOW, datastore, vdisk
 
@@ -232,6 +232,44 @@ def test_workloads_apart_do_not_meet_on_the_target(
 
     broken = RuleBook(rules).broken(layout_of(inputs), {"a": "ds2"})
 
-    assert (broken == "crm, erp belong on different datastores") is is_broken
+    assert (broken == "crm and erp belong on different datastores") is is_broken
     # Where both change places, they do not meet.
     assert RuleBook(rules).broken(layout_of(inputs), {"a": "ds2", "b": "ds1"}) is None
+
+
+def test_five_rejected_moves_that_are_worth_most_are_kept() -> None:
+    rejections = Rejections()
+
+    for worth in (10.0, 1.0, 9.0, 8.0, 7.0, 5.0, 6.0, 0.5):
+        rejections.add(
+            RejectedMove(
+                vdisks=("v",),
+                source="ds1",
+                target="ds2",
+                objection=Objection.SPACE,
+                reason="",
+                effect=replace(WORTH_IT, benefit=worth, cost=0.0),
+            )
+        )
+
+    kept = [one.effect.benefit for one in rejections.closest if one.effect is not None]
+    assert kept == [10.0, 9.0, 8.0, 7.0, 6.0]
+    assert rejections.counts[Objection.SPACE] == 8
+
+
+@pytest.mark.parametrize(("reads", "ratio"), [(50.0, 0.5), (100.1, 1.0), (-0.1, 0.0)])
+def test_part_of_reads_stays_a_part_whatever_rounding_does(reads: float, ratio: float) -> None:
+    mix = Traffic(iops=100.0, bytes_per_s=800_000.0, reads_per_s=reads).mix
+
+    assert mix == Mix(mean_io_bytes=8000.0, read_ratio=ratio)
+    assert Traffic().mix is None
+
+
+def test_traffic_never_falls_below_0() -> None:
+    little = Traffic(iops=1.0, bytes_per_s=10.0, reads_per_s=0.5)
+    much = Traffic(iops=5.0, bytes_per_s=70.0, reads_per_s=4.0)
+
+    assert little.with_change(Traffic(), much) == Traffic()
+    assert much.with_change(little, Traffic()) == Traffic(
+        iops=6.0, bytes_per_s=80.0, reads_per_s=4.5
+    )

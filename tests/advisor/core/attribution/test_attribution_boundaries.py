@@ -286,3 +286,10 @@ def test_measures_tell_harm_in_their_own_unit() -> None:
     assert DEVICE_TIME.shifted(2.5) == "+2.5 ms for others"
     assert SENT.told(0.3, 0.1, 0.5) == "30 (10 to 50) % of their entitlement"
     assert SENT.shifted(0.25) == "others 25\N{NO-BREAK SPACE}% further below entitlement"
+
+
+def test_loads_are_accepted_as_far_as_their_squares_can_be_summed() -> None:
+    # The largest float is 1.8e308.
+    assert WorkloadSeries(workload="db", load=(1e150,)).load == (1e150,)
+    with pytest.raises(ValueError, match=r"^load 0 of db is 1.1e\+150; it must be .* to 1e\+150"):
+        WorkloadSeries(workload="db", load=(1.1e150,))

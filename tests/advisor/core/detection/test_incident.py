@@ -395,3 +395,23 @@ def test_incidents_with_stalls_are_apart_and_hold_every_alarm(text):
         assert earlier.ended_at is not None
         assert earlier.started_at < earlier.ended_at <= later.started_at
     assert sum(one.stalled_windows for one in found) == text.count("!")
+
+
+def test_rate_of_a_workload_is_its_mean_over_the_windows_in_which_it_was_there():
+    # web takes all of the first window; from the second on db gets 20 of the 75 reserved for it.
+    web = AllocationObservation(workload="web", rate=95, backlogged=True)
+    rows = [[web]] + [
+        [
+            AllocationObservation(workload="web", rate=75, backlogged=True),
+            AllocationObservation(workload="db", rate=20, reservation=75, backlogged=True),
+        ]
+    ] * 4
+    observations = [uplink(index, row) for index, row in enumerate(rows)]
+
+    (incident,) = incidents(observations, threshold=0.9, mode=ReservationMode.ADDITIVE)
+
+    (victim,) = incident.victims
+    assert (victim.workload, victim.rate, victim.reservation) == ("db", 20.0, 75.0)
+    (aggressor,) = incident.aggressors
+    # (95 + 4 · 75) / 5
+    assert (aggressor.workload, aggressor.rate) == ("web", 79.0)

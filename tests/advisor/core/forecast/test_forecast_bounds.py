@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 
 from advisor.core.allocation import ReservationMode
@@ -22,7 +23,6 @@ from advisor.core.forecast.prediction_interval import (
     interval_or_gap,
 )
 from advisor.core.grant import Grant
-from advisor.core.observation import AllocationObservation, DatastoreObservation
 from tests.advisor.core.forecast.weeks import judged, week
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -333,32 +333,21 @@ def test_prediction_holds_within_a_twentieth_of_the_capacity(measured: float, he
     assert found.skill_ratio == pytest.approx(1 - abs(measured - 50) / (measured - 10))
 
 
-def test_history_has_what_was_delivered_while_congested_and_demands_per_workload() -> None:
-    def observation(minute: int, *rates: tuple[str, float, bool | None]) -> DatastoreObservation:
-        return DatastoreObservation(
-            at=START + timedelta(minutes=minute),
-            window_s=60.0,
-            hosts=(),
-            allocations=tuple(
-                AllocationObservation(workload=name, rate=rate, backlogged=waits)
-                for name, rate, waits in rates
-            ),
-        )
-
-    crowded = observation(1, ("db", 300.0, True), ("db", 100.0, False), ("web", 200.0, True))
-    calm = observation(0, ("db", 30.0, None), ("db", 10.0, None))
-    busy = observation(2, ("web", 1500.0, None))
+def test_history_has_what_was_delivered_while_congested_and_at_least_the_capacity_else() -> None:
+    # Calm, congested, and calm with more than the stated capacity; db is absent from the last.
+    ends = [START + timedelta(minutes=minute) for minute in range(3)]
+    rate = np.array([[30.0, 10.0], [400.0, 200.0], [np.nan, 1500.0]])
+    waits = np.array([[np.nan, 1.0], [1.0, 0.0], [np.nan, np.nan]])
 
     found = history_of(
-        [crowded, calm, busy], ["db", "web"], capacity=1000.0, congested={crowded.at}
+        ends, rate, waits, window_s=60.0, capacity=1000.0, congested=[False, True, False]
     )
 
-    assert [(one.at, one.capacity) for one in found] == [
-        (calm.at, 1000.0),
-        (crowded.at, 600.0),
-        (busy.at, 1500.0),
-    ]
-    assert [one.demands for one in found] == [(40.0, 0.0), (None, None), (0.0, 1500.0)]
+    assert [(one.at, one.capacity) for one in found] == list(
+        zip(ends, [1000.0, 600.0, 1500.0], strict=True)
+    )
+    # In calm windows every demand was met, whoever waited; in congestion waiting is wanting more.
+    assert [one.demands for one in found] == [(30.0, 10.0), (None, 200.0), (0.0, 1500.0)]
 
 
 def test_past_knows_outstanding_io_and_pressure_of_each_window() -> None:
