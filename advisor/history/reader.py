@@ -19,7 +19,6 @@ from advisor.history.history import AllocationColumns, History, Levels
 from advisor.history.limits_in_force import limits_in_force, throttled
 from advisor.history.queues import QueueColumns, queue_columns
 from advisor.models import AdapterKind, Allocation, Attachment, Resource, StatePoint
-from advisor.models.workload import shares_of
 from advisor.resource_kinds.reader import Devices
 from ingest.core.figures import (
     CGROUP_IO,
@@ -211,7 +210,7 @@ class _Measured:
             backlogged[:, known] = np.where(np.isnan(waits), np.nan, waits >= PRESSURE_OF_BACKLOG)
         return AllocationColumns(
             rows=tuple(rows),
-            shares=tuple(shares_of(row) for row in rows),
+            shares=tuple(row.weight for row in rows),
             rate=rate,
             backlogged=backlogged,
             mean_io_bytes=size,

@@ -103,16 +103,16 @@ class Allocation(models.Model):
         return f"{self.workload} on {self.resource}"
 
     @property
+    def weight(self) -> int:
+        """Its own shares, otherwise those of the workload's tier; never derived from its load."""
+        return self.shares or tier_shares(Tier(self.workload.tier))
+
+    @property
     def recognised_by(self) -> tuple[str, str]:
         """The kind and value by which the host's agent recognises the workload's I/O."""
         if self.selector_kind:
             return self.selector_kind, self.selector
         return self.adapter_kind, self.adapter
-
-
-def shares_of(allocation: Allocation) -> int:
-    """Its own shares, otherwise those of the workload's tier; never derived from its load."""
-    return allocation.shares or tier_shares(Tier(allocation.workload.tier))
 
 
 def allocation_id(allocation: Allocation) -> str:

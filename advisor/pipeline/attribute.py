@@ -29,7 +29,6 @@ from advisor.history.external_load import external_load
 from advisor.history.reader import read_history
 from advisor.history.whole_windows import whole_windows
 from advisor.models import Allocation, Incident, Resource
-from advisor.models.workload import shares_of
 from ingest.core.grid import grid_of
 
 BEFORE = timedelta(hours=1)
@@ -185,7 +184,7 @@ def _entitled(
                 limit=None
                 if allocation.limit is None
                 else allocation.limit * costs[allocation.workload.name],
-                shares=float(shares_of(allocation)),
+                shares=float(allocation.weight),
             )
             for allocation in allocations
         ],

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from advisor.models import ComplianceRecord, Incident, Policy, Resource
-from advisor.models.workload import shares_of
 from advisor.queries.allocation_rates import allocations_in_order, current_rates
 
 VERDICT_GRACE = timedelta(minutes=10)
@@ -61,7 +60,7 @@ def allocation_lines(
                 host_pk=allocation.host_id,
                 colour=colours[allocation.workload.name],
                 tier=allocation.workload.tier,
-                shares=shares_of(allocation),
+                shares=allocation.weight,
                 reservation=allocation.reservation,
                 limit=allocation.limit,
                 entitlement=grant["entitlement"] if grant else None,

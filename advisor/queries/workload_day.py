@@ -19,7 +19,6 @@ from advisor.core.quantity import format_rate
 from advisor.history.history import AllocationWindow, History
 from advisor.history.reader import read_histories
 from advisor.models import Allocation, Policy, Resource, Workload
-from advisor.models.workload import shares_of
 from advisor.queries.incidents import IncidentLine, incident_lines, incident_rows
 from advisor.queries.scope import Scope
 from ingest.core.grid import grid_of
@@ -121,7 +120,7 @@ def _allocation_day(
     return AllocationDay(
         allocation=allocation,
         resource=resource,
-        shares=shares_of(allocation),
+        shares=allocation.weight,
         promise=promises[-1],
         mean=sum(one.rate for one in windows) / len(windows) if windows else None,
         measured_min=len(windows) * minutes,

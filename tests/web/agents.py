@@ -11,7 +11,6 @@ from django.contrib.auth.models import AbstractBaseUser
 from advisor.decisions.documents import current_document, publish_documents
 from advisor.decisions.reports import accept_report
 from advisor.models import Allocation, Policy, Resource
-from advisor.models.workload import shares_of
 from enforcers.contract import Allocation as WireAllocation
 from enforcers.contract import (
     AllocationReport,
@@ -55,7 +54,7 @@ def publish(
                 "workload": allocation.workload.name,
                 "reservation": allocation.reservation,
                 "limit": allocation.limit,
-                "shares": shares_of(allocation),
+                "shares": allocation.weight,
                 "entitlement": entitlements[allocation.workload.name],
             }
             for allocation in Allocation.objects.filter(resource=resource).select_related(

@@ -20,7 +20,6 @@ from advisor.advice.host_placement.decide.host_placement import FIX_WITHIN_S
 from advisor.core.canonical import loads
 from advisor.core.resource import PAYLOAD_RATIO
 from advisor.models import RecommendationState, Resource
-from advisor.models.workload import shares_of
 from advisor.resource_kinds import registry
 
 TOPIC = "host_placement"
@@ -64,7 +63,7 @@ def host_placement_inputs(resource: Resource, now: datetime) -> list[HostPlaceme
                 host=host,
                 reservation_bits_per_s=allocation.reservation,
                 limit_bits_per_s=allocation.limit,
-                shares=float(shares_of(allocation)),
+                shares=float(allocation.weight),
                 promised=granted is None or allocation.reservation <= granted,
                 rank=allocation.pk,
             )

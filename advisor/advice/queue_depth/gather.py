@@ -8,7 +8,6 @@ from datetime import datetime
 from advisor.advice.queue_depth.decide.queue_depth_answer import HostDepth, QueueDepthInputs
 from advisor.history.load_points import device_day
 from advisor.models import Resource
-from advisor.models.workload import shares_of
 
 
 def queue_depth_inputs(resource: Resource, now: datetime) -> list[QueueDepthInputs]:
@@ -20,7 +19,7 @@ def queue_depth_inputs(resource: Resource, now: datetime) -> list[QueueDepthInpu
         return []
     shares: dict[int, int] = defaultdict(int)
     for allocation in resource.allocations.select_related("workload"):
-        shares[allocation.host_id] += shares_of(allocation)
+        shares[allocation.host_id] += allocation.weight
     points = [window.load_point for window in device_day(resource, until=now)]
     return [
         QueueDepthInputs(

@@ -32,7 +32,6 @@ from advisor.models import (
     Resource,
     ResourceStatus,
 )
-from advisor.models.workload import shares_of
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
@@ -77,7 +76,7 @@ def scene_of(resource: Resource, *, now: datetime) -> WhatIfScene:
     state = policy_state(policy, now=now)
     known = _granted(policy)
     proposed = tuple(
-        known.get(allocation.pk) or _plain(allocation, shares_of(allocation))
+        known.get(allocation.pk) or _plain(allocation, allocation.weight)
         for allocation in allocations
     )
     return WhatIfScene(
@@ -119,7 +118,7 @@ def _stated(allocation: Allocation) -> Grant:
         allocation=allocation.pk,
         reservation=allocation.reservation,
         limit=allocation.limit,
-        shares=shares_of(allocation),
+        shares=allocation.weight,
     )
 
 

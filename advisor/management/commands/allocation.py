@@ -11,7 +11,6 @@ from advisor.core.quantity import format_rate, parse_rate
 from advisor.decisions import inventory
 from advisor.management.product_command import ProductCommand, find_resource
 from advisor.models import AdapterKind, Allocation, IoCount, LimitScope, Tier, Unit
-from advisor.models.workload import shares_of
 
 
 class Command(ProductCommand):
@@ -180,6 +179,6 @@ def _row(allocation: Allocation) -> dict[str, Any]:
         "size_bytes": allocation.size_bytes,
         "tier": allocation.workload.tier,
         "shares": allocation.shares,
-        "shares_in_effect": shares_of(allocation),
-        "counts": f"{shares_of(allocation)} shares",
+        "shares_in_effect": allocation.weight,
+        "counts": f"{allocation.weight} shares",
     }
