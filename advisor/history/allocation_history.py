@@ -10,8 +10,7 @@ from datetime import datetime, timedelta
 import numpy as np
 from django.core.cache import cache
 
-from advisor.core.forecast.history import HistoryWindow, history_of
-from advisor.core.forecast.past import Row
+from advisor.core.forecast.past import HistoryWindow, Row, history_of
 from advisor.core.own_limit import reaches_limit
 from advisor.history.history import History, Levels, numbers
 from advisor.history.reader import read_history

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from advisor.core.resource import Unit
+from advisor.history.agents import QueueColumns, limits_in_force, queue_columns, throttled
 from advisor.history.allocation_adapters import cgroup_device_numbers
 from advisor.history.history import AllocationColumns, History, Levels
-from advisor.history.limits_in_force import limits_in_force, throttled
-from advisor.history.queues import QueueColumns, queue_columns
 from advisor.models import AdapterKind, Allocation, Attachment, Resource, StatePoint
 from advisor.resource_kinds.reader import Devices
 from ingest.core.figures import (

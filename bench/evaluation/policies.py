@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from advisor.core.allocation import Allocation, ReservationMode
 from advisor.core.forecast.backtest import NoHistory, backtest
 from advisor.core.forecast.comparison import Comparison
-from advisor.core.forecast.history import HistoryWindow
 from advisor.core.forecast.latency_backtest import latency_backtest
+from advisor.core.forecast.past import HistoryWindow
 from advisor.core.forecast.prediction_interval import Outcome, error_distribution
 from advisor.core.grant import Grant
 from advisor.lab.simulation.cluster import Cluster, Run, simulate

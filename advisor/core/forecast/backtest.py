@@ -13,7 +13,7 @@ from enum import StrEnum
 import numpy as np
 
 from advisor.core.forecast.comparison import Comparison
-from advisor.core.forecast.history import HistoryWindow
+from advisor.core.forecast.past import HistoryWindow
 from advisor.core.forecast.play import Played, Pressure
 from advisor.core.waterfill import Floats
 

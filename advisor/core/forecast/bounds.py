@@ -12,8 +12,7 @@ from statistics import fmean
 
 import numpy as np
 
-from advisor.core.forecast.history import HistoryWindow
-from advisor.core.forecast.past import Past
+from advisor.core.forecast.past import HistoryWindow, Past
 
 HEADROOM = 1.05
 ENOUGH_CALM_WINDOWS = 30

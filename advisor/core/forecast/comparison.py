@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from advisor.core.allocation import ReservationMode
-from advisor.core.forecast.history import HistoryWindow
+from advisor.core.forecast.past import HistoryWindow
 from advisor.core.forecast.play import Played, Pressure, play
 from advisor.core.grant import Grant
 from advisor.core.number_checks import check_positive

@@ -13,7 +13,7 @@ import numpy as np
 from advisor.core.dependence import Floats
 from advisor.core.explanation.rounding import round_all
 from advisor.core.forecast.comparison import Comparison
-from advisor.core.forecast.history import HistoryWindow
+from advisor.core.forecast.past import HistoryWindow
 from advisor.core.forecast.play import Pressure
 from advisor.core.number_checks import check_amount
 

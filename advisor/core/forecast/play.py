@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from advisor.core.allocation import ReservationMode, solve
-from advisor.core.forecast.history import HistoryWindow
+from advisor.core.forecast.past import HistoryWindow
 from advisor.core.grant import Grant
 from advisor.core.waterfill import Booleans, Floats, groups_of
 

@@ -24,8 +24,7 @@ from advisor.core.forecast.counterfactual import (
     latency_interval,
     unknown_latency,
 )
-from advisor.core.forecast.history import HistoryWindow
-from advisor.core.forecast.past import Past, Row
+from advisor.core.forecast.past import HistoryWindow, Past, Row
 from advisor.core.forecast.prediction_interval import Interval, Outcome, interval_or_gap
 from advisor.core.grant import Grant
 from advisor.core.number_checks import check_amount, check_aware, check_positive

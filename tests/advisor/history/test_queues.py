@@ -7,7 +7,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from advisor.history.queues import QueueColumns, QueueReport, queue_columns, report_at
+from advisor.history.agents import QueueColumns, QueueReport, queue_columns, report_at
 from advisor.models import ComplianceRecord
 from ingest.core.grid import grid_of
 from tests.advisor.agent_reports import tell

@@ -13,8 +13,7 @@ from advisor.advice.registry import answer
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps
 from advisor.core.explanation.answer import AdviceOutcome
-from advisor.core.forecast.history import HistoryWindow
-from advisor.core.forecast.past import Past
+from advisor.core.forecast.past import HistoryWindow, Past
 from advisor.core.forecast.prediction_interval import Outcome
 from advisor.core.resource import ResourceKind, Tier, Unit
 from tests.advisor.advice.policy.contended_resources import (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from advisor.core.allocation import Allocation, ReservationMode, entitlements
 from advisor.core.forecast.backtest import Change, NoHistory, backtest
 from advisor.core.forecast.comparison import Comparison
-from advisor.core.forecast.history import HistoryWindow, history_of
+from advisor.core.forecast.past import HistoryWindow, history_of
 from advisor.core.grant import Grant
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)

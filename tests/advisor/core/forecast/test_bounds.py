@@ -8,8 +8,7 @@ from advisor.core.allocation import ReservationMode
 from advisor.core.forecast.bounds import bounded, bounds_of
 from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.counterfactual import PlayedAllocation, counterfactual
-from advisor.core.forecast.history import HistoryWindow
-from advisor.core.forecast.past import Past
+from advisor.core.forecast.past import HistoryWindow, Past
 from advisor.core.grant import Grant
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -11,9 +11,8 @@ from advisor.core.forecast.bounds import bounds_of
 from advisor.core.forecast.calibration import PredictedRate, Score, calibrate, score
 from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.counterfactual import LatencyEffect, latency_interval
-from advisor.core.forecast.history import HistoryWindow, history_of
 from advisor.core.forecast.latency_backtest import latency_backtest
-from advisor.core.forecast.past import Past
+from advisor.core.forecast.past import HistoryWindow, Past, history_of
 from advisor.core.forecast.play import play
 from advisor.core.forecast.prediction_interval import (
     Interval,

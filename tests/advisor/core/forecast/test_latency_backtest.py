@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from advisor.core.allocation import ReservationMode
 from advisor.core.forecast.comparison import Comparison
-from advisor.core.forecast.history import HistoryWindow
 from advisor.core.forecast.latency_backtest import latency_backtest
+from advisor.core.forecast.past import HistoryWindow
 from advisor.core.grant import Grant
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -12,7 +12,7 @@ from advisor.advice.what_if.decide.what_if_draft import PolicyDraft, changed_con
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import CanonicalError, dumps, loads
 from advisor.core.forecast.backtest import Change
-from advisor.core.forecast.history import HistoryWindow
+from advisor.core.forecast.past import HistoryWindow
 from advisor.core.forecast.what_if import CandidateAllocation, WhatIfInputs, what_if
 from advisor.core.grant import Grant
 from advisor.core.resource import ResourceKind, Unit

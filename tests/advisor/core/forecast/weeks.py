@@ -4,9 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 from advisor.core.allocation import ReservationMode
 from advisor.core.forecast.counterfactual import PlayedAllocation
-from advisor.core.forecast.history import HistoryWindow
 from advisor.core.forecast.limit_judgement import LimitVerdict, judge_limits
-from advisor.core.forecast.past import Past
+from advisor.core.forecast.past import HistoryWindow, Past
 from advisor.core.grant import Grant
 
 ENDED = datetime(2026, 3, 9, 12, tzinfo=UTC)

@@ -1,23 +1,24 @@
-"""The kernel queue of each allocation from agents' reports, window by window."""
+"""What agents did and saw, window by window: limits in force, and the queues of allocations."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 from django.db.models import DateTimeField, DurationField, F, Func, Max, Sum, Value
 
 from advisor.core.compliance import Measured, wants_more
-from advisor.models import AdapterKind, Allocation, ComplianceRecord
+from advisor.core.own_limit import AT_LIMIT_RATIO, PASSED_BY_RATIO
+from advisor.models import AdapterKind, Allocation, ComplianceRecord, Policy
 from advisor.models.workload import allocation_id
 from ingest.core.grid import Grid
-from ingest.core.growth_columns import Floats
+from ingest.core.growth_columns import Flags, Floats
+from ingest.core.microseconds import EPOCH, microseconds
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LONGEST_REPORT = timedelta(minutes=5)
 """Reports over a longer time do not describe one window."""
 
@@ -168,3 +169,37 @@ def report_at(
         last = reports[place - 1]
         best = last if began_at - last.at <= timedelta(seconds=last.seconds) else None
     return best
+
+
+def limits_in_force(
+    allocations: Mapping[int, Sequence[Allocation]], grid: Grid
+) -> dict[int, Floats]:
+    """By resource the limit of each of its allocations, (windows, allocations); NaN is none.
+
+    A policy version is in force in the windows that end after it was created.
+    """
+    found = {
+        resource: np.full((grid.count, len(rows)), np.nan)
+        for resource, rows in allocations.items()
+    }
+    versions = Policy.objects.filter(resource__in=allocations, created_at__lt=grid.until)
+    fields = ("resource_id", "created_at", "allocations")
+    for resource, created_at, granted in versions.order_by("version").values_list(*fields):
+        begin = int(np.searchsorted(grid.ends_us, microseconds(created_at), side="right"))
+        found[resource][begin:] = _limits(granted, allocations[resource])
+    return found
+
+
+def _limits(granted: Sequence[Mapping[str, Any]], rows: Sequence[Allocation]) -> Floats:
+    by_allocation = {item["allocation"]: item["limit"] for item in granted}
+    return np.array([by_allocation.get(row.pk) for row in rows], dtype=np.float64)
+
+
+def throttled(rate: Floats, limits: Floats, *, counted_before: bool) -> Flags:
+    """Where an enforced limit holds an allocation to its rate, for columns of one shape.
+
+    Traffic of an uplink's adapter is counted before the limit, so it can be far above it. I/O is
+    counted after the limit: if it is far above, the limit does not hold. NaN is no limit.
+    """
+    at_limit: Flags = rate >= AT_LIMIT_RATIO * limits
+    return at_limit if counted_before else at_limit & (rate <= PASSED_BY_RATIO * limits)
