@@ -10,6 +10,7 @@ processes need none of them, and their libraries take a second and 100 MB in eac
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -21,8 +22,10 @@ from accounts.models import Organisation
 from advisor.core.turns import fair_turns
 from advisor.models import Recommendation, Resource
 
-MOST_EVALUATIONS = 500
-"""Most resources that wait for evaluation; each takes a fraction of a second."""
+log = logging.getLogger(__name__)
+
+MOST_EVALUATIONS = 100
+"""Most groups of resources that wait for evaluation; each takes seconds at most."""
 MOST_ADVICE = 20
 """Most resources that wait for advice, which may take a minute and shares one queue."""
 MOST_UPKEEP = 100
@@ -32,18 +35,37 @@ ADVISE_EVERY_S = 300.0
 
 @shared_task
 def detect_everywhere() -> None:
-    """Queue an evaluation of the resources that have waited longest."""
-    _queue_turns(detect_resource, _resources(), most=MOST_EVALUATIONS)
+    """Queue an evaluation of the groups of resources that have waited longest."""
+    from advisor.pipeline import groups
+
+    _queue_turns(detect_group, groups.groups(), most=MOST_EVALUATIONS)
+
+
+@shared_task
+def detect_group(number: int) -> None:
+    """Bring the states and incidents of a group of resources up to date.
+
+    What one of them does to the others is undone: after a failure each is judged alone.
+    """
+    from advisor.pipeline import groups
+
+    try:
+        alone = groups.judge_group(number, now=timezone.now()).alone
+    except Exception as error:  # noqa: BLE001  # whatever ends a group, its members go on
+        log.warning("group not judged", extra={"group": number, "reason": str(error)})
+        alone = tuple(one.pk for one in groups.members_of(number))
+    for resource_id in alone:
+        detect_resource.apply_async((resource_id,))
 
 
 @shared_task
 def detect_resource(resource_id: int) -> None:
     """Bring one resource's state and incidents up to date."""
-    from advisor.pipeline import detect
+    from advisor.pipeline import groups
 
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
-        detect.detect(resource=resource, now=timezone.now())
+        groups.judge_alone(resource, now=timezone.now())
 
 
 @shared_task

@@ -26,7 +26,7 @@ QUEUES = (
     # Two slots, so that a hanging task leaves one.
     WorkQueue(
         name="evaluate",
-        tasks=("detect_everywhere", "detect_resource"),
+        tasks=("detect_everywhere", "detect_group", "detect_resource"),
         slots=2,
         soft_limit_s=40,
         hard_limit_s=50,

@@ -24,6 +24,9 @@ class ResourceStatus(models.Model):
     reason = models.TextField(blank=True)
     looked_at = models.DateTimeField(null=True, blank=True)
     detector = models.TextField(blank=True, help_text="Canonical text of the state")
+    judged_alone = models.BooleanField(
+        default=False, help_text="Judged by itself, because a group with it failed"
+    )
     advice_gap = models.TextField(blank=True)
     other_advice_gaps = models.JSONField(
         default=dict, help_text="The same for advice that is not about a policy, by topic"
@@ -35,6 +38,28 @@ class ResourceStatus(models.Model):
 
     def __str__(self) -> str:
         return f"{self.resource}: {self.state}"
+
+
+class EvaluationGroup(models.Model):
+    """Resources of an organisation that one task judges together; `part` counts from 0.
+
+    A group that began and did not end was ended from outside, for example by its time limit.
+    """
+
+    organisation = models.ForeignKey(
+        Organisation, on_delete=models.CASCADE, related_name="evaluation_groups"
+    )
+    part = models.PositiveIntegerField()
+    began_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["organisation", "part"], name="one_row_per_group")
+        ]
+
+    def __str__(self) -> str:
+        return f"group {self.part} of {self.organisation}"
 
 
 class StatePoint(models.Model):

@@ -1,0 +1,112 @@
+"""Resources that are judged together, and those that have to be judged alone.
+
+Samples of many resources are read in as many statements as those of one. But a resource whose
+judgement fails or hangs would take its group with it: after such an end every resource of the
+group is judged alone, until it succeeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Count
+
+from accounts.models import Organisation
+from advisor.models import EvaluationGroup, Resource, ResourceStatus
+from advisor.pipeline.detect import detect, detect_resources
+
+GROUP_SIZE = 200
+MOST_GROUPS = 10_000
+"""Of one organisation."""
+KILLED_AFTER = timedelta(minutes=1)
+"""A group that began so long ago and did not end was killed; the limit of its task is shorter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What came of a group: how many were judged together, and who has to be judged alone."""
+
+    together: int
+    alone: tuple[int, ...]
+
+
+def groups() -> Iterable[tuple[int, int]]:
+    """Every group with its organisation, as numbers."""
+    counts = Resource.objects.order_by("organisation").values_list("organisation")
+    for organisation, count in counts.annotate(Count("pk")):
+        for part in range(min(-(-count // GROUP_SIZE), MOST_GROUPS)):
+            yield organisation, organisation * MOST_GROUPS + part
+
+
+def judge_group(number: int, *, now: datetime) -> Judged:
+    """Judge the resources of a group together, but those that have to be judged alone.
+
+    If one fails, nothing of the group is kept and the error is raised: from then on its resources
+    are judged alone.
+    """
+    organisation, part = divmod(number, MOST_GROUPS)
+    members = _members(organisation, part)
+    if not members:
+        return Judged(together=0, alone=())
+    group = _begin(organisation, part, members, now)
+    if group is None:
+        return Judged(together=0, alone=())
+    alone = set(
+        ResourceStatus.objects.filter(resource__in=members, judged_alone=True).values_list(
+            "resource", flat=True
+        )
+    )
+    try:
+        detect_resources([one for one in members if one.pk not in alone], now=now)
+    except BaseException:
+        _set_alone(members)
+        raise
+    finally:
+        EvaluationGroup.objects.filter(pk=group.pk).update(ended_at=now)
+    return Judged(together=len(members) - len(alone), alone=tuple(sorted(alone)))
+
+
+@transaction.atomic
+def _begin(
+    organisation: int, part: int, members: Sequence[Resource], now: datetime
+) -> EvaluationGroup | None:
+    """The group, marked as begun; None if it runs already."""
+    EvaluationGroup.objects.get_or_create(
+        organisation_id=organisation, part=part, defaults={"began_at": now, "ended_at": now}
+    )
+    rows = EvaluationGroup.objects.select_for_update()
+    group = rows.get(organisation_id=organisation, part=part)
+    if group.ended_at is None:
+        if now - group.began_at < KILLED_AFTER:
+            return None
+        _set_alone(members)
+    group.began_at, group.ended_at = now, None
+    group.save(update_fields=["began_at", "ended_at"])
+    return group
+
+
+def judge_alone(resource: Resource, *, now: datetime) -> None:
+    """Judge one resource; if that succeeds, it is judged with its group again."""
+    detect(resource=resource, now=now)
+    ResourceStatus.objects.filter(resource=resource, judged_alone=True).update(judged_alone=False)
+
+
+def members_of(number: int) -> list[Resource]:
+    """The resources of a group."""
+    return _members(*divmod(number, MOST_GROUPS))
+
+
+def _members(organisation: int, part: int) -> list[Resource]:
+    if not Organisation.objects.filter(pk=organisation).exists():
+        return []
+    rows = Resource.objects.filter(organisation=organisation).order_by("pk")
+    return list(rows[part * GROUP_SIZE : (part + 1) * GROUP_SIZE])
+
+
+def _set_alone(members: Sequence[Resource]) -> None:
+    missing = [ResourceStatus(resource=one) for one in members]
+    ResourceStatus.objects.bulk_create(missing, ignore_conflicts=True)
+    ResourceStatus.objects.filter(resource__in=members).update(judged_alone=True)
