@@ -56,11 +56,11 @@ def exchanges(
     inputs: PlacementInputs,
     layout: Layout,
     rules: RuleBook,
-    units: Sequence[tuple[str, ...]],
+    units: Sequence[tuple[VdiskState, ...]],
     slow: Sequence[str],
 ) -> list[JudgedExchange]:
     """The most promising exchanges between a slow datastore and any other, judged."""
-    lying = _candidates(inputs, layout, units)
+    lying = _candidates(inputs, units)
     return [
         _judged(inputs, layout, rules, proposal)
         for source in slow
@@ -71,12 +71,11 @@ def exchanges(
 
 
 def _candidates(
-    inputs: PlacementInputs, layout: Layout, units: Sequence[tuple[str, ...]]
+    inputs: PlacementInputs, units: Sequence[tuple[VdiskState, ...]]
 ) -> Mapping[str, Candidates]:
     """What may be moved of each datastore, cut to the number that is weighed."""
     lying: dict[str, list[tuple[VdiskState, ...]]] = {}
-    for names in units:
-        vdisks = tuple(layout.vdisks[one] for one in names)
+    for vdisks in units:
         if may_move(inputs, vdisks) is None:
             lying.setdefault(vdisks[0].datastore, []).append(vdisks)
     return {name: _cut(found) for name, found in lying.items()}

@@ -1,18 +1,20 @@
 """Which virtual disks to move to which datastore, if any move is worth it.
 
-Of all moves from a datastore above its threshold that keep the rules, those that save most latency
-net of their copying. Where no single move helps, an exchange of two is looked for: it copies
-twice. A move that is predicted to make matters worse is never advised, and "no beneficial move" is
-an answer with its reasons.
+Each move leaves a datastore above its threshold, keeps the rules, and saves more latency than its
+copying adds. Where no single move helps, an exchange of two is looked for: it copies twice. A move
+that is predicted to make matters worse is never advised, and "no beneficial move" is an answer
+with its reasons.
 """
+
+from collections import Counter
 
 from advisor.advice.placement.decide.disk_answer import Move, PlacementAnswer
 from advisor.advice.placement.decide.disk_inputs import PlacementInputs
-from advisor.advice.placement.decide.disk_layout import Layout, layout_of
+from advisor.advice.placement.decide.disk_layout import layout_of
 from advisor.advice.placement.decide.disk_objections import Proposal
 from advisor.advice.placement.decide.disk_rules import RuleBook, units
 from advisor.advice.placement.decide.disk_why import MODEL_VERSION, advice, no_move
-from advisor.advice.placement.decide.next_move import judged_alone
+from advisor.advice.placement.decide.next_move import Place, alone, closest_refused, refused_counts
 from advisor.advice.placement.decide.plan_search import search_plan
 from advisor.advice.placement.decide.unit_columns import unit_columns
 from advisor.core.enumeration import listed
@@ -30,19 +32,24 @@ def advise_placement(inputs: PlacementInputs) -> PlacementAnswer:
             missing=(Missing(what="datastores with a fitted device", have=known, need=2),),
             model_version=MODEL_VERSION,
         )
-    rules = RuleBook(inputs.rules)
-    movable = unit_columns(inputs, before, units(inputs.rules, before.vdisks))
-    plan = search_plan(inputs, before, rules, movable)
-    closest = plan.last.closest
+    place = Place(
+        inputs=inputs,
+        rules=RuleBook(inputs.rules),
+        layout=before,
+        units=unit_columns(inputs, before, units(inputs.rules, before.vdisks)),
+    )
+    plan = search_plan(place)
+    closest = closest_refused(plan.looked) if plan.looked else []
     if not plan.moves:
-        return round_all(no_move(inputs, before, plan.last.counts, closest))
-    halves = _halves(inputs, before, rules, plan.moves[0])
-    return round_all(advice(inputs, (before, plan.layout), plan.moves, closest, halves))
+        counts = refused_counts(plan.looked) if plan.looked else Counter()
+        return round_all(no_move(inputs, before, counts, closest))
+    after = plan.place.layout
+    return round_all(
+        advice(inputs, (before, after), plan.moves, closest, _halves(place, plan.moves[0]))
+    )
 
 
-def _halves(
-    inputs: PlacementInputs, layout: Layout, rules: RuleBook, move: Move
-) -> list[Alternative]:
+def _halves(place: Place, move: Move) -> list[Alternative]:
     """Why neither half of an exchange is advised alone; nothing of a single move."""
     if not move.in_return:
         return []
@@ -51,9 +58,9 @@ def _halves(
         (move.vdisks, move.source, move.target),
         (move.in_return, move.target, move.source),
     ):
-        moved = tuple(layout.vdisks[one] for one in names)
+        moved = tuple(place.layout.vdisks[one] for one in names)
         proposal = Proposal(source=source, target=target, moved=moved)
-        _, against = judged_alone(inputs, layout, rules, proposal)
+        _, against = alone(place, proposal)
         reason = against[1] if against else f"{source} is not above its threshold"
         name = f"move {listed(names)} to {target} alone"
         found.append(Alternative(name=name, reason=reason))

@@ -11,46 +11,77 @@ from advisor.advice.placement.decide.disk_layout import Layout
 from advisor.advice.placement.decide.disk_objections import Against, Proposal, objection
 from advisor.advice.placement.decide.disk_rules import RuleBook
 from advisor.advice.placement.decide.move_effect import MoveEffect, imbalance, move_effect
-from advisor.advice.placement.decide.single_moves import single_moves
+from advisor.advice.placement.decide.single_moves import SingleMoves, Weighed, single_moves
 from advisor.advice.placement.decide.unit_columns import UnitColumns, store_columns
 
 SHOWN_REJECTIONS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A layout in which the next move is looked for; `units` have not moved yet."""
+
+    inputs: PlacementInputs
+    rules: RuleBook
+    layout: Layout
+    units: UnitColumns
+
+    @property
+    def slow(self) -> list[str]:
+        """The datastores that need help; none where all are loaded alike."""
+        if imbalance(self.layout.loads) <= self.inputs.imbalance_ratio:
+            return []
+        return [one for one in self.layout.datastores if needs_help(self.inputs, self.layout, one)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """A move that is allowed, and what it saves net of its cost."""
+
+    net: float
+    proposal: Proposal
+    exchange: JudgedExchange | None = None
+
+    @property
+    def names(self) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
+        """Tells options of the same worth apart, in order."""
+        moved = tuple(one.vdisk for one in self.proposal.moved)
+        return (moved, self.proposal.target, tuple(one.vdisk for one in self.proposal.back))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NextMoves:
-    """The best moves, the best first; how many were refused for what, and the closest of them."""
+    """The best options of a place, the best first, and all that was looked at for them."""
 
-    moves: tuple[Move, ...] = ()
-    counts: Counter[Objection]
-    closest: tuple[RejectedMove, ...] = ()
+    place: Place
+    options: tuple[Option, ...]
+    singles: SingleMoves
+    judged: Sequence[JudgedExchange]
 
 
-def next_moves(
-    inputs: PlacementInputs, layout: Layout, rules: RuleBook, units: UnitColumns, *, most: int
-) -> NextMoves:
-    """The `most` moves that save most net of their cost; exchanges where no single move helps.
-
-    `units` may be moved yet.
-    """
-    slow = [one for one in layout.datastores if needs_help(inputs, layout, one)]
-    if not slow or imbalance(layout.loads) <= inputs.imbalance_ratio:
-        return NextMoves(counts=Counter())
-    singles = _singles(inputs, layout, rules, units.on(layout, slow), most=most)
-    if singles.moves:
-        return singles
-    judged = exchanges(inputs, layout, rules, units.names, slow)
-    moves = [move for one in judged if (move := _exchange(one)) is not None]
-    refused = [
-        _rejected(one.proposal, one.effect, one.against)
-        for one in judged
-        if one.against is not None
-    ]
-    return NextMoves(
-        moves=tuple(sorted(moves, key=worth_first)[:most]),
-        counts=singles.counts + Counter(one.objection for one in refused),
-        closest=_closest([*singles.closest, *refused]),
+def next_moves(place: Place, *, most: int, may_exchange: bool = True) -> NextMoves:
+    """The `most` moves that save most net of their cost; exchanges where no single move helps."""
+    slow = place.slow
+    units = place.units.on(place.layout, slow)
+    stores = store_columns(place.inputs, place.layout)
+    singles = single_moves(
+        place.inputs, place.layout, place.rules, stores, units, most=max(most, SHOWN_REJECTIONS)
     )
+    judged: list[JudgedExchange] = []
+    options = [_single(one) for one in singles.allowed]
+    if slow and not options and may_exchange:
+        judged = exchanges(place.inputs, place.layout, place.rules, place.units.vdisks, slow)
+        options = [
+            Option(net=one.effect.net, proposal=one.proposal, exchange=one)
+            for one in judged
+            if one.against is None and one.effect is not None
+        ]
+        options.sort(key=lambda one: (-one.net, one.names))
+    return NextMoves(place=place, options=tuple(options[:most]), singles=singles, judged=judged)
+
+
+def _single(found: Weighed) -> Option:
+    return Option(net=found.net, proposal=found.proposal)
 
 
 def needs_help(inputs: PlacementInputs, layout: Layout, datastore: str) -> bool:
@@ -59,65 +90,57 @@ def needs_help(inputs: PlacementInputs, layout: Layout, datastore: str) -> bool:
     return latency_ms is not None and latency_ms > inputs.threshold_ms
 
 
-def worth_first(
-    move: Move | RejectedMove,
-) -> tuple[float, tuple[str, ...], str, tuple[str, ...]]:
-    """Sorts moves by what they save net of their cost, the best first."""
-    lost = float("inf") if move.effect is None else -move.effect.net
-    return (lost, move.vdisks, move.target, move.in_return)
-
-
-def judged_alone(
-    inputs: PlacementInputs, layout: Layout, rules: RuleBook, proposal: Proposal
-) -> tuple[MoveEffect | None, Against | None]:
-    """What one move would do, and what speaks against it."""
-    ends = [
-        (layout.datastores[one], layout.loads[one]) for one in (proposal.source, proposal.target)
-    ]
-    effect = move_effect(proposal.moved, ends[0], ends[1], inputs)
-    return effect, objection(inputs, layout, rules, proposal, effect)
-
-
-def _singles(
-    inputs: PlacementInputs, layout: Layout, rules: RuleBook, units: UnitColumns, *, most: int
-) -> NextMoves:
-    """The best single moves as objects: the table says which they are."""
-    stores = store_columns(inputs, layout)
-    table = single_moves(inputs, layout, rules, stores, units, most=max(most, SHOWN_REJECTIONS))
-    moves, refused = [], []
-    for row, column in (*table.allowed, *table.refused):
-        vdisks = units.vdisks[row]
-        source, target = stores.names[units.sources[row]], stores.names[column]
-        proposal = Proposal(source=source, target=target, moved=vdisks)
-        effect, against = judged_alone(inputs, layout, rules, proposal)
+def made(place: Place, option: Option) -> Move | None:
+    """The option with its exact effect; None if that speaks against it after all."""
+    proposal, steps = option.proposal, ()
+    if option.exchange is not None:
+        effect, steps = option.exchange.effect, option.exchange.steps
+    else:
+        effect, against = alone(place, proposal)
         if against is not None:
-            refused.append(_rejected(proposal, effect, against))
-        elif effect is not None:
-            names = units.names[row]
-            moves.append(Move(vdisks=names, source=source, target=target, effect=effect))
-    return NextMoves(
-        moves=tuple(sorted(moves, key=worth_first)[:most]),
-        counts=table.counts,
-        closest=_closest(refused),
-    )
-
-
-def _closest(refused: Sequence[RejectedMove]) -> tuple[RejectedMove, ...]:
-    return tuple(sorted(refused, key=worth_first)[:SHOWN_REJECTIONS])
-
-
-def _exchange(found: JudgedExchange) -> Move | None:
-    if found.against is not None or found.effect is None:
+            return None
+    if effect is None:
         return None
-    proposal = found.proposal
+    moved, target, back = option.names
     return Move(
-        vdisks=tuple(one.vdisk for one in proposal.moved),
+        vdisks=moved,
         source=proposal.source,
-        target=proposal.target,
-        effect=found.effect,
-        in_return=tuple(one.vdisk for one in proposal.back),
-        steps=found.steps,
+        target=target,
+        effect=effect,
+        in_return=back,
+        steps=steps,
     )
+
+
+def alone(place: Place, proposal: Proposal) -> tuple[MoveEffect | None, Against | None]:
+    """What one single move would do, and what speaks against it."""
+    layout = place.layout
+    source, target = (
+        (layout.datastores[one], layout.loads[one]) for one in (proposal.source, proposal.target)
+    )
+    effect = move_effect(proposal.moved, source, target, place.inputs)
+    return effect, objection(place.inputs, layout, place.rules, proposal, effect)
+
+
+def refused_counts(looked: NextMoves) -> Counter[Objection]:
+    """How many moves and exchanges met which objection."""
+    met = [one.against[0] for one in looked.judged if one.against is not None]
+    return looked.singles.counts + Counter(met)
+
+
+def closest_refused(looked: NextMoves) -> list[RejectedMove]:
+    """The refused moves and exchanges that would save most, with the reason of each."""
+    found = []
+    for one in looked.singles.refused:
+        effect, against = alone(looked.place, one.proposal)
+        if against is not None:
+            found.append(_rejected(one.proposal, effect, against))
+    found += [
+        _rejected(one.proposal, one.effect, one.against)
+        for one in looked.judged
+        if one.against is not None
+    ]
+    return sorted(found, key=_worth_first)[:SHOWN_REJECTIONS]
 
 
 def _rejected(proposal: Proposal, effect: MoveEffect | None, against: Against) -> RejectedMove:
@@ -131,3 +154,8 @@ def _rejected(proposal: Proposal, effect: MoveEffect | None, against: Against) -
         effect=effect,
         in_return=tuple(one.vdisk for one in proposal.back),
     )
+
+
+def _worth_first(move: RejectedMove) -> tuple[float, tuple[str, ...], str, tuple[str, ...]]:
+    lost = float("inf") if move.effect is None else -move.effect.net
+    return (lost, move.vdisks, move.target, move.in_return)

@@ -13,6 +13,7 @@ import numpy as np
 from advisor.advice.placement.decide.disk_answer import Objection
 from advisor.advice.placement.decide.disk_inputs import PlacementInputs
 from advisor.advice.placement.decide.disk_layout import Layout
+from advisor.advice.placement.decide.disk_objections import Proposal
 from advisor.advice.placement.decide.disk_rules import RuleBook
 from advisor.advice.placement.decide.line_columns import Bools, LineColumns
 from advisor.advice.placement.decide.unit_columns import (
@@ -27,14 +28,19 @@ from advisor.core.dependence import Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Weighed:
+    """A move, and its benefit less its cost; -inf where no effect is known."""
+
+    net: float
+    proposal: Proposal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SingleMoves:
-    """The places of the best allowed and of the best refused moves, and how many met what.
+    """The best allowed and the best refused moves, the best first, and how many met what."""
 
-    A place is a unit's row and a datastore's column.
-    """
-
-    allowed: tuple[tuple[int, int], ...]
-    refused: tuple[tuple[int, int], ...]
+    allowed: tuple[Weighed, ...]
+    refused: tuple[Weighed, ...]
     counts: Counter[Objection]
 
 
@@ -60,7 +66,11 @@ def single_moves(
         allowed.add(net, elsewhere & (codes == ALLOWED), begin)
         refused.add(net, elsewhere & (codes != ALLOWED), begin)
     found = {kind: int(count) for kind, count in zip(KINDS, counts, strict=False) if count}
-    return SingleMoves(allowed=allowed.places, refused=refused.places, counts=Counter(found))
+    return SingleMoves(
+        allowed=allowed.moves(stores, units),
+        refused=refused.moves(stores, units),
+        counts=Counter(found),
+    )
 
 
 class _Best:
@@ -85,9 +95,18 @@ class _Best:
         )
         self._found = sorted([*self._found, *more])[: self._most]
 
-    @property
-    def places(self) -> tuple[tuple[int, int], ...]:
-        return tuple((row, column) for _, row, column in self._found)
+    def moves(self, stores: StoreColumns, units: UnitColumns) -> tuple[Weighed, ...]:
+        return tuple(
+            Weighed(
+                net=-lost,
+                proposal=Proposal(
+                    source=stores.names[units.sources[row]],
+                    target=stores.names[column],
+                    moved=units.vdisks[row],
+                ),
+            )
+            for lost, row, column in self._found
+        )
 
 
 def _closed(

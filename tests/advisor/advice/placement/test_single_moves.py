@@ -12,7 +12,7 @@ from advisor.advice.placement.decide.disk_inputs import PlacementRules
 from advisor.advice.placement.decide.disk_layout import layout_of
 from advisor.advice.placement.decide.disk_objections import Proposal
 from advisor.advice.placement.decide.disk_rules import RuleBook, units
-from advisor.advice.placement.decide.next_move import judged_alone, needs_help
+from advisor.advice.placement.decide.next_move import Place, alone, needs_help
 from advisor.advice.placement.decide.single_moves import single_moves
 from advisor.advice.placement.decide.unit_columns import store_columns, unit_columns
 from advisor.core.device.device_model import DeviceModel
@@ -60,23 +60,26 @@ def test_table_says_of_each_move_what_it_would_say_alone(inputs):
 
     table = single_moves(inputs, layout, rules, stores, movable, most=100)
 
+    place = Place(inputs=inputs, rules=rules, layout=layout, units=movable)
     allowed, refused, counts = [], [], Counter()
-    for row, vdisks in enumerate(movable.vdisks):
-        for column, target in enumerate(stores.names):
+    for vdisks in movable.vdisks:
+        for target in stores.names:
             if target == vdisks[0].datastore:
                 continue
             proposal = Proposal(source=vdisks[0].datastore, target=target, moved=vdisks)
-            effect, against = judged_alone(inputs, layout, rules, proposal)
+            effect, against = alone(place, proposal)
             net = float("-inf") if effect is None else effect.net
-            (allowed if against is None else refused).append((net, (row, column)))
+            (allowed if against is None else refused).append((net, proposal))
             if against is not None:
                 counts[against[0]] += 1
     assert table.counts == counts
     for found, expected in ((table.allowed, allowed), (table.refused, refused)):
-        worth = {place: net for net, place in expected}
-        assert sorted(found) == sorted(worth)
-        best_first = sorted(worth.values(), reverse=True)
-        assert [worth[place] for place in found] == pytest.approx(best_first, rel=1e-6)
+        best_first = sorted((net for net, _ in expected), reverse=True)
+        assert [one.net for one in found] == pytest.approx(best_first, rel=1e-6)
+        worth = {(one.moved, one.target): net for net, one in expected}
+        assert [one.net for one in found] == pytest.approx(
+            [worth[one.proposal.moved, one.proposal.target] for one in found], rel=1e-6
+        )
 
 
 @given(
