@@ -1,13 +1,13 @@
 """The moves that could come next in a layout, and those that may not be made."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from advisor.advice.placement.decide.disk_answer import Move, Objection, RejectedMove
 from advisor.advice.placement.decide.disk_exchange import JudgedExchange, exchanges
 from advisor.advice.placement.decide.disk_inputs import PlacementInputs
-from advisor.advice.placement.decide.disk_layout import Layout
+from advisor.advice.placement.decide.disk_layout import Layout, after_moves
 from advisor.advice.placement.decide.disk_objections import Against, Proposal, objection
 from advisor.advice.placement.decide.disk_rules import RuleBook
 from advisor.advice.placement.decide.move_effect import MoveEffect, imbalance, move_effect
@@ -32,6 +32,14 @@ class Place:
         if imbalance(self.layout.loads) <= self.inputs.imbalance_ratio:
             return []
         return [one for one in self.layout.datastores if needs_help(self.inputs, self.layout, one)]
+
+    def after(self, targets: Mapping[str, str]) -> "Place":
+        """The place where these virtual disks have moved and may not move again."""
+        return replace(
+            self,
+            layout=after_moves(self.layout, targets),
+            units=self.units.without(frozenset(targets)),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

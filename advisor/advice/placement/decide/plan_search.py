@@ -12,7 +12,6 @@ from itertools import islice
 
 from advisor.advice.placement.decide.disk_answer import Move
 from advisor.advice.placement.decide.disk_exchange import CANDIDATES
-from advisor.advice.placement.decide.disk_layout import after_moves
 from advisor.advice.placement.decide.next_move import NextMoves, Option, Place, made, next_moves
 
 FOLLOWED = 64
@@ -48,18 +47,9 @@ class Plan:
 
     def after(self, move: Move, looked: NextMoves) -> "Plan":
         """The plan with one more move."""
-        place = self.place
         targets = dict.fromkeys(move.vdisks, move.target)
         targets |= dict.fromkeys(move.in_return, move.source)
-        return Plan(
-            moves=(*self.moves, move),
-            place=replace(
-                place,
-                layout=after_moves(place.layout, targets),
-                units=place.units.without(frozenset(targets)),
-            ),
-            looked=looked,
-        )
+        return Plan(moves=(*self.moves, move), place=self.place.after(targets), looked=looked)
 
 
 def search_plan(place: Place) -> Plan:
