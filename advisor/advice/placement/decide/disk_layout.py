@@ -41,7 +41,8 @@ def after_moves(layout: Layout, targets: Mapping[str, str]) -> Layout:
 
     Only the datastores that something leaves or comes to are computed again.
     """
-    vdisks, used = dict(layout.vdisks), {}
+    vdisks = dict(layout.vdisks)
+    used: dict[str, float] = {}
     for name, target in sorted(targets.items()):
         one = layout.vdisks[name]
         source, there = layout.datastores[one.datastore], layout.datastores[target]

@@ -141,10 +141,10 @@ class DeviceColumns:
 
 
 def _times(terms: Sequence[Floats], factors: Floats) -> Floats:
-    first, *rest = (term * factor for term, factor in zip(terms, factors, strict=True))
-    for one in rest:
-        first = first + one
-    return first
+    total: Floats = terms[0] * factors[0]
+    for term, factor in zip(terms[1:], factors[1:], strict=True):
+        total = total + term * factor
+    return total
 
 
 def device_columns(datastores: Sequence[DatastoreState]) -> DeviceColumns:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from advisor.advice.placement.decide.disk_answer import Move, Objection, RejectedMove
+from advisor.advice.placement.decide.disk_answer import CopyStep, Move, Objection, RejectedMove
 from advisor.advice.placement.decide.disk_exchange import JudgedExchange, exchanges
 from advisor.advice.placement.decide.disk_inputs import PlacementInputs
 from advisor.advice.placement.decide.disk_layout import Layout, after_moves
@@ -100,7 +100,8 @@ def needs_help(inputs: PlacementInputs, layout: Layout, datastore: str) -> bool:
 
 def made(place: Place, option: Option) -> Move | None:
     """The option with its exact effect; None if that speaks against it after all."""
-    proposal, steps = option.proposal, ()
+    proposal = option.proposal
+    steps: tuple[CopyStep, ...] = ()
     if option.exchange is not None:
         effect, steps = option.exchange.effect, option.exchange.steps
     else:

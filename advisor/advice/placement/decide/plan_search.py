@@ -45,16 +45,16 @@ class Plan:
             for name in (*one.vdisks, *one.in_return)
         )
 
-    def after(self, move: Move, looked: NextMoves) -> "Plan":
+    def after(self, move: Move) -> "Plan":
         """The plan with one more move."""
         targets = dict.fromkeys(move.vdisks, move.target)
         targets |= dict.fromkeys(move.in_return, move.source)
-        return Plan(moves=(*self.moves, move), place=self.place.after(targets), looked=looked)
+        return replace(self, moves=(*self.moves, move), place=self.place.after(targets))
 
 
 def search_plan(place: Place) -> Plan:
     """The moves that save most of all sequences that are followed."""
-    followed, ended = [Plan(moves=(), place=place)], []
+    followed, ended = [Plan(moves=(), place=place)], list[Plan]()
     width, turns = _width(place), _exchange_turns(place)
     for left in reversed(range(place.inputs.most_moves)):
         followed = _looked(followed, width, turns)
@@ -85,7 +85,7 @@ def _longer(plans: Sequence[Plan], width: int) -> list[Plan]:
         first = [option for plan in plans[:1] if plan.looked for option in plan.looked.options[:1]]
         best_first.sort(key=lambda one: not any(one[2] is option for option in first))
     longer = (
-        plan.after(move, plan.looked)
+        plan.after(move)
         for _, plan, option in best_first
         if (move := made(plan.place, option)) is not None
     )

@@ -29,7 +29,7 @@ def one_best_move_after_the_other(place):
         looked = next_moves(plan.place, most=1)
         if not looked.options:
             break
-        plan = plan.after(made(plan.place, looked.options[0]), looked)
+        plan = plan.after(made(plan.place, looked.options[0]))
     return plan
 
 
