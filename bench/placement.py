@@ -103,7 +103,8 @@ def small_cluster(seed: int) -> PlacementInputs:
 
 def _rules(random: Random, vdisks: tuple[VdiskState, ...]) -> PlacementRules:
     """Up to two pairs of each kind, of those that lie as the rule wants."""
-    alike, unlike = [], []
+    alike: list[tuple[str, str]] = []
+    unlike: list[tuple[str, str]] = []
     for one, other in combinations(vdisks, 2):
         pair = (one.vdisk, other.vdisk)
         (alike if one.datastore == other.datastore else unlike).append(pair)

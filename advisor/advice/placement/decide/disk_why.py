@@ -24,7 +24,7 @@ from advisor.core.explanation.effect import Effect
 
 ENOUGH_SAMPLES = 192
 """Windows of 5 minutes over 16 hours: what Storage DRS waits for before its first move."""
-MODEL_VERSION = "placement-4"
+MODEL_VERSION = "placement-5"
 REVERSIBILITY = (
     "Reversible at the same cost: the virtual disks can be moved back, copying them once more."
 )
