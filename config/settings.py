@@ -7,6 +7,7 @@ import dj_database_url
 from config import env
 from config.database_timeouts import with_timeouts
 from config.paths import POSTGRES_PORT, data_dir
+from config.queues import QUEUES
 from config.secret_key import secret_key
 
 DATA_DIR = data_dir()
@@ -78,6 +79,7 @@ DATABASES = {
     )
 }
 REDIS_URL = env.secret("REDIS_URL") or DATA_DIR.valkey_url
+WORK_QUEUES = QUEUES
 
 # --- Samples
 
