@@ -101,6 +101,8 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES + 1
 HTTPS_ONLY = env.boolean("SLUICE_HTTPS_ONLY", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS_ONLY
 SECURE_SSL_REDIRECT = HTTPS_ONLY
+# Probes come from the machine itself, and a redirect would count as an answer.
+SECURE_REDIRECT_EXEMPT = [r"^health(/(live|ready|evaluation))?$", r"^ping$"]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS_ONLY else 0
 if env.boolean("SLUICE_BEHIND_PROXY", default=False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
