@@ -1,5 +1,6 @@
 """A private PostgreSQL cluster: made once, listening on one unix socket only."""
 
+import os
 import signal
 import subprocess
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ import psycopg
 
 from appliance.embedded.child import ChildSpec
 from appliance.embedded.errors import ChildFailed
+from appliance.embedded.postgres_memory import memory_settings
 from appliance.embedded.postgres_programs import PostgresPrograms, choose_programs, runnable_by
 from appliance.embedded.service_user import ServiceUser, make_directory, process_identity
 from config.paths import POSTGRES_PORT, DataDir
@@ -15,6 +17,10 @@ from config.paths import POSTGRES_PORT, DataDir
 ROLE = DATABASE = "sluice"
 # Written into a cluster whose tables need the extension: it must be loaded at every start.
 TIMESCALEDB_MARKER = "sluice-timescaledb"
+MEMORY_FILE = "sluice-memory.conf"
+MEMORY_HEAD = (
+    "# Written at each start, by the memory of the machine; docs/settings.md has the rule."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +64,23 @@ class PostgresCluster:
             raise ChildFailed(f"initdb could not make {self.data.postgres}: {done.stderr.strip()}")
         if self.timescaledb:
             (self.data.postgres / TIMESCALEDB_MARKER).touch()
+
+    def configure(self, memory_bytes: int) -> None:
+        """Write the memory settings of a machine of this size, in force from the next start.
+
+        Lines that stand in postgresql.conf after the one that includes them win.
+        """
+        settings = memory_settings(memory_bytes)
+        lines = [MEMORY_HEAD, *(f"{name} = {value}" for name, value in settings.items())]
+        target = self.data.postgres / MEMORY_FILE
+        target.write_text("\n".join(lines) + "\n")
+        if self.user is not None:
+            os.chown(target, self.user.uid, self.user.gid)
+        main = self.data.postgres / "postgresql.conf"
+        include = f"include_if_exists = '{MEMORY_FILE}'"
+        if include not in main.read_text().splitlines():
+            with main.open("a") as file:
+                file.write(f"\n{include}\n")
 
     def server(self, *, durable: bool = True) -> ChildSpec:
         """The server process. A server that is not durable is fast and fit for tests only."""
