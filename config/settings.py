@@ -1,12 +1,11 @@
 """Django's settings, read from the environment; every default fits the embedded mode."""
 
-from urllib.parse import quote
-
 import dj_database_url
 
 from config import env
+from config.database_roles import DatabaseRole, database_urls
 from config.database_timeouts import with_timeouts
-from config.paths import POSTGRES_PORT, data_dir
+from config.paths import data_dir
 from config.queues import QUEUES
 from config.secret_key import secret_key
 
@@ -59,17 +58,22 @@ TEMPLATES = [
 
 # --- Database and broker
 
-EMBEDDED_DATABASE_URL = (
-    f"postgres://sluice@{quote(str(DATA_DIR.sockets), safe='')}:{POSTGRES_PORT}/sluice"
+# Each process connects as its role; without an address of its own, as the owner.
+DATABASE_ROLE = DatabaseRole(env.choice("SLUICE_DATABASE_ROLE", "owner", list(DatabaseRole)))
+DATABASE_URLS = database_urls(
+    DATA_DIR.sockets,
+    owner=env.secret("DATABASE_URL"),
+    ingest=env.secret("DATABASE_URL_INGEST"),
+    worker=env.secret("DATABASE_URL_WORKER"),
+    web=env.secret("DATABASE_URL_WEB"),
 )
-DATABASE_URL = env.secret("DATABASE_URL") or EMBEDDED_DATABASE_URL
 # Longer statements and waits for locks are ended, except in `sluice migrate` (0: never).
 STATEMENT_TIMEOUT_S = env.integer("SLUICE_STATEMENT_TIMEOUT_S", 30)
 LOCK_TIMEOUT_S = env.integer("SLUICE_LOCK_TIMEOUT_S", 10)
 DATABASES = {
     "default": with_timeouts(
         dj_database_url.parse(
-            DATABASE_URL,
+            DATABASE_URLS[DATABASE_ROLE],
             engine="django.db.backends.postgresql",
             conn_max_age=60,
             conn_health_checks=True,

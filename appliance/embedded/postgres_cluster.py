@@ -6,12 +6,14 @@ import subprocess
 from dataclasses import dataclass
 
 import psycopg
+from psycopg import sql
 
 from appliance.embedded.child import ChildSpec
 from appliance.embedded.errors import ChildFailed
 from appliance.embedded.postgres_memory import memory_settings
 from appliance.embedded.postgres_programs import PostgresPrograms, choose_programs, runnable_by
 from appliance.embedded.service_user import ServiceUser, make_directory, process_identity
+from config.database_roles import EMBEDDED_USERS
 from config.paths import POSTGRES_PORT, DataDir
 
 ROLE = DATABASE = "sluice"
@@ -132,11 +134,20 @@ class PostgresCluster:
         return True
 
     def create_database(self) -> None:
-        """Create the product's database unless it is there; migrations add the extension."""
+        """Create the product's database and its users unless they are there.
+
+        Migrations add the extension and give the users their rights.
+        """
         with psycopg.connect(self.address("postgres"), autocommit=True) as connection:
             found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])
             if found.fetchone() is None:
                 connection.execute(f"CREATE DATABASE {DATABASE}")
+            for name in EMBEDDED_USERS.values():
+                found = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [name])
+                if found.fetchone() is None:
+                    connection.execute(
+                        sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(name))
+                    )
 
 
 def find_cluster(data: DataDir, user: ServiceUser | None) -> PostgresCluster:

@@ -115,6 +115,23 @@ def test_health_knows_every_process(running):
     }
 
 
+def test_processes_connect_with_the_users_of_their_roles(running):
+    health(running)
+    with database(running) as connection:
+        users = connection.execute(
+            "SELECT DISTINCT usename FROM pg_stat_activity"
+            " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        ).fetchall()
+        (may_create,) = connection.execute(
+            "SELECT has_schema_privilege('sluice_worker', 'public', 'CREATE')"
+        ).fetchone()
+
+    found = {name for (name,) in users}
+    # A worker has a connection while a task runs only.
+    assert {"sluice_web"} <= found <= {"sluice_web", "sluice_worker"}
+    assert not may_create
+
+
 def test_static_files_are_served(running):
     with closing(http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)) as connection:
         connection.request("GET", "/static/sluice.css")
