@@ -5,6 +5,7 @@ from advisor.core.detection.threshold import ThresholdMode
 from advisor.core.resource import IoCount, LimitScope, ResourceKind, Tier, Unit
 from advisor.models.compliance import ComplianceRecord
 from advisor.models.congestion import Incident, ResourceStatus, StatePoint
+from advisor.models.failed_work import FailedWork
 from advisor.models.maintenance_window import MaintenanceWindow
 from advisor.models.policy import Enforcer, Policy, PublishedDocument
 from advisor.models.prediction_score import PredictionScore
@@ -19,6 +20,7 @@ __all__ = [
     "Attachment",
     "ComplianceRecord",
     "Enforcer",
+    "FailedWork",
     "Incident",
     "IoCount",
     "LimitScope",
