@@ -46,6 +46,11 @@ def go_on() -> None:
     _execute("SELECT pg_reload_conf()")
 
 
+def close() -> None:
+    """End the connection, so that the server can stop."""
+    connection.close()
+
+
 def _connect_to(name: str) -> None:
     connection.close()
     connection.settings_dict["NAME"] = name

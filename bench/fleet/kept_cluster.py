@@ -24,8 +24,8 @@ GENERATOR = ("copy_rows", "fill", "inventory", "past_states", "shape", "traffic"
 APPLICATIONS = ("accounts", "advisor", "ingest", "web")
 
 
-def put_fleet(folder: Path, shape: FleetShape, history: History, *, timescaledb: bool) -> None:
-    """Put the cluster with this fleet into an empty data directory."""
+def put_fleet(folder: Path, shape: FleetShape, history: History, *, timescaledb: bool) -> bool:
+    """Put the cluster with this fleet into an empty data directory; whether it had to be made."""
     kind = f"{'timescale' if timescaledb else 'plain'}-{shape.workloads}"
     kept = cache_dir() / "fleet" / kind / cache_key(shape, history)
     kept.parent.mkdir(parents=True, exist_ok=True)
@@ -36,8 +36,9 @@ def put_fleet(folder: Path, shape: FleetShape, history: History, *, timescaledb:
             unfinished = kept.with_suffix(".part")
             _copy(folder / "postgres", unfinished)
             unfinished.rename(kept)
-            return
+            return True
         _copy(kept, folder / "postgres")
+        return False
 
 
 def cache_dir() -> Path:
