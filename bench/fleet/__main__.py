@@ -26,7 +26,8 @@ CI_SIZES = (10, 100, 1_000)
 KILL_FROM_MINUTES = 60.0
 IDLE_DISKS = 1_000
 SMALL_FLEET = 300
-PARTS = ("window", "advice", "pause", "placement", "pages", "slope", "idle", "footprint", "live")
+PARTS = ("window", "advice", "pause", "idle", "footprint", "pages", "placement", "slope", "live")
+"""In this order: live running is last, because it changes the fleet."""
 
 
 def main() -> None:
@@ -63,9 +64,10 @@ def _options() -> argparse.Namespace:
 
 
 def _ci_rows(options: argparse.Namespace) -> list[Row]:
-    from bench.fleet.judging import slope_rows
-
     with own_server(timescaledb=options.database == "timescale"):
+        # The models can be imported once there are settings.
+        from bench.fleet.judging import slope_rows
+
         return slope_rows(CI_SIZES, print)
 
 
@@ -78,15 +80,16 @@ def _all_rows(options: argparse.Namespace) -> list[Row]:
         for name in PARTS:
             begin = time.monotonic()
             if name in options.parts:
-                rows += parts[name]()
-                stage.say(f"{name}: measured in {time.monotonic() - begin:.0f} s")
+                found = parts[name]()
+                stage.say(f"{name}, in {time.monotonic() - begin:.0f} s:\n{as_table(found)}")
+                rows += found
             else:
                 rows.append(not_measured(name, "", "", "left out"))
     return [*rows, *_unmeasured()]
 
 
 def _parts(stage: Stage, options: argparse.Namespace) -> dict[str, Callable[[], list[Row]]]:
-    """Each part by name; live running comes last, because it changes the fleet."""
+    """Each part by name."""
     from bench.fleet.advice import advice_rows
     from bench.fleet.footprint import footprint_rows
     from bench.fleet.idle import idle_rows

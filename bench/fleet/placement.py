@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from advisor.advice.placement.decide.disk_inputs import PlacementInputs
 from advisor.models import Resource
 from bench.fleet import product
 from bench.fleet.cost import Cost, cost_of
@@ -24,16 +25,21 @@ def placement_rows(stage: Stage) -> list[Row]:
     plan: float | None = None
     for count in _parts(len(stage.stores)):
         _state_sizes(stage, count)
-        inputs = product.gather_placement(stage.stores[0], END)
+        inputs: list[PlacementInputs] = []
+        cost = cost_of(partial(_gather, stage, inputs))
         if not inputs:
             break
-        gathered[count] = cost_of(lambda: product.gather_placement(stage.stores[0], END))
-        stage.say(f"placement inputs of {count} datastores: {gathered[count].cpu_s:.1f} s of CPU")
+        gathered[count] = cost
+        stage.say(f"placement inputs of {count} datastores: {cost.cpu_s:.1f} s of CPU")
         if count == len(stage.stores):
             plan = cost_of(partial(product.plan_placement, inputs)).wall_s
         if gathered[count].wall_s > ENOUGH_S:
             break
     return [*_gather_rows(stage, gathered), _plan_row(stage, gathered, plan)]
+
+
+def _gather(stage: Stage, into: list[PlacementInputs]) -> None:
+    into += product.gather_placement(stage.stores[0], END)
 
 
 def _parts(stores: int) -> list[int]:
