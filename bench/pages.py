@@ -61,6 +61,7 @@ def main() -> None:
 
 def page_rows(stage: Stage) -> list[Row]:
     """A row per page: the 95th percentile of its calls."""
+    from django.contrib.auth.models import User
     from django.test import Client
     from django.test.utils import setup_test_environment
 
@@ -70,7 +71,7 @@ def page_rows(stage: Stage) -> list[Row]:
 
     setup_test_environment()
     client, stranger = Client(), Client()
-    client.force_login(_user(OPERATOR))
+    client.force_login(User.objects.get(username=OPERATOR))
     with frozen_at(END):
         floor = _times(lambda: stranger.get("/login/"))
         stage.say(f"sign-in page (floor): {floor.p95:.0f} ms")
@@ -118,12 +119,6 @@ def _asking(client: Client, address: str, headers: Mapping[str, str]) -> Callabl
         return response
 
     return ask
-
-
-def _user(name: str) -> object:
-    from django.contrib.auth import get_user_model
-
-    return get_user_model().objects.get(username=name)
 
 
 def addresses(stage: Stage) -> dict[str, tuple[str, dict[str, str]]]:
