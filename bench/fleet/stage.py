@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from accounts.models import Organisation
 from advisor.models import Resource
 from bench.fleet import product
-from bench.fleet.cost import Cost, cost_of
+from bench.fleet.cost import Cost, cost_of, least
 from bench.fleet.inventory import hear_hosts
 from bench.fleet.shape import END, WINDOW_S, FleetShape, History
 
@@ -43,7 +44,7 @@ class Stage:
     def judge_windows(self, until: datetime) -> Cost:
         """The least cost of judging one new window of all, of the last few windows."""
         ends = [until - after * WINDOW for after in reversed(range(LOOKS))]
-        return min((self.judge(self.resources, at) for at in ends), key=lambda cost: cost.cpu_s)
+        return least(partial(self.judge, self.resources, at) for at in ends)
 
 
 def find_stage(shape: FleetShape, history: History, say: Callable[[str], None]) -> Stage:
