@@ -5,6 +5,16 @@ from advisor.core.detection.threshold import ThresholdMode
 from advisor.core.resource import IoCount, LimitScope, ResourceKind, Tier, Unit
 from advisor.models.compliance import ComplianceRecord
 from advisor.models.congestion import Incident, ResourceStatus, StatePoint
+from advisor.models.history import (
+    Chunk,
+    Day,
+    HistoryRetention,
+    Member,
+    Quarter,
+    Shard,
+    StaleDay,
+    Track,
+)
 from advisor.models.maintenance_window import MaintenanceWindow
 from advisor.models.policy import Enforcer, Policy, PublishedDocument
 from advisor.models.prediction_score import PredictionScore
@@ -17,15 +27,20 @@ __all__ = [
     "AdapterKind",
     "Allocation",
     "Attachment",
+    "Chunk",
     "ComplianceRecord",
+    "Day",
     "Enforcer",
+    "HistoryRetention",
     "Incident",
     "IoCount",
     "LimitScope",
     "MaintenanceWindow",
+    "Member",
     "Policy",
     "PredictionScore",
     "PublishedDocument",
+    "Quarter",
     "Recommendation",
     "RecommendationState",
     "Recurrence",
@@ -33,10 +48,13 @@ __all__ = [
     "Resource",
     "ResourceKind",
     "ResourceStatus",
+    "Shard",
+    "StaleDay",
     "State",
     "StatePoint",
     "ThresholdMode",
     "Tier",
+    "Track",
     "Unit",
     "Workload",
     "WorkloadKind",

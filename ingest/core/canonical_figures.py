@@ -50,6 +50,7 @@ def _figures(kind: FigureKind, *named: tuple[int, str]) -> tuple[Figure, ...]:  
     )
 
 
+RESOURCE = "resource"
 COVERED = "covered"
 """The part of a window that readings cover; not stored where it is the whole window."""
 
@@ -97,5 +98,13 @@ FIGURES: Mapping[str, tuple[Figure, ...]] = {
     ),
     TCP.name: (*_figures(TCP, (50, "segments"), (51, "retransmits")), _covered(52)),
     CONFLICT.name: (*_figures(CONFLICT, (60, "commands"), (61, "conflicts")), _covered(62)),
+    RESOURCE: (
+        Figure(number=70, name="level", unit="ms or ratio", how=How.GAUGE),
+        Figure(number=71, name="load", unit="of the resource", how=How.GAUGE),
+    ),
 }
-"""By the name of a kind its figures: the columns of the kind, then the part covered."""
+"""By the name of a kind its figures: the columns of the kind, then the part covered.
+
+Those of a resource are no counters of a host but what was found: the level that is compared with
+its threshold, and its load.
+"""
