@@ -105,6 +105,6 @@ FIGURES: Mapping[str, tuple[Figure, ...]] = {
 }
 """By the name of a kind its figures: the columns of the kind, then the part covered.
 
-Those of a resource are no counters of a host but what was found: the level that is compared with
-its threshold, and its load.
+A resource has none of its own, but what was found of it: the level that is compared with its
+threshold, and its load. Only their quarters are kept.
 """

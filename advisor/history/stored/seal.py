@@ -28,6 +28,7 @@ from advisor.core.stored_hour import (
     united,
 )
 from advisor.history.stored.chunk_rows import read_chunks, write_chunks
+from advisor.history.stored.level_quarters import write_level_quarters
 from advisor.history.stored.partitions import Level, ensure_partitions
 from advisor.history.stored.places import Homes, Place, places_of
 from advisor.history.stored.quarter_rows import write_quarters
@@ -98,6 +99,7 @@ def seal_hour(organisation: Organisation, hour: datetime, homes: Homes) -> int:
             for begin in range(0, len(known), MOST_SUBJECTS):
                 part = known[begin : begin + MOST_SUBJECTS]
                 written += _seal_subjects(organisation, kind, part, grid, homes)
+        write_level_quarters(organisation, hour)
         if written:
             _note_stale_day(organisation, hour)
     return written

@@ -13,7 +13,7 @@ from advisor.history.stored import seal as sealing
 from advisor.history.stored.partitions import Level
 from advisor.history.stored.read import WindowError, read_sealed
 from advisor.history.stored.seal import ready_hours
-from advisor.models import Chunk, Member, Quarter, Shard, Track
+from advisor.models import Chunk, Member, Quarter, Resource, Shard, StatePoint, Track
 from ingest.core.figures import CGROUP_IO, DISK, INTERFACE, PRESSURE
 from ingest.core.grid import GridGrowth, grid_of
 from ingest.grid_reader import Subject
@@ -414,3 +414,27 @@ def test_quarters_hold_the_mean_and_the_largest_window(tenant: Tenant) -> None:
     assert [at for at, _, _ in found] == [timedelta(), quarter]
     assert found[0][1:] == (7, 7)
     assert found[1][1:] == (pytest.approx((1 * 7 + 14 * 49) / 15), 49)
+
+
+def test_quarters_of_a_resource_hold_its_level_and_load(tenant: Tenant) -> None:
+    hour = hour_of_tests()
+    send_net(tenant, times(hour, hour + 20 * MINUTE))
+    uplink = Resource.objects.create(
+        organisation=tenant.organisation, name="up0", kind="uplink", unit="bit/s",
+        mode="floor", threshold=0.9, activity_floor=0.0,
+    )  # fmt: skip
+    windows = [(5, 0.2, 10.0), (15, 0.6, None), (16, None, 50.0), (17, None, None)]
+    for minute, level, load in windows:
+        StatePoint.objects.create(
+            resource=uplink, at=hour + minute * MINUTE, since=hour, state="clear",
+            value=level, load=load,
+        )  # fmt: skip
+
+    seal_all(tenant, after(hour))
+
+    rows = Quarter.objects.filter(track_id=Track.objects.get(resource=uplink).pk).order_by("at")
+    # A window belongs to the quarter in which it ends; one that ends with it is of it.
+    assert [(row.at - hour, row.mean, row.maximum) for row in rows] == [
+        (timedelta(), pytest.approx([0.4, 10.0]), pytest.approx([0.6, 10.0])),
+        (timedelta(minutes=15), [None, 50.0], [None, 50.0]),
+    ]
