@@ -70,14 +70,15 @@ def unpack(data: bytes) -> Integers:
     cells = windows * columns
     bit_count = -(-cells // 8) * has_bits
     raw = zstandard.ZstdDecompressor().decompress(body, max_output_size=bit_count + planes * cells)
-    content = np.zeros((cells, _WIDTH), dtype=np.uint8)
-    content[:, :planes] = np.frombuffer(raw, np.uint8, offset=bit_count).reshape(planes, cells).T
-    values = content.view("<i8").reshape(columns, windows).T
+    content = np.frombuffer(raw, np.uint8, offset=bit_count).reshape(planes, cells)
+    values = np.zeros(cells, dtype=np.int64)
+    for plane in content[::-1]:
+        values <<= 8
+        values |= plane
     if has_bits:
         bits = np.frombuffer(raw, np.uint8, count=bit_count)
-        known = np.unpackbits(bits, count=cells).reshape(columns, windows).T
-        values[known == 0] = UNKNOWN
-    return values
+        values[np.unpackbits(bits, count=cells) == 0] = UNKNOWN
+    return values.reshape(columns, windows).T
 
 
 def _checksum(shape: tuple[int, ...], body: bytes) -> int:

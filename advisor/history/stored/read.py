@@ -49,7 +49,7 @@ def read_sealed(
     # One window more at the begin: its end is the first edge, at which gauges are asked for.
     first_us = grid.since_us - _WINDOW_US
     steps = (grid.until_us - first_us) // _WINDOW_US
-    values = np.full((len(rows), steps, len(subjects)), UNKNOWN, dtype=np.int64)
+    values = np.full((len(rows), len(subjects), steps), UNKNOWN, dtype=np.int64)
     chunks = read_chunks(
         organisation,
         shards=spans,
@@ -101,27 +101,39 @@ def _spans(
 
 
 def _put(target: Integers, chunk: Integers, spans: Sequence[_Span], begin: int) -> None:
-    """Copy the columns of a chunk whose first window is in row `begin` of the target."""
-    # A chunk may be of before the shard had the column.
-    pairs = [(span.own, span.stored) for span in spans if span.stored < chunk.shape[1]]
-    if not pairs:
-        return
-    own, stored = np.array(pairs, dtype=np.int64).T
-    low, high = max(begin, 0), min(begin + len(chunk), len(target))
-    target[low:high, own] = chunk[low - begin : high - begin, stored]
+    """Copy columns of a chunk into lines of the target, (subjects, windows), from `begin` on.
+
+    Both are contiguous in time, so a line is copied at once.
+    """
+    low, high = max(begin, 0), min(begin + len(chunk), target.shape[1])
+    lines = chunk.T[:, low - begin : high - begin]
+    for span in spans:
+        # A chunk may be of before the shard had the column.
+        if span.stored < len(lines):
+            target[span.own, low:high] = lines[span.stored]
 
 
 def _grown(values: Integers, grid: Grid, *, counters: int) -> GridGrowth:
-    """Windows of the grid from stored ones; `values` has one before the grid."""
+    """Windows of the grid from stored ones, of which `values` has one before the grid."""
     per_window = grid.window_us // _WINDOW_US
-    known = np.maximum(values[:, 1:], 0)
-    shape = (len(values), grid.count, per_window, values.shape[2])
-    summed = known.reshape(shape).sum(axis=2)
-    seconds = summed[-1] / 1e6
-    seconds[seconds < LEAST_COVER * grid.window_s] = 0.0
-    return GridGrowth(
-        grid=grid,
-        growth=np.where(seconds > 0, summed[:counters], 0),
-        seconds=seconds,
-        gauges=values[counters:-1, ::per_window],
+    gauges = values[counters:-1, :, ::per_window].swapaxes(1, 2)
+    growth, covered_us = (
+        _summed(part[..., 1:], per_window) for part in (values[:counters], values[-1:])
     )
+    seconds = covered_us[0].T / 1e6
+    unknown = seconds < LEAST_COVER * grid.window_s
+    if unknown.any():
+        seconds[unknown] = 0.0
+        growth[:, unknown.T] = 0
+    return GridGrowth(grid=grid, growth=growth.swapaxes(1, 2), seconds=seconds, gauges=gauges)
+
+
+def _summed(values: Integers, per_window: int) -> Integers:
+    """(figures, subjects, windows): so many stored windows together, the unknown ones as 0."""
+    known = np.maximum(values, 0, out=values)
+    if per_window == 1:
+        return known
+    figures, subjects, steps = known.shape
+    shape = (figures, subjects, steps // per_window, per_window)
+    summed: Integers = known.reshape(shape).sum(axis=3)
+    return summed
