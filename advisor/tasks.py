@@ -10,8 +10,10 @@ processes need none of them, and their libraries take a second and 100 MB in eac
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 from celery import shared_task
@@ -20,6 +22,8 @@ from django.utils import timezone
 from accounts.models import Organisation
 from advisor.core.turns import fair_turns
 from advisor.models import Recommendation, Resource
+
+log = logging.getLogger(__name__)
 
 MOST_EVALUATIONS = 500
 """Most resources that wait for evaluation; each takes a fraction of a second."""
@@ -154,9 +158,10 @@ def store_organisation(organisation_id: int) -> None:
 
     organisation = Organisation.objects.filter(pk=organisation_id).first()
     if organisation is not None:
-        store_history.store_history(
+        done = store_history.store_history(
             organisation=organisation, now=timezone.now(), limit_s=STORE_LIMIT_S
         )
+        log.info("history stored", extra={"organisation": organisation.slug} | asdict(done))
 
 
 @shared_task

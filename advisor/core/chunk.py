@@ -49,7 +49,8 @@ def pack(values: Integers) -> bytes:
     known = values != UNKNOWN
     lines = np.ascontiguousarray(np.where(known, values, 0).T, dtype="<i8")
     content = lines.view(np.uint8).reshape(-1, _WIDTH)
-    planes = _WIDTH - int(np.argmax(content.any(axis=0)[::-1])) if content.any() else 0
+    filled = np.flatnonzero(content.any(axis=0))
+    planes = int(filled[-1]) + 1 if len(filled) else 0
     bits = b"" if known.all() else np.packbits(known.T, axis=None).tobytes()
     raw = bits + np.ascontiguousarray(content[:, :planes].T).tobytes()
     body = zstandard.ZstdCompressor(level=_LEVEL).compress(raw)

@@ -35,7 +35,7 @@ class QuarterValues:
     @property
     def known(self) -> Flags:
         """(quarters, columns): whether any figure is known."""
-        found: Flags = ~np.isnan(self.mean).all(axis=0)
+        found: Flags = (~np.isnan(self.mean)).sum(axis=0) > 0
         return found
 
 

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 from advisor.errors import ExportImpossible
 from advisor.history.stored.export import ExportedRows
@@ -22,7 +22,14 @@ def write_tables(
 ) -> dict[Path, int]:
     """Write each kind's rows into a file of its own; the rows of each file."""
     folder.mkdir(parents=True, exist_ok=True)
-    writer = _CsvFiles(folder) if file_format is FileFormat.CSV else _ParquetFiles(folder)
+    writer: _CsvFiles | _ParquetFiles
+    match file_format:
+        case FileFormat.CSV:
+            writer = _CsvFiles(folder)
+        case FileFormat.PARQUET:
+            writer = _ParquetFiles(folder)
+        case _:
+            assert_never(file_format)
     try:
         for part in parts:
             writer.add(part)
