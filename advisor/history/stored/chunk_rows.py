@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
+from typing import Any
 
 import psycopg
 from django.db import connection
@@ -57,7 +58,7 @@ def write_chunks(organisation: int, hour: datetime, data: Mapping[tuple[int, int
         return cursor.rowcount
 
 
-def binary_cursor() -> psycopg.Cursor[tuple[object, ...]]:
+def binary_cursor() -> psycopg.Cursor[tuple[Any, ...]]:
     """Bytes go to the server as they are; Django's own cursor would write them as text."""
     connection.ensure_connection()
     return psycopg.Cursor(connection.connection)
