@@ -24,6 +24,8 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "place": {"task": "advisor.tasks.place_everywhere", "schedule": 30.0},
     "score": {"task": "advisor.tasks.score_everywhere", "schedule": 300.0},
     "discover": {"task": "advisor.tasks.discover_everywhere", "schedule": 30.0},
+    # An organisation's turn comes every five minutes; hours are sealed soon after they settled.
+    "store": {"task": "advisor.tasks.store_everywhere", "schedule": 60.0},
     "tidy": {"task": "advisor.tasks.tidy", "schedule": 3600.0},
     "maintain-samples": {"task": "ingest.tasks.maintain_samples", "schedule": 3600.0},
 }

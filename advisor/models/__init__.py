@@ -6,6 +6,16 @@ from advisor.core.resource import IoCount, LimitScope, ResourceKind, Tier, Unit
 from advisor.models.compliance import ComplianceRecord
 from advisor.models.congestion import Incident, ResourceStatus, StatePoint
 from advisor.models.failed_work import FailedWork
+from advisor.models.history import (
+    Chunk,
+    Day,
+    HistoryRetention,
+    Member,
+    Quarter,
+    Shard,
+    StaleDay,
+    Track,
+)
 from advisor.models.maintenance_window import MaintenanceWindow
 from advisor.models.policy import Enforcer, Policy, PublishedDocument
 from advisor.models.prediction_score import PredictionScore
@@ -18,16 +28,21 @@ __all__ = [
     "AdapterKind",
     "Allocation",
     "Attachment",
+    "Chunk",
     "ComplianceRecord",
+    "Day",
     "Enforcer",
     "FailedWork",
+    "HistoryRetention",
     "Incident",
     "IoCount",
     "LimitScope",
     "MaintenanceWindow",
+    "Member",
     "Policy",
     "PredictionScore",
     "PublishedDocument",
+    "Quarter",
     "Recommendation",
     "RecommendationState",
     "Recurrence",
@@ -35,10 +50,13 @@ __all__ = [
     "Resource",
     "ResourceKind",
     "ResourceStatus",
+    "Shard",
+    "StaleDay",
     "State",
     "StatePoint",
     "ThresholdMode",
     "Tier",
+    "Track",
     "Unit",
     "Workload",
     "WorkloadKind",
