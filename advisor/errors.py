@@ -5,7 +5,8 @@ AdvisorError
 ├── DecisionRefused     approving, rejecting or rolling back is not possible (any more)
 ├── ReportRefused       an agent's report does not fit what the service knows
 ├── UnknownExperiment   no experiment of that name can be replayed
-└── PlottingUnavailable figures cannot be drawn or written here
+├── PlottingUnavailable figures cannot be drawn or written here
+└── ExportImpossible    the history cannot be written in this form here
 """
 
 
@@ -30,4 +31,8 @@ class UnknownExperiment(AdvisorError):
 
 
 class PlottingUnavailable(AdvisorError):
+    pass
+
+
+class ExportImpossible(AdvisorError):
     pass

@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 from celery import shared_task
@@ -31,6 +32,9 @@ MOST_ADVICE = 20
 MOST_UPKEEP = 100
 
 ADVISE_EVERY_S = 300.0
+STORE_EVERY_S = 300.0
+STORE_LIMIT_S = 60.0
+"""A turn of sealing takes about so long at most, so that organisations wait little."""
 
 
 @shared_task
@@ -154,6 +158,29 @@ def discover_organisation(organisation_id: int) -> None:
     organisation = Organisation.objects.filter(pk=organisation_id).first()
     if organisation is not None:
         discovery.discover(organisation=organisation)
+
+
+@shared_task
+def store_everywhere() -> None:
+    """Queue upkeep of the stored history per organisation."""
+    from advisor.history.stored import retention
+
+    organisations = Organisation.objects.order_by("pk").values_list("pk", "pk")
+    _queue_turns(store_organisation, organisations, most=MOST_UPKEEP, every_s=STORE_EVERY_S)
+    retention.drop_of_deleted_organisations()
+
+
+@shared_task
+def store_organisation(organisation_id: int) -> None:
+    """Seal hours of one organisation, make its days, and drop what is beyond retention."""
+    from advisor.pipeline import store_history
+
+    organisation = Organisation.objects.filter(pk=organisation_id).first()
+    if organisation is not None:
+        done = store_history.store_history(
+            organisation=organisation, now=timezone.now(), limit_s=STORE_LIMIT_S
+        )
+        log.info("history stored", extra={"organisation": organisation.slug} | asdict(done))
 
 
 @shared_task

@@ -37,6 +37,7 @@ COMMANDS = {
         "detect": "evaluate all resources once",
         "advise": "look once for advice on thresholds, queue depths, placement and limits",
         "recommend": "look once for policies to recommend",
+        "history": "stored history: list, verify, export, and how long it is kept",
         "migrate": "bring the database's tables up to date",
         "changepassword": "set the password of a user",
         "completion": "print the completion script for bash, zsh or fish",

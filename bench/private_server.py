@@ -8,8 +8,13 @@ from pathlib import Path
 
 
 @contextmanager
-def private_server(folder: Path, *, timescaledb: bool) -> Iterator[list[str]]:
-    """A durable PostgreSQL of this run with the product's tables; yields the psql command."""
+def private_server(
+    folder: Path, *, timescaledb: bool, durable: bool = True
+) -> Iterator[list[str]]:
+    """A PostgreSQL of this run with the product's tables; yields the psql command.
+
+    A cluster that lies in the folder already is used.
+    """
     os.environ |= {"SLUICE_DATA_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "config.settings"}
     os.environ.pop("DATABASE_URL", None)
     import django
@@ -26,8 +31,9 @@ def private_server(folder: Path, *, timescaledb: bool) -> Iterator[list[str]]:
     cluster = PostgresCluster(data=data, programs=programs, user=user, timescaledb=timescaledb)
     data.logs.mkdir(exist_ok=True)
     make_directory(data.sockets, user)
-    cluster.create()
-    server = Child(cluster.server())
+    if not cluster.exists:
+        cluster.create()
+    server = Child(cluster.server(durable=durable))
     try:
         server.wait_until_ready()
         psql = [

@@ -6,6 +6,9 @@ from celery import Celery
 from django.conf import settings
 from kombu import Queue
 
+# Their receivers note what tasks and workers do.
+import config.heartbeats  # noqa: F401
+import config.work_record  # noqa: F401
 from config.queues import LONGEST_TASK_S, QUEUES, QueueLimits, route
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -21,6 +24,8 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "place": {"task": "advisor.tasks.place_everywhere", "schedule": 30.0},
     "score": {"task": "advisor.tasks.score_everywhere", "schedule": 300.0},
     "discover": {"task": "advisor.tasks.discover_everywhere", "schedule": 30.0},
+    # An organisation's turn comes every five minutes; hours are sealed soon after they settled.
+    "store": {"task": "advisor.tasks.store_everywhere", "schedule": 60.0},
     "tidy": {"task": "advisor.tasks.tidy", "schedule": 3600.0},
     "maintain-samples": {"task": "ingest.tasks.maintain_samples", "schedule": 3600.0},
 }
@@ -38,6 +43,7 @@ app.conf.update(
     broker_url=broker_url(settings.REDIS_URL),
     broker_connection_retry_on_startup=True,
     beat_schedule=BEAT_SCHEDULE,
+    beat_scheduler="config.heartbeats:LivingScheduler",
     beat_schedule_filename=str(settings.DATA_DIR.root / "beat-schedule"),
     task_queues=[Queue(queue.name) for queue in QUEUES],
     task_create_missing_queues=False,

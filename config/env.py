@@ -1,7 +1,7 @@
 """Typed readers of the environment: each says which variable is wrong and what is allowed."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
@@ -21,6 +21,16 @@ def words(name: str, default: str, *, environ: Mapping[str, str] = os.environ) -
     """The comma-separated words of the variable, without blanks."""
     parts = text(name, default, environ=environ).split(",")
     return [part.strip() for part in parts if part.strip()]
+
+
+def choice(
+    name: str, default: str, allowed: Sequence[str], *, environ: Mapping[str, str] = os.environ
+) -> str:
+    """One of the allowed words."""
+    word = text(name, default, environ=environ)
+    if word not in allowed:
+        raise SettingError(f"{name}={word!r} is not known; use one of {', '.join(allowed)}")
+    return word
 
 
 def boolean(name: str, *, default: bool, environ: Mapping[str, str] = os.environ) -> bool:

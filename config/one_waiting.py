@@ -19,6 +19,8 @@ from celery import Task
 from celery.result import AsyncResult
 from django.conf import settings
 
+from advisor.pipeline.work_figures import QUEUED_AT
+
 log = logging.getLogger(__name__)
 
 SOCKET_TIMEOUT_S = 5.0
@@ -50,6 +52,7 @@ class OneWaiting(Task[Any, Any]):
         self, args: Any = None, kwargs: Any = None, **options: Any
     ) -> AsyncResult[Any] | None:
         """Queue the task; None means that a message about the same subject waits already."""
+        options["headers"] = {**(options.get("headers") or {}), QUEUED_AT: time.time()}
         expires_s = options.get("expires", self.expires)
         if expires_s is None:
             return super().apply_async(args, kwargs, **options)

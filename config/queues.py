@@ -45,6 +45,7 @@ QUEUES = (
         tasks=(
             "discover_everywhere", "discover_organisation", "score_everywhere",
             "score_prediction", "tidy", "maintain_samples",
+            "store_everywhere", "store_organisation",
         ),
     ),
 )  # fmt: skip

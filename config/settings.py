@@ -1,12 +1,12 @@
 """Django's settings, read from the environment; every default fits the embedded mode."""
 
-from urllib.parse import quote
-
 import dj_database_url
 
 from config import env
+from config.database_roles import DatabaseRole, database_urls
 from config.database_timeouts import with_timeouts
-from config.paths import POSTGRES_PORT, data_dir
+from config.paths import data_dir
+from config.queues import QUEUES
 from config.secret_key import secret_key
 
 DATA_DIR = data_dir()
@@ -58,17 +58,22 @@ TEMPLATES = [
 
 # --- Database and broker
 
-EMBEDDED_DATABASE_URL = (
-    f"postgres://sluice@{quote(str(DATA_DIR.sockets), safe='')}:{POSTGRES_PORT}/sluice"
+# Each process connects as its role; without an address of its own, as the owner.
+DATABASE_ROLE = DatabaseRole(env.choice("SLUICE_DATABASE_ROLE", "owner", list(DatabaseRole)))
+DATABASE_URLS = database_urls(
+    DATA_DIR.sockets,
+    owner=env.secret("DATABASE_URL"),
+    ingest=env.secret("DATABASE_URL_INGEST"),
+    worker=env.secret("DATABASE_URL_WORKER"),
+    web=env.secret("DATABASE_URL_WEB"),
 )
-DATABASE_URL = env.secret("DATABASE_URL") or EMBEDDED_DATABASE_URL
 # Longer statements and waits for locks are ended, except in `sluice migrate` (0: never).
 STATEMENT_TIMEOUT_S = env.integer("SLUICE_STATEMENT_TIMEOUT_S", 30)
 LOCK_TIMEOUT_S = env.integer("SLUICE_LOCK_TIMEOUT_S", 10)
 DATABASES = {
     "default": with_timeouts(
         dj_database_url.parse(
-            DATABASE_URL,
+            DATABASE_URLS[DATABASE_ROLE],
             engine="django.db.backends.postgresql",
             conn_max_age=60,
             conn_health_checks=True,
@@ -78,10 +83,14 @@ DATABASES = {
     )
 }
 REDIS_URL = env.secret("REDIS_URL") or DATA_DIR.valkey_url
+WORK_QUEUES = QUEUES
 
 # --- Samples
 
 SAMPLE_RETENTION_DAYS = env.integer("SLUICE_SAMPLE_RETENTION_DAYS", 30, minimum=1)
+HISTORY_EXACT_DAYS = env.integer("SLUICE_HISTORY_EXACT_DAYS", 30, minimum=1)
+HISTORY_QUARTER_DAYS = env.integer("SLUICE_HISTORY_QUARTER_DAYS", 366, minimum=1)
+HISTORY_DAY_DAYS = env.integer("SLUICE_HISTORY_DAY_DAYS", 5 * 366, minimum=1)
 
 # --- Requests
 
@@ -99,6 +108,8 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES + 1
 HTTPS_ONLY = env.boolean("SLUICE_HTTPS_ONLY", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS_ONLY
 SECURE_SSL_REDIRECT = HTTPS_ONLY
+# Probes come from the machine itself, and a redirect would count as an answer.
+SECURE_REDIRECT_EXEMPT = [r"^health(/(live|ready|evaluation))?$", r"^ping$"]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS_ONLY else 0
 if env.boolean("SLUICE_BEHIND_PROXY", default=False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")

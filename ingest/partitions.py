@@ -1,22 +1,21 @@
 """Days of the sample tables: made before they are written to, dropped when they are too old.
 
 Hypertables make their chunks themselves. Native tables have one partition per day, in UTC, named
-after it. The database is asked each time which of the two it has.
+after it. The database is asked each time which of the two it has. Functions of the database do
+both with its owner's rights, because the roles of processes own no table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 
 from django.db import connection, transaction
-from psycopg import sql
 
 from ingest.core.catalogue import MEASUREMENTS
 
 TABLES = tuple(measurement.table for measurement in MEASUREMENTS)
 
-_DAY = timedelta(days=1)
 # Any number that nothing else in this database uses for an advisory lock.
 _LOCK = 7_011_513
 
@@ -64,40 +63,12 @@ def _missing(days: list[date]) -> list[tuple[str, date]]:
 
 def _create_partition(table: str, day: date) -> None:
     """Attaching an empty table, unlike creating a partition, lets reads and writes go on."""
-    start = datetime(day.year, day.month, day.day, tzinfo=UTC)
-    names = {"parent": sql.Identifier(table), "name": sql.Identifier(_partition(table, day))}
-    bounds = {"start": sql.Literal(start), "end": sql.Literal(start + _DAY)}
     with connection.cursor() as cursor:
-        cursor.execute(
-            sql.SQL("CREATE TABLE {name} (LIKE {parent} INCLUDING ALL)").format(**names)
-        )
-        cursor.execute(
-            sql.SQL(
-                "ALTER TABLE {parent} ATTACH PARTITION {name} FOR VALUES FROM ({start}) TO ({end})"
-            ).format(**names, **bounds)
-        )
-
-
-def _partition(table: str, day: date) -> str:
-    return f"{table}_p{day:%Y%m%d}"
+        cursor.execute("SELECT ingest_make_partition(%s, %s)", [table, day])
 
 
 def _drop_of(table: str, before: datetime) -> int:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT relkind FROM pg_class WHERE oid = to_regclass(%s)", [table])
-        if cursor.fetchone() != ("p",):
-            cursor.execute(
-                "SELECT count(*) FROM drop_chunks(%s, older_than => %s)", [table, before]
-            )
-            dropped: int = cursor.fetchone()[0]
-            return dropped
-        last = (before.astimezone(UTC) - _DAY).date()
-        cursor.execute(
-            "SELECT child.relname FROM pg_inherits JOIN pg_class AS child ON child.oid = inhrelid"
-            " WHERE inhparent = to_regclass(%s) AND child.relname <= %s ORDER BY child.relname",
-            [table, _partition(table, last)],
-        )
-        expired = [name for (name,) in cursor.fetchall()]
-        for name in expired:
-            cursor.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(name)))
-    return len(expired)
+        cursor.execute("SELECT ingest_drop_samples(%s, %s)", [table, before])
+        dropped: int = cursor.fetchone()[0]
+        return dropped

@@ -21,6 +21,7 @@ from ingest.core.catalogue import Measurement
 from ingest.core.copy_encoding import encode_rows
 from ingest.core.line_protocol import Precision, excerpt
 from ingest.models import RejectedLine
+from ingest.open_hours import note_open_hours, open_hours_of
 from ingest.partitions import ensure_partitions
 from ingest.series_rows import SeriesDeletedError, note_samples, series_ids
 
@@ -115,6 +116,8 @@ def _save(batch: Batch, *, token: Token, now: datetime) -> int:
         by_name = sorted(batch.rows.items(), key=lambda item: item[0].name)
         changed_rows = sum(_copy(measurement, rows, ids) for measurement, rows in by_name)
         note_samples(_first_and_last(batch, ids))
+        if changed_rows:
+            note_open_hours(open_hours_of(_times(batch, ids)))
     if batch.rejections:
         _save_rejections(batch.rejections, token=token, now=now)
     return changed_rows
@@ -178,6 +181,11 @@ def _statements(measurement: Measurement) -> _Statements:
 
 def _each(template: str, columns: Iterable[sql.Identifier]) -> sql.Composed:
     return sql.SQL(", ").join(sql.SQL(template).format(column) for column in columns)
+
+
+def _times(batch: Batch, ids: list[int]) -> Iterable[tuple[int, int]]:
+    """The series and time of each row."""
+    return ((ids[place], time_us) for rows in batch.rows.values() for place, time_us in rows)
 
 
 def _first_and_last(batch: Batch, ids: list[int]) -> dict[int, tuple[datetime, datetime]]:

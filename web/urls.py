@@ -8,7 +8,9 @@ from django.urls import URLPattern, path
 from django.views.generic import RedirectView
 
 from web.api import charts, enforcer
+from web.api import health as probes
 from web.views import (
+    health,
     hosts,
     incident_cause,
     incidents,
@@ -51,6 +53,11 @@ urlpatterns: list[URLPattern] = [
     path("workloads/<int:pk>/", workload.workload, name="workload"),
     path("hosts/", hosts.hosts, name="hosts"),
     path("hosts/<int:pk>/", hosts.host, name="host"),
+    path("health-of-sluice/", health.health, name="health-of-sluice"),
+    path("health/live", probes.live, name="health-live"),
+    path("health/ready", probes.ready, name="health-ready"),
+    path("health/evaluation", probes.evaluation, name="health-evaluation"),
+    path("metrics", probes.metrics, name="metrics"),
     path("api/v1/resources/<int:pk>/charts", charts.resource_charts, name="charts"),
     path("api/v1/resources/<int:pk>/charts/<slug:key>.csv", charts.chart_csv, name="chart-csv"),
     path("api/v1/enforcer/document", enforcer.document, name="enforcer-document"),

@@ -19,6 +19,7 @@ class Scope(models.TextChoices):
 
     INGEST = "ingest"
     ENFORCE = "enforce"
+    METRICS = "metrics"
 
 
 def token_digest(secret: str) -> str:

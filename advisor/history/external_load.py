@@ -6,7 +6,7 @@ attribution read it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -80,14 +80,23 @@ def disturbed_times(
     resource: Resource, *, since: datetime, until: datetime
 ) -> list[tuple[datetime, datetime]]:
     """The times of external load, in which windows do not characterise the device."""
+    return disturbed_times_of([resource], since=since, until=until)[resource.pk]
+
+
+def disturbed_times_of(
+    resources: Collection[Resource], *, since: datetime, until: datetime
+) -> dict[int, list[tuple[datetime, datetime]]]:
+    """The same of many resources in one statement, by their keys."""
     rows = Incident.objects.filter(
         Q(ended_at=None) | Q(ended_at__gt=since),
-        resource=resource,
+        resource__in=resources,
         started_at__lt=until,
         external__state=ExternalState.EXTERNAL.value,
-    )
-    times = rows.order_by("started_at").values_list("started_at", "ended_at")
-    return [(started_at, ended_at or until) for started_at, ended_at in times]
+    ).order_by("started_at")
+    times: dict[int, list[tuple[datetime, datetime]]] = {one.pk: [] for one in resources}
+    for pk, started_at, ended_at in rows.values_list("resource", "started_at", "ended_at"):
+        times[pk].append((started_at, ended_at or until))
+    return times
 
 
 def _reference(incident: Incident) -> list[LoadWindow]:

@@ -5,6 +5,17 @@ from advisor.core.detection.threshold import ThresholdMode
 from advisor.core.resource import IoCount, LimitScope, ResourceKind, Tier, Unit
 from advisor.models.compliance import ComplianceRecord
 from advisor.models.congestion import EvaluationGroup, Incident, ResourceStatus, StatePoint
+from advisor.models.failed_work import FailedWork
+from advisor.models.history import (
+    Chunk,
+    Day,
+    HistoryRetention,
+    Member,
+    Quarter,
+    Shard,
+    StaleDay,
+    Track,
+)
 from advisor.models.maintenance_window import MaintenanceWindow
 from advisor.models.policy import Enforcer, Policy, PublishedDocument
 from advisor.models.prediction_score import PredictionScore
@@ -17,16 +28,22 @@ __all__ = [
     "AdapterKind",
     "Allocation",
     "Attachment",
+    "Chunk",
     "ComplianceRecord",
+    "Day",
     "Enforcer",
     "EvaluationGroup",
+    "FailedWork",
+    "HistoryRetention",
     "Incident",
     "IoCount",
     "LimitScope",
     "MaintenanceWindow",
+    "Member",
     "Policy",
     "PredictionScore",
     "PublishedDocument",
+    "Quarter",
     "Recommendation",
     "RecommendationState",
     "Recurrence",
@@ -34,10 +51,13 @@ __all__ = [
     "Resource",
     "ResourceKind",
     "ResourceStatus",
+    "Shard",
+    "StaleDay",
     "State",
     "StatePoint",
     "ThresholdMode",
     "Tier",
+    "Track",
     "Unit",
     "Workload",
     "WorkloadKind",

@@ -28,6 +28,7 @@ from advisor.history.silence import silence_text, silent_devices, why_unrated
 from advisor.history.thresholds import threshold_of
 from advisor.history.whole_windows import whole_windows_of
 from advisor.models import Incident, Resource, ResourceStatus, State, StatePoint
+from advisor.pipeline.evaluation_lag import note_lags_when_stored
 from advisor.pipeline.incidents import update_incidents
 from ingest.core.grid import grid_of
 
@@ -141,6 +142,8 @@ def _judge(turn: _Turn, history: History, now: datetime) -> None:
         initial=turn.state,
     )
     _save_points(turn.resource, found)
+    if turn.state.last_at is not None:
+        note_lags_when_stored(turn.resource, [point.at for point in found.points])
     seen_before = turn.running.windows if turn.running else 0
     for incident in update_incidents(history, turn.running, found.points):
         if _is_look_due(incident, seen_before):

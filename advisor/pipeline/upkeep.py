@@ -17,6 +17,7 @@ from advisor.models import (
     Resource,
     StatePoint,
 )
+from advisor.pipeline.failed_work import drop_old_failures
 
 log = logging.getLogger(__name__)
 
@@ -31,10 +32,11 @@ class Tidied:
     expired: int
     state_points: int
     compliance_records: int
+    failures: int
 
 
 def tidy(*, now: datetime) -> Tidied:
-    """Expire undecided recommendations and remove windows and reports beyond retention.
+    """Expire undecided recommendations and remove windows, reports and failures beyond retention.
 
     Resource by resource, so that rows that cannot be removed now do not block others.
     """
@@ -47,7 +49,12 @@ def tidy(*, now: datetime) -> Tidied:
         records += _delete(
             ComplianceRecord.objects.filter(resource=resource, reported_at__lt=now - KEEP)
         )
-    return Tidied(expired=expired, state_points=points, compliance_records=records)
+    return Tidied(
+        expired=expired,
+        state_points=points,
+        compliance_records=records,
+        failures=drop_old_failures(now=now),
+    )
 
 
 def _delete(rows: QuerySet[Any]) -> int:

@@ -97,7 +97,7 @@ class Scenario:
         self.progress.begin("waiting until the service detects congestion")
 
         def congested() -> dict[str, Any] | str:
-            status = self._only("status")
+            status = self._status()
             return (
                 status
                 if status["state"] == "congested"
@@ -113,7 +113,7 @@ class Scenario:
         def recommended() -> dict[str, Any] | str:
             rows = self.service.sluice("recommendations", "--state", "proposed")
             if not rows:
-                return str(self._only("status")["advice_gap"] or "no recommendation yet")
+                return str(self._status()["advice_gap"] or "no recommendation yet")
             explained: dict[str, Any] = self.service.sluice("recommendations", str(rows[0]["id"]))
             return explained
 
@@ -211,9 +211,9 @@ class Scenario:
             ),
         )
 
-    def _only(self, command: str) -> dict[str, Any]:
+    def _status(self) -> dict[str, Any]:
         """Give the row of the demo's uplink."""
-        rows = self.service.sluice(command)
+        rows: list[dict[str, Any]] = self.service.sluice("status")["resources"]
         return next(row for row in rows if row["resource"] == RESOURCE)
 
     def _records(self) -> dict[str, dict[str, Any]]:

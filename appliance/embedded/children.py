@@ -13,7 +13,7 @@ from config.queues import QUEUES, WorkQueue
 WEB_WORKERS = 2
 WEB_THREADS = 8
 # Django's checks of URLs import every page and its libraries, which no worker needs.
-WITHOUT_CHECKS = {"CELERY_SKIP_CHECKS": "1"}
+WORK_ENVIRONMENT = {"CELERY_SKIP_CHECKS": "1", "SLUICE_DATABASE_ROLE": "worker"}
 # Celery waits for running tasks; the longest takes about as long as one look at all samples.
 WORKER_STOP_TIMEOUT_S = 30.0
 
@@ -31,7 +31,7 @@ def web(data: DataDir, *, host: str, port: int, allowed_hosts: str) -> ChildSpec
         "--worker-class=gthread",
         f"--threads={WEB_THREADS}",
         "--no-control-socket",
-        environment={"SLUICE_ALLOWED_HOSTS": allowed_hosts},
+        environment={"SLUICE_ALLOWED_HOSTS": allowed_hosts, "SLUICE_DATABASE_ROLE": "web"},
         is_ready=lambda: _answers(local_address(host), port),
     )
 
@@ -56,7 +56,7 @@ def _worker(data: DataDir, queue: WorkQueue) -> ChildSpec:
         "--loglevel=INFO",
         "--without-gossip",
         "--without-mingle",
-        environment=WITHOUT_CHECKS,
+        environment=WORK_ENVIRONMENT,
         stop_timeout_s=WORKER_STOP_TIMEOUT_S,
         is_ready=lambda: bool(app.control.ping(destination=[name], timeout=0.5, limit=1)),
     )
@@ -71,7 +71,7 @@ def scheduler(data: DataDir) -> ChildSpec:
         "--app=config.celery",
         "beat",
         "--loglevel=INFO",
-        environment=WITHOUT_CHECKS,
+        environment=WORK_ENVIRONMENT,
     )
 
 

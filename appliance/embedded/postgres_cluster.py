@@ -1,20 +1,28 @@
 """A private PostgreSQL cluster: made once, listening on one unix socket only."""
 
+import os
 import signal
 import subprocess
 from dataclasses import dataclass
 
 import psycopg
+from psycopg import sql
 
 from appliance.embedded.child import ChildSpec
 from appliance.embedded.errors import ChildFailed
+from appliance.embedded.postgres_memory import memory_settings
 from appliance.embedded.postgres_programs import PostgresPrograms, choose_programs, runnable_by
 from appliance.embedded.service_user import ServiceUser, make_directory, process_identity
+from config.database_roles import EMBEDDED_USERS
 from config.paths import POSTGRES_PORT, DataDir
 
 ROLE = DATABASE = "sluice"
 # Written into a cluster whose tables need the extension: it must be loaded at every start.
 TIMESCALEDB_MARKER = "sluice-timescaledb"
+MEMORY_FILE = "sluice-memory.conf"
+MEMORY_HEAD = (
+    "# Written at each start, by the memory of the machine; docs/settings.md has the rule."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +66,23 @@ class PostgresCluster:
             raise ChildFailed(f"initdb could not make {self.data.postgres}: {done.stderr.strip()}")
         if self.timescaledb:
             (self.data.postgres / TIMESCALEDB_MARKER).touch()
+
+    def configure(self, memory_bytes: int) -> None:
+        """Write the memory settings of a machine of this size, in force from the next start.
+
+        Lines that stand in postgresql.conf after the one that includes them win.
+        """
+        settings = memory_settings(memory_bytes)
+        lines = [MEMORY_HEAD, *(f"{name} = {value}" for name, value in settings.items())]
+        target = self.data.postgres / MEMORY_FILE
+        target.write_text("\n".join(lines) + "\n")
+        if self.user is not None:
+            os.chown(target, self.user.uid, self.user.gid)
+        main = self.data.postgres / "postgresql.conf"
+        include = f"include_if_exists = '{MEMORY_FILE}'"
+        if include not in main.read_text().splitlines():
+            with main.open("a") as file:
+                file.write(f"\n{include}\n")
 
     def server(self, *, durable: bool = True) -> ChildSpec:
         """The server process. A server that is not durable is fast and fit for tests only."""
@@ -109,11 +134,20 @@ class PostgresCluster:
         return True
 
     def create_database(self) -> None:
-        """Create the product's database unless it is there; migrations add the extension."""
+        """Create the product's database and its users unless they are there.
+
+        Migrations add the extension and give the users their rights.
+        """
         with psycopg.connect(self.address("postgres"), autocommit=True) as connection:
             found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])
             if found.fetchone() is None:
                 connection.execute(f"CREATE DATABASE {DATABASE}")
+            for name in EMBEDDED_USERS.values():
+                found = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [name])
+                if found.fetchone() is None:
+                    connection.execute(
+                        sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(name))
+                    )
 
 
 def find_cluster(data: DataDir, user: ServiceUser | None) -> PostgresCluster:

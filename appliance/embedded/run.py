@@ -17,6 +17,7 @@ from appliance.embedded.first_run import NewLogin, create_first_login
 from appliance.embedded.leftovers import clear_leftovers
 from appliance.embedded.listening import allowed_hosts, check_address_is_free
 from appliance.embedded.postgres_cluster import find_cluster
+from appliance.embedded.postgres_memory import machine_memory_bytes
 from appliance.embedded.service_user import ServiceUser, make_directory, service_user
 from appliance.embedded.supervisor import Supervisor
 from appliance.embedded.telegraf import find_telegraf, local_telegraf
@@ -101,6 +102,7 @@ def _start_servers(
         if not cluster.exists:
             say(f"database: making a new one in {data.postgres}")
             cluster.create()
+        cluster.configure(machine_memory_bytes())
         say(f"database: starting {cluster.programs}")
         supervisor.start(cluster.server())
         cluster.create_database()

@@ -1,4 +1,5 @@
 from ingest.models.host import Host
+from ingest.models.open_hour import OpenHour
 from ingest.models.rejected_line import RejectedLine
 from ingest.models.samples import (
     BlockDeviceSample,
@@ -22,6 +23,7 @@ __all__ = [
     "Host",
     "NetSample",
     "NstatSample",
+    "OpenHour",
     "RejectedLine",
     "ScsiReservationSample",
     "Series",

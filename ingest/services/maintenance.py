@@ -11,7 +11,8 @@ from django.db import DatabaseError
 from django.db.models import QuerySet
 
 from accounts.models import Organisation
-from ingest.models import RejectedLine, Series
+from ingest.models import OpenHour, RejectedLine, Series
+from ingest.open_hours import HOUR
 from ingest.partitions import drop_partitions, ensure_partitions
 
 log = logging.getLogger(__name__)
@@ -38,11 +39,12 @@ def maintain_samples(*, now: datetime, retention: timedelta) -> Maintenance:
     today = now.astimezone(UTC).date()
     made = ensure_partitions(today + timedelta(days=ahead) for ahead in range(DAYS_AHEAD + 1))
     expired = now - retention
-    dropped = drop_partitions(before=expired)
+    unneeded = _sealed_until(expired)
+    dropped = drop_partitions(before=unneeded)
     series = lines = 0
     for organisation in Organisation.objects.order_by("pk"):
         # A day more: chunks and partitions go whole, and a late sample may yet come.
-        silent = Series.objects.filter(last_sample_at__lt=expired - timedelta(days=1))
+        silent = Series.objects.filter(last_sample_at__lt=unneeded - timedelta(days=1))
         series += _delete(silent.filter(organisation=organisation))
         refused = RejectedLine.objects.filter(received_at__lt=expired)
         lines += _delete(refused.filter(organisation=organisation))
@@ -52,6 +54,18 @@ def maintain_samples(*, now: datetime, retention: timedelta) -> Maintenance:
         series_dropped=series,
         rejected_lines_dropped=lines,
     )
+
+
+def _sealed_until(expired: datetime) -> datetime:
+    """How far samples may be dropped: no further than they are in the history.
+
+    The hour before an open one is needed too, for the first windows of it.
+    """
+    oldest = OpenHour.objects.order_by("at").values_list("at", flat=True).first()
+    if oldest is None or oldest - HOUR >= expired:
+        return expired
+    log.warning("expired samples kept until they are sealed", extra={"open_since": oldest})
+    return oldest - HOUR
 
 
 def _delete(rows: QuerySet[Any]) -> int:

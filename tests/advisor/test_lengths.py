@@ -29,6 +29,8 @@ HOLDS = {
     "advisor.Attachment.device": LONGEST_DEVICE,
     "advisor.Allocation.adapter": LONGEST_PATH,
     "advisor.Allocation.selector": LONGEST_PATH,
+    "advisor.Track.subject": max(one.longest_subject for one in MEASUREMENTS),
+    "advisor.Track.device": LONGEST_DEVICE,
     # Said by people about the same things; a workload's name becomes the subject of advice.
     "advisor.Workload.name": 200,
     "advisor.Allocation.vdisk": 200,
@@ -48,7 +50,7 @@ NAMED_BY_THE_PRODUCT = {
     "advisor.ComplianceRecord.allocation",
     "advisor.ComplianceRecord.outcome", "advisor.ComplianceRecord.verdict",
     "advisor.Enforcer.signing_key", "advisor.Enforcer.agent_version",
-    "advisor.Enforcer.enforcement_state",
+    "advisor.Enforcer.enforcement_state", "advisor.Shard.kind", "advisor.Track.kind",
 }  # fmt: skip
 """Columns that hold no name of a host, device or workload."""
 

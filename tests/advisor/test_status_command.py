@@ -52,7 +52,7 @@ def status() -> tuple[int, list[Mapping[str, Any]]]:
         code = 0
     except SystemExit as end:
         code = int(end.code or 0)
-    return code, json.loads(out.getvalue())
+    return code, json.loads(out.getvalue())["resources"]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """`sluice run` as a person meets it: everything starts, stops, and is found again."""
 
 import http.client
+import json
 import os
 import pwd
 import re
@@ -12,12 +13,20 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 import redis
 
-from tests.appliance.embedded_run import DEADLINE_S, EmbeddedRun, short_directory, start, started
+from tests.appliance.embedded_run import (
+    DEADLINE_S,
+    SLUICE,
+    EmbeddedRun,
+    short_directory,
+    start,
+    started,
+)
 
 pytestmark = [pytest.mark.postgres, pytest.mark.valkey]
 
@@ -39,9 +48,25 @@ def database(run: EmbeddedRun) -> psycopg.Connection:
 
 
 def health(run: EmbeddedRun) -> int:
+    return answer(run, "")
+
+
+def answer(run: EmbeddedRun, part: str) -> int:
     with closing(http.client.HTTPConnection("127.0.0.1", run.port, timeout=10)) as connection:
-        connection.request("GET", "/health")
+        connection.request("GET", f"/health/{part}".rstrip("/"))
         return connection.getresponse().status
+
+
+def health_figures(run: EmbeddedRun) -> dict[str, Any]:
+    """What `sluice status` says of the server itself."""
+    done = subprocess.run(
+        [SLUICE, "status", "--json"],
+        env={**os.environ, "SLUICE_DATA_DIR": str(run.data_dir)},
+        capture_output=True,
+        check=False,
+    )
+    found: dict[str, Any] = json.loads(done.stdout)["health"]
+    return found
 
 
 def wait_until_gone(run: EmbeddedRun) -> None:
@@ -75,6 +100,38 @@ def test_scheduled_work_is_done(running):
         time.sleep(0.1)
 
 
+def test_health_knows_every_process(running):
+    deadline = time.monotonic() + DEADLINE_S
+    while len(found := health_figures(running)["work"]["processes"]) < 5:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.5)
+
+    queues = {queue for process in found for queue in process["queues"]}
+    assert queues == {"evaluate", "advise", "report", "upkeep"}
+    assert [process["kind"] for process in found].count("scheduler") == 1
+    assert {address: answer(running, address) for address in ("live", "ready")} == {
+        "live": 200,
+        "ready": 200,
+    }
+
+
+def test_processes_connect_with_the_users_of_their_roles(running):
+    health(running)
+    with database(running) as connection:
+        users = connection.execute(
+            "SELECT DISTINCT usename FROM pg_stat_activity"
+            " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        ).fetchall()
+        (may_create,) = connection.execute(
+            "SELECT has_schema_privilege('sluice_worker', 'public', 'CREATE')"
+        ).fetchone()
+
+    found = {name for (name,) in users}
+    # A worker has a connection while a task runs only.
+    assert {"sluice_web"} <= found <= {"sluice_web", "sluice_worker"}
+    assert not may_create
+
+
 def test_static_files_are_served(running):
     with closing(http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)) as connection:
         connection.request("GET", "/static/sluice.css")
@@ -100,6 +157,11 @@ def test_sockets_are_closed_to_other_users(running):
     mode = (running.data_dir / "run").stat().st_mode
 
     assert mode & 0o077 == 0
+
+
+def test_server_that_takes_https_only_becomes_ready(data_dir):
+    with started(data_dir, env={"SLUICE_HTTPS_ONLY": "1"}) as run:
+        assert health(run) == 200
 
 
 def test_second_run_on_the_same_directory_is_refused(running):

@@ -64,3 +64,12 @@ def test_secret_given_twice_is_refused(tmp_path):
 def test_secret_in_a_missing_file_is_refused(tmp_path):
     with pytest.raises(env.SettingError, match=r"X_FILE=.*cannot be read: No such file"):
         env.secret("X", environ={"X_FILE": str(tmp_path / "absent")})
+
+
+def test_choice_is_one_of_the_allowed_words():
+    allowed = ["owner", "web"]
+
+    assert env.choice("ROLE", "owner", allowed, environ={}) == "owner"
+    assert env.choice("ROLE", "owner", allowed, environ={"ROLE": "web"}) == "web"
+    with pytest.raises(env.SettingError, match="ROLE='admin' is not known; use one of owner, web"):
+        env.choice("ROLE", "owner", allowed, environ={"ROLE": "admin"})

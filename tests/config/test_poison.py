@@ -20,7 +20,7 @@ from django.db import connection
 
 from accounts.models import Organisation
 from advisor.decisions.inventory import add_resource
-from advisor.models import Resource, ResourceKind, ResourceStatus
+from advisor.models import FailedWork, Resource, ResourceKind, ResourceStatus
 from advisor.tasks import advise_everywhere, detect_everywhere, recommend_everywhere
 from tests.config.queued import empty
 
@@ -115,6 +115,14 @@ def test_resource_that_raises_in_every_task_ends_no_other(log: Path) -> None:
         "advisor.tasks.recommend_resource",
         "advisor.tasks.advise_resource",
     }
+    # Each is kept with its reason, and nothing of the others.
+    kept = FailedWork.objects.filter(solved_at=None).order_by("task")
+    assert [(one.task, str(one.resource)) for one in kept] == [
+        ("advise_resource", "h1/raises"),
+        ("detect_resource", "h1/raises"),
+        ("recommend_resource", "h1/raises"),
+    ]
+    assert all("RuntimeError: poison (line " in one.reason for one in kept)
     # People see that nobody has judged it, and what is known of the others.
     assert "unknown" in status_of("acme")
     assert "no samples yet; is Telegraf running on h1?" in status_of("globex")
@@ -122,14 +130,22 @@ def test_resource_that_raises_in_every_task_ends_no_other(log: Path) -> None:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "said", "reason"),
     [
-        ("hangs", "SoftTimeLimitExceeded"),
-        ("hangs-for-good", "Hard time limit (50s) exceeded for advisor.tasks.detect_resource"),
+        (
+            "hangs",
+            "SoftTimeLimitExceeded",
+            "It took longer than 40 s and was interrupted.",
+        ),
+        (
+            "hangs-for-good",
+            "Hard time limit (50s) exceeded for advisor.tasks.detect_resource",
+            "It took longer than 50 s, could not be interrupted, and its process was killed.",
+        ),
     ],
 )
 def test_resource_that_hangs_is_ended_by_its_limit_and_the_others_go_on(
-    log: Path, name: str, said: str
+    log: Path, name: str, said: str, reason: str
 ) -> None:
     make("acme", name)
     make("globex", *HEALTHY)
@@ -139,6 +155,7 @@ def test_resource_that_hangs_is_ended_by_its_limit_and_the_others_go_on(
         # The other slot judges the others while one hangs.
         wait_for(lambda: len(judged()) == 3, log)
         wait_for(lambda: said in log.read_text(), log)
+        wait_for(FailedWork.objects.exists, log)
         # And its slot is free again afterwards.
         ResourceStatus.objects.update(looked_at=None)
         detect_everywhere()
@@ -146,6 +163,9 @@ def test_resource_that_hangs_is_ended_by_its_limit_and_the_others_go_on(
 
     assert judged() == {f"h1/{name}" for name in HEALTHY}
     assert Resource.objects.count() == 4
+    kept = FailedWork.objects.get()
+    assert (kept.task, str(kept.resource)) == ("detect_resource", f"h1/{name}")
+    assert (kept.reason, kept.solved_at) == (reason, None)
 
 
 def status_of(slug: str) -> str:

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-NAME = r"(?:SLUICE_[A-Z_]+|DATABASE_URL|REDIS_URL)"
+NAME = r"(?:SLUICE_[A-Z_]+|DATABASE_URL(?:_(?!FILE)[A-Z]+)?|REDIS_URL)"
 READ = re.compile(
-    rf"(?:env\.(?:text|words|boolean|integer|secret)\(|environ\.get\()\s*\"({NAME})\""
+    rf"(?:env\.(?:text|words|choice|boolean|integer|secret)\(|environ\.get\()\s*\"({NAME})\""
 )
 
 

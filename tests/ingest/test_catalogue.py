@@ -9,6 +9,7 @@ import pytest
 from django.apps import apps
 from django.db import connection
 
+from ingest.core.canonical_figures import FIGURES
 from ingest.core.catalogue import MEASUREMENTS, FieldKind, Measurement
 from ingest.core.rates import CGROUP_COUNTERS, CONFLICT, DISK, INTERFACE, PRESSURE_COUNTERS, TCP
 from tests.ingest.scenario import Tenant, disk_line, now, write_lines
@@ -93,3 +94,15 @@ def test_rates_are_derived_from_all_counters(name: str, counters: tuple[str, ...
     assert counters == tuple(
         field.name for field in measurement.fields if field.kind is FieldKind.COUNTER
     )
+
+
+def test_page_of_metrics_lists_every_figure_of_the_history() -> None:
+    rows = re.findall(
+        r"^\| (\w+) \| `(\w+)` \| (\d+) \| (\w+) \| (.+) \|$", METRICS.read_text(), re.MULTILINE
+    )
+
+    assert rows == [
+        (kind, figure.name, str(figure.number), figure.how, figure.unit)
+        for kind, figures in FIGURES.items()
+        for figure in figures
+    ]

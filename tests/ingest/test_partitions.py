@@ -9,7 +9,7 @@ from threading import Barrier
 import pytest
 from django.db import connection
 
-from ingest.models import DiskioSample, RejectedLine, Series
+from ingest.models import DiskioSample, OpenHour, RejectedLine, Series
 from ingest.partitions import TABLES, drop_partitions, ensure_partitions
 from ingest.services.maintenance import DAYS_AHEAD, maintain_samples
 from tests.ingest.scenario import RETENTION, Tenant, disk_line, now, write_lines
@@ -81,6 +81,7 @@ def test_maintenance_forgets_series_and_refused_lines_of_long_ago(tenant: Tenant
     long_ago = now() - 40 * DAY
     write_lines(tenant, disk_line(long_ago, name="gone"), "bad", at=long_ago)
     write_lines(tenant, disk_line(now(), name="here"), "bad")
+    OpenHour.objects.all().delete()
 
     result = maintain_samples(now=now(), retention=RETENTION)
 
@@ -88,6 +89,18 @@ def test_maintenance_forgets_series_and_refused_lines_of_long_ago(tenant: Tenant
     assert [series.subject for series in Series.objects.all()] == ["here"]
     assert DiskioSample.objects.count() == 1
     assert RejectedLine.objects.count() == 1
+
+
+def test_samples_stay_until_their_hours_are_in_the_history(tenant: Tenant) -> None:
+    long_ago = now() - 40 * DAY
+    write_lines(tenant, disk_line(long_ago), at=long_ago)
+
+    maintain_samples(now=now(), retention=RETENTION)
+    kept = DiskioSample.objects.count()
+    OpenHour.objects.all().delete()
+    maintain_samples(now=now(), retention=RETENTION)
+
+    assert (kept, DiskioSample.objects.count()) == (1, 0)
 
 
 def test_many_that_need_the_same_day_make_it_once(committed: None) -> None:

@@ -14,7 +14,7 @@ from ingest.models import Host
 from tests.web.conftest import client_of
 from tests.web.fleet import PASSWORD, Fleet
 
-LISTS = ("overview", "recommendations", "incidents", "hosts", "search")
+LISTS = ("overview", "recommendations", "incidents", "hosts", "health-of-sluice", "search")
 
 
 def details(fleet: Fleet) -> dict[str, str]:

@@ -36,9 +36,11 @@ def command(name: str, fleet: Fleet, *, as_json: bool = True) -> str:
 
 
 def row_of(text: str, key: str, name: str) -> dict[str, Any]:
-    (row,) = [one for one in json.loads(text) if one[key] == name]
-    found: dict[str, Any] = row
-    return found
+    found = json.loads(text)
+    rows = found["resources"] if key == "resource" else found
+    (row,) = [one for one in rows if one[key] == name]
+    assert isinstance(row, dict)
+    return row
 
 
 @pytest.mark.usefixtures("worker_is_behind")

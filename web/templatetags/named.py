@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 
 from advisor.core.compliance import Verdict
 from advisor.core.enumeration import listed
+from advisor.core.health.checks import Condition
 from advisor.core.standing import UNALLOCATED
 from advisor.queries.hosts import AgentState
 from enforcers.contract import Outcome
@@ -37,6 +38,22 @@ _OUTCOME_CLASSES = {
     Outcome.INEFFECTIVE: "state-warn",
     Outcome.UNSUPPORTED: "state-warn",
     Outcome.FAILED: "state-bad",
+}
+_CONDITION_CLASSES = {
+    Condition.CLEAR: "",
+    Condition.BEHIND: "state-warn",
+    Condition.SILENT: "state-bad",
+    Condition.LOW: "state-warn",
+    Condition.FAILING: "state-bad",
+    Condition.UNKNOWN: "muted",
+}
+_CONDITION_MARKS = {
+    Condition.CLEAR: "clear",
+    Condition.BEHIND: "near",
+    Condition.SILENT: "congested",
+    Condition.LOW: "near",
+    Condition.FAILING: "congested",
+    Condition.UNKNOWN: "unknown",
 }
 _AGENT_MARKS = {
     AgentState.NOT_ENROLLED: "unknown",
@@ -69,6 +86,16 @@ def outcome_class(outcome: str) -> str:
 @register.filter
 def agent_mark(state: str) -> str:
     return _AGENT_MARKS[AgentState(state)]
+
+
+@register.filter
+def condition_class(condition: str) -> str:
+    return _CONDITION_CLASSES[Condition(condition)]
+
+
+@register.filter
+def condition_mark(condition: str) -> str:
+    return _CONDITION_MARKS[Condition(condition)]
 
 
 @register.filter

@@ -115,6 +115,11 @@ def fit_device_model(points: Sequence[MixPoint]) -> DeviceModel | FitRefused:
     )
 
 
-def _terms(size_bytes: Floats, read_ratio: Floats) -> Floats:
+def mix_terms(size_bytes: Floats, read_ratio: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """What each of the four factors of `intercept`, and of `slope`, is multiplied by."""
     size, writes = size_bytes / SIZE_UNIT_BYTES, 1 - read_ratio
-    return np.stack([read_ratio, read_ratio * size, writes, writes * size], axis=1)
+    return read_ratio, read_ratio * size, writes, writes * size
+
+
+def _terms(size_bytes: Floats, read_ratio: Floats) -> Floats:
+    return np.stack(mix_terms(size_bytes, read_ratio), axis=1)

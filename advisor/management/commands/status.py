@@ -1,24 +1,36 @@
-"""`sluice status`: what is congested, stalled or unknown now."""
+"""`sluice status`: what is congested, stalled or unknown now, and the health of Sluice itself."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
 
 from accounts.models import Organisation
+from accounts.table import table
+from advisor.core.duration import duration_text
+from advisor.core.health.checks import checks
+from advisor.core.health.figures import Failure, Figures
 from advisor.management.product_command import ProductCommand, level_text
 from advisor.management.status_exit import MEANING, StatusExit
 from advisor.models import Resource, State, StatePoint
 from advisor.pipeline.muting import muted_resources
+from advisor.queries.health import health_figures
 from advisor.queries.resources import ResourceLine, resource_line
+
+COLUMNS = ("resource", "state", "since", "level", "allowed", "maintenance_window", "reason")
+NO_RESOURCES = "no resources yet; they appear with the first samples"
+SHOWN_FAILURES = 10
+"""JSON has more."""
 
 
 class Command(ProductCommand):
     help = (
-        "Show the state of every resource, with its latency or load against the threshold. "
-        f"{MEANING}"
+        "Show the state of every resource, with its latency or load against the threshold, and "
+        f"the health of Sluice itself, which does not change the exit status. {MEANING}"
     )
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
@@ -33,23 +45,46 @@ class Command(ProductCommand):
             _row(resource, resource_line(resource, now=now), planned.get(resource.pk))
             for resource in resources
         ]
-        self.show(
-            rows,
-            as_json=options["as_json"],
-            columns=[
-                "resource",
-                "state",
-                "since",
-                "level",
-                "allowed",
-                "maintenance_window",
-                "reason",
-            ],
-            empty="no resources yet; they appear with the first samples",
-        )
+        figures = health_figures(organisation=organisation, now=now, with_installation=True)
+        if options["as_json"]:
+            self.show_json({"resources": rows, "health": _document(figures)})
+        else:
+            self.stdout.write(table(rows, COLUMNS) if rows else NO_RESOURCES)
+            self.stdout.write("\n" + _health_text(figures, now=now))
         code = _exit_code(rows, organisation)
         if code:
             raise SystemExit(int(code))
+
+
+def _document(figures: Figures) -> dict[str, Any]:
+    """The health for programs: every check in words, and the figures."""
+    return {"checks": [asdict(check) for check in checks(figures)], **asdict(figures)}
+
+
+def _health_text(figures: Figures, *, now: datetime) -> str:
+    rows = [
+        {"health of Sluice": check.name, "state": check.condition, "figures": check.text}
+        for check in checks(figures)
+    ]
+    text = table(rows, ["health of Sluice", "state", "figures"])
+    open_failures = [one for one in figures.failures if one.solved_at is None]
+    if not open_failures:
+        return text
+    shown = [_failure_row(one, now=now) for one in open_failures[:SHOWN_FAILURES]]
+    text += "\n\n" + table(shown, ["failed work", "subject", "times", "last", "reason"])
+    if figures.failing > len(shown):
+        text += f"\nand {figures.failing - len(shown)} more"
+    return text
+
+
+def _failure_row(failure: Failure, *, now: datetime) -> dict[str, Any]:
+    return {
+        "failed work": failure.task,
+        "subject": failure.subject,
+        "times": failure.times,
+        "last": f"{duration_text(now - failure.last_at)} ago",
+        "reason": failure.reason,
+    }
 
 
 def _row(resource: Resource, line: ResourceLine, maintenance_window: str | None) -> dict[str, Any]:

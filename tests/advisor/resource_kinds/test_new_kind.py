@@ -36,12 +36,11 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     return make_cluster()
 
 
-def sluice(*words: str) -> list[dict[str, Any]]:
+def sluice(*words: str) -> Any:
     out = StringIO()
     with suppress(SystemExit):
         call_command(*words, "--organisation", "acme", "--json", stdout=out)
-    rows: list[dict[str, Any]] = json.loads(out.getvalue())
-    return rows
+    return json.loads(out.getvalue())
 
 
 def stated(cluster: Cluster, *, latency_ms: float, now: datetime = NOW) -> Resource:
@@ -90,7 +89,7 @@ def test_new_kind_is_judged_by_its_own_reader(
 ) -> None:
     resource = stated(cluster, latency_ms=latency_ms)
 
-    (row,) = [row for row in sluice("status") if row["resource"] == "home"]
+    (row,) = [row for row in sluice("status")["resources"] if row["resource"] == "home"]
     assert (row["kind"], row["state"], row["level"]) == ("export", state, level)
     assert resource.incidents.count() == (state == State.CONGESTED)
 

@@ -80,12 +80,12 @@ def cluster(db: None) -> Cluster:
     return make_cluster()
 
 
-def rows(*words: str) -> list[dict[str, Any]]:
+def rows(*words: str) -> Any:
     out = StringIO()
     with suppress(SystemExit):
         call_command(*words, "--organisation", "acme", "--json", stdout=out)
-    found: list[dict[str, Any]] = json.loads(out.getvalue())
-    return found
+    found = json.loads(out.getvalue())
+    return found["resources"] if words == ("status",) else found
 
 
 @pytest.mark.parametrize("command", ["resource", "status"])

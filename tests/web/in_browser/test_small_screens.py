@@ -89,6 +89,7 @@ def paths(resource: Resource) -> list[str]:
         f"/resources/{resource.pk}/what-if/?hours=1",
         f"/resources/{uplink.pk}/",
         f"/resources/{uplink.pk}/what-if/?hours=1",
+        "/health-of-sluice/",
         "/replay/",
         "/replay/sioc-nfs-shares/",
         "/search/?q=customer",

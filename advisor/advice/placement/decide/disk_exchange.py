@@ -30,7 +30,16 @@ CANDIDATES = 128
 JUDGED = 3
 """Best pairs of two datastores that are judged exactly."""
 
-Units = Sequence[tuple[VdiskState, ...]]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidates:
+    """Units of a datastore that are weighed, with a column for each.
+
+    The rows of `columns` are outstanding I/O, IOPS and bytes.
+    """
+
+    units: Sequence[tuple[VdiskState, ...]]
+    columns: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +56,11 @@ def exchanges(
     inputs: PlacementInputs,
     layout: Layout,
     rules: RuleBook,
-    units: Sequence[tuple[str, ...]],
+    units: Sequence[tuple[VdiskState, ...]],
     slow: Sequence[str],
 ) -> list[JudgedExchange]:
     """The most promising exchanges between a slow datastore and any other, judged."""
-    lying = _candidates(inputs, layout, units)
+    lying = _candidates(inputs, units)
     return [
         _judged(inputs, layout, rules, proposal)
         for source in slow
@@ -62,45 +71,50 @@ def exchanges(
 
 
 def _candidates(
-    inputs: PlacementInputs, layout: Layout, units: Sequence[tuple[str, ...]]
-) -> Mapping[str, Units]:
+    inputs: PlacementInputs, units: Sequence[tuple[VdiskState, ...]]
+) -> Mapping[str, Candidates]:
     """What may be moved of each datastore, cut to the number that is weighed."""
     lying: dict[str, list[tuple[VdiskState, ...]]] = {}
-    for names in units:
-        vdisks = tuple(layout.vdisks[one] for one in names)
+    for vdisks in units:
         if may_move(inputs, vdisks) is None:
             lying.setdefault(vdisks[0].datastore, []).append(vdisks)
     return {name: _cut(found) for name, found in lying.items()}
 
 
-def _cut(units: list[tuple[VdiskState, ...]]) -> Units:
-    if len(units) <= CANDIDATES:
-        return units
-    ordered = sorted(
-        units, key=lambda unit: (-sum(one.outstanding_io for one in unit), unit[0].vdisk)
-    )
-    half = CANDIDATES // 2
-    return ordered[:half] + ordered[-half:]
+def _cut(units: list[tuple[VdiskState, ...]]) -> Candidates:
+    if len(units) > CANDIDATES:
+        ordered = sorted(
+            units, key=lambda unit: (-sum(one.outstanding_io for one in unit), unit[0].vdisk)
+        )
+        half = CANDIDATES // 2
+        units = ordered[:half] + ordered[-half:]
+    names = ("outstanding_io", "iops", "size_bytes")
+    columns = [[sum(getattr(one, name) for one in unit) for unit in units] for name in names]
+    return Candidates(units=units, columns=np.array(columns))
 
 
 def _promising(
     inputs: PlacementInputs,
     layout: Layout,
-    lying: Mapping[str, Units],
+    lying: Mapping[str, Candidates],
     source: str,
     target: str,
 ) -> list[Proposal]:
     """The pairs that save most by the lines of now, of those that end up with room."""
-    out, back = lying.get(source, ()), lying.get(target, ())
-    if not out or not back or may_trade(layout.datastores[source], layout.datastores[target]):
+    out, back = lying.get(source), lying.get(target)
+    if (
+        out is None
+        or back is None
+        or may_trade(layout.datastores[source], layout.datastores[target])
+    ):
         return []
     net = _net(inputs, layout, (source, out), (target, back))
     if net is None:
         return []
     best = np.argsort(-net, axis=None, kind="stable")[:JUDGED]
     return [
-        Proposal(source=source, target=target, moved=out[row], back=back[column])
-        for row, column in (divmod(int(place), len(back)) for place in best)
+        Proposal(source=source, target=target, moved=out.units[row], back=back.units[column])
+        for row, column in (divmod(int(place), len(back.units)) for place in best)
         if net[row, column] > 0
     ]
 
@@ -108,8 +122,8 @@ def _promising(
 def _net(
     inputs: PlacementInputs,
     layout: Layout,
-    source: tuple[str, Units],
-    target: tuple[str, Units],
+    source: tuple[str, Candidates],
+    target: tuple[str, Candidates],
 ) -> Floats | None:
     """Benefit less cost of every pair, a row per unit that goes; 0 or less where it is no use."""
     here, there = layout.loads[source[0]], layout.loads[target[0]]
@@ -120,13 +134,16 @@ def _net(
     ratio = there.line.slope_ms / here.line.slope_ms
     if not 0 < ratio < np.inf:
         return None
-    out = _columns(source[1])[:, :, None]
-    back = _columns(target[1])[:, None, :]
+    out = source[1].columns[:, :, None]
+    back = target[1].columns[:, None, :]
     with np.errstate(over="ignore", invalid="ignore"):
         # Outstanding I/O that leaves the source, on the source's scale.
         leaves = out[0] - back[0] / ratio
         source_ms = here.latency_ms - here.line.slope_ms * leaves
         target_ms = there.latency_ms + there.line.slope_ms * ratio * leaves
+        allowed = target_ms <= min(inputs.threshold_ms, here.latency_ms)
+        if not allowed.any():
+            return None
         saved = (
             out[1] * (here.latency_ms - target_ms)
             + back[1] * (there.latency_ms - source_ms)
@@ -139,21 +156,10 @@ def _net(
             here.iops * here.line.slope_ms + there.iops * there.line.slope_ms
         )
         net = saved * inputs.horizon_s - added * copied
-    allowed = target_ms <= min(inputs.threshold_ms, here.latency_ms)
     for store, grows in zip(ends, (back[2] - out[2], out[2] - back[2]), strict=True):
         room = inputs.space_ratio * store.capacity_bytes - store.used_bytes
         allowed &= (grows <= room) | (grows <= 0)
     return np.where(allowed & np.isfinite(net), net, 0.0)
-
-
-def _columns(units: Units) -> Floats:
-    """Outstanding I/O, IOPS and bytes of each unit."""
-    return np.array(
-        [
-            [sum(getattr(one, name) for one in unit) for unit in units]
-            for name in ("outstanding_io", "iops", "size_bytes")
-        ]
-    )
 
 
 def _judged(

@@ -23,36 +23,55 @@ class Layout:
 
 def layout_of(inputs: PlacementInputs) -> Layout:
     """The layout as it is."""
-    return _layout(inputs.datastores, inputs.vdisks)
+    vdisks = {one.vdisk: one for one in sorted(inputs.vdisks, key=lambda one: one.vdisk)}
+    stores = {
+        one.datastore: one for one in sorted(inputs.datastores, key=lambda one: one.datastore)
+    }
+    lying = _lying(vdisks.values(), stores)
+    return Layout(
+        datastores=stores,
+        vdisks=vdisks,
+        loads={name: load_of(one, lying[name]) for name, one in stores.items()},
+        workloads={name: _workloads(lying[name]) for name in stores},
+    )
 
 
 def after_moves(layout: Layout, targets: Mapping[str, str]) -> Layout:
-    """The layout after each of these virtual disks has moved to its target."""
-    used = {name: one.used_bytes for name, one in layout.datastores.items()}
-    placed = dict(layout.vdisks)
+    """The layout after each of these virtual disks has moved to its target.
+
+    Only the datastores that something leaves or comes to are computed again.
+    """
+    vdisks = dict(layout.vdisks)
+    used: dict[str, float] = {}
     for name, target in sorted(targets.items()):
         one = layout.vdisks[name]
         source, there = layout.datastores[one.datastore], layout.datastores[target]
-        used[one.datastore] -= one.size_bytes
-        used[target] += one.size_bytes
-        placed[name] = replace(
+        for store, comes in ((source, -one.size_bytes), (there, one.size_bytes)):
+            used[store.datastore] = used.get(store.datastore, store.used_bytes) + comes
+        vdisks[name] = replace(
             one, datastore=target, outstanding_io=moved_outstanding(one, source, there)
         )
-    datastores = [
-        replace(one, used_bytes=max(used[name], 0.0)) for name, one in layout.datastores.items()
-    ]
-    return _layout(datastores, placed.values())
-
-
-def _layout(datastores: Iterable[DatastoreState], vdisks: Iterable[VdiskState]) -> Layout:
-    by_name = {one.vdisk: one for one in sorted(vdisks, key=lambda one: one.vdisk)}
-    lying: dict[str, list[VdiskState]] = {}
-    for one in by_name.values():
-        lying.setdefault(one.datastore, []).append(one)
-    ordered = {one.datastore: one for one in sorted(datastores, key=lambda one: one.datastore)}
+    touched = {
+        name: replace(layout.datastores[name], used_bytes=max(bytes_, 0.0))
+        for name, bytes_ in used.items()
+    }
+    lying = _lying(vdisks.values(), touched)
     return Layout(
-        datastores=ordered,
-        vdisks=by_name,
-        loads={name: load_of(one, lying.get(name, [])) for name, one in ordered.items()},
-        workloads={name: Counter(one.workload for one in lying.get(name, [])) for name in ordered},
+        datastores={**layout.datastores, **touched},
+        vdisks=vdisks,
+        loads={**layout.loads, **{name: load_of(touched[name], lying[name]) for name in touched}},
+        workloads={**layout.workloads, **{name: _workloads(lying[name]) for name in touched}},
     )
+
+
+def _lying(vdisks: Iterable[VdiskState], stores: Iterable[str]) -> dict[str, list[VdiskState]]:
+    """What lies on each of these datastores, in the order of names."""
+    lying: dict[str, list[VdiskState]] = {name: [] for name in stores}
+    for one in vdisks:
+        if one.datastore in lying:
+            lying[one.datastore].append(one)
+    return lying
+
+
+def _workloads(vdisks: Iterable[VdiskState]) -> Counter[str]:
+    return Counter(one.workload for one in vdisks)

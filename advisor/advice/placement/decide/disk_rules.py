@@ -40,6 +40,36 @@ class RuleBook:
                 return f"{listed(sorted(group))} belong on different datastores"
         return self._workloads_meet(layout, targets)
 
+    def closed_to(self, layout: Layout, vdisks: Group) -> frozenset[str]:
+        """The datastores where `broken` forbids these virtual disks, which lie together."""
+        if not (self._together or self._apart or self._workloads):
+            return frozenset()
+        own, every = set(vdisks), frozenset(layout.datastores)
+        closed: set[str] = set()
+        for group in _of(self._together, vdisks):
+            others = {layout.vdisks[one].datastore for one in _present(layout, group) - own}
+            closed |= every - others if len(others) == 1 else every if others else set()
+        for group in _of(self._apart, vdisks):
+            rest = [one for one in group if one in layout.vdisks and one not in own]
+            taken = {layout.vdisks[one].datastore for one in rest}
+            crowded = len(taken) < len(rest) or sum(one in own for one in group) > 1
+            closed |= every if crowded else taken
+        return frozenset(closed | self._closed_to_workloads(layout, vdisks))
+
+    def _closed_to_workloads(self, layout: Layout, vdisks: Group) -> set[str]:
+        if not self._workloads:
+            return set()
+        moved = {layout.vdisks[one].workload for one in vdisks}
+        closed: set[str] = set()
+        for group in _of(self._workloads, moved):
+            arriving = moved & set(group)
+            closed |= {
+                name
+                for name, there in layout.workloads.items()
+                if len(arriving | {one for one in group if there[one] > 0}) > 1
+            }
+        return closed
+
     def _workloads_meet(self, layout: Layout, targets: Mapping[str, str]) -> str | None:
         if not self._workloads:
             return None
@@ -56,6 +86,10 @@ class RuleBook:
                 if arriving and len(present) > 1:
                     return f"{listed(present)} belong on different datastores"
         return None
+
+
+def _present(layout: Layout, group: Group) -> set[str]:
+    return {one for one in group if one in layout.vdisks}
 
 
 def _by_member(groups: Iterable[Group]) -> dict[str, list[Group]]:

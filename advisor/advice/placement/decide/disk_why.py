@@ -16,6 +16,7 @@ from advisor.advice.placement.decide.disk_answer import (
 from advisor.advice.placement.decide.disk_inputs import PlacementInputs
 from advisor.advice.placement.decide.disk_layout import Layout
 from advisor.advice.placement.decide.move_effect import imbalance
+from advisor.advice.placement.decide.next_move import needs_help
 from advisor.core.enumeration import clauses, listed
 from advisor.core.explanation.answer import Alternative
 from advisor.core.explanation.confidence import ground, weakest
@@ -23,7 +24,7 @@ from advisor.core.explanation.effect import Effect
 
 ENOUGH_SAMPLES = 192
 """Windows of 5 minutes over 16 hours: what Storage DRS waits for before its first move."""
-MODEL_VERSION = "placement-4"
+MODEL_VERSION = "placement-5"
 REVERSIBILITY = (
     "Reversible at the same cost: the virtual disks can be moved back, copying them once more."
 )
@@ -33,12 +34,6 @@ FORMULA = (
     "benefit = Σ IOPS · latency saved · horizon; "
     "cost = copying time · Σ IOPS · slope · outstanding I/O of the copy"
 )
-
-
-def needs_help(inputs: PlacementInputs, layout: Layout, datastore: str) -> bool:
-    """Whether the datastore answers later than the threshold."""
-    latency_ms = layout.loads[datastore].latency_ms
-    return latency_ms is not None and latency_ms > inputs.threshold_ms
 
 
 def no_move(

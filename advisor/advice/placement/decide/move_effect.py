@@ -4,7 +4,7 @@ Load after BASIL (Gulati et al., FAST'10), latency after Pesto (Gulati et al., S
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from math import isfinite
 
 from advisor.advice.placement.decide.device_line import ChosenLines, LineSource, Mix, choose_lines
@@ -154,6 +154,18 @@ class MoveEffect:
     source_line: LineSource = LineSource.FITTED_LINE
     target_line: LineSource = LineSource.FITTED_LINE
 
+    @property
+    def net(self) -> float:
+        """I/Os times milliseconds that are left of the benefit when the copying is paid."""
+        return self.benefit - self.cost
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether no number was too large."""
+        latencies = self.source_before_ms, self.source_after_ms, self.target_before_ms
+        others = self.target_after_ms, self.copy_s, self.benefit, self.cost
+        return all(isfinite(one) for one in (*latencies, *others, self.improvement_ratio))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _End:
@@ -228,8 +240,7 @@ def move_effect(
         source_line=here.lines.source,
         target_line=there.lines.source,
     )
-    numbers = [value for value in astuple(effect) if isinstance(value, float)]
-    return effect if all(isfinite(value) for value in numbers) else None
+    return effect if effect.is_finite else None
 
 
 def copy_time_s(

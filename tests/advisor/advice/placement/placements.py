@@ -3,7 +3,14 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from advisor.advice.placement.decide.disk_inputs import DatastoreState, PlacementInputs, VdiskState
+from hypothesis import strategies as st
+
+from advisor.advice.placement.decide.disk_inputs import (
+    DatastoreState,
+    PlacementInputs,
+    PlacementRules,
+    VdiskState,
+)
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 GB = 1e9
@@ -53,3 +60,46 @@ def with_datastore(name, **changes):
 
 def with_vdisks(**changes):
     return tuple(replace(one, **changes) for one in BUSY.vdisks)
+
+
+names = [f"ds{index}" for index in range(4)]
+random_inputs = st.builds(
+    PlacementInputs,
+    datastores=st.tuples(
+        *[
+            st.builds(
+                datastore,
+                st.just(name),
+                intercept=st.floats(0.1, 5),
+                slope=st.floats(0.01, 1),
+                used=st.floats(0, 900).map(lambda gb: gb * GB),
+                disks=st.sampled_from(["", "", "a"]),
+                auto_tiered=st.sampled_from([False, False, False, True]),
+            )
+            for name in names
+        ]
+    ),
+    vdisks=st.lists(
+        st.builds(
+            vdisk,
+            st.sampled_from([f"v{index}" for index in range(8)]),
+            st.sampled_from(names),
+            outstanding_io=st.floats(0, 100),
+            iops=st.floats(0, 10_000),
+            size=st.floats(0, 300).map(lambda gb: gb * GB),
+            workload=st.sampled_from(["db", "web", "batch"]),
+            movable=st.sampled_from([True, True, True, False]),
+        ),
+        max_size=8,
+        unique_by=lambda one: one.vdisk,
+    ).map(tuple),
+    rules=st.builds(
+        PlacementRules,
+        vdisks_together=st.sampled_from([(), (("v0", "v1"),), (("v0", "v1"), ("v1", "v2"))]),
+        vdisks_apart=st.sampled_from([(), (("v3", "v4"),)]),
+        workloads_apart=st.sampled_from([(), (("db", "web"),)]),
+    ),
+    now=st.just(NOW),
+    threshold_ms=st.floats(1, 20),
+    samples=st.integers(0, 400),
+)

@@ -1,0 +1,86 @@
+"""An hour of one figure of many tracks as bytes, and back, exactly.
+
+A chunk is a header, the bits of what is known (left out if all is), and the values cut into
+planes: all lowest bytes together, then the next ones. Neighbours in a plane are neighbours in
+time, so zstd finds what repeats. Planes that are zero throughout are left out.
+
+    byte 0      version of this layout, 1
+    byte 1      number of planes, 0 to 8
+    byte 2      1 if the bits of what is known are there, else 0
+    byte 3      0
+    bytes 4-7   windows and columns, 16 bits each, little end first
+    bytes 8-11  CRC-32 of all other bytes
+    from 12 on  one zstd frame: bits, then planes; in both, one column after the other
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+import numpy as np
+import numpy.typing as npt
+import zstandard
+
+VERSION = 1
+MOST_WINDOWS = 360
+MOST_COLUMNS = 200
+UNKNOWN = -1
+"""Stands for what is not known: no growth and no gauge is negative."""
+
+Integers = npt.NDArray[np.int64]
+
+_HEADER = struct.Struct("<BBBxHHI")
+_WIDTH = 8
+_LEVEL = 3
+
+
+class DamagedChunkError(ValueError):
+    """The bytes are not a chunk that was written here: cut, changed, or of a later version."""
+
+
+def pack(values: Integers) -> bytes:
+    """The chunk of a matrix, (windows, columns); ValueError for a matrix that has none."""
+    windows, columns = values.shape
+    if not (0 < windows <= MOST_WINDOWS and 0 < columns <= MOST_COLUMNS):
+        raise ValueError(f"no chunk has {windows} windows of {columns} columns")
+    if (values < UNKNOWN).any():
+        raise ValueError(f"a value is not negative, or {UNKNOWN} where it is not known")
+    known = values != UNKNOWN
+    lines = np.ascontiguousarray(np.where(known, values, 0).T, dtype="<i8")
+    content = lines.view(np.uint8).reshape(-1, _WIDTH)
+    filled = np.flatnonzero(content.any(axis=0))
+    planes = int(filled[-1]) + 1 if len(filled) else 0
+    bits = b"" if known.all() else np.packbits(known.T, axis=None).tobytes()
+    raw = bits + np.ascontiguousarray(content[:, :planes].T).tobytes()
+    body = zstandard.ZstdCompressor(level=_LEVEL).compress(raw)
+    shape = (VERSION, planes, int(bool(bits)), windows, columns)
+    return _HEADER.pack(*shape, _checksum(shape, body)) + body
+
+
+def unpack(data: bytes) -> Integers:
+    """The matrix that was packed; raises `DamagedChunkError` rather than give another one."""
+    if len(data) < _HEADER.size:
+        raise DamagedChunkError(f"{len(data)} bytes are too few for a chunk")
+    version, planes, has_bits, windows, columns, checksum = _HEADER.unpack_from(data)
+    if version != VERSION:
+        raise DamagedChunkError(f"version {version} of chunks is not known here")
+    body = data[_HEADER.size :]
+    if data[3] or _checksum((version, planes, has_bits, windows, columns), body) != checksum:
+        raise DamagedChunkError("the checksum does not fit: the chunk was cut or changed")
+    cells = windows * columns
+    bit_count = -(-cells // 8) * has_bits
+    raw = zstandard.ZstdDecompressor().decompress(body, max_output_size=bit_count + planes * cells)
+    content = np.frombuffer(raw, np.uint8, offset=bit_count).reshape(planes, cells)
+    values = np.zeros(cells, dtype=np.int64)
+    for plane in content[::-1]:
+        values <<= 8
+        values |= plane
+    if has_bits:
+        bits = np.frombuffer(raw, np.uint8, count=bit_count)
+        values[np.unpackbits(bits, count=cells) == 0] = UNKNOWN
+    return values.reshape(columns, windows).T
+
+
+def _checksum(shape: tuple[int, ...], body: bytes) -> int:
+    return zlib.crc32(body, zlib.crc32(struct.pack("<BBBHH", *shape)))

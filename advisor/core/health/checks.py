@@ -1,0 +1,171 @@
+"""The health of Sluice, check by check: a condition and its figures in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from advisor.core.duration import duration_text
+from advisor.core.health.figures import (
+    Evaluation,
+    Figures,
+    Ingest,
+    SlowTask,
+    Spread,
+    Storage,
+    Work,
+)
+
+SILENT_AFTER_S = 30.0
+"""Workers and the scheduler give a sign of life every few seconds."""
+LOW_BYTES, LOW_RATIO = 1 << 30, 0.05
+"""Less free space than either is low."""
+
+
+class Condition(StrEnum):
+    """How something is; all but `clear` and `unknown` need attention."""
+
+    CLEAR = "clear"
+    BEHIND = "behind"
+    SILENT = "silent"
+    LOW = "low"
+    FAILING = "failing"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    condition: Condition
+    text: str
+
+    @property
+    def needs_attention(self) -> bool:
+        return self.condition not in (Condition.CLEAR, Condition.UNKNOWN)
+
+
+def checks(figures: Figures) -> tuple[Check, ...]:
+    """Every check, in the order in which work flows."""
+    return (
+        _ingest(figures.ingest),
+        _evaluation(figures.evaluation),
+        *_work(figures.work),
+        _storage(figures.storage),
+        _failed_work(figures.failing),
+    )
+
+
+def _ingest(found: Ingest) -> Check:
+    if not found.hosts:
+        return Check(name="Ingest lag", condition=Condition.UNKNOWN, text="no hosts yet")
+    worst = ", ".join(f"{one.host} {_length(one.lag_s)}" for one in found.worst)
+    text = f"{found.silent} of {found.hosts} hosts without a sample for two minutes"
+    if worst:
+        text += f"; oldest newest sample: {worst}"
+    condition = Condition.BEHIND if found.silent else Condition.CLEAR
+    return Check(name="Ingest lag", condition=condition, text=text)
+
+
+def _evaluation(found: Evaluation) -> Check:
+    name = "Evaluation lag"
+    if not found.resources:
+        return Check(name=name, condition=Condition.UNKNOWN, text="no resources yet")
+    recent = "nothing evaluated" if found.recent is None else _spread(found.recent)
+    age = "never" if found.age is None else _spread(found.age)
+    text = f"last 10 min: {recent}; time since the newest evaluation: {age}"
+    if found.stale:
+        text = f"{found.stale} of {found.resources} resources stale; {text}"
+    condition = Condition.BEHIND if found.stale else Condition.CLEAR
+    return Check(name=name, condition=condition, text=text)
+
+
+def _spread(found: Spread) -> str:
+    lengths = f"p50 {_length(found.p50_s)}, p99 {_length(found.p99_s)}"
+    return f"{lengths}, worst {_length(found.worst_s)} ({found.worst})"
+
+
+def _work(found: Work | None) -> Iterator[Check]:
+    if found is None:
+        yield Check(
+            name="Queues",
+            condition=Condition.UNKNOWN,
+            text="the queue's server does not answer, so queues and processes are not known",
+        )
+        return
+    for queue in found.queues:
+        waits = "empty"
+        if queue.waiting:
+            since = "" if queue.oldest_s is None else f", the oldest for {_length(queue.oldest_s)}"
+            waits = f"{queue.waiting} waiting{since}"
+        is_late = queue.oldest_s is not None and queue.oldest_s > queue.expires_s
+        condition = Condition.BEHIND if is_late else Condition.CLEAR
+        yield Check(name=f"Queue {queue.name}", condition=condition, text=waits)
+    for queue in found.queues:
+        beats = [one.silent_s for one in found.processes if queue.name in one.queues]
+        yield _heartbeat(f"Worker of {queue.name}", beats)
+    yield _heartbeat("Scheduler", [p.silent_s for p in found.processes if p.kind == "scheduler"])
+    yield _slowest(found.slowest)
+
+
+def _heartbeat(name: str, silent_s: Sequence[float]) -> Check:
+    if not silent_s:
+        return Check(name=name, condition=Condition.SILENT, text="no sign of life for an hour")
+    newest = min(silent_s)
+    alive = sum(one <= SILENT_AFTER_S for one in silent_s)
+    condition = Condition.CLEAR if alive else Condition.SILENT
+    others = f"; {len(silent_s) - alive} more silent" if 0 < alive < len(silent_s) else ""
+    text = f"last sign of life {_length(newest)} ago{others}"
+    return Check(name=name, condition=condition, text=text)
+
+
+def _slowest(found: SlowTask | None) -> Check:
+    name = "Slowest task"
+    if found is None:
+        return Check(name=name, condition=Condition.UNKNOWN, text="none ran in the last 10 min")
+    about = f"{found.task} of {found.subject}" if found.subject else found.task
+    so_far = " so far" if found.is_running else ""
+    text = f"{about}: {_length(found.seconds)}{so_far}"
+    return Check(name=name, condition=Condition.CLEAR, text=text)
+
+
+def _storage(found: Storage) -> Check:
+    name = "Free disk"
+    database = f"the database has {_size(found.database_bytes)}"
+    if found.free_bytes is None or not found.total_bytes:
+        text = f"{found.directory} is not there; {database}"
+        return Check(name=name, condition=Condition.UNKNOWN, text=text)
+    ratio = found.free_bytes / found.total_bytes
+    is_low = found.free_bytes < LOW_BYTES or ratio < LOW_RATIO
+    condition = Condition.LOW if is_low else Condition.CLEAR
+    text = f"{_size(found.free_bytes)} ({ratio:.0%}) free in {found.directory}; {database}"
+    return Check(name=name, condition=condition, text=text)
+
+
+def _failed_work(failing: int) -> Check:
+    if not failing:
+        return Check(name="Failed work", condition=Condition.CLEAR, text="none")
+    kinds = "1 task fails" if failing == 1 else f"{failing} tasks fail"
+    return Check(name="Failed work", condition=Condition.FAILING, text=kinds)
+
+
+def _length(seconds: float) -> str:
+    """Tenths of a second below ten seconds, else as everywhere."""
+    if seconds < 10:
+        return f"{max(0.0, seconds):.1f} s"
+    return duration_text(timedelta(seconds=seconds))
+
+
+def _size(count_bytes: int) -> str:
+    for factor, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB")):
+        # 999.7 MB would be rounded to 1000 MB.
+        if count_bytes >= 0.9995 * factor:
+            return _three_digits(count_bytes / factor, unit)
+    return _three_digits(count_bytes / 1e3, "kB")
+
+
+def _three_digits(value: float, unit: str) -> str:
+    return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"

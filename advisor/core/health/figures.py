@@ -1,0 +1,126 @@
+"""What Sluice measures of itself; None stands for what could not be measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """Durations of many resources, and the resource with the longest."""
+
+    p50_s: float
+    p99_s: float
+    worst_s: float
+    worst: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """How soon resources are evaluated.
+
+    `recent` is the time from ten seconds after a window's end to its stored state, over the last
+    ten minutes; `age` is the age of each resource's newest evaluation. `stale` counts resources
+    without an evaluation for two minutes.
+    """
+
+    resources: int
+    stale: int
+    age: Spread | None
+    recent: Spread | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """One queue of work: how many tasks wait, and the oldest of them since when."""
+
+    name: str
+    waiting: int
+    oldest_s: float | None
+    expires_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """A worker or the scheduler, and how long ago it last gave a sign of life."""
+
+    name: str
+    kind: str
+    queues: tuple[str, ...]
+    silent_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowTask:
+    """The longest task of the last ten minutes; `subject` is empty if it has none to show."""
+
+    task: str
+    subject: str
+    seconds: float
+    is_running: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What the queue's server knows of queues and processes."""
+
+    queues: tuple[Queue, ...]
+    processes: tuple[Process, ...]
+    slowest: SlowTask | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostLag:
+    """How old the newest sample of a host is."""
+
+    host: str
+    lag_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingest:
+    """How soon samples come: hosts in all, without a fresh sample, and the worst three."""
+
+    hosts: int
+    silent: int
+    worst: tuple[HostLag, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """Free and whole space where the data directory is, and the size of the database."""
+
+    directory: str
+    free_bytes: int | None
+    total_bytes: int | None
+    database_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Work that failed; `solved_at` is None while it still fails."""
+
+    task: str
+    subject: str
+    reason: str
+    first_at: datetime
+    last_at: datetime
+    times: int
+    solved_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """All of it, as one organisation sees it.
+
+    `work` is None if the queue's server does not answer. `failures` are the newest ones, those
+    that still fail first; `failing` counts these.
+    """
+
+    evaluation: Evaluation
+    work: Work | None
+    ingest: Ingest
+    storage: Storage
+    failing: int
+    failures: tuple[Failure, ...]

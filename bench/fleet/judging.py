@@ -1,0 +1,85 @@
+"""What judging a window costs, how that grows with the fleet, and what is never judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from django.db import transaction
+
+from bench.fleet import product
+from bench.fleet.databases import another_database, keep_still
+from bench.fleet.fill import fill
+from bench.fleet.inventory import hear_hosts
+from bench.fleet.rows import Row, at_most, below
+from bench.fleet.shape import BRIEF, END, FleetShape
+from bench.fleet.slope import log_log_slope
+from bench.fleet.stage import LOOKS, WINDOW, Stage, find_stage
+
+CPU_S_ASKED = {2_000: 0.1, 10_000: 0.4}
+SLOPE_ASKED = 1.10
+
+
+def window_rows(stage: Stage) -> list[Row]:
+    """One congested window of the whole fleet, judged and stored."""
+    cost = stage.judge_windows(END)
+    count = stage.shape.workloads
+    return [_window_row(count, cost.cpu_s, f"{cost.queries} queries, {cost.wall_s:.2f} s")]
+
+
+def _window_row(workloads: int, cpu_s: float, note: str) -> Row:
+    asked = CPU_S_ASKED.get(workloads, 0.1)
+    return below(
+        f"one congested window of {workloads} workloads judged and stored, CPU",
+        "s",
+        asked,
+        cpu_s,
+        note,
+    )
+
+
+def slope_rows(sizes: Sequence[int], say: Callable[[str], None]) -> list[Row]:
+    """The exponents by which the CPU of a window grows with the workloads."""
+    calm: dict[int, float] = {}
+    congested: dict[int, float] = {}
+    for size in sizes:
+        calm[size], congested[size] = _calm_and_congested(size, say)
+        say(f"{size} workloads: calm {calm[size]:.3f} s, congested {congested[size]:.3f} s of CPU")
+    rows = []
+    for name, costs in (("calm", calm), ("congested", congested)):
+        slope = log_log_slope(costs)
+        note = ", ".join(f"{size}: {1000 * cpu_s:.0f} ms" for size, cpu_s in costs.items())
+        what = f"slope of CPU per window, {min(sizes)} to {max(sizes)} workloads, {name}"
+        rows.append(at_most(what, "exponent", SLOPE_ASKED, slope, note))
+    largest = max(sizes)
+    if largest > max(CPU_S_ASKED, default=0) / 2:
+        rows.append(_window_row(largest, congested[largest], "20 minutes of history"))
+    return rows
+
+
+def _calm_and_congested(size: int, say: Callable[[str], None]) -> tuple[float, float]:
+    """CPU seconds of a calm and of a congested window of a fleet of this size."""
+    with another_database(f"fleet_{size}"):
+        fill(FleetShape(workloads=size), BRIEF)
+        keep_still()
+        stage = find_stage(FleetShape(workloads=size), BRIEF, say)
+        found = []
+        for until in (BRIEF.calm_until, END):
+            stage.judge(stage.resources, until - LOOKS * WINDOW)
+            found.append(stage.judge_windows(until).cpu_s)
+        return found[0], found[1]
+
+
+def pause_rows(stage: Stage) -> list[Row]:
+    """The windows without a state after nobody has judged during the congestion."""
+    resource, since = stage.stores[-1], stage.history.calm_until
+    with transaction.atomic():
+        product.forget_states([resource])
+        product.forget_windows(resource, since=since)
+        for at in (since, END):
+            hear_hosts(stage.organisation, at)
+            product.judge([resource], at)
+        judged = product.judged_windows(resource.pk, since=since, until=END)
+        transaction.set_rollback(True)
+    windows = stage.history.congested_s // int(WINDOW.total_seconds())
+    what = f"windows never judged after a pause of {stage.history.congested_s / 3600:g} h"
+    return [at_most(what, "windows", 0, windows - len(judged), f"of {windows}")]

@@ -1,0 +1,147 @@
+"""What the benchmark asks of the product: one function for each entry point, and nothing else.
+
+Whoever changes an entry point changes it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import connection
+
+from accounts.models import Organisation
+from advisor.advice.advise import advise
+from advisor.advice.placement.decide.disk_inputs import PlacementInputs
+from advisor.advice.placement.gather import placement_inputs
+from advisor.advice.placement.kind import PLACEMENT
+from advisor.advice.policy.recommend import recommend
+from advisor.core.canonical import dumps
+from advisor.decisions import discovery
+from advisor.models import Resource, ResourceStatus, StatePoint
+from advisor.pipeline.detect import LOOKBACK, detect
+from advisor.tasks import ADVISE_EVERY_S
+from config.celery import BEAT_SCHEDULE
+
+LONGEST_LOOK: timedelta = LOOKBACK
+"""One call of `judge` judges the windows of so much time at most."""
+
+
+def judge(resources: Iterable[Resource], now: datetime) -> None:
+    """Judge every window of these resources that is complete and was not judged."""
+    for resource in resources:
+        detect(resource=resource, now=now)
+
+
+def forget_states(resources: Iterable[Resource]) -> None:
+    """The next look at them is the first."""
+    ResourceStatus.objects.filter(resource__in=list(resources)).delete()
+
+
+def forget_windows(resource: Resource, *, since: datetime) -> None:
+    """The windows from then on were never judged."""
+    StatePoint.objects.filter(resource=resource, at__gt=since).delete()
+    resource.incidents.filter(started_at__gte=since).delete()
+
+
+def seal(organisation: Organisation, now: datetime) -> None:
+    """Bring stored samples into the form that they are kept in."""
+
+
+def discover(organisation: Organisation) -> None:
+    """Make resources of the devices that send samples."""
+    discovery.discover(organisation=organisation)
+
+
+def advise_policy(resource: Resource, now: datetime) -> object:
+    """Advice on shares, limits and reservations of one resource."""
+    return recommend(resource=resource, now=now)
+
+
+def gather_placement(resource: Resource, now: datetime) -> list[PlacementInputs]:
+    """What placement on the datastores is decided from; empty if none is called for."""
+    return placement_inputs(resource, now)
+
+
+def plan_placement(inputs: Sequence[PlacementInputs]) -> object:
+    """The plan that these inputs call for."""
+    return [PLACEMENT.answer(dumps(one)) for one in inputs]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """Periodic work on resources, and the time between two rounds of it."""
+
+    name: str
+    every_s: float
+    work: Callable[[Sequence[Resource], datetime], object]
+
+
+def rounds() -> list[Round]:
+    """All periodic work that is done for each resource."""
+    return [
+        Round(name="judging", every_s=_every_s("detect"), work=judge),
+        Round(
+            name="policy advice",
+            every_s=_every_s("recommend"),
+            work=lambda resources, now: [advise_policy(one, now) for one in resources],
+        ),
+        Round(
+            name="other advice",
+            every_s=ADVISE_EVERY_S,
+            work=lambda resources, now: [advise(resource=one, now=now) for one in resources],
+        ),
+    ]
+
+
+def _every_s(name: str) -> float:
+    every = BEAT_SCHEDULE[name]["schedule"]
+    assert isinstance(every, float)
+    return every
+
+
+def judged_until(resources: Iterable[int]) -> dict[int, datetime]:
+    """By resource the end of its newest judged window."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT resource, at
+              FROM unnest(%s::bigint[]) AS resource
+             CROSS JOIN LATERAL (
+                   SELECT at FROM advisor_statepoint WHERE resource_id = resource
+                    ORDER BY at DESC LIMIT 1) AS newest
+            """,
+            [list(resources)],
+        )
+        return dict(cursor.fetchall())
+
+
+def judged_windows(resource: int, *, since: datetime, until: datetime) -> set[datetime]:
+    """The ends of the windows in (since, until] that have a state."""
+    points = StatePoint.objects.filter(resource=resource, at__gt=since, at__lte=until)
+    return set(points.values_list("at", flat=True))
+
+
+def stored_states() -> int:
+    """Rows that say in which state some resource was."""
+    return StatePoint.objects.count()
+
+
+def scan_rows(resource: Resource, *, since: datetime, until: datetime) -> int:
+    """Read what advice on a datastore is made of and do nothing with it; the number of rows."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT count(*), sum(rios), sum(wios), sum(rbytes), sum(wbytes)
+              FROM ingest_cgroup_sample
+             WHERE time > %s AND time <= %s AND series_id = ANY(ARRAY(
+                SELECT series.id FROM ingest_series AS series
+                  JOIN advisor_allocation AS allocation
+                    ON series.host_id = allocation.host_id AND series.subject = allocation.adapter
+                 WHERE allocation.resource_id = %s AND series.measurement = 'cgroup'))
+            """,
+            [since, until, resource.pk],
+        )
+        rows: int = cursor.fetchone()[0]
+        return rows

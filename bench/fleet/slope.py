@@ -1,0 +1,20 @@
+"""By which power of its size the cost of something grows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+
+def log_log_slope(cost_by_size: Mapping[int, float]) -> float | None:
+    """The exponent of the power law that fits best: 1 is linear, 2 quadratic.
+
+    None for fewer than two sizes, or for a cost that is too small to be measured.
+    """
+    if len(cost_by_size) < 2 or min(cost_by_size.values()) <= 0:
+        return None
+    sizes = np.log(np.array(list(cost_by_size), dtype=float))
+    costs = np.log(np.array(list(cost_by_size.values())))
+    slope, _ = np.polyfit(sizes, costs, 1)
+    return float(slope)

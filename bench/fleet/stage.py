@@ -1,0 +1,77 @@
+"""The fleet as a run finds it: judged up to the present of the data set, congested."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+
+from accounts.models import Organisation
+from advisor.models import Resource
+from bench.fleet import product
+from bench.fleet.cost import Cost, cost_of, least
+from bench.fleet.inventory import hear_hosts
+from bench.fleet.shape import END, WINDOW_S, FleetShape, History
+
+WINDOW = timedelta(seconds=WINDOW_S)
+LOOKS = 3
+"""Of so many looks the cheapest counts."""
+CATCH_UP_STEP = min(timedelta(minutes=50), product.LONGEST_LOOK)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """The fleet in the database that is connected to; datastores and uplinks by group."""
+
+    shape: FleetShape
+    history: History
+    organisation: Organisation
+    stores: list[Resource]
+    uplinks: list[Resource]
+    say: Callable[[str], None]
+
+    @property
+    def resources(self) -> list[Resource]:
+        """All of them."""
+        return [*self.stores, *self.uplinks]
+
+    def judge(self, resources: list[Resource], at: datetime) -> Cost:
+        """What judging costs once all hosts have sent up to this time."""
+        hear_hosts(self.organisation, at)
+        return cost_of(lambda: product.judge(resources, at))
+
+    def judge_windows(self, until: datetime) -> Cost:
+        """The least cost of judging one new window of all, of the last few windows."""
+        ends = [until - after * WINDOW for after in reversed(range(LOOKS))]
+        return least(partial(self.judge, self.resources, at) for at in ends)
+
+
+def find_stage(shape: FleetShape, history: History, say: Callable[[str], None]) -> Stage:
+    """The rows that the generator made."""
+    organisation = Organisation.objects.get()
+    resources = Resource.objects.filter(organisation=organisation).order_by("name")
+    return Stage(
+        shape=shape,
+        history=history,
+        organisation=organisation,
+        stores=list(resources.filter(kind="datastore")),
+        uplinks=list(resources.filter(kind="uplink")),
+        say=say,
+    )
+
+
+def catch_up(stage: Stage) -> None:
+    """Judge the congested hours, except for the last few windows.
+
+    The incidents of the first group begin when its congestion does. Of all others the product
+    judges as much as it does in one look.
+    """
+    first = [stage.stores[0], stage.uplinks[0]]
+    until = END - LOOKS * WINDOW
+    at = stage.history.calm_until
+    while at < until:
+        stage.judge(first, at)
+        at += CATCH_UP_STEP
+    cost = stage.judge(stage.resources, until)
+    stage.say(f"first look at {len(stage.resources)} resources: {cost.cpu_s:.1f} s of CPU")

@@ -1,0 +1,173 @@
+"""What the health of Sluice is called, and when it needs attention."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from advisor.core.health.checks import Check, Condition, checks
+from advisor.core.health.figures import (
+    Evaluation,
+    Figures,
+    HostLag,
+    Ingest,
+    Process,
+    Queue,
+    SlowTask,
+    Spread,
+    Storage,
+    Work,
+)
+
+GIB = 1 << 30
+SPREAD = Spread(p50_s=2.0, p99_s=9.44, worst_s=61.0, worst="nfs-07")
+WELL = Figures(
+    evaluation=Evaluation(resources=40, stale=0, age=SPREAD, recent=SPREAD),
+    work=Work(
+        queues=(Queue(name="evaluate", waiting=3, oldest_s=4.0, expires_s=60),),
+        processes=(
+            Process(name="evaluate@a", kind="worker", queues=("evaluate",), silent_s=1.0),
+            Process(name="scheduler@a", kind="scheduler", queues=(), silent_s=4.0),
+        ),
+        slowest=SlowTask(task="detect_resource", subject="nfs-07", seconds=12.0, is_running=False),
+    ),
+    ingest=Ingest(hosts=12, silent=0, worst=(HostLag(host="h3", lag_s=11.0),)),
+    storage=Storage(
+        directory="/data",
+        free_bytes=50 * 10**9,
+        total_bytes=100 * 10**9,
+        database_bytes=3_140_000_000,
+    ),
+    failing=0,
+    failures=(),
+)
+
+
+def found(figures: Figures) -> dict[str, Check]:
+    return {check.name: check for check in checks(figures)}
+
+
+def worker(silent_s: float) -> Process:
+    return Process(name=f"w{silent_s}", kind="worker", queues=("evaluate",), silent_s=silent_s)
+
+
+def with_work(**changed: object) -> Figures:
+    assert WELL.work is not None
+    return replace(WELL, work=replace(WELL.work, **changed))
+
+
+def test_each_check_says_its_figures() -> None:
+    assert {name: check.text for name, check in found(WELL).items()} == {
+        "Ingest lag": "0 of 12 hosts without a sample for two minutes; oldest newest sample: "
+        "h3 11 s",
+        "Evaluation lag": "last 10 min: p50 2.0 s, p99 9.4 s, worst 61 s (nfs-07); time since "
+        "the newest evaluation: p50 2.0 s, p99 9.4 s, worst 61 s (nfs-07)",
+        "Queue evaluate": "3 waiting, the oldest for 4.0 s",
+        "Worker of evaluate": "last sign of life 1.0 s ago",
+        "Scheduler": "last sign of life 4.0 s ago",
+        "Slowest task": "detect_resource of nfs-07: 12 s",
+        "Free disk": "50 GB (50%) free in /data; the database has 3.14 GB",
+        "Failed work": "none",
+    }
+
+
+def test_nothing_needs_attention_when_all_is_well() -> None:
+    assert {check.condition for check in checks(WELL)} == {Condition.CLEAR}
+    assert not any(check.needs_attention for check in checks(WELL))
+
+
+@pytest.mark.parametrize(
+    ("figures", "name", "condition"),
+    [
+        (replace(WELL, failing=1), "Failed work", "failing"),
+        (
+            replace(WELL, ingest=Ingest(hosts=2, silent=1, worst=())),
+            "Ingest lag",
+            "behind",
+        ),
+        (
+            replace(WELL, evaluation=replace(WELL.evaluation, stale=1)),
+            "Evaluation lag",
+            "behind",
+        ),
+        (
+            with_work(queues=(Queue(name="evaluate", waiting=1, oldest_s=61, expires_s=60),)),
+            "Queue evaluate",
+            "behind",
+        ),
+        (with_work(processes=()), "Worker of evaluate", "silent"),
+        (with_work(processes=()), "Scheduler", "silent"),
+        (with_work(processes=(worker(31.0),)), "Worker of evaluate", "silent"),
+        # 4 % of 100 GB is more than a GiB, and yet little.
+        (replace(WELL, storage=replace(WELL.storage, free_bytes=4 * 10**9)), "Free disk", "low"),
+        (
+            replace(WELL, storage=replace(WELL.storage, free_bytes=GIB - 1, total_bytes=GIB)),
+            "Free disk",
+            "low",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_condition_that_needs_attention(figures: Figures, name: str, condition: str) -> None:
+    check = found(figures)[name]
+
+    assert check.condition == condition
+    assert check.needs_attention
+
+
+@pytest.mark.parametrize(
+    ("figures", "name", "text"),
+    [
+        (replace(WELL, work=None), "Queues", "the queue's server does not answer"),
+        (with_work(slowest=None), "Slowest task", "none ran in the last 10 min"),
+        (
+            replace(WELL, ingest=Ingest(hosts=0, silent=0, worst=())),
+            "Ingest lag",
+            "no hosts yet",
+        ),
+        (
+            replace(WELL, evaluation=Evaluation(resources=0, stale=0, age=None, recent=None)),
+            "Evaluation lag",
+            "no resources yet",
+        ),
+        (
+            replace(WELL, storage=replace(WELL.storage, free_bytes=None)),
+            "Free disk",
+            "/data is not there",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_not_known_is_unknown_with_its_reason(
+    figures: Figures, name: str, text: str
+) -> None:
+    check = found(figures)[name]
+
+    assert check.condition == Condition.UNKNOWN
+    assert text in check.text
+
+
+def test_one_living_worker_of_a_queue_is_enough_and_the_silent_are_counted() -> None:
+    check = found(with_work(processes=(worker(2.0), worker(31.0), worker(40.0))))[
+        "Worker of evaluate"
+    ]
+
+    assert check.condition == Condition.CLEAR
+    assert check.text == "last sign of life 2.0 s ago; 2 more silent"
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (900, "0.9 kB"),
+        (999_400_000, "999 MB"),
+        (999_700_000, "1 GB"),
+        (31_000_000_000, "31 GB"),
+        (1_234 * 10**12, "1234 TB"),
+    ],
+)
+def test_size_has_three_digits(size: int, text: str) -> None:
+    storage = replace(WELL.storage, database_bytes=size)
+
+    assert found(replace(WELL, storage=storage))["Free disk"].text.endswith(f"has {text}")

@@ -1,0 +1,103 @@
+"""Sealing and ingest at the same time, in transactions of their own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from threading import Event
+
+import pytest
+from django.db import connection, transaction
+
+from advisor.history.stored.partitions import drop_organisation, organisations_with_partitions
+from advisor.history.stored.read import read_sealed
+from ingest.core.figures import INTERFACE
+from ingest.core.grid import grid_of
+from ingest.grid_reader import Subject
+from ingest.models import OpenHour
+from ingest.partitions import TABLES
+from tests.advisor.history.stored.hosts import (
+    HOUR,
+    MINUTE,
+    STEP,
+    after,
+    hour_of_tests,
+    seal_all,
+    send_net,
+    times,
+)
+from tests.ingest.scenario import Tenant, make_tenant
+
+
+@pytest.fixture
+def committed_tenant(transactional_db: None) -> Iterator[Tenant]:
+    """What is written is really committed; what Django does not manage is emptied after it."""
+    yield make_tenant("northgate")
+    for organisation in organisations_with_partitions():
+        drop_organisation(organisation)
+    with connection.cursor() as cursor:
+        for table in TABLES:
+            cursor.execute(f"TRUNCATE {table}")
+
+
+def wait_for_a_lock() -> None:
+    """Until some transaction waits for another."""
+    for _ in range(600):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+            if cursor.fetchone() != (0,):
+                return
+        time.sleep(0.05)
+    raise AssertionError("nobody waits for a lock")
+
+
+def test_seal_waits_for_samples_that_are_being_written(committed_tenant: Tenant) -> None:
+    tenant, hour = committed_tenant, hour_of_tests()
+    early = times(hour - MINUTE, hour + 20 * MINUTE)
+    send_net(tenant, early)
+    written = Event()
+
+    def write_slowly() -> None:
+        try:
+            with transaction.atomic():
+                send_net(tenant, times(early[-1] + STEP, hour + HOUR + MINUTE), begun=early[0])
+                written.set()
+                wait_for_a_lock()
+        finally:
+            connection.close()
+
+    def seal_meanwhile() -> None:
+        try:
+            assert written.wait(timeout=60)
+            seal_all(tenant, after(hour))
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(write_slowly), pool.submit(seal_meanwhile)]:
+            done.result(timeout=90)
+
+    subject = Subject(host=tenant.host().pk, name="eth0")
+    grid = grid_of(hour, hour + HOUR, 10.0)
+    found = read_sealed(tenant.organisation.pk, INTERFACE, [subject], grid)
+    assert found.seconds.all()
+    assert not OpenHour.objects.filter(at__lte=hour).exists()
+
+
+def test_two_that_seal_the_same_hour_write_it_once(committed_tenant: Tenant) -> None:
+    tenant, hour = committed_tenant, hour_of_tests()
+    send_net(tenant, times(hour - MINUTE, hour + HOUR + MINUTE))
+
+    def seal_it(_: int) -> int:
+        try:
+            return seal_all(tenant, after(hour) + timedelta(minutes=1)).chunks
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        chunks = sorted(pool.map(seal_it, range(2)))
+
+    # 8 counters and the part covered, in the hour and the one before it.
+    assert sum(chunks) == 18

@@ -1,0 +1,174 @@
+"""`sluice history` lists, checks and exports what is stored."""
+
+from __future__ import annotations
+
+import csv
+import json
+from datetime import datetime
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from advisor.models import AdapterKind, Allocation, Attachment, Chunk, Day, Resource, Workload
+from advisor.pipeline.store_history import store_history
+from tests.advisor.history.stored.hosts import (
+    HOUR,
+    MINUTE,
+    after,
+    hour_of_tests,
+    seal_all,
+    send_net,
+    times,
+)
+from tests.ingest.scenario import Tenant, make_tenant
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def tenant() -> Tenant:
+    return make_tenant("northgate")
+
+
+@pytest.fixture
+def hour(tenant: Tenant) -> datetime:
+    """An hour of a workload's interface and of the uplink, sealed."""
+    hour = hour_of_tests()
+    for name in ("eth0", "vnet1"):
+        send_net(tenant, times(hour, hour + HOUR), name=name)
+    uplink = Resource.objects.create(
+        organisation=tenant.organisation, name="up0", kind="uplink", unit="bit/s",
+        mode="floor", threshold=0.9, activity_floor=0.0,
+    )  # fmt: skip
+    host = tenant.host()
+    Attachment.objects.create(resource=uplink, host=host, device="eth0")
+    workload = Workload.objects.create(organisation=tenant.organisation, name="web-01")
+    Allocation.objects.create(
+        resource=uplink, workload=workload, host=host,
+        adapter_kind=AdapterKind.VNIC, adapter="vnet1",
+    )  # fmt: skip
+    seal_all(tenant, after(hour))
+    return hour
+
+
+def sluice(*words: str) -> str:
+    out = StringIO()
+    call_command("history", *words, stdout=out)
+    return out.getvalue()
+
+
+def span(hour: datetime, minutes: int) -> list[str]:
+    return ["--since", hour.isoformat(), "--until", (hour + minutes * MINUTE).isoformat()]
+
+
+def test_list_says_what_is_stored_and_for_how_long(tenant: Tenant, hour: datetime) -> None:
+    rows = json.loads(sluice("list", "--json"))
+
+    assert [(row["kept_days"], row["since"] is None) for row in rows] == [
+        (30, False),
+        (366, False),
+        (1830, True),
+    ]
+    assert rows[0]["since"] == hour.date().isoformat()
+    # The hour after the last reading is open still.
+    assert "1 hours are not sealed yet" in sluice()
+
+
+def test_whole_history_is_said_to_be_whole(tenant: Tenant, hour: datetime) -> None:
+    store_history(organisation=tenant.organisation, now=hour + 48 * HOUR, limit_s=60.0)
+
+    # Two interfaces in one shard: 8 counters and the part covered; 8 day rows of each of them.
+    assert "all 25 stored chunks and days are whole" in sluice("verify")
+
+
+def test_damaged_chunk_and_day_are_named_with_their_place(tenant: Tenant, hour: datetime) -> None:
+    store_history(organisation=tenant.organisation, now=hour + 48 * HOUR, limit_s=60.0)
+    chunk = Chunk.objects.filter(figure=40).get()
+    Chunk.objects.filter(figure=40).update(data=bytes(chunk.data)[:-1])
+    Chunk.objects.filter(figure=41).update(data=b"\x07" + bytes(chunk.data)[1:])
+    track = Day.objects.filter(figure=42).first()
+    assert track is not None
+    Day.objects.filter(figure=42, track_id=track.track_id).update(histogram=b"")
+    out = StringIO()
+
+    with pytest.raises(SystemExit, match="1"):
+        call_command("history", "verify", "--json", stdout=out)
+
+    rows = json.loads(out.getvalue())
+    assert [(row["figure"], row["damage"]) for row in rows] == [
+        (40, "the checksum does not fit: the chunk was cut or changed"),
+        (41, "version 7 of chunks is not known here"),
+        (42, "this is no histogram of version 1"),
+    ]
+    assert rows[0]["at"] == hour.isoformat()
+    assert rows[0]["owner"] == chunk.shard_id
+
+
+def test_resource_is_exported_with_its_devices_and_workloads(
+    tenant: Tenant, hour: datetime, tmp_path: Path
+) -> None:
+    sluice("export", "--resource", "up0", *span(hour, 1), "--output", str(tmp_path))
+
+    with (tmp_path / "interface.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["subject"] for row in rows] == ["eth0", "vnet1"] * 6
+    assert rows[0]["at"] == (hour + MINUTE / 6).isoformat()
+    assert {(row["seconds"], row["bytes_sent"], row["bytes_received"]) for row in rows} == {
+        ("10.0", "70", "140")
+    }
+    assert [path.name for path in tmp_path.iterdir()] == ["interface.csv"]
+
+
+def test_workload_is_exported_alone(tenant: Tenant, hour: datetime, tmp_path: Path) -> None:
+    sluice("export", "--workload", "web-01", *span(hour, 60), "--output", str(tmp_path))
+
+    with (tmp_path / "interface.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["subject"] for row in rows} == {"vnet1"}
+    assert len(rows) == 360
+
+
+def test_parquet_holds_the_same_rows(tenant: Tenant, hour: datetime, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+
+    sluice(
+        "export", "--workload", "web-01", *span(hour, 60),
+        "--format", "parquet", "--output", str(tmp_path),
+    )  # fmt: skip
+
+    table = parquet.read_table(tmp_path / "interface.parquet")
+    assert table.num_rows == 360
+    assert sum(table["bytes_sent"].to_pylist()) == 360 * 70
+    assert table["at"][0].as_py() == hour + MINUTE / 6
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--workload", "nobody", "--since", "2026-01-01", "--until", "2026-01-02"], "nobody"),
+        (
+            ["--resource", "up0", "--since", "soon", "--until", "2026-01-02"],
+            '"soon" is not a time',
+        ),
+        (
+            ["--resource", "up0", "--since", "2026-01-02", "--until", "2026-01-02"],
+            "before --until",
+        ),
+    ],
+)
+def test_export_that_cannot_be_is_refused(
+    tenant: Tenant, hour: datetime, tmp_path: Path, words: list[str], complaint: str
+) -> None:
+    with pytest.raises(CommandError, match=complaint):
+        sluice("export", *words, "--output", str(tmp_path))
+
+
+def test_organisation_states_how_long_it_keeps_what(tenant: Tenant) -> None:
+    sluice("keep", "--exact-days", "14")
+
+    rows = json.loads(sluice("list", "--json"))
+    assert [row["kept_days"] for row in rows] == [14, 366, 1830]
+    with pytest.raises(CommandError, match="at least 1 day"):
+        sluice("keep", "--day-days", "0")

@@ -1,0 +1,32 @@
+"""Act in the test's database with the rights of one role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import connection, transaction
+from psycopg import sql
+
+from config.database_roles import EMBEDDED_USERS, DatabaseRole, grant_rights
+
+
+def make_roles() -> None:
+    """The users of all roles with their rights, in the test's transaction."""
+    with connection.cursor() as cursor:
+        for role, name in EMBEDDED_USERS.items():
+            if role != DatabaseRole.OWNER:
+                cursor.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(name)))
+    grant_rights(connection, EMBEDDED_USERS)
+
+
+@contextmanager
+def acting_as(role: DatabaseRole) -> Iterator[None]:
+    """Run statements with the rights of the role; what fails is undone."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(EMBEDDED_USERS[role])))
+        try:
+            with transaction.atomic():
+                yield
+        finally:
+            cursor.execute("RESET ROLE")

@@ -1,0 +1,116 @@
+"""The page about Sluice itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.test import Client, override_settings
+
+from advisor.models import ResourceStatus
+from advisor.pipeline import work_figures
+from advisor.pipeline.failed_work import INSTALLATION, Subject, keep_failure, solve
+from tests.web.conftest import client_of
+from tests.web.fleet import Fleet
+from tests.web.html import Page, page_of
+
+ADDRESS = "/health-of-sluice/"
+
+
+@pytest.fixture(autouse=True)
+def no_queue() -> Iterator[None]:
+    """No queue's server runs, so that what the page says of it is known."""
+    work_figures._client.cache_clear()
+    with override_settings(REDIS_URL="redis://127.0.0.1:1/0"):
+        yield
+    work_figures._client.cache_clear()
+
+
+def shown(client: Client) -> Page:
+    return page_of(client.get(ADDRESS))
+
+
+def rows(page: Page, caption: str) -> dict[str, str]:
+    """The text of each row by its head, of the table with this caption."""
+    (table,) = [
+        one
+        for one in page.elements("table")
+        if any(part.tag == "caption" and part.all_text() == caption for part in one.walk())
+    ]
+    found = {}
+    for row in table.walk():
+        heads = [one for one in row.walk() if one.tag == "th" and one.get("scope") == "row"]
+        if row.tag == "tr" and heads:
+            found[heads[0].all_text().strip()] = row.all_text().strip()
+    return found
+
+
+def test_page_is_linked_in_the_navigation(viewer: Client, fleet: Fleet) -> None:
+    links = {link["href"]: link.all_text() for link in page_of(viewer.get("/")).elements("nav a")}
+
+    assert links[ADDRESS] == "Health"
+
+
+def test_every_check_has_its_state_as_a_word(viewer: Client, fleet: Fleet) -> None:
+    ResourceStatus.objects.update(looked_at=fleet.now - timedelta(minutes=11))
+
+    checks = rows(shown(viewer), "Checks of Sluice itself")
+
+    # The story ends with kvm-05 silent.
+    assert "behind 1 of " in checks["Ingest lag"]
+    assert "behind" in checks["Evaluation lag"]
+    assert "unknown the queue's server does not answer" in checks["Queues"]
+    assert "the database has " in checks["Free disk"]
+    assert "clear none" in checks["Failed work"]
+
+
+def test_heading_counts_the_checks_that_need_attention(viewer: Client, fleet: Fleet) -> None:
+    before = shown(viewer).text("h1")
+    resource = fleet.resources["nfs-07"].pk
+    keep_failure(
+        task="detect_resource", subject=Subject(resource=resource), reason="-", now=fleet.now
+    )
+
+    after = shown(viewer).text("h1")
+
+    assert before == "Health of Sluice: 1 of 5 checks needs attention"
+    assert after == "Health of Sluice: 2 of 5 checks need attention"
+
+
+def test_failed_work_is_shown_with_its_reason_and_times(viewer: Client, fleet: Fleet) -> None:
+    subject = Subject(resource=fleet.resources["nfs-07"].pk)
+    for minutes in (9, 3):
+        at = fleet.now - timedelta(minutes=minutes)
+        keep_failure(task="detect_resource", subject=subject, reason="It hung.", now=at)
+    failing = rows(shown(viewer), "Failed work, what still fails first")["detect resource"]
+    solve(task="detect_resource", subject=subject, now=fleet.now)
+
+    solved = rows(shown(viewer), "Failed work, what still fails first")["detect resource"]
+
+    assert failing == "detect resource nfs-07 failing It hung. 9 min ago 3 min ago 2"
+    assert "solved now" in solved
+
+
+def test_failed_work_of_others_is_not_shown(
+    viewer: Client, outsider: Client, fleet: Fleet
+) -> None:
+    subject = Subject(resource=fleet.resources["nfs-07"].pk)
+    keep_failure(task="detect_resource", subject=subject, reason="It hung.", now=fleet.now)
+    keep_failure(task="tidy", subject=INSTALLATION, reason="Secret of others.", now=fleet.now)
+    fleet.people.owner.is_superuser = True
+    fleet.people.owner.save()
+
+    pages = [
+        shown(client).all_text() for client in (viewer, outsider, client_of(fleet.people.owner))
+    ]
+
+    assert ["It hung." in page for page in pages] == [True, False, True]
+    assert ["Secret of others." in page for page in pages] == [False, False, True]
+
+
+def test_update_in_place_is_the_same_page_without_its_frame(viewer: Client, fleet: Fleet) -> None:
+    part = viewer.get(ADDRESS, headers={"HX-Request": "true"})
+
+    assert b"<html" not in part.content
+    assert b"Health of Sluice" in part.content

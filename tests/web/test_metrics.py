@@ -1,0 +1,103 @@
+"""/metrics as Prometheus reads it, and who may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+from prometheus_client.parser import text_string_to_metric_families
+
+from accounts.models import Organisation, Scope, Token
+from advisor.models import ResourceStatus
+from advisor.pipeline import work_figures
+from advisor.pipeline.failed_work import Subject, keep_failure
+from tests.config.queued import empty
+from tests.web.fleet import Fleet
+
+pytestmark = pytest.mark.valkey
+
+
+@pytest.fixture(autouse=True)
+def queue(valkey_url: str) -> Iterator[None]:
+    empty(valkey_url)
+    yield
+    empty(valkey_url)
+
+
+def scrape(client: Client, organisation: Organisation, scope: Scope) -> HttpResponse:
+    _, secret = Token.objects.issue(organisation=organisation, scope=scope, name="prometheus")
+    return client.get("/metrics", headers={"Authorization": f"Bearer {secret}"})
+
+
+def samples(answer: HttpResponse) -> dict[tuple[str, ...], float]:
+    """Each value by its name and the values of its labels."""
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(answer.content.decode())
+        for sample in family.samples
+    }
+
+
+def test_figures_are_those_of_the_health(client: Client, fleet: Fleet) -> None:
+    now = fleet.now
+    nfs = fleet.resources["nfs-07"]
+    ResourceStatus.objects.update(looked_at=now - timedelta(seconds=4))
+    ResourceStatus.objects.filter(resource=nfs).update(looked_at=now - timedelta(minutes=11))
+    keep_failure(task="detect_resource", subject=Subject(resource=nfs.pk), reason="-", now=now)
+    work_figures.note_life(
+        name="evaluate@a", kind="worker", queues=["evaluate"], now=now - timedelta(seconds=3)
+    )
+    work_figures.note_end(
+        run="1", task="detect_resource", subject=f"resource {nfs.pk}", seconds=9.0, now=now
+    )
+    work_figures.note_lags(
+        organisation=fleet.organisation.pk, resource=nfs.pk, lags_s=[12.0], now=now
+    )
+
+    answer = scrape(client, fleet.organisation, Scope.METRICS)
+
+    assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    found = samples(answer)
+    assert found["sluice_evaluation_age_seconds", "0.5"] == 4.0
+    assert found["sluice_evaluation_age_seconds", "1"] == 660.0
+    assert found["sluice_evaluation_lag_seconds", "1"] == 12.0
+    assert found[("sluice_resources_stale",)] == 1.0
+    assert found["sluice_queue_waiting", "evaluate"] == 0.0
+    assert found["sluice_queue_oldest_seconds", "evaluate"] == 0.0
+    assert found["sluice_process_silent_seconds", "worker", "evaluate@a"] == pytest.approx(3.0)
+    assert found["sluice_slowest_task_seconds", "detect_resource"] == 9.0
+    assert found[("sluice_failed_work",)] == 1.0
+    assert found[("sluice_queue_server_up",)] == 1.0
+    assert found[("sluice_hosts",)] == len(fleet.hosts)
+    # kvm-05 has been silent for 25 minutes.
+    assert found["sluice_ingest_lag_seconds", "kvm-05"] == pytest.approx(1500, abs=60)
+    assert found[("sluice_database_bytes",)] > 5_000_000
+    assert found[("sluice_disk_free_bytes",)] <= found[("sluice_disk_bytes",)]
+    attention = {key[1] for key, value in found.items() if value and "_attention" in key[0]}
+    assert {"Evaluation lag", "Failed work", "Ingest lag", "Scheduler"} <= attention
+    assert "Worker of evaluate" not in attention
+
+
+def test_figures_of_others_are_not_shown(client: Client, fleet: Fleet) -> None:
+    other = Organisation.objects.get(slug="lakeside")
+
+    answer = scrape(client, other, Scope.METRICS)
+
+    assert answer.status_code == 200
+    assert b"kvm-05" not in answer.content
+    assert samples(answer)[("sluice_hosts",)] == 0.0
+
+
+@pytest.mark.parametrize("scope", [Scope.INGEST, Scope.ENFORCE])
+def test_token_of_another_scope_is_refused(client: Client, fleet: Fleet, scope: Scope) -> None:
+    answer = scrape(client, fleet.organisation, scope)
+
+    assert answer.status_code == 403
+    assert answer.json()["message"] == f'the token has scope "{scope}"; this needs "metrics"'
+
+
+def test_without_a_token_nothing_is_told(client: Client, viewer: Client, fleet: Fleet) -> None:
+    assert [one.get("/metrics").status_code for one in (client, viewer)] == [401, 401]

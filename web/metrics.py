@@ -1,0 +1,105 @@
+"""The figures of Sluice's health in the text format of Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from advisor.core.health.checks import checks
+from advisor.core.health.figures import Evaluation, Figures, Spread, Work
+
+CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+
+
+def exposition(figures: Figures) -> bytes:
+    """All figures; what is not known is left out."""
+    return generate_latest(_Figures(figures))
+
+
+class _Figures(Collector):
+    """Figures that were gathered for this one request."""
+
+    def __init__(self, figures: Figures) -> None:
+        self.figures = figures
+
+    def collect(self) -> Iterable[Metric]:
+        """The metrics, in the order of the checks."""
+        figures = self.figures
+        yield from _ingest(figures)
+        yield from _evaluation(figures.evaluation)
+        yield _gauge(
+            "queue_server_up", "1 if the queue's server answers", figures.work is not None
+        )
+        if figures.work is not None:
+            yield from _work(figures.work)
+        yield from _storage(figures)
+        yield _gauge("failed_work", "Tasks that have not succeeded since", figures.failing)
+        found = [([check.name], float(check.needs_attention)) for check in checks(figures)]
+        yield _gauges("check_needs_attention", "1 if it does", ["check"], found)
+
+
+def _ingest(figures: Figures) -> Iterator[Metric]:
+    found = figures.ingest
+    yield _gauge("hosts", "Hosts that send samples or have an agent", found.hosts)
+    yield _gauge("hosts_silent", "Hosts without a sample for two minutes", found.silent)
+    worst = [([one.host], one.lag_s) for one in found.worst]
+    about = "Age of the newest sample of the worst three hosts"
+    yield _gauges("ingest_lag_seconds", about, ["host"], worst)
+
+
+def _evaluation(found: Evaluation) -> Iterator[Metric]:
+    yield _gauge("resources", "Datastores and uplinks", found.resources)
+    yield _gauge("resources_stale", "Those not evaluated for two minutes", found.stale)
+    yield _spread("evaluation_lag_seconds", "Lag of evaluation, last 10 minutes", found.recent)
+    yield _spread("evaluation_age_seconds", "Time since the newest evaluation", found.age)
+
+
+def _spread(name: str, about: str, found: Spread | None) -> Metric:
+    """Quantile 1 is the worst."""
+    rows = []
+    if found is not None:
+        rows = [(["0.5"], found.p50_s), (["0.99"], found.p99_s), (["1"], found.worst_s)]
+    return _gauges(name, about, ["quantile"], rows)
+
+
+def _work(found: Work) -> Iterator[Metric]:
+    waiting = [([one.name], float(one.waiting)) for one in found.queues]
+    yield _gauges("queue_waiting", "Messages that wait", ["queue"], waiting)
+    # An empty queue has no oldest message, and nothing waits in it.
+    oldest = [
+        ([one.name], one.oldest_s if one.waiting else 0.0)
+        for one in found.queues
+        if not one.waiting or one.oldest_s is not None
+    ]
+    yield _gauges("queue_oldest_seconds", "Age of the oldest message", ["queue"], oldest)
+    silent = [([one.kind, one.name], one.silent_s) for one in found.processes]
+    about = "Time since the last sign of life"
+    yield _gauges("process_silent_seconds", about, ["kind", "process"], silent)
+    slowest = [] if found.slowest is None else [([found.slowest.task], found.slowest.seconds)]
+    about = "The longest task of the last 10 minutes"
+    yield _gauges("slowest_task_seconds", about, ["task"], slowest)
+
+
+def _storage(figures: Figures) -> Iterator[Metric]:
+    found = figures.storage
+    if found.free_bytes is not None and found.total_bytes is not None:
+        yield _gauge("disk_free_bytes", "Free in the data directory", found.free_bytes)
+        yield _gauge("disk_bytes", "Size of the disk of the data directory", found.total_bytes)
+    yield _gauge("database_bytes", "Size of the database", found.database_bytes)
+
+
+def _gauge(name: str, about: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"sluice_{name}", about, value=float(value))
+
+
+def _gauges(
+    name: str, about: str, labels: list[str], rows: Iterable[tuple[list[str], float | None]]
+) -> Metric:
+    family = GaugeMetricFamily(f"sluice_{name}", about, labels=labels)
+    for values, value in rows:
+        if value is not None:
+            family.add_metric(values, value)
+    return family
