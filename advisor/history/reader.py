@@ -95,8 +95,9 @@ class _Inventory:
         found: dict[FigureKind[Any], dict[Subject, None]] = defaultdict(dict)
         for resource in self.resources:
             reader = resource.traits.reader
+            devices = found[reader.figures]
             for attachment in self.attachments[resource.pk]:
-                found[reader.figures][_device(attachment)] = None
+                devices[_device(attachment)] = None
                 if reader.with_tcp:
                     found[TCP][_tcp(attachment)] = None
             for allocation in self.allocations[resource.pk]:

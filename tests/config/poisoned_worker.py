@@ -18,25 +18,39 @@ django.setup()
 
 from advisor.advice import advise  # noqa: E402  Django is set up first
 from advisor.advice.policy import recommend  # noqa: E402  Django is set up first
-from advisor.pipeline import detect  # noqa: E402  Django is set up first
+from advisor.pipeline import groups  # noqa: E402  Django is set up first
 
 
 def _may_fail(service: Callable[..., Any]) -> Callable[..., Any]:
     def run(*, resource: Any, **rest: Any) -> Any:
-        match resource.name.rpartition("/")[2]:
-            case "raises":
-                raise RuntimeError("poison")
-            case "hangs":
-                time.sleep(3600.0)
-            case "hangs-for-good":
-                # Nothing but the end of its process helps.
-                signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-                time.sleep(3600.0)
+        _act(resource)
         return service(resource=resource, **rest)
 
     return run
 
 
-detect.detect = _may_fail(detect.detect)
+def _each_may_fail(service: Callable[..., Any]) -> Callable[..., Any]:
+    def run(resources: Any, **rest: Any) -> Any:
+        for resource in resources:
+            _act(resource)
+        return service(resources, **rest)
+
+    return run
+
+
+def _act(resource: Any) -> None:
+    match resource.name.rpartition("/")[2]:
+        case "raises":
+            raise RuntimeError("poison")
+        case "hangs":
+            time.sleep(3600.0)
+        case "hangs-for-good":
+            # Nothing but the end of its process helps.
+            signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+            time.sleep(3600.0)
+
+
+groups.detect = _may_fail(groups.detect)
+groups.detect_resources = _each_may_fail(groups.detect_resources)
 recommend.recommend = _may_fail(recommend.recommend)
 advise.advise = _may_fail(advise.advise)

@@ -1,8 +1,7 @@
 """5,000 idle disks of one organisation beside three busy ones of another; real valkey.
 
-Bound: with n organisations each has at least a n-th of the 500 places of a round, or all it asks
-for. So the busy three are among the first six of each round, and the idle have all had a turn
-after ceil(5000 / 497) = 11 rounds.
+The idle are 25 groups of 200. Bound: organisations take turns, so the one group of the busy is
+among the first two of each round, and each group of the idle has its turn in every round.
 """
 
 from __future__ import annotations
@@ -16,13 +15,15 @@ import redis
 from accounts.models import Organisation
 from advisor.decisions.inventory import add_resource
 from advisor.models import Resource, ResourceKind, ResourceStatus
-from advisor.tasks import MOST_EVALUATIONS, detect_everywhere, detect_resource
+from advisor.pipeline.groups import MOST_GROUPS
+from advisor.tasks import detect_everywhere, detect_group
 from tests.config.queued import empty, waiting
 
 pytestmark = [pytest.mark.valkey, pytest.mark.django_db]
 
 IDLE = 5000
-ROUNDS = 11
+IDLE_GROUPS = 25
+ROUNDS = 3
 
 
 @pytest.fixture
@@ -66,13 +67,20 @@ def busy(idle: set[int]) -> set[int]:
 
 
 def take_all(url: str) -> list[int]:
-    """Begin every waiting task, in order, as a worker does; the subjects."""
+    """Begin every waiting task, in order, as a worker does; the groups."""
     taken = [int(message.args[0]) for message in waiting(url, "evaluate")]
-    for subject in taken:
-        detect_resource.before_start("id", (subject,), {})
+    for group in taken:
+        detect_group.before_start("id", (group,), {})
     with redis.Redis.from_url(url) as client:
         client.delete("evaluate")
     return taken
+
+
+def group_of(resources: set[int]) -> int:
+    (organisation,) = set(
+        Resource.objects.filter(pk__in=resources).values_list("organisation", flat=True)
+    )
+    return organisation * MOST_GROUPS
 
 
 def test_busy_are_first_in_every_round_and_all_idle_have_their_turn(
@@ -83,12 +91,12 @@ def test_busy_are_first_in_every_round_and_all_idle_have_their_turn(
         detect_everywhere()
         taken = take_all(queue)
 
-        assert len(taken) == MOST_EVALUATIONS
-        assert busy <= set(taken[:6])
+        assert group_of(busy) in taken[:2]
         turns.update(taken)
 
-    assert {turns[one] for one in busy} == {ROUNDS}
-    assert {turns[one] for one in idle} == {1, 2}
+    first = group_of(idle)
+    assert set(turns) == {group_of(busy), *range(first, first + IDLE_GROUPS)}
+    assert set(turns.values()) == {ROUNDS}
 
 
 def test_busy_are_judged_again_while_the_idle_still_wait(
@@ -96,15 +104,16 @@ def test_busy_are_judged_again_while_the_idle_still_wait(
 ) -> None:
     detect_everywhere()
     # The worker has come as far as the busy ones, and begins what was queued first.
-    for message in waiting(queue, "evaluate")[:6]:
-        detect_resource.apply(message.args, throw=True)
+    for message in waiting(queue, "evaluate")[:2]:
+        detect_group.apply(message.args, throw=True)
     with redis.Redis.from_url(queue) as client:
-        client.ltrim("evaluate", 0, -7)
+        client.ltrim("evaluate", 0, -3)
 
     detect_everywhere()
 
     looked = ResourceStatus.objects.exclude(looked_at=None)
     assert busy <= set(looked.values_list("resource", flat=True))
-    # Six places were free; the busy have three of them again.
-    assert len(waiting(queue, "evaluate")) == MOST_EVALUATIONS
-    assert busy <= {message.args[0] for message in waiting(queue, "evaluate")[-6:]}
+    # The rest of the idle still wait, and the busy wait again behind them.
+    groups = [message.args[0] for message in waiting(queue, "evaluate")]
+    assert len(groups) == IDLE_GROUPS + 1
+    assert group_of(busy) in groups[-2:]

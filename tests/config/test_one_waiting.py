@@ -14,6 +14,7 @@ from django.test import override_settings
 from accounts.models import Organisation
 from advisor.decisions.inventory import add_resource
 from advisor.models import Resource, ResourceKind, ResourceStatus
+from advisor.pipeline.groups import MOST_GROUPS
 from advisor.tasks import advise_everywhere, detect_everywhere, detect_resource
 from config import one_waiting
 from config.celery import BEAT_SCHEDULE, app
@@ -86,7 +87,8 @@ def test_fan_outs_without_worker_leave_one_message_of_each_subject(
         clock(5.0)
 
     sent = Counter(waiting(queue, "evaluate"))
-    assert sent == {Message(task="detect_resource", args=(one.pk,)): 1 for one in resources}
+    groups = {one.organisation_id * MOST_GROUPS for one in resources}
+    assert sent == {Message(task="detect_group", args=(group,)): 1 for group in groups}
 
 
 def test_message_waits_again_once_the_task_has_started(
@@ -104,12 +106,12 @@ def test_message_waits_again_once_the_task_has_started(
 def test_lost_mark_costs_one_message_and_no_more(queue: str, resources: list[Resource]) -> None:
     detect_everywhere()
     with redis.Redis.from_url(queue) as client:
-        client.delete("sluice:waiting:advisor.tasks.detect_resource")
+        client.delete("sluice:waiting:advisor.tasks.detect_group")
 
     for _ in range(5):
         detect_everywhere()
 
-    assert len(waiting(queue, "evaluate")) == 2 * len(resources)
+    assert len(waiting(queue, "evaluate")) == 2 * len({one.organisation_id for one in resources})
 
 
 def test_mark_of_a_message_that_a_killed_worker_took_ends_with_its_expiry(

@@ -96,8 +96,8 @@ def judged() -> set[str]:
 
 @pytest.mark.timeout(300)
 def test_resource_that_raises_in_every_task_ends_no_other(log: Path) -> None:
-    make("acme", "raises")
-    make("globex", *HEALTHY)
+    # All are judged together, and after the failure each alone.
+    make("acme", "raises", *HEALTHY)
 
     with worker(log, "evaluate", "advise"):
         detect_everywhere()
@@ -125,27 +125,31 @@ def test_resource_that_raises_in_every_task_ends_no_other(log: Path) -> None:
     assert all("RuntimeError: poison (line " in one.reason for one in kept)
     # People see that nobody has judged it, and what is known of the others.
     assert "unknown" in status_of("acme")
-    assert "no samples yet; is Telegraf running on h1?" in status_of("globex")
+    assert "no samples yet; is Telegraf running on h1?" in status_of("acme")
 
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    ("name", "said", "reason"),
+    ("name", "said", "kept_as"),
     [
+        # The group is interrupted, and then the resource alone is.
         (
             "hangs",
             "SoftTimeLimitExceeded",
-            "It took longer than 40 s and was interrupted.",
+            ("detect_resource", "It took longer than 40 s and was interrupted."),
         ),
         (
             "hangs-for-good",
-            "Hard time limit (50s) exceeded for advisor.tasks.detect_resource",
-            "It took longer than 50 s, could not be interrupted, and its process was killed.",
+            "Hard time limit (50s) exceeded for advisor.tasks.detect_group",
+            (
+                "detect_group",
+                "It took longer than 50 s, could not be interrupted, and its process was killed.",
+            ),
         ),
     ],
 )
 def test_resource_that_hangs_is_ended_by_its_limit_and_the_others_go_on(
-    log: Path, name: str, said: str, reason: str
+    log: Path, name: str, said: str, kept_as: tuple[str, str]
 ) -> None:
     make("acme", name)
     make("globex", *HEALTHY)
@@ -164,8 +168,7 @@ def test_resource_that_hangs_is_ended_by_its_limit_and_the_others_go_on(
     assert judged() == {f"h1/{name}" for name in HEALTHY}
     assert Resource.objects.count() == 4
     kept = FailedWork.objects.get()
-    assert (kept.task, str(kept.resource)) == ("detect_resource", f"h1/{name}")
-    assert (kept.reason, kept.solved_at) == (reason, None)
+    assert (kept.task, kept.reason, kept.solved_at) == (*kept_as, None)
 
 
 def status_of(slug: str) -> str:
