@@ -139,7 +139,8 @@ def parties_of(found: StandingColumns) -> Parties:
     owner = np.array([place[name] for name in found.workloads], dtype=np.int64)
     active = found.active
     took_part = np.zeros((len(active), len(names)), dtype=np.bool_)
-    np.logical_or.at(took_part, (slice(None), owner), active)
+    for column, name in enumerate(owner.tolist()):
+        took_part[:, name] |= active[:, column]
     some = took_part.any(axis=0)
     last = np.where(some, len(active) - 1 - np.argmax(took_part[::-1], axis=0), 0)
     held = active[last[owner], np.arange(len(owner))] if len(active) else active.any(axis=0)
