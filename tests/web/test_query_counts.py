@@ -14,7 +14,7 @@ from advisor.models import ResourceKind, Tier
 from tests.web.fleet import Fleet
 from tests.web.test_accessibility import PAGES
 
-MOST_QUERIES = 26
+MOST_QUERIES = 32
 
 
 def count_queries(ask: Callable[[], object]) -> int:

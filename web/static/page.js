@@ -1,7 +1,7 @@
 // What every page does: keys, dialogs, search, updates in place, the pointer on the heat strip.
 
 const note = document.getElementById("live-note");
-const SECOND_KEYS = { o: "/", r: "/recommendations/", i: "/incidents/", h: "/hosts/", p: "/replay/", s: "/health-of-sluice/" };
+const SECOND_KEYS = { o: "/", r: "/recommendations/", i: "/incidents/", w: "/workloads/", d: "/storage/", n: "/networks/", h: "/hosts/", p: "/replay/", s: "/health-of-sluice/" };
 const CHORD_MS = 1500;
 
 // --- Keys
