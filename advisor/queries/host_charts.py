@@ -92,7 +92,8 @@ def host_chart_set(host: Host, span: ChartSpan, *, step_s: int | None = None) ->
     times = _Times(since=span.since, until=span.reach, max_points=span.points)
     disks = rates_of(DISK, devices[ResourceKind.DATASTORE], **times)
     cards = rates_of(INTERFACE, devices[ResourceKind.UPLINK], **times)
-    rates = [one for found in (*disks.values(), *cards.values()) for one in found]
+    rates: list[DiskRates | NetRates] = [one for found in disks.values() for one in found]
+    rates += [one for found in cards.values() for one in found]
     grid = span.grid(rates, step_s)
     tracks = {
         **{key: _tracks(grid, disks, value) for key, value in _DISK_VALUES.items()},

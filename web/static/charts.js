@@ -3,6 +3,7 @@
 import { sayFresh, sayStale } from "./page.js";
 import { savePicture, writeTable } from "./chart_export.js";
 import { Plot } from "./plot.js";
+import { zoneName } from "./times.js";
 import { clock } from "./units.js";
 
 const page = document.querySelector("[data-charts]");
@@ -166,7 +167,7 @@ function markLive(hasFailed) {
   live.classList.toggle("live-stale", isOld || hasFailed);
   if (!isLive) live.textContent = "Fixed range";
   else if (newest == null) live.textContent = "No samples in this range";
-  else if (isOld || hasFailed) live.textContent = `Stale: newest sample ${clock(newest)} UTC`;
+  else if (isOld || hasFailed) live.textContent = `Stale: newest sample ${clock(newest)} ${zoneName()}`;
   else live.textContent = `Live, every ${shown.step_s} s`;
 }
 

@@ -1,6 +1,7 @@
 // One chart: lines or a stack, labelled levels, shaded incidents. Needs uPlot as a global.
 
 import { withFewParts } from "./busiest.js";
+import { written, zoneName } from "./times.js";
 import { axisText, clock, inScale, scaleFor, withUnit } from "./units.js";
 
 const HEIGHT = 240;
@@ -137,7 +138,6 @@ export class Plot {
       width: this.place.clientWidth,
       height: HEIGHT,
       padding: [10, 22, 0, 0],
-      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "UTC"),
       legend: { show: false },
       cursor: {
         sync: { key: SYNC_KEY },
@@ -291,7 +291,7 @@ export class Plot {
     const marks = this.marks().map((mark) => `${mark.label} ${withUnit(mark.value, this.chart.unit)}`);
     const parts = [
       `${this.chart.title} in ${this.scale.label}`,
-      index >= 0 && first != null ? `newest ${inScale(first, this.scale)} at ${clock(this.frame.t[index])} UTC` : "no value",
+      index >= 0 && first != null ? `newest ${inScale(first, this.scale)} at ${clock(this.frame.t[index])} ${zoneName()}` : "no value",
       known.length ? `highest ${inScale(Math.max(...known), this.scale)}` : "",
       ...marks,
     ];
@@ -308,9 +308,10 @@ function lonely(u, seriesIndex) {
 function timeLabels(u, ticks, axis, space, step) {
   const isDays = step >= 86400;
   return ticks.map((tick) => {
-    const text = new Date(tick * 1000).toISOString();
-    if (isDays || (text.slice(11, 16) === "00:00" && u.scales.x.max - u.scales.x.min > 43200)) return text.slice(5, 10);
-    return step < 60 ? text.slice(11, 19) : text.slice(11, 16);
+    const at = new Date(tick * 1000);
+    const minute = written(at, "%H:%M");
+    if (isDays || (minute === "00:00" && u.scales.x.max - u.scales.x.min > 43200)) return written(at, "%m-%d");
+    return step < 60 ? written(at, "%H:%M:%S") : minute;
   });
 }
 

@@ -70,7 +70,7 @@ def read_address(query: QueryDict, table: Table[Any]) -> TableAddress:
     sort = query.get("sort", "")
     is_descending = sort.startswith("-")
     order = known([sort.removeprefix("-")] if sort else [], sortable, "column to sort by")
-    group = known([query["group"]] if query.get("group") else [], faceted, "column to group by")
+    group = known(query.get("group", "").split(), faceted, "column to group by")
     every = [column.key for column in columns]
     shown = known(query.getlist("columns"), every, "column")
     page = query.get("page", "1")
