@@ -84,3 +84,8 @@ def relative_text(at: datetime, now: datetime) -> str:
 def absolute_text(at: datetime) -> str:
     """The full time in UTC, for hovering and for print."""
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def csv_safe(text: str) -> str:
+    """The text for a spreadsheet, which takes one that begins with these for a formula."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text

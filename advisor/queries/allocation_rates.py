@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from advisor.history.allocation_adapters import allocation_adapters
+from advisor.history.allocation_adapters import AllocationAdapters, allocation_adapters
 from advisor.history.cgroup_rate import growth_in_unit, growth_of_received
 from advisor.models import Allocation, Resource
 from advisor.queries.grid import Floats, Grid, mean_of_columns, total_of
@@ -21,7 +21,7 @@ from ingest.many_rates import cgroup_growth_of, growth_of
 RECENT = timedelta(seconds=60)
 """The mean over this time is shown as what a workload gets."""
 
-_REACH = timedelta(seconds=120)
+REACH = timedelta(seconds=120)
 """Samples may come half a minute late."""
 
 
@@ -49,7 +49,7 @@ def workload_tracks(
 ) -> list[WorkloadTrack]:
     """One track per workload with an allocation, in the order of `allocations_in_order`."""
     in_order = allocations_in_order(resource)
-    values = _values_by_allocation(in_order, grid, unit=resource.unit, span=(since, until))
+    values = values_by_allocation(in_order, grid, since=since, until=until)
     allocations: dict[str, list[Allocation]] = defaultdict(list)
     for allocation in in_order:
         allocations[allocation.workload.name].append(allocation)
@@ -65,16 +65,26 @@ def workload_tracks(
 
 
 def current_rates(
-    resource: Resource, allocations: Sequence[Allocation], *, now: datetime
+    allocations: Sequence[Allocation],
+    *,
+    now: datetime,
+    adapters: AllocationAdapters | None = None,
 ) -> dict[int, float | None]:
-    """By allocation, its mean rate over the newest measured minute, in the resource's unit."""
+    """By allocation, its mean rate over the newest measured minute, in its resource's unit.
+
+    Adapters that are known already are not read again.
+    """
     rates: dict[int, float | None] = {allocation.pk: None for allocation in allocations}
-    measured = _measured_rates(allocations, unit=resource.unit, span=(now - _REACH, now))
-    for pk, (growth, values) in measured.items():
-        if len(values):
-            recent = growth.ends_s > growth.ends_s[-1] - RECENT.total_seconds()
-            rates[pk] = float(np.average(values[recent], weights=growth.seconds[recent]))
-    return rates
+    measured = _measured_rates(allocations, adapters, span=(now - REACH, now))
+    return rates | {pk: recent_mean(growth, values) for pk, (growth, values) in measured.items()}
+
+
+def recent_mean(growth: GrowthColumns, values: Floats) -> float | None:
+    """The mean over the newest measured minute of these intervals; None without any."""
+    if not len(values):
+        return None
+    recent = growth.ends_s > growth.ends_s[-1] - RECENT.total_seconds()
+    return float(np.average(values[recent], weights=growth.seconds[recent]))
 
 
 def _common_limit(allocations: Sequence[Allocation]) -> float | None:
@@ -83,14 +93,21 @@ def _common_limit(allocations: Sequence[Allocation]) -> float | None:
     return sum(known) if len(known) == len(limits) else None
 
 
-def _values_by_allocation(
-    allocations: Sequence[Allocation], grid: Grid, *, unit: str, span: tuple[datetime, datetime]
+def values_by_allocation(
+    allocations: Sequence[Allocation],
+    grid: Grid,
+    *,
+    since: datetime,
+    until: datetime,
+    adapters: AllocationAdapters | None = None,
 ) -> dict[int, list[float | None]]:
-    """The rate of each allocation in each cell, None if not measured."""
+    """The rate of each allocation in each cell, in its resource's unit, None if not measured."""
     values: dict[int, list[float | None]] = {
         allocation.pk: [None] * len(grid.ends_s) for allocation in allocations
     }
-    measured = _measured_rates(allocations, unit=unit, span=span, max_points=2 * len(grid.ends_s))
+    measured = _measured_rates(
+        allocations, adapters, span=(since, until), max_points=2 * len(grid.ends_s)
+    )
     for pk, (growth, rates) in measured.items():
         values[pk] = mean_of_columns(
             grid, ends_s=growth.ends_s, seconds=growth.seconds, values=rates
@@ -100,13 +117,14 @@ def _values_by_allocation(
 
 def _measured_rates(
     allocations: Sequence[Allocation],
+    adapters: AllocationAdapters | None,
     *,
-    unit: str,
     span: tuple[datetime, datetime],
     max_points: int | None = None,
 ) -> dict[int, tuple[GrowthColumns, Floats]]:
     """By allocation the intervals in which its adapter was measured, and the rate in each."""
-    adapters = allocation_adapters(allocations)
+    adapters = adapters or allocation_adapters(allocations)
+    units = {allocation.pk: allocation.resource.unit for allocation in allocations}
     times: dict[str, Any] = {"since": span[0], "until": span[1], "max_points": max_points}
     received = growth_of(INTERFACE, set(adapters.interfaces.values()), **times)
     done = cgroup_growth_of(set(adapters.cgroups.values()), **times)
@@ -116,5 +134,6 @@ def _measured_rates(
         for pk, key in adapters.interfaces.items()
     }
     return sent | {
-        pk: (done[key], growth_in_unit(done[key], unit)) for pk, key in adapters.cgroups.items()
+        pk: (done[key], growth_in_unit(done[key], units[pk]))
+        for pk, key in adapters.cgroups.items()
     }

@@ -43,7 +43,7 @@ def allocation_lines(
 ) -> list[AllocationLine]:
     """The allocations, largest reservation first; `policy` is the one in force."""
     allocations = allocations_in_order(resource)
-    rates = current_rates(resource, allocations, now=now)
+    rates = current_rates(allocations, now=now)
     granted = {item["allocation"]: item for item in policy.allocations} if policy else {}
     records = _newest_records(resource, now)
     colours = colours_of([allocation.workload.name for allocation in allocations])

@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db.models import Q
 
 from advisor.models import Attachment, Resource
-from advisor.queries.charts import Chart, ChartRange, ChartSet
+from advisor.queries.charts import Chart, ChartRange, ChartSet, Incidents
 from advisor.queries.datastore_charts import datastore_charts
 from advisor.queries.grid import Grid
 from advisor.queries.uplink_charts import uplink_charts
@@ -41,13 +41,12 @@ def chart_set(
         step_s=grid.step_s,
         ends_s=grid.ends_s,
         charts=charts,
-        incidents=_incidents(resource, since, until),
+        incidents=incidents_in(resource, since=since, until=until),
     )
 
 
-def _incidents(
-    resource: Resource, since: datetime, until: datetime
-) -> tuple[tuple[datetime, datetime | None], ...]:
+def incidents_in(resource: Resource, *, since: datetime, until: datetime) -> Incidents:
+    """The resource's incidents that touch a stretch of time."""
     touching = resource.incidents.filter(started_at__lte=until)
     open_or_later = Q(ended_at=None) | Q(ended_at__gte=since)
     rows = touching.filter(open_or_later).order_by("started_at")

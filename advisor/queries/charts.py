@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -9,14 +10,17 @@ from enum import StrEnum
 from advisor.core.enumeration import listed
 from advisor.models import Attachment, Resource
 from advisor.queries.allocation_rates import WorkloadTrack
-from advisor.queries.grid import Grid, fitting_step_s, make_grid, total_of
+from advisor.queries.grid import Grid, Interval, fitting_step_s, make_grid, total_of
 from advisor.queries.resources import resource_line
-from ingest.core.rates import DiskRates, NetRates
 
 OTHERS = "everything else"
 
 PLAIN, PLAIN_TOO = -1, -2
 """Colours of lines without a workload; colours of workloads start at 1."""
+
+
+Incidents = tuple[tuple[datetime, datetime | None], ...]
+"""Begin and end of each, in order; one that is open ends in None."""
 
 
 class ChartKind(StrEnum):
@@ -26,11 +30,12 @@ class ChartKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Track:
-    """One line of a chart."""
+    """One line of a chart; `is_earlier` if it shows the same time of an earlier day."""
 
     label: str
     colour: int
     values: tuple[float | None, ...]
+    is_earlier: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +49,10 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """One chart; `unit` is ms, ratio, packets_per_s or a resource unit; `gap` why it is empty."""
+    """One chart; `unit` is ms, ratio, packets_per_s or a resource unit; `gap` why it is empty.
+
+    `incidents` are its own, None if it shows those of its set.
+    """
 
     key: str
     title: str
@@ -53,28 +61,28 @@ class Chart:
     tracks: tuple[Track, ...]
     marks: tuple[Mark, ...]
     gap: str | None
+    incidents: Incidents | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartSet:
-    """All charts of a resource over one range; of `incidents` an open one ends in None."""
+    """All charts of a page over one range; of `incidents` an open one ends in None."""
 
     step_s: int
     ends_s: tuple[int, ...]
     charts: tuple[Chart, ...]
-    incidents: tuple[tuple[datetime, datetime | None], ...]
+    incidents: Incidents = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChartRange:
-    """Which resource and which stretch of time, and how many cells at most."""
+class ChartSpan:
+    """Which stretch of time, and how many cells at most."""
 
-    resource: Resource
     since: datetime
     until: datetime
     points: int
 
-    def grid(self, rates: list[DiskRates] | list[NetRates], step_s: int | None) -> Grid:
+    def grid(self, rates: Sequence[Interval], step_s: int | None) -> Grid:
         step = step_s or fitting_step_s(
             rates, since=self.since, until=self.until, points=self.points
         )
@@ -84,6 +92,13 @@ class ChartRange:
     def reach(self) -> datetime:
         """Slightly after the range, so that the interval across its end is read too."""
         return self.until + timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartRange(ChartSpan):
+    """The same of one resource."""
+
+    resource: Resource
 
 
 def workload_chart(

@@ -66,8 +66,12 @@ def fitting_step_s(
     wanted = (until - since).total_seconds() / points
     usual = median_low([interval.seconds for interval in intervals]) if intervals else 1.0
     # A collector's 10 s are 9.99 s or 10.01 s on the clock.
-    wanted = max(wanted, usual * 0.95)
-    return next((step for step in STEPS_S if step >= wanted), STEPS_S[-1])
+    return step_of(max(wanted, usual * 0.95))
+
+
+def step_of(wanted_s: float) -> int:
+    """The smallest step that is no finer than wanted."""
+    return next((step for step in STEPS_S if step >= wanted_s), STEPS_S[-1])
 
 
 def mean_on(

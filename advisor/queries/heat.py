@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any
 
 from django.core.cache import cache
 from django.db.models import Case, DateTimeField, F, FloatField, Func, Max, Q, Value, When
@@ -68,8 +67,10 @@ def day_until(now: datetime) -> tuple[datetime, datetime]:
     return until - timedelta(seconds=COLUMN_S * COLUMNS), until
 
 
-def heat_strips(resources: Sequence[Resource], *, now: datetime) -> dict[int, Strip]:
-    """One strip per resource, by its primary key.
+def heat_strips(
+    resources: Sequence[Resource], *, now: datetime, only: Collection[int] | None = None
+) -> dict[int, Strip]:
+    """One strip per resource, by its primary key, or per resource of those in `only`.
 
     Older columns are cached for five minutes: a day has thousands of windows per resource, and
     only the newest still change.
@@ -80,20 +81,29 @@ def heat_strips(resources: Sequence[Resource], *, now: datetime) -> dict[int, St
     digest = hashlib.sha256(repr(pks).encode()).hexdigest()
     past = cache.get_or_set(
         f"heat-{since:%Y%m%dT%H%M}-{digest}",
-        lambda: _worst_cells(pks, since=since, until=still_open),
+        lambda: _worst_windows(pks, since=since, until=still_open),
         timeout=COLUMN_S,
     )
-    recent = _worst_cells(pks, since=still_open, until=until)
-    cells: dict[int, list[Cell | None]] = {pk: [None] * COLUMNS for pk in pks}
-    for pk, start, cell in (*(past or ()), *recent):
-        cells[pk][round((start - since).total_seconds()) // COLUMN_S] = cell
+    recent = _worst_windows(pks, since=still_open, until=until)
+    wanted = {row.pk for row in resources} if only is None else set(only)
+    cells: dict[int, list[Cell | None]] = {pk: [None] * COLUMNS for pk in sorted(wanted)}
+    first_s = int(since.timestamp())
+    for pk, start_s, *worst in (*(past or ()), *recent):
+        if pk in wanted:
+            cells[pk][(start_s - first_s) // COLUMN_S] = _cell(*worst)
     return {pk: Strip(since=since, cells=tuple(row)) for pk, row in cells.items()}
 
 
-def _worst_cells(
-    pks: Sequence[int], *, since: datetime, until: datetime
-) -> list[tuple[int, datetime, Cell]]:
-    """Resource, start of column and cell of every column in which some window has a value."""
+Worst = tuple[int, int, float | None, float | None, int]
+"""Resource, start of a column in seconds since 1970, worst ratio and value, and how bad it was.
+
+Plain, because a day of them is kept in the cache, which dataclasses leave ten times slower.
+"""
+_STALLED_WINDOW, _CONGESTED_WINDOW = 2, 1
+
+
+def _worst_windows(pks: Sequence[int], *, since: datetime, until: datetime) -> list[Worst]:
+    """One for every column in which some window has a value."""
     # A window is known by its end, and one that ends with a column belongs to it.
     origin = since + timedelta(microseconds=1)
     column = Func(
@@ -117,8 +127,8 @@ def _worst_cells(
             worst=Max("value"),
             alarm=Max(
                 Case(
-                    When(state=State.STALLED, then=2),
-                    When(state=State.CONGESTED, then=1),
+                    When(state=State.STALLED, then=_STALLED_WINDOW),
+                    When(state=State.CONGESTED, then=_CONGESTED_WINDOW),
                     default=0,
                 )
             ),
@@ -127,20 +137,24 @@ def _worst_cells(
     return [
         (
             row["resource_id"],
-            row["column"],
-            _STALLED if row["alarm"] == 2 else _cell(row),
+            round(row["column"].timestamp()),
+            row["ratio"],
+            row["worst"],
+            row["alarm"],
         )
         for row in rows
-        if row["ratio"] is not None or row["alarm"] == 2
+        if row["ratio"] is not None or row["alarm"] == _STALLED_WINDOW
     ]
 
 
 _STALLED = Cell(level=Level.STALLED, ratio=None, value=None)
 
 
-def _cell(row: Mapping[str, Any]) -> Cell:
-    level = _level(row["ratio"], is_congested=row["alarm"] == 1)
-    return Cell(level=level, ratio=row["ratio"], value=row["worst"])
+def _cell(ratio: float | None, value: float | None, alarm: int) -> Cell:
+    if alarm == _STALLED_WINDOW or ratio is None:
+        return _STALLED
+    level = _level(ratio, is_congested=alarm == _CONGESTED_WINDOW)
+    return Cell(level=level, ratio=ratio, value=value)
 
 
 def _level(ratio: float, *, is_congested: bool) -> Level:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
+from typing import Any
 
 from django.db.models import QuerySet
 from django.db.models.functions import Length
@@ -16,7 +17,8 @@ from advisor.queries.scope import Scope
 from ingest.models import Host
 
 PER_KIND = 8
-Named = TypeVar("Named", Host, Resource, Workload)
+"""The first of each kind; more are shown a page at a time."""
+PER_PAGE = 50
 
 
 class HitKind(StrEnum):
@@ -35,31 +37,77 @@ class Hit:
     about: str
 
 
-def search(scope: Scope, text: str) -> list[Hit]:
-    """Up to 8 of each kind, the shortest names first: they are the closest to the text."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HitGroup:
+    """Results of one kind, from the place `first` (from 1) on; `count` is how many there are."""
+
+    kind: HitKind
+    count: int
+    first: int
+    hits: tuple[Hit, ...]
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.hits) - 1
+
+
+def search(scope: Scope, text: str) -> list[HitGroup]:
+    """The kinds with a result, up to 8 of each: the shortest names, which are the closest."""
     wanted = text.strip()
     if not wanted:
         return []
-    return [*_resources(scope, wanted), *_hosts(scope, wanted), *_workloads(scope, wanted)]
+    groups = [_group(scope, kind, wanted, first=1, length=PER_KIND) for kind in HitKind]
+    return [group for group in groups if group.count]
 
 
-def _named(scope: Scope, model: type[Named], wanted: str) -> QuerySet[Named]:
-    rows = scope.rows(model).filter(name__icontains=wanted)
-    return rows.order_by(Length("name"), "name")
+def search_page(scope: Scope, text: str, kind: HitKind, *, page: int) -> HitGroup:
+    """One page (from 1) of all results of one kind; the last page stands for those beyond it."""
+    count = _named(scope, kind, text.strip()).count()
+    last = max(1, -(-count // PER_PAGE))
+    first = (min(page, last) - 1) * PER_PAGE + 1
+    return _group(scope, kind, text.strip(), first=first, length=PER_PAGE, count=count)
 
 
-def _resources(scope: Scope, wanted: str) -> list[Hit]:
-    rows = _named(scope, Resource, wanted).prefetch_related("attachments")[:PER_KIND]
-    return [Hit(kind=HitKind.RESOURCE, pk=row.pk, name=row.name, about=row.noun) for row in rows]
+def _group(
+    scope: Scope, kind: HitKind, wanted: str, *, first: int, length: int, count: int | None = None
+) -> HitGroup:
+    rows = _named(scope, kind, wanted)
+    shown = list(rows[first - 1 : first - 1 + length])
+    # A group that is not full needs no counting.
+    if count is None:
+        count = len(shown) if len(shown) < length else rows.count()
+    about = _ABOUT[kind](shown)
+    return HitGroup(
+        kind=kind,
+        count=count,
+        first=first,
+        hits=tuple(Hit(kind=kind, pk=row.pk, name=row.name, about=about[row.pk]) for row in shown),
+    )
 
 
-def _hosts(scope: Scope, wanted: str) -> list[Hit]:
-    rows = _named(scope, Host, wanted)[:PER_KIND]
-    return [Hit(kind=HitKind.HOST, pk=row.pk, name=row.name, about="host") for row in rows]
+def _named(scope: Scope, kind: HitKind, wanted: str) -> QuerySet[Any]:
+    rows: QuerySet[Any]
+    match kind:
+        case HitKind.RESOURCE:
+            rows = scope.rows(Resource).prefetch_related("attachments")
+        case HitKind.HOST:
+            rows = scope.rows(Host)
+        case HitKind.WORKLOAD:
+            rows = scope.rows(Workload).filter(
+                pk__in=Allocation.objects.values("workload_id").order_by()
+            )
+    return rows.filter(name__icontains=wanted).order_by(Length("name"), "name")
 
 
-def _workloads(scope: Scope, wanted: str) -> list[Hit]:
-    rows = _named(scope, Workload, wanted).filter(allocations__isnull=False).distinct()[:PER_KIND]
+def _of_resources(rows: Sequence[Resource]) -> dict[int, str]:
+    return {row.pk: row.noun for row in rows}
+
+
+def _of_hosts(rows: Sequence[Host]) -> dict[int, str]:
+    return {row.pk: "host" for row in rows}
+
+
+def _of_workloads(rows: Sequence[Workload]) -> dict[int, str]:
     places = (
         Allocation.objects.filter(workload__in=[row.pk for row in rows])
         .order_by("resource__name")
@@ -68,7 +116,11 @@ def _workloads(scope: Scope, wanted: str) -> list[Hit]:
     names: dict[int, dict[str, None]] = defaultdict(dict)
     for pk, name in places:
         names[pk][name] = None
-    return [
-        Hit(kind=HitKind.WORKLOAD, pk=row.pk, name=row.name, about=f"on {listed(names[row.pk])}")
-        for row in rows
-    ]
+    return {row.pk: f"on {listed(names[row.pk])}" for row in rows}
+
+
+_ABOUT: dict[HitKind, Callable[[Any], dict[int, str]]] = {
+    HitKind.RESOURCE: _of_resources,
+    HitKind.HOST: _of_hosts,
+    HitKind.WORKLOAD: _of_workloads,
+}

@@ -6,16 +6,12 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import pairwise
-from statistics import median
 from typing import Any
 
 from django.db.models import Q
 
-from advisor.advice.shared.picture import Axis, Level, Line, Picture, Point
 from advisor.core.detection.congestion import ALARMS
 from advisor.core.own_limit import is_held_back
-from advisor.core.quantity import format_rate
 from advisor.history.history import AllocationWindow, History
 from advisor.history.reader import read_histories
 from advisor.models import Allocation, Policy, Resource, Workload
@@ -25,11 +21,8 @@ from ingest.core.grid import grid_of
 
 LENGTH = timedelta(days=1)
 SHORTEST_WINDOW_S = 60.0
-SHOWN_POINTS = 360
 INCIDENTS_OF = timedelta(days=7)
 MOST_INCIDENTS = 20
-GAP = 2.5
-"""Two windows further apart than this multiple of the usual distance have a gap."""
 SHORT = 0.95
 """A rate this near to a reservation meets it."""
 
@@ -60,7 +53,6 @@ class AllocationDay:
     measured_min: float
     unmet_min: float | None
     throttled_min: float | None
-    picture: Picture | None
 
     @property
     def met_ratio(self) -> float | None:
@@ -126,8 +118,12 @@ def _allocation_day(
         measured_min=len(windows) * minutes,
         unmet_min=unmet * minutes if windows else None,
         throttled_min=throttled * minutes if windows else None,
-        picture=_picture(allocation, windows, promises[-1]) if len(windows) > 1 else None,
     )
+
+
+def promise_now(allocation: Allocation) -> Promise:
+    """What it is promised now: by the newest policy, or by its own settings."""
+    return _promises(allocation)[-1]
 
 
 def _promises(allocation: Allocation) -> list[Promise]:
@@ -174,52 +170,3 @@ def _congested(history: History) -> set[datetime]:
 
 def _wanted_more(window: AllocationWindow, congested: Collection[datetime]) -> bool:
     return window.at in congested if window.backlogged is None else window.backlogged
-
-
-def _picture(
-    allocation: Allocation, windows: Sequence[AllocationWindow], promise: Promise
-) -> Picture:
-    """Its rate since the first sample of the day, with limit and reservation."""
-    unit = allocation.resource.unit
-    factor, label = (1.0, "IOPS") if unit == "iops" else (1e6, _MEGA[unit])
-    begins, length = windows[0].at, windows[-1].at - windows[0].at
-    levels = (
-        ("reservation", promise.reservation or None, True),
-        ("limit", promise.limit, False),
-        ("entitled", promise.entitlement, True),
-    )
-    return Picture(
-        title=f"Rate on {allocation.resource.name}",
-        said=f"Its rate on {allocation.resource.name} over the last day, "
-        f"{format_rate(sum(one.rate for one in windows) / len(windows), unit)} on average",
-        x=Axis(
-            label="time, UTC",
-            ticks=tuple(
-                (part * (length / timedelta(hours=1)), f"{begins + part * length:%H:%M}")
-                for part in (0.0, 0.25, 0.5, 0.75, 1.0)
-            ),
-        ),
-        y=Axis(label="rate", unit=label),
-        lines=(Line(label="rate", points=_with_gaps(windows, factor)),),
-        levels=tuple(
-            Level(value=value / factor, text=f"{name} {format_rate(value, unit)}", is_after=after)
-            for name, value, after in levels
-            if value is not None
-        ),
-    )
-
-
-def _with_gaps(windows: Sequence[AllocationWindow], factor: float) -> tuple[Point | None, ...]:
-    """Hours since the first window and rates; None where windows are missing between two."""
-    shown = windows[:: max(len(windows) // SHOWN_POINTS, 1)]
-    steps_s = [(later.at - one.at).total_seconds() for one, later in pairwise(shown)]
-    gap = timedelta(seconds=GAP * median(steps_s)) if steps_s else None
-    points: list[Point | None] = []
-    for place, one in enumerate(shown):
-        if place and gap is not None and one.at - shown[place - 1].at > gap:
-            points.append(None)
-        points.append(((one.at - windows[0].at) / timedelta(hours=1), one.rate / factor))
-    return tuple(points)
-
-
-_MEGA = {"bits_per_s": "Mbit/s", "bytes_per_s": "MB/s"}

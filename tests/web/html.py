@@ -40,6 +40,9 @@ class Element:
             if isinstance(child, Element):
                 yield from child.walk()
 
+    def elements_of(self, tag: str) -> list[Element]:
+        return [element for element in self.walk() if element.tag == tag]
+
     def ancestors(self) -> Iterator[Element]:
         element = self.parent
         while element is not None:

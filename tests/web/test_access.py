@@ -14,7 +14,17 @@ from ingest.models import Host
 from tests.web.conftest import client_of
 from tests.web.fleet import PASSWORD, Fleet
 
-LISTS = ("overview", "recommendations", "incidents", "hosts", "health-of-sluice", "search")
+LISTS = (
+    "overview",
+    "recommendations",
+    "incidents",
+    "workloads",
+    "storage",
+    "networks",
+    "hosts",
+    "health-of-sluice",
+    "search",
+)
 
 
 def details(fleet: Fleet) -> dict[str, str]:
@@ -23,14 +33,19 @@ def details(fleet: Fleet) -> dict[str, str]:
     advice = Recommendation.objects.get(state=RecommendationState.PROPOSED).pk
     incident = Incident.objects.get(ended_at=None).pk
     host = fleet.hosts["kvm-02"].pk
+    workload = Workload.objects.get(name="db-orders")
     return {
         "resource": reverse("resource", args=[resource]),
         "recommendation": reverse("recommendation", args=[advice]),
         "incident": reverse("incident", args=[incident]),
         "host": reverse("host", args=[host]),
-        "workload": reverse("workload", args=[Workload.objects.get(name="db-orders").pk]),
-        "charts": reverse("charts", args=[resource]),
-        "csv": reverse("chart-csv", args=[resource, "level"]),
+        "workload": reverse("workload", args=[workload.pk]),
+        "workload charts": reverse("workload-charts", args=[workload.pk]),
+        "workload csv": reverse("workload-chart-csv", args=[workload.pk, f"rate-{resource}"]),
+        "charts": reverse("resource-charts", args=[resource]),
+        "csv": reverse("resource-chart-csv", args=[resource, "level"]),
+        "host charts": reverse("host-charts", args=[host]),
+        "host csv": reverse("host-chart-csv", args=[host, "sent"]),
     }
 
 

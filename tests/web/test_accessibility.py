@@ -21,6 +21,9 @@ PAGES: dict[str, Addresses] = {
     "recommendation": lambda _: f"/recommendations/{Recommendation.objects.get().pk}/",
     "incidents": lambda _: "/incidents/",
     "incident": lambda _: f"/incidents/{Incident.objects.get().pk}/",
+    "workloads": lambda _: "/workloads/?group=tier",
+    "storage": lambda _: "/storage/",
+    "networks": lambda _: "/networks/?sort=-rate",
     "hosts": lambda _: "/hosts/",
     "host": lambda fleet: f"/hosts/{fleet.hosts['kvm-02'].pk}/",
     "datastore": lambda fleet: f"/resources/{fleet.resources['nfs-07'].pk}/",
@@ -112,7 +115,7 @@ def test_every_table_has_heads_with_a_scope(page: Page) -> None:
     for table in page.elements("table"):
         heads = [one for one in table.walk() if one.tag == "th"]
         assert heads
-        assert {head.get("scope") for head in heads} <= {"col", "row", "colgroup"}
+        assert {head.get("scope") for head in heads} <= {"col", "row", "colgroup", "rowgroup"}
 
 
 def test_every_table_has_a_caption(page: Page) -> None:

@@ -35,11 +35,12 @@ def test_hosts_are_counted_by_state_of_their_agent(viewer: Client) -> None:
 def test_list_shows_reports_revisions_drift_and_support(viewer: Client) -> None:
     page = page_of(viewer.get("/hosts/"))
 
-    agent, report, sample, held, published, drift, htb, cgroup = page.row("table", "kvm-02")
+    agent, report, sample, held, published, drift, *load, htb, cgroup = page.row("table", "kvm-02")
     assert (agent, report, sample) == ("enforcing", "8 s ago", "6 s ago")
     assert (held, published, drift) == ("1", "1", "0 of 3")
     assert (htb, cgroup) == ("yes", "yes")
-    assert page.row("table", "kvm-03")[7].startswith("no: cgroup v1 is mounted")
+    assert [value.split()[-1] for value in load[:2]] == ["IOPS", "Gbit/s"]
+    assert page.row("table", "kvm-03")[-1].startswith("no: cgroup v1 is mounted")
     assert page.row("table", "kvm-04")[1].startswith("–no value: no agent has reported")
 
 

@@ -22,7 +22,8 @@ def test_victim_is_told_how_much_of_its_reservation_it_got(viewer: Client, fleet
     # It misses its 1500 IOPS since 42 minutes, of an hour and a half.
     assert int(page.row("table", "nfs-07")[-2]) in range(38, 44)
     assert "nfs-07 has been congested for" in page.all_text()
-    assert len(page.elements(".picture-field")) == 1
+    chart = page.find("figure", data_kind="line")
+    assert chart["data-chart"] == f"rate-{fleet.resources['nfs-07'].pk}"
 
 
 def test_workload_of_two_resources_shows_both(viewer: Client, fleet: Fleet) -> None:

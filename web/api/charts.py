@@ -1,8 +1,10 @@
-"""The charts of a resource as JSON and CSV, for people who are logged in."""
+"""The charts of resources, hosts and workloads as JSON and CSV, for people who are logged in."""
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,54 +12,131 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, Js
 from django.utils import timezone
 
 from accounts.json_answers import error_answer
-from advisor.models import Resource
+from advisor.models import Resource, Workload
 from advisor.queries.chart_set import chart_set
-from advisor.queries.charts import Chart, ChartSet
+from advisor.queries.charts import Chart, ChartSet, ChartSpan, Incidents
+from advisor.queries.earlier import COMPARISONS, Comparison, comparison_of, with_earlier
+from advisor.queries.host_charts import host_chart_set
 from advisor.queries.resources import resource_line
+from advisor.queries.workload_charts import workload_chart_set
+from ingest.models import Host
 from ingest.readings import STEPS_S
 from web.access import Workspace, open_row, workspace_view
-from web.formatting import absolute_text
+from web.formatting import absolute_text, csv_safe
 from web.time_range import TimeRange, read_time_range
 
 DEFAULT_POINTS = 400
 MOST_POINTS = 2000
 
 
+Read = Callable[[ChartSpan, int | None, datetime], ChartSet]
+"""The charts of something over a range, in cells of the step that is given, as of now."""
+
+
 @workspace_view
 def resource_charts(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
-    """GET ?range=1h or ?from=&to=, &points=, and to go on with a live chart &since=&step=."""
-    now = timezone.now()
+    """GET ?range=1h or ?from=&to=, &points=, &compare=; to go on with live ones &since=&step=."""
     _, resource = open_row(workspace, Resource, pk)
+    now = timezone.now()
+    return _answer(request, _of_resource(resource), now, resource=_plain_state(resource, now))
+
+
+@workspace_view
+def host_charts(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
+    """The same for what a host's devices and workloads do."""
+    _, host = open_row(workspace, Host, pk)
+    return _answer(request, _of_host(host), timezone.now())
+
+
+@workspace_view
+def workload_charts(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
+    """The same for what a workload does on each of its resources."""
+    _, workload = open_row(workspace, Workload, pk)
+    return _answer(request, _of_workload(workload), timezone.now())
+
+
+@workspace_view
+def resource_csv(
+    request: HttpRequest, workspace: Workspace, pk: int, key: str
+) -> HttpResponseBase:
+    """One chart as a table: a row per cell, base units in the head."""
+    _, resource = open_row(workspace, Resource, pk)
+    return _table(request, resource.name, _of_resource(resource), key)
+
+
+@workspace_view
+def host_csv(request: HttpRequest, workspace: Workspace, pk: int, key: str) -> HttpResponseBase:
+    """The same of a host."""
+    _, host = open_row(workspace, Host, pk)
+    return _table(request, host.name, _of_host(host), key)
+
+
+@workspace_view
+def workload_csv(
+    request: HttpRequest, workspace: Workspace, pk: int, key: str
+) -> HttpResponseBase:
+    """The same of a workload."""
+    _, workload = open_row(workspace, Workload, pk)
+    return _table(request, workload.name, _of_workload(workload), key)
+
+
+def _of_resource(resource: Resource) -> Read:
+    return lambda span, step_s, now: chart_set(
+        resource, since=span.since, until=span.until, points=span.points, step_s=step_s, now=now
+    )
+
+
+def _of_host(host: Host) -> Read:
+    return lambda span, step_s, _: host_chart_set(host, span, step_s=step_s)
+
+
+def _of_workload(workload: Workload) -> Read:
+    return lambda span, step_s, _: workload_chart_set(workload, span, step_s=step_s)
+
+
+def _answer(request: HttpRequest, read: Read, now: datetime, **more: Any) -> HttpResponseBase:
     wanted = read_time_range(request.GET, now=now)
     if wanted.problem:
         return error_answer(400, "invalid", wanted.problem)
     try:
-        found = _read(resource, wanted, request, now)
+        span, step_s = _span(request, wanted)
+        compared = _comparison(request)
     except ValueError as error:
         return error_answer(400, "invalid", str(error))
-    answer = JsonResponse(_plain(found, wanted) | {"resource": _plain_state(resource, now)})
+    found = _compared(read, span, step_s, compared, now=now)
+    answer = JsonResponse(_plain(found, wanted) | more)
     answer.headers["Cache-Control"] = "no-store"
     return answer
 
 
-@workspace_view
-def chart_csv(request: HttpRequest, workspace: Workspace, pk: int, key: str) -> HttpResponseBase:
-    """One chart as a table: a row per cell, base units in the head."""
+def _table(request: HttpRequest, name: str, read: Read, key: str) -> HttpResponseBase:
     now = timezone.now()
-    _, resource = open_row(workspace, Resource, pk)
     wanted = read_time_range(request.GET, now=now)
     if wanted.problem:
         return error_answer(400, "invalid", wanted.problem)
-    found = chart_set(
-        resource, since=wanted.since, until=wanted.until, points=MOST_POINTS, now=now
-    )
+    try:
+        compared = _comparison(request)
+    except ValueError as error:
+        return error_answer(400, "invalid", str(error))
+    span = ChartSpan(since=wanted.since, until=wanted.until, points=MOST_POINTS)
+    found = _compared(read, span, None, compared, now=now)
     for chart in found.charts:
         if chart.key == key:
-            return _csv(resource, chart, found)
+            return _csv(name, chart, found)
     raise Http404(f"no chart {key}")
 
 
-def _read(resource: Resource, wanted: TimeRange, request: HttpRequest, now: datetime) -> ChartSet:
+def _compared(
+    read: Read, span: ChartSpan, step_s: int | None, compared: Comparison | None, *, now: datetime
+) -> ChartSet:
+    found = read(span, step_s, now)
+    if compared is None:
+        return found
+    before = replace(span, since=span.since - compared.shift, until=span.until - compared.shift)
+    return with_earlier(found, read(before, found.step_s, now), compared)
+
+
+def _span(request: HttpRequest, wanted: TimeRange) -> tuple[ChartSpan, int | None]:
     since, step_s = wanted.since, None
     if "since" in request.GET:
         since = datetime.fromtimestamp(_number(request, "since"), UTC)
@@ -67,14 +146,17 @@ def _read(resource: Resource, wanted: TimeRange, request: HttpRequest, now: date
         if step_s not in STEPS_S:
             raise ValueError(f"step is one of {', '.join(map(str, STEPS_S))}, not {step_s}")
     points = int(_number(request, "points")) if "points" in request.GET else DEFAULT_POINTS
-    return chart_set(
-        resource,
-        since=since,
-        until=wanted.until,
-        points=max(2, min(MOST_POINTS, points)),
-        step_s=step_s,
-        now=now,
-    )
+    points = max(2, min(MOST_POINTS, points))
+    return ChartSpan(since=since, until=wanted.until, points=points), step_s
+
+
+def _comparison(request: HttpRequest) -> Comparison | None:
+    name = request.GET.get("compare", "")
+    found = comparison_of(name)
+    if name and found is None:
+        known = ", ".join(one.name for one in COMPARISONS)
+        raise ValueError(f'compare is one of {known}, not "{name[:20]}"')
+    return found
 
 
 def _number(request: HttpRequest, name: str) -> float:
@@ -95,11 +177,13 @@ def _plain(found: ChartSet, wanted: TimeRange) -> dict[str, Any]:
         "until": wanted.until.timestamp(),
         "step_s": found.step_s,
         "t": found.ends_s,
-        "incidents": [
-            [start.timestamp(), end.timestamp() if end else None] for start, end in found.incidents
-        ],
+        "incidents": _plain_incidents(found.incidents),
         "charts": [_plain_chart(chart) for chart in found.charts],
     }
+
+
+def _plain_incidents(incidents: Incidents) -> list[list[float | None]]:
+    return [[start.timestamp(), end.timestamp() if end else None] for start, end in incidents]
 
 
 def _plain_state(resource: Resource, now: datetime) -> dict[str, Any]:
@@ -121,10 +205,12 @@ def _plain_chart(chart: Chart) -> dict[str, Any]:
         "title": chart.title,
         "unit": chart.unit,
         "gap": chart.gap,
+        "incidents": None if chart.incidents is None else _plain_incidents(chart.incidents),
         "tracks": [
             {
                 "label": track.label,
                 "colour": track.colour,
+                "earlier": track.is_earlier,
                 "values": [_short(value) for value in track.values],
             }
             for track in chart.tracks
@@ -141,19 +227,16 @@ def _short(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.6g}")
 
 
-def _csv(resource: Resource, chart: Chart, found: ChartSet) -> HttpResponse:
+def _csv(name: str, chart: Chart, found: ChartSet) -> HttpResponse:
     answer = HttpResponse(content_type="text/csv; charset=utf-8")
-    name = f"{resource.name}-{chart.key}.csv".replace("/", "-").replace('"', "")
-    answer.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    file_name = f"{name}-{chart.key}.csv".replace("/", "-").replace('"', "")
+    answer.headers["Content-Disposition"] = f'attachment; filename="{file_name}"'
     writer = csv.writer(answer)
-    writer.writerow(["time", *(f"{_safe(track.label)} ({chart.unit})" for track in chart.tracks)])
+    writer.writerow(
+        ["time", *(f"{csv_safe(track.label)} ({chart.unit})" for track in chart.tracks)]
+    )
     for index, end_s in enumerate(found.ends_s):
         cells = [track.values[index] if track.values else None for track in chart.tracks]
         moment = datetime.fromtimestamp(end_s, UTC)
         writer.writerow([absolute_text(moment), *("" if cell is None else cell for cell in cells)])
     return answer
-
-
-def _safe(label: str) -> str:
-    """A spreadsheet takes a head that begins with one of these for a formula."""
-    return f"'{label}" if label[:1] in "=+-@" else label

@@ -1,4 +1,7 @@
-"""A heat strip as paths: a bar per five minutes, its height the value against the threshold."""
+"""A heat strip as paths: a bar per five minutes, its height the value against the threshold.
+
+Heights are logarithmic: 2 ms against a threshold of 30 ms is seen, and so is ten times as much.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,9 @@ from web.formatting import Scale, level_scale
 
 HEIGHT = 24
 THRESHOLD_Y = 8
-"""The threshold is drawn here, so a bar may rise half as high again above it."""
+"""The threshold is drawn here; a bar rises to the top at ten times the threshold."""
+DECADES = 2
+"""A bar below the threshold is as long as its ratio is above a hundredth, in powers of ten."""
 
 AXIS_HOURS = 3
 AXIS_MARGIN = 1.5
@@ -90,7 +95,10 @@ def _bar_height(ratio: float | None) -> int:
     # Nothing is worse than a device that completes nothing.
     if ratio is None:
         return HEIGHT
-    return max(_SMALLEST_BAR, min(HEIGHT, round(ratio * _HEIGHT_OF_ONE)))
+    if ratio <= 0:
+        return _SMALLEST_BAR
+    height = _HEIGHT_OF_ONE * (1 + math.log10(ratio) / DECADES)
+    return max(_SMALLEST_BAR, min(HEIGHT, round(height)))
 
 
 def hour_cells(strip: Strip) -> list[HourCell]:

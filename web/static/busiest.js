@@ -15,13 +15,39 @@ function sumOf(tracks) {
   });
 }
 
+// Keeps the colours of the names that are still drawn and gives the others those that are free.
+function assign(names, colours) {
+  for (const name of [...colours.keys()]) if (!names.includes(name)) colours.delete(name);
+  const taken = new Set(colours.values());
+  let next = 1;
+  for (const name of names) {
+    if (colours.has(name)) continue;
+    while (taken.has(next)) next += 1;
+    colours.set(name, next);
+    taken.add(next);
+  }
+}
+
 // The chart with its busiest parts in the order they had, and the others of them in sum. What
 // belongs to none (colour 0) stays a part of its own. The table and the CSV have them all.
-export function withFewParts(chart) {
-  const parts = chart.tracks.filter((track) => track.colour !== 0);
-  if (parts.length <= MOST_PARTS) return chart;
-  const busiest = new Set([...parts].sort((one, other) => mean(other.values) - mean(one.values)).slice(0, BUSIEST));
-  const others = parts.filter((track) => !busiest.has(track));
-  const rest = { label: `${others.length} others, in the table`, colour: 0, values: sumOf(others) };
-  return { ...chart, tracks: [...parts.filter((track) => busiest.has(track)), rest, ...chart.tracks.filter((track) => track.colour === 0)] };
+// `colours` has the colour of each drawn part by its label, from one update to the next: no two
+// that are drawn have the same.
+export function withFewParts(chart, colours = new Map()) {
+  const parts = chart.tracks.filter((track) => track.colour !== 0 && !track.earlier);
+  const none = chart.tracks.filter((track) => track.colour === 0 || track.earlier);
+  let drawn = parts;
+  let rest = [];
+  if (parts.length > MOST_PARTS) {
+    const busiest = new Set([...parts].sort((one, other) => mean(other.values) - mean(one.values)).slice(0, BUSIEST));
+    const others = parts.filter((track) => !busiest.has(track));
+    drawn = parts.filter((track) => busiest.has(track));
+    rest = [{ label: `${others.length} others, in the table`, colour: 0, values: sumOf(others) }];
+  }
+  assign(drawn.map((track) => track.label), colours);
+  const before = new Map(parts.map((track) => [track.colour, colours.get(track.label) ?? 0]));
+  return {
+    ...chart,
+    tracks: [...drawn.map((track) => ({ ...track, colour: colours.get(track.label) })), ...rest, ...none],
+    marks: chart.marks.map((mark) => ({ ...mark, colour: mark.colour == null ? mark.colour : before.get(mark.colour) })),
+  };
 }

@@ -1,6 +1,7 @@
 // A chart as a table and as a picture.
 
 import { palette, seriesColour } from "./plot.js";
+import { zoneName } from "./times.js";
 import { clock, inScale } from "./units.js";
 
 const MOST_ROWS = 240;
@@ -17,7 +18,7 @@ export function writeTable(place, { whole: chart, frame, scale }) {
   const every = Math.ceil(frame.t.length / MOST_ROWS);
   const table = document.createElement("table");
   const thinned = every > 1 ? `, every ${every * frame.step_s} s` : "";
-  table.append(cell("caption", `${chart.title} in ${scale?.label ?? ""}${thinned}, newest first. Times are UTC.`));
+  table.append(cell("caption", `${chart.title} in ${scale?.label ?? ""}${thinned}, newest first. Times are ${zoneName()}.`));
   const head = document.createElement("tr");
   head.append(cell("th", "Time", "col"), ...chart.tracks.map((track) => cell("th", track.label, "col")));
   table.append(document.createElement("thead"), document.createElement("tbody"));

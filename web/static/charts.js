@@ -3,9 +3,11 @@
 import { sayFresh, sayStale } from "./page.js";
 import { savePicture, writeTable } from "./chart_export.js";
 import { Plot } from "./plot.js";
+import { zoneName } from "./times.js";
 import { clock } from "./units.js";
 
 const page = document.querySelector("[data-charts]");
+const compareBox = document.querySelector("[data-compare]");
 const live = document.querySelector("[data-live-mark]");
 const SHORTEST_POLL_MS = 5000;
 // Cells at the live end may still change: they are asked for again.
@@ -17,6 +19,10 @@ let shown = null;
 let timer = null;
 
 // --- The range in the address
+
+function readCompare() {
+  return new URLSearchParams(location.search).get("compare") || null;
+}
 
 function readRange() {
   const query = new URLSearchParams(location.search);
@@ -30,8 +36,10 @@ function iso(seconds) {
   return new Date(Math.round(seconds) * 1000).toISOString().slice(0, 19) + "Z";
 }
 
-function goTo(query) {
-  const wanted = `?${new URLSearchParams(query)}`;
+function goTo(query, compare = readCompare()) {
+  const pairs = new URLSearchParams(query);
+  if (compare) pairs.set("compare", compare);
+  const wanted = `?${pairs}`;
   // One drag is told by every chart, because they share the pointer.
   if (wanted === location.search) return;
   history.pushState(null, "", location.pathname + wanted);
@@ -56,7 +64,8 @@ function onReset() {
 async function answerTo(query) {
   let answer = null;
   try {
-    answer = await fetch(`${page.dataset.charts}?${new URLSearchParams(query)}`);
+    const compare = readCompare();
+    answer = await fetch(`${page.dataset.charts}?${new URLSearchParams(compare ? { ...query, compare } : query)}`);
   } catch {
     sayStale(0);
     return null;
@@ -128,8 +137,17 @@ function merge(more, from) {
 
 // --- Showing
 
+// A table beside the charts marks its rows in the colours of the stack.
+function markRows() {
+  const colours = plots.get("workloads")?.colours;
+  for (const mark of document.querySelectorAll("[data-series]")) {
+    mark.className = `series-mark series-mark-${colours?.get(mark.dataset.series) ?? 0}`;
+  }
+}
+
 function draw() {
   for (const chart of shown.charts) plots.get(chart.key)?.show(chart, shown);
+  markRows();
   for (const [key, plot] of plots) refreshTable(key, plot);
   markLive(false);
 }
@@ -149,13 +167,21 @@ function markLive(hasFailed) {
   live.classList.toggle("live-stale", isOld || hasFailed);
   if (!isLive) live.textContent = "Fixed range";
   else if (newest == null) live.textContent = "No samples in this range";
-  else if (isOld || hasFailed) live.textContent = `Stale: newest sample ${clock(newest)} UTC`;
+  else if (isOld || hasFailed) live.textContent = `Stale: newest sample ${clock(newest)} ${zoneName()}`;
   else live.textContent = `Live, every ${shown.step_s} s`;
 }
 
+function isWhole(range) {
+  return Boolean(page.dataset.from) && range.from === page.dataset.from && range.to === page.dataset.to;
+}
+
 function markRange(range) {
+  const compare = readCompare();
+  if (compareBox) compareBox.value = compare ?? "";
   for (const link of document.querySelectorAll("[data-range-link]")) {
-    if (link.dataset.rangeLink === range.range) link.setAttribute("aria-current", "true");
+    const name = link.dataset.rangeLink;
+    link.search = new URLSearchParams({ ...(name && { range: name }), ...(compare && { compare }) });
+    if (name ? name === range.range : isWhole(range)) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
   }
   for (const name of ["from", "to"]) {
@@ -163,7 +189,7 @@ function markRange(range) {
     if (input) input.value = range[name] ? new Date(range[name]).toISOString().slice(0, 19) : "";
   }
   for (const link of document.querySelectorAll("[data-csv]")) {
-    link.href = `${link.dataset.csv}?${new URLSearchParams(Object.entries(range).filter(([, value]) => value))}`;
+    link.href = `${link.dataset.csv}?${new URLSearchParams(Object.entries({ ...range, compare }).filter(([, value]) => value))}`;
   }
 }
 
@@ -190,6 +216,11 @@ for (const figure of page.querySelectorAll("[data-chart]")) {
   });
 }
 
+compareBox?.addEventListener("change", () => {
+  const { range, from, to } = readRange();
+  goTo(isWhole({ from, to }) ? {} : range ? { range } : { from, to }, compareBox.value);
+});
+document.addEventListener("htmx:after:swap", markRows);
 addEventListener("popstate", load);
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden) update();

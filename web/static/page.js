@@ -1,7 +1,9 @@
 // What every page does: keys, dialogs, search, updates in place, the pointer on the heat strip.
 
+import { written, zoneName } from "./times.js";
+
 const note = document.getElementById("live-note");
-const SECOND_KEYS = { o: "/", r: "/recommendations/", i: "/incidents/", h: "/hosts/", p: "/replay/", s: "/health-of-sluice/" };
+const SECOND_KEYS = { o: "/", r: "/recommendations/", i: "/incidents/", w: "/workloads/", d: "/storage/", n: "/networks/", h: "/hosts/", p: "/replay/", s: "/health-of-sluice/" };
 const CHORD_MS = 1500;
 
 // --- Keys
@@ -96,11 +98,11 @@ document.querySelector(".search")?.addEventListener("keydown", (event) => {
 let fresh = new Date();
 
 export function sayStale(status) {
-  const time = fresh.toISOString().slice(11, 19);
+  const time = written(fresh, "%H:%M:%S");
   note.textContent =
     status === 401
       ? "You are logged out. Reload the page to log in again."
-      : `Not updated since ${time} UTC: the service does not answer. It is asked again every few seconds.`;
+      : `Not updated since ${time} ${zoneName()}: the service does not answer. It is asked again every few seconds.`;
   note.hidden = false;
 }
 
@@ -109,13 +111,21 @@ export function sayFresh() {
   note.hidden = true;
 }
 
+// What each part showed last: the service answers 304 if that is still so.
+const shownParts = new Map();
+
 document.addEventListener("htmx:config:request", (event) => {
-  const { sourceEvent, sourceElement } = event.detail.ctx;
+  const { sourceEvent, sourceElement, request } = event.detail.ctx;
+  const known = sourceEvent?.type === "every" && shownParts.get(sourceElement);
+  if (known) request.headers["If-None-Match"] = known;
   const isSeen = !document.hidden && !document.querySelector("dialog[open]") && !sourceElement.closest("details:not([open])");
   if (sourceEvent?.type === "every" && !isSeen) event.preventDefault();
 });
 document.addEventListener("htmx:after:request", (event) => {
-  const status = event.detail.ctx.response.status;
+  const { response, sourceElement } = event.detail.ctx;
+  const { status } = response;
+  const tag = response.headers?.get?.("ETag");
+  if (tag && status === 200) shownParts.set(sourceElement, tag);
   if (status < 400) sayFresh();
   else sayStale(status);
 });
@@ -130,7 +140,7 @@ tip.hidden = true;
 document.body.append(tip);
 
 function clock(seconds) {
-  return new Date(seconds * 1000).toISOString().slice(11, 16);
+  return written(new Date(seconds * 1000), "%H:%M");
 }
 
 document.addEventListener("pointermove", (event) => {
@@ -146,7 +156,7 @@ document.addEventListener("pointermove", (event) => {
   const cell = values[column];
   const value = cell?.length > 1 ? `${cell.slice(1)} ${strip.dataset.unit}` : "no I/O completed";
   const text = cell ? `${value}, ${WORDS[cell[0]]}` : "no data";
-  tip.textContent = `${strip.dataset.name} ${clock(start)}–${clock(start + 300)} UTC: ${text}`;
+  tip.textContent = `${strip.dataset.name} ${clock(start)}–${clock(start + 300)} ${zoneName()}: ${text}`;
   tip.hidden = false;
   tip.style.left = `${Math.max(8, Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 8))}px`;
   tip.style.top = `${box.top - tip.offsetHeight - 6}px`;

@@ -1,6 +1,7 @@
 // One chart: lines or a stack, labelled levels, shaded incidents. Needs uPlot as a global.
 
 import { withFewParts } from "./busiest.js";
+import { written, zoneName } from "./times.js";
 import { axisText, clock, inScale, scaleFor, withUnit } from "./units.js";
 
 const HEIGHT = 240;
@@ -11,16 +12,16 @@ const FAR = 4;
 
 export function palette() {
   const style = getComputedStyle(document.documentElement);
-  const series = [1, 2, 3, 4, 5, 6, 7, 8].map((place) => `series-${place}`);
+  const series = [0, 1, 2, 3, 4, 5, 6, 7, 8].map((place) => `series-${place}`);
   const names = ["text", "muted", "grid", "above", "surface", "plain-1", "plain-2", ...series];
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
-// Workloads count from 1, and more than seven share colours; 0 is what belongs to none of them;
-// -1 and -2 are lines that are about no workload at all.
+// The drawn series count from 1, and more than eight share colours; 0 is what belongs to none of
+// them; -1 and -2 are lines that are about no workload at all.
 function colourName(position) {
   if (position < 0) return `plain-${-position}`;
-  return position === 0 ? "series-8" : `series-${((position - 1) % 7) + 1}`;
+  return position === 0 ? "series-0" : `series-${((position - 1) % 8) + 1}`;
 }
 
 export function seriesColour(colours, position) {
@@ -35,13 +36,14 @@ export class Plot {
     this.onZoom = onZoom;
     this.onReset = onReset;
     this.isStacked = figure.dataset.kind === "stack";
+    this.colours = new Map();
     this.observer = new ResizeObserver(() => this.plot?.setSize({ width: this.place.clientWidth, height: HEIGHT }));
     this.observer.observe(this.place);
   }
 
   // Show the chart's data; `frame` has t, since, until and incidents, common to all charts.
   show(whole, frame) {
-    const chart = this.figure.dataset.kind === "stack" ? withFewParts(whole) : whole;
+    const chart = this.figure.dataset.kind === "stack" ? withFewParts(whole, this.colours) : whole;
     this.whole = whole;
     this.chart = chart;
     this.frame = frame;
@@ -95,15 +97,20 @@ export class Plot {
   }
 
   rows() {
-    const rows = this.chart.tracks.map((track) => track.values);
+    const { tracks } = this.chart;
+    const rows = tracks.map((track) => track.values);
     if (!this.isStacked) return rows;
+    // An earlier day is one line across the stack, and no part of it.
+    const parts = rows.filter((_, index) => !tracks[index].earlier);
     const sums = this.frame.t.map(() => 0);
-    const isKnown = this.frame.t.map((_, index) => rows.some((row) => row[index] != null));
-    return rows.map((row) =>
-      row.map((value, index) => {
-        sums[index] += value ?? 0;
-        return isKnown[index] ? sums[index] : null;
-      }),
+    const isKnown = this.frame.t.map((_, index) => parts.some((row) => row[index] != null));
+    return rows.map((row, place) =>
+      tracks[place].earlier
+        ? row
+        : row.map((value, index) => {
+            sums[index] += value ?? 0;
+            return isKnown[index] ? sums[index] : null;
+          }),
     );
   }
 
@@ -131,7 +138,6 @@ export class Plot {
       width: this.place.clientWidth,
       height: HEIGHT,
       padding: [10, 22, 0, 0],
-      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "UTC"),
       legend: { show: false },
       cursor: {
         sync: { key: SYNC_KEY },
@@ -149,7 +155,7 @@ export class Plot {
         { ...axis, size: AXIS_WIDTH, space: 36, splits: (u, index, low, high) => plot.splits(high), values: (u, ticks) => ticks.map((tick) => axisText(tick, plot.scale)) },
       ],
       series: [{}, ...this.chart.tracks.map((track) => this.series(track, colours))],
-      bands: this.isStacked ? this.chart.tracks.slice(1).map((track, index) => ({ series: [index + 2, index + 1], fill: fade(seriesColour(colours, track.colour), 0.55) })) : null,
+      bands: this.isStacked ? this.chart.tracks.filter((track) => !track.earlier).slice(1).map((track, index) => ({ series: [index + 2, index + 1], fill: fade(seriesColour(colours, track.colour), 0.55) })) : null,
       hooks: {
         drawClear: [(u) => this.shade(u, colours)],
         draw: [(u) => this.drawMarks(u, colours)],
@@ -162,7 +168,8 @@ export class Plot {
   series(track, colours) {
     const stroke = seriesColour(colours, track.colour);
     const isGround = this.isStacked && track === this.chart.tracks[0];
-    const isAlone = !this.isStacked && this.chart.tracks.length === 1;
+    const isAlone = !this.isStacked && this.chart.tracks.filter((one) => !one.earlier).length === 1;
+    if (track.earlier) return { stroke: fade(stroke, 0.85), width: 1.5, dash: [5, 4], points: { show: false }, spanGaps: false };
     return {
       stroke,
       width: this.isStacked ? 1 : 1.75,
@@ -184,7 +191,7 @@ export class Plot {
 
   shade(u, colours) {
     const { left, top, width, height } = u.bbox;
-    for (const [start, end] of this.frame.incidents) {
+    for (const [start, end] of this.chart.incidents ?? this.frame.incidents) {
       const from = Math.max(left, u.valToPos(start, "x", true));
       const to = Math.min(left + width, u.valToPos(end ?? this.frame.until, "x", true));
       if (to <= from) continue;
@@ -245,7 +252,7 @@ export class Plot {
     const items = this.chart.tracks.map((track, index) => {
       const item = document.createElement("li");
       const swatch = document.createElement("span");
-      swatch.className = `series-mark ${colourName(colours[index]).replace("-", "-mark-")}`;
+      swatch.className = `series-mark ${this.chart.tracks[index].earlier ? "series-mark-earlier " : ""}${colourName(colours[index]).replace("-", "-mark-")}`;
       const value = document.createElement("span");
       value.className = "value";
       item.append(swatch, track.label, value);
@@ -284,7 +291,7 @@ export class Plot {
     const marks = this.marks().map((mark) => `${mark.label} ${withUnit(mark.value, this.chart.unit)}`);
     const parts = [
       `${this.chart.title} in ${this.scale.label}`,
-      index >= 0 && first != null ? `newest ${inScale(first, this.scale)} at ${clock(this.frame.t[index])} UTC` : "no value",
+      index >= 0 && first != null ? `newest ${inScale(first, this.scale)} at ${clock(this.frame.t[index])} ${zoneName()}` : "no value",
       known.length ? `highest ${inScale(Math.max(...known), this.scale)}` : "",
       ...marks,
     ];
@@ -301,9 +308,10 @@ function lonely(u, seriesIndex) {
 function timeLabels(u, ticks, axis, space, step) {
   const isDays = step >= 86400;
   return ticks.map((tick) => {
-    const text = new Date(tick * 1000).toISOString();
-    if (isDays || (text.slice(11, 16) === "00:00" && u.scales.x.max - u.scales.x.min > 43200)) return text.slice(5, 10);
-    return step < 60 ? text.slice(11, 19) : text.slice(11, 16);
+    const at = new Date(tick * 1000);
+    const minute = written(at, "%H:%M");
+    if (isDays || (minute === "00:00" && u.scales.x.max - u.scales.x.min > 43200)) return written(at, "%m-%d");
+    return step < 60 ? written(at, "%H:%M:%S") : minute;
   });
 }
 

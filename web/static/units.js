@@ -1,5 +1,7 @@
 // Numbers as pages write them: three significant digits, one scale for a whole chart.
 
+import { written } from "./times.js";
+
 const NAMES = { bits_per_s: "bit/s", bytes_per_s: "B/s", iops: "IOPS", packets_per_s: "packets/s", commands: "commands" };
 const STEPS = [
   [1e12, "T"],
@@ -49,6 +51,5 @@ export function withUnit(value, unit) {
 }
 
 export function clock(seconds, isLong = false) {
-  const text = new Date(seconds * 1000).toISOString();
-  return isLong ? `${text.slice(0, 10)} ${text.slice(11, 19)}` : text.slice(11, 19);
+  return written(new Date(seconds * 1000), isLong ? "%Y-%m-%d %H:%M:%S" : "%H:%M:%S");
 }

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django import template
+from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
@@ -14,14 +15,16 @@ from advisor.core.enumeration import listed
 from advisor.core.health.checks import Condition
 from advisor.core.standing import UNALLOCATED
 from advisor.queries.hosts import AgentState
+from advisor.queries.search import Hit, HitKind
+from advisor.resource_kinds import registry
 from enforcers.contract import Outcome
 from web import formatting
 from web.templatetags.shown import absent
 
 register = template.Library()
 
-COLOURS = 7
-"""Workloads beyond the seventh share colours; the eighth is for what belongs to none."""
+COLOURS = 8
+"""Series beyond the eighth share colours; 0 is for what belongs to none."""
 
 _VERDICT_CLASSES = {
     Verdict.MET: "",
@@ -69,8 +72,8 @@ _AGENT_MARKS = {
 
 @register.filter
 def series_place(colour: int) -> int:
-    """Which of the eight colours stands for the workload of this number."""
-    return COLOURS + 1 if colour == 0 else (colour - 1) % COLOURS + 1
+    """Which of the colours stands for the series of this number."""
+    return 0 if colour == 0 else (colour - 1) % COLOURS + 1
 
 
 @register.simple_tag
@@ -114,6 +117,18 @@ def workload_names(names: list[str]) -> str:
 def workloads_of(rows: list[Any]) -> list[str]:
     """The workloads of rows that name one each."""
     return [row.workload for row in rows]
+
+
+@register.filter
+def hit_kind(kind: str) -> str:
+    """What results of a search are, as a heading."""
+    return registry.area_words() if kind == HitKind.RESOURCE else f"{kind}s".capitalize()
+
+
+@register.simple_tag
+def hit_address(hit: Hit) -> str:
+    """The page of a result: each kind has one of its own name."""
+    return reverse(hit.kind, args=[hit.pk])
 
 
 @register.simple_tag

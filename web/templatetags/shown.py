@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from django import template
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from advisor.core.attribution.measure import Measure
 from advisor.core.duration import duration_text
@@ -110,7 +110,7 @@ def when(context: dict[str, Any], at: datetime | None, reason: str = "not yet") 
     if at is None:
         return absent(reason)
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>',
+        '<time data-ago datetime="{}" title="{}">{}</time>',
         at.isoformat(timespec="seconds"),
         formatting.absolute_text(at),
         formatting.relative_text(at, context["now"]),
@@ -119,13 +119,20 @@ def when(context: dict[str, Any], at: datetime | None, reason: str = "not yet") 
 
 @register.simple_tag
 def clock(at: datetime, form: str = "%H:%M") -> str:
-    """A time of day in UTC, with the full time on hover."""
+    """A time of day in UTC, with the full time on hover; a script writes the browser's zone."""
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>',
+        '<time data-clock="{}" datetime="{}" title="{}">{}</time>',
+        form,
         at.isoformat(timespec="seconds"),
         formatting.absolute_text(at),
         at.strftime(form),
     )
+
+
+@register.simple_tag
+def utc() -> SafeString:
+    """The zone of the clock before it; scripts write the browser's."""
+    return mark_safe("<span data-zone>UTC</span>")
 
 
 @register.simple_tag(takes_context=True)

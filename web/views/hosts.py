@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponseBase, QueryDict
+from django.urls import reverse
 from django.utils import timezone
 
 from advisor.models import ComplianceRecord
+from advisor.queries.host_charts import host_chart_plans
 from advisor.queries.hosts import AgentState, HostHealth, host_healths
 from advisor.queries.resources import resource_line
-from enforcers.contract import Holds, MechanismSupport
+from advisor.queries.tables import host_rows
+from enforcers.contract import Holds
 from ingest.models import Host
 from web.access import Workspace, open_row, workspace_view
-from web.page import render_page, render_part
+from web.chart_list import charts_context
+from web.page import render_page
+from web.tables.address import read_address
+from web.tables.hosts import URGENCY, host_table
+from web.tables.listing import listing
+from web.tables.workloads import workload_table
+from web.views.tables import table_answer
 
 LEDGER_ROWS = 50
 
@@ -24,30 +34,17 @@ LEDGER_ROWS = 50
 @workspace_view
 def hosts(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     now = timezone.now()
-    healths = host_healths(workspace.scope, now=now)
-    context: dict[str, Any] = {
-        "hosts": healths,
-        "counts": _counts(healths),
-        "mechanisms": (names := _mechanism_names(healths)),
-        "rows": [(health, _answers(health, names)) for health in healths],
-        "held": _held(healths),
-    }
-    if "HX-Request" in request.headers:
-        return render_part(request, workspace, "web/parts/hosts.html", now=now, **context)
-    return render_page(request, workspace, "web/hosts.html", now=now, section="hosts", **context)
-
-
-def _mechanism_names(healths: Sequence[HostHealth]) -> list[str]:
-    """All that any agent has reported, in the order in which agents do."""
-    return list(dict.fromkeys(item.mechanism for one in healths for item in one.mechanisms))
-
-
-def _answers(
-    health: HostHealth, names: Sequence[str]
-) -> list[tuple[str, MechanismSupport | None]]:
-    """What the host's agent said of each mechanism; None where it said nothing."""
-    said = {item.mechanism: item for item in health.mechanisms}
-    return [(name, said.get(name)) for name in names]
+    rows = host_rows(workspace.scope, now=now)
+    healths = [row.health for row in rows]
+    return table_answer(
+        request,
+        workspace,
+        host_table(rows),
+        now=now,
+        template="web/hosts.html",
+        counts=_counts(healths),
+        held=_held(healths),
+    )
 
 
 def _held(healths: Sequence[HostHealth]) -> list[tuple[str, Holds | None, list[str]]]:
@@ -62,17 +59,7 @@ def _held(healths: Sequence[HostHealth]) -> list[tuple[str, Holds | None, list[s
 def _counts(healths: Sequence[HostHealth]) -> list[tuple[AgentState, int]]:
     """How many agents are in each state, in the order of urgency."""
     counted = Counter(health.agent_state for health in healths)
-    urgency = [
-        AgentState.FAILING,
-        AgentState.SILENT,
-        AgentState.BEHIND,
-        AgentState.WAITING,
-        AgentState.ENFORCING,
-        AgentState.DRY_RUN,
-        AgentState.IDLE,
-        AgentState.NOT_ENROLLED,
-    ]
-    return [(state, counted[state]) for state in urgency if counted[state]]
+    return [(state, counted[state]) for state in URGENCY if counted[state]]
 
 
 @workspace_view
@@ -98,4 +85,27 @@ def host(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
         host=health,
         attachments=[(found, resource_line(found.resource, now=now)) for found in attachments],
         ledger=ledger,
+        **_workloads(workspace, row, now),
+        **charts_context(
+            request.GET,
+            "host",
+            row.pk,
+            [(plan.key, plan.title, plan.form) for plan in host_chart_plans(row)],
+            now=now,
+        ),
     )
+
+
+def _workloads(workspace: Workspace, row: Host, now: datetime) -> dict[str, Any]:
+    """The busiest workloads of the host; the heads lead to the whole list of them."""
+    table = workload_table(now, host_pk=row.pk)
+    query = QueryDict(mutable=True)
+    query.update({"host": row.name, "sort": "-rate"})
+    query.setlist("columns", ["name", "resource", "tier", "rate", "state"])
+    address = read_address(query, table)
+    return {
+        "table": table,
+        "address": address,
+        "listing": listing(table, address, scope=workspace.scope, now=now),
+        "list_address": reverse("workloads"),
+    }

@@ -12,7 +12,7 @@ from django.utils import timezone
 from advisor.models import Incident
 from advisor.queries.incidents import incident_lines, incident_rows
 from web.access import Workspace, open_row, workspace_view
-from web.chart_list import chart_list
+from web.chart_list import chart_list, charts_context
 from web.formatting import rate_scale
 from web.page import render_page, render_part
 from web.time_range import TimeRange
@@ -42,7 +42,7 @@ def incident(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
     workspace, row = open_row(workspace, Incident, pk, "resource__status")
     (line,) = incident_lines([row], now=now)
     until = min(now, (row.ended_at or now) + MARGIN)
-    shown = TimeRange(since=row.started_at - MARGIN, until=until, name=None)
+    whole = TimeRange(since=row.started_at - MARGIN, until=until, name=None)
     numbers = [
         number
         for party in (*line.victims, *line.aggressors)
@@ -58,8 +58,14 @@ def incident(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         section="incidents",
         incident=line,
         resource=row.resource,
-        time_range=shown,
-        chart_list=chart_list(row.resource),
+        **charts_context(
+            request.GET,
+            "resource",
+            row.resource_id,
+            chart_list(row.resource),
+            now=now,
+            fixed=whole,
+        ),
         scale=rate_scale(row.resource.unit, max(numbers, default=None)),
         advice=list(advice),
         maintenance=proposed_maintenance(row, now),

@@ -9,11 +9,13 @@ from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 
 from advisor.history.policy_state import newest_policies, policy_states
-from advisor.models import Recommendation, RecommendationState, State
+from advisor.models import Recommendation, RecommendationState, Resource, State
 from advisor.queries.heat import COLUMN_S, heat_strips
 from advisor.queries.hosts import host_healths
 from advisor.queries.incidents import correlated_lines, open_incident_lines
+from advisor.queries.movers import AGAINST, Against, against_of, top_movers
 from advisor.queries.resources import resource_lines, resource_rows
+from ingest.models import Host
 from web.access import Workspace, workspace_view
 from web.drawing.heat import HEIGHT, THRESHOLD_Y, axis_labels, heat_row, hour_cells, hour_starts
 from web.page import render_page, render_part
@@ -21,34 +23,50 @@ from web.page import render_page, render_part
 
 @workspace_view
 def overview(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
+    """The page, or one part of it: they change at different times, so each is asked for alone."""
     now = timezone.now()
-    is_part = "HX-Request" in request.headers
-    if is_part and request.GET.get("part") == "hours":
-        hours = _hours(workspace, now)
-        return render_part(request, workspace, "web/parts/heat_hours.html", now=now, **hours)
-    context = overview_context(workspace, now)
-    if is_part:
-        return render_part(request, workspace, "web/parts/overview.html", now=now, **context)
+    against = against_of(request.GET.get("against", ""))
+    if "HX-Request" in request.headers:
+        template, context = _part(workspace, request.GET.get("part", ""), against, now)
+        return render_part(request, workspace, template, now=now, **context)
+    rows = resource_rows(workspace.scope)
+    context = {
+        **_state(workspace, rows, now),
+        **_heat(workspace, rows, now),
+        **_movers(workspace, against, now),
+        **_lists(workspace, rows, now),
+    }
     return render_page(
         request, workspace, "web/overview.html", now=now, section="overview", **context
     )
 
 
-def overview_context(workspace: Workspace, now: datetime) -> dict[str, Any]:
-    """Everything that the page and its update show."""
+def _part(
+    workspace: Workspace, name: str, against: Against, now: datetime
+) -> tuple[str, dict[str, Any]]:
+    """The template of the part of this name, and what it shows; the state without a name."""
+    rows = resource_rows(workspace.scope) if name != "movers" else []
+    match name:
+        case "hours":
+            return "web/parts/heat_hours.html", _hours(rows, now)
+        case "heat":
+            return "web/parts/overview_heat.html", _heat(workspace, rows, now)
+        case "movers":
+            return "web/parts/movers.html", _movers(workspace, against, now)
+        case "lists":
+            return "web/parts/overview_lists.html", _lists(workspace, rows, now)
+    return "web/parts/overview.html", _state(workspace, rows, now)
+
+
+def _state(workspace: Workspace, rows: list[Resource], now: datetime) -> dict[str, Any]:
+    """Whether anything is congested, and who causes it."""
     scope = workspace.scope
-    rows = resource_rows(scope)
     lines = resource_lines(rows, now=now)
-    strips = heat_strips(rows, now=now)
-    hosts = host_healths(scope, now=now)
-    proposed = scope.rows(Recommendation).filter(
-        state=RecommendationState.PROPOSED, expires_at__gt=now
-    )
+    sampled = scope.rows(Host).values_list("last_sample_at", flat=True)
+    times = list(sampled)
     # A host whose clock is ahead sent its samples by now all the same.
-    sampled = [min(host.last_sample_at, now) for host in hosts if host.last_sample_at]
+    known = [min(at, now) for at in times if at]
     incidents = open_incident_lines(scope, now=now)
-    policies = newest_policies(rows)
-    states = policy_states(policies, now=now)
     return {
         "incidents": [one for one in incidents if not one.muting.muted and not one.is_silent],
         "silent": [one for one in incidents if not one.muting.muted and one.is_silent],
@@ -62,6 +80,17 @@ def overview_context(workspace: Workspace, now: datetime) -> dict[str, Any]:
         ),
         "near": [line for line in lines if line.shown_state == "near"],
         "unknown": [line for line in lines if line.shown_state == "unknown"],
+        "hosts": times,
+        "newest_sample_at": max(known, default=None),
+    }
+
+
+def _heat(workspace: Workspace, rows: list[Resource], now: datetime) -> dict[str, Any]:
+    """The last day of every resource, as strips."""
+    lines = resource_lines(rows, now=now)
+    strips = heat_strips(rows, now=now)
+    return {
+        "hosts": workspace.scope.rows(Host).exists(),
         "heat": [heat_row(line, strips[line.pk]) for line in lines],
         "heat_frame": {
             "height": HEIGHT,
@@ -69,20 +98,40 @@ def overview_context(workspace: Workspace, now: datetime) -> dict[str, Any]:
             "column_s": COLUMN_S,
             "axis": axis_labels(strips[lines[0].pk]) if lines else [],
         },
-        "recommendations": list(proposed.select_related("resource").order_by("-created_at")),
+    }
+
+
+def _movers(workspace: Workspace, against: Against, now: datetime) -> dict[str, Any]:
+    """What changed most, against an hour ago or this time yesterday."""
+    return {
+        "movers": top_movers(workspace.scope, against, now=now),
+        "against": against,
+        "comparisons": AGAINST,
+    }
+
+
+def _lists(workspace: Workspace, rows: list[Resource], now: datetime) -> dict[str, Any]:
+    """What waits for somebody: recommendations, hosts, policies that are not in force."""
+    scope = workspace.scope
+    hosts = host_healths(scope, now=now)
+    proposed = scope.rows(Recommendation).filter(
+        state=RecommendationState.PROPOSED, expires_at__gt=now
+    )
+    policies = newest_policies(rows)
+    states = policy_states(policies, now=now)
+    return {
         "hosts": hosts,
         "care": [host for host in hosts if host.needs_care],
+        "recommendations": list(proposed.select_related("resource").order_by("-created_at")),
         "policies": policies,
         "not_in_force": [
             (policy, states[policy.pk]) for policy in policies if states[policy.pk].gap
         ],
-        "newest_sample_at": max(sampled, default=None),
     }
 
 
-def _hours(workspace: Workspace, now: datetime) -> dict[str, Any]:
+def _hours(rows: list[Resource], now: datetime) -> dict[str, Any]:
     """The last day as a table, for those who cannot see the strip."""
-    rows = resource_rows(workspace.scope)
     strips = heat_strips(rows, now=now)
     lines = resource_lines(rows, now=now)
     return {

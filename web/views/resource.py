@@ -20,10 +20,9 @@ from advisor.models import POLICY_TOPIC, Enforcer, RecommendationState, Resource
 from advisor.queries.allocations import allocation_lines, policy_in_force
 from advisor.queries.resources import resource_line
 from web.access import Workspace, open_row, require_operator, workspace_view
-from web.chart_list import chart_list
+from web.chart_list import chart_list, charts_context
 from web.formatting import rate_scale
 from web.page import render_page, render_part
-from web.time_range import DEFAULT, LENGTHS, read_time_range
 
 SHOWN_VERSIONS = 20
 
@@ -45,7 +44,6 @@ def _page(
 ) -> HttpResponseBase:
     rows = row.policies.select_related("created_by", "recommendation", "rollback_of", "resource")
     policies = list(rows.order_by("-version")[:SHOWN_VERSIONS])
-    shown = read_time_range(request.GET, now=now)
     return render_page(
         request,
         workspace,
@@ -56,10 +54,7 @@ def _page(
         policies=policies,
         policy_state=policy_state(policies[0], now=now) if policies else None,
         agent_count=Enforcer.objects.filter(host__attachments__resource=row).distinct().count(),
-        time_range=shown,
-        default_range=DEFAULT,
-        range_names=list(LENGTHS),
-        chart_list=chart_list(row),
+        **charts_context(request.GET, "resource", row.pk, chart_list(row), now=now),
         **_head(row, now),
         **_allocations(row, now),
     )

@@ -12,9 +12,10 @@ from advisor.core.duration import duration_text
 from advisor.models import Workload
 from advisor.queries.hosts import sample_trouble
 from advisor.queries.resources import resource_line
+from advisor.queries.workload_charts import workload_chart_plans
 from advisor.queries.workload_day import LENGTH, AllocationDay, allocation_days, incidents_with
 from web.access import Workspace, open_row, workspace_view
-from web.drawing.picture import drawing_of
+from web.chart_list import charts_context
 from web.page import render_page, render_part
 
 NEARLY = 0.95
@@ -24,23 +25,44 @@ NEARLY = 0.95
 def workload(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     now = timezone.now()
     workspace, row = open_row(workspace, Workload, pk)
+    is_part = "HX-Request" in request.headers
+    if is_part and request.GET.get("part") == "incidents":
+        shown = _incidents(workspace, row, now)
+        template = "web/parts/workload_incidents.html"
+        return render_part(request, workspace, template, now=now, **shown)
+    context = _allocations(row, now)
+    if is_part:
+        return render_part(request, workspace, "web/parts/workload.html", now=now, **context)
+    return render_page(
+        request,
+        workspace,
+        "web/workload.html",
+        now=now,
+        section="workloads",
+        **context,
+        **_incidents(workspace, row, now),
+        **charts_context(
+            request.GET, "workload", row.pk, workload_chart_plans(row), now=now, default="24h"
+        ),
+    )
+
+
+def _allocations(row: Workload, now: datetime) -> dict[str, Any]:
     days = allocation_days(row, now=now)
     worst = _worst(days)
-    context: dict[str, Any] = {
+    return {
         "workload": row,
-        "days": [(day, drawing_of(day.picture) if day.picture else None) for day in days],
+        "days": days,
         "worst": worst,
         "measured": "the last day" if worst is None else _measured(worst),
         "is_promised": any(day.promise.reservation for day in days),
         "throttled_min": _sum([day.throttled_min for day in days]),
         "stale": _stale(days, now),
-        "incidents": incidents_with(workspace.scope, row, now=now),
     }
-    if "HX-Request" in request.headers:
-        return render_part(request, workspace, "web/parts/workload.html", now=now, **context)
-    return render_page(
-        request, workspace, "web/workload.html", now=now, section="workloads", **context
-    )
+
+
+def _incidents(workspace: Workspace, row: Workload, now: datetime) -> dict[str, Any]:
+    return {"incidents": incidents_with(workspace.scope, row, now=now)}
 
 
 def _stale(days: list[AllocationDay], now: datetime) -> list[str]:

@@ -108,7 +108,7 @@ def test_current_rate_is_that_of_the_attached_device(allocation: Allocation) -> 
     send_counts(allocation, SDA, SDB)
     send_numbers(allocation)
 
-    rates = current_rates(allocation.resource, [allocation], now=NOW)
+    rates = current_rates([allocation], now=NOW)
 
     assert rates == {allocation.pk: pytest.approx(SDB_IOPS)}
 
@@ -124,7 +124,7 @@ def test_current_rate_goes_on_where_the_tags_changed(allocation: Allocation) -> 
         lines.append(f"cgroup,{tag}host=h1,path={VM} {fields} {int(at.timestamp())}000000000")
     send(allocation.resource.organisation, "\n".join(lines), now=NOW)
 
-    rates = current_rates(allocation.resource, [allocation], now=NOW)
+    rates = current_rates([allocation], now=NOW)
 
     # 30 s of 100 and 20 s of 40: nothing is known of the 10 s between the two series.
     assert rates == {allocation.pk: pytest.approx((30 * 100 + 20 * 40) / 50)}

@@ -61,18 +61,13 @@ def test_minutes_are_told_by_what_held_the_rate_back(cluster: Cluster) -> None:
     assert day.met_ratio == pytest.approx(2 / 3, abs=0.03)
     # a third of the hour each at 100, 50 and 50
     assert day.mean == pytest.approx(66.7, rel=0.03)
-    assert day.picture is not None
-    assert [level.text for level in day.picture.levels] == [
-        "reservation 80.0 IOPS",
-        "limit 100 IOPS",
-    ]
 
 
 def test_day_without_samples_has_no_minutes_and_no_ratio(cluster: Cluster) -> None:
     day = day_of(allocated(cluster, reservation=80.0, limit=100.0))
 
     assert (day.unmet_min, day.throttled_min, day.mean) == (None, None, None)
-    assert (day.met_ratio, day.picture) == (None, None)
+    assert day.met_ratio is None
 
 
 def test_nothing_reserved_is_never_unmet(cluster: Cluster) -> None:

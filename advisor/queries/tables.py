@@ -1,0 +1,397 @@
+"""Rows of the lists of workloads, storage, networks and hosts.
+
+A list is read in two steps. All rows come first, with what a list is sorted, filtered and grouped
+by. Rates are read for all rows only if they are sorted by rate; the last day is read only for the
+rows of the page. Every step takes a fixed number of statements.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.core.cache import cache
+from django.db.models import OuterRef, Subquery
+
+from advisor.history.allocation_adapters import AllocationAdapters, allocation_adapters
+from advisor.models import Allocation, Attachment, Resource, ResourceKind, StatePoint, Workload
+from advisor.queries.allocation_rates import (
+    REACH,
+    current_rates,
+    recent_mean,
+    values_by_allocation,
+)
+from advisor.queries.grid import Grid, make_grid, mean_of_columns, total_of
+from advisor.queries.heat import COLUMNS, Strip, heat_strips
+from advisor.queries.hosts import HostHealth, host_healths
+from advisor.queries.resources import ResourceLine, resource_line, resource_rows
+from advisor.queries.scope import Scope
+from ingest.core.growth_columns import Floats, GrowthColumns
+from ingest.core.rates import DISK, DISK_COUNTERS, INTERFACE, NET_COUNTERS, RateKind
+from ingest.many_rates import SubjectKey, growth_of
+from ingest.models import Host
+
+DAY = timedelta(hours=24)
+DAY_STEP_S = 1800
+DAY_POINTS = 48
+"""A day in half hours."""
+REMEMBERED_S = 10
+"""The rates of a whole list are kept this long: paging through it asks for them again."""
+
+Values = tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What of the samples is wanted beside the rows."""
+
+    rates: bool = False
+    days: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostName:
+    """A host as other rows name it."""
+
+    pk: int
+    name: str
+    last_sample_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadRow:
+    """One workload on one resource, over all its hosts and virtual disks.
+
+    `rate` is in the resource's unit, None if not measured; `day` has a mean per half hour.
+    """
+
+    pk: int
+    name: str
+    kind: str
+    tier: str
+    resource: ResourceLine
+    hosts: tuple[HostName, ...]
+    allocations: tuple[int, ...]
+    rate: float | None = None
+    day: Values = ()
+
+    @property
+    def last_sample_at(self) -> datetime | None:
+        """The newest sample of the host that has been silent for longest."""
+        times = [host.last_sample_at for host in self.hosts]
+        known = [at for at in times if at is not None]
+        return min(known) if len(known) == len(times) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceRow:
+    """One datastore or uplink; `day` has its worst level of each half hour, for `threshold`.
+
+    `rate` is its measured load in `load_unit`, None if not measured.
+    """
+
+    line: ResourceLine
+    noun: str
+    load_unit: str
+    hosts: tuple[HostName, ...]
+    workload_count: int
+    tiers: tuple[str, ...]
+    rate: float | None = None
+    day: Values = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostRow:
+    """One host; `rate` is IOPS of its disks, `sent` bits per second of its interfaces."""
+
+    health: HostHealth
+    resources: tuple[str, ...]
+    workload_count: int
+    tiers: tuple[str, ...]
+    rate: float | None = None
+    sent: float | None = None
+    day: Values = ()
+
+
+# --- Workloads
+
+
+def workload_rows(scope: Scope, *, now: datetime, host_pk: int | None = None) -> list[WorkloadRow]:
+    """Every workload on every resource that it has an allocation on, or those of one host."""
+    hosts = _host_names(scope)
+    lines = {row.pk: resource_line(row, now=now) for row in resource_rows(scope)}
+    workloads = {
+        pk: rest for pk, *rest in scope.rows(Workload).values_list("pk", "name", "kind", "tier")
+    }
+    found: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    for pk, workload, resource, host in _allocations(scope, host_pk):
+        if resource in lines and workload in workloads and host in hosts:
+            found[workload, resource].append((pk, host))
+    rows = []
+    for (workload, resource), allocations in found.items():
+        name, kind, tier = workloads[workload]
+        used = {hosts[host].name: hosts[host] for _, host in allocations}
+        rows.append(
+            WorkloadRow(
+                pk=workload,
+                name=name,
+                kind=kind,
+                tier=tier,
+                resource=lines[resource],
+                hosts=tuple(used[host] for host in sorted(used)),
+                allocations=tuple(pk for pk, _ in allocations),
+            )
+        )
+    return sorted(rows, key=lambda row: (row.name, row.resource.name))
+
+
+def with_workload_figures(
+    scope: Scope, rows: Sequence[WorkloadRow], wanted: Figures, *, now: datetime
+) -> list[WorkloadRow]:
+    """The rows with what each does now, with their last day, or with both."""
+    pks = [pk for row in rows for pk in row.allocations]
+
+    @functools.cache
+    def read() -> tuple[list[Allocation], AllocationAdapters]:
+        found = list(Allocation.objects.filter(pk__in=pks).select_related("host", "resource"))
+        return found, allocation_adapters(found)
+
+    if wanted.rates:
+        rates = _remembered(
+            scope, "workloads", pks, lambda: current_rates(read()[0], now=now, adapters=read()[1])
+        )
+        rows = [replace(row, rate=_sum(rates.get(pk) for pk in row.allocations)) for row in rows]
+    if not wanted.days:
+        return list(rows)
+    allocations, adapters = read()
+    values = values_by_allocation(
+        allocations, _day_grid(now), since=now - DAY, until=now, adapters=adapters
+    )
+    return [
+        replace(row, day=tuple(total_of([values[pk] for pk in row.allocations if pk in values])))
+        for row in rows
+    ]
+
+
+def _allocations(scope: Scope, host_pk: int | None) -> Iterable[tuple[int, int, int, int]]:
+    rows = Allocation.objects.filter(workload__in=scope.rows(Workload)).order_by("pk")
+    if host_pk is not None:
+        rows = rows.filter(host=host_pk)
+    return rows.values_list("pk", "workload_id", "resource_id", "host_id")
+
+
+# --- Storage and networks
+
+
+def resource_table_rows(scope: Scope, kind: ResourceKind, *, now: datetime) -> list[ResourceRow]:
+    """Every resource of the kind, by name, with its measured load."""
+    rows = _resources(scope, kind)
+    hosts = _host_names(scope)
+    reached = _hosts_by_resource(rows)
+    tiers, workloads = _users(scope, "resource_id")
+    loads = _newest_loads(rows, now)
+    return [
+        ResourceRow(
+            line=resource_line(row, now=now),
+            noun=row.traits.words.of(len(reached[row.pk])),
+            load_unit=row.traits.load_unit,
+            hosts=tuple(hosts[pk] for pk in reached[row.pk] if pk in hosts),
+            workload_count=len(workloads[row.pk]),
+            tiers=_in_order(tiers[row.pk]),
+            rate=loads.get(row.pk),
+        )
+        for row in rows
+    ]
+
+
+def with_resource_figures(
+    scope: Scope, rows: Sequence[ResourceRow], wanted: Figures, *, now: datetime
+) -> list[ResourceRow]:
+    """The rows with their last day, from the columns that the overview shows too."""
+    if not wanted.days:
+        return list(rows)
+    shown = [row.line.pk for row in rows]
+    strips = heat_strips(resource_rows(scope), now=now, only=shown)
+    return [replace(row, day=_worst_half_hours(strips[row.line.pk])) for row in rows]
+
+
+def _resources(scope: Scope, kind: ResourceKind) -> list[Resource]:
+    rows = scope.rows(Resource).filter(kind=kind).select_related("status")
+    return list(rows.order_by("name"))
+
+
+def _hosts_by_resource(rows: Sequence[Resource]) -> dict[int, list[int]]:
+    reached: dict[int, list[int]] = defaultdict(list)
+    attached = Attachment.objects.filter(resource__in=[row.pk for row in rows])
+    for resource, host in attached.order_by("host__name").values_list("resource_id", "host_id"):
+        if host not in reached[resource]:
+            reached[resource].append(host)
+    return reached
+
+
+def _newest_loads(rows: Sequence[Resource], now: datetime) -> dict[int, float]:
+    """The load of each resource's newest window, if it is not older than samples may be late."""
+    newest = StatePoint.objects.filter(resource=OuterRef("pk"), at__gt=now - REACH)
+    load = Subquery(newest.order_by("-at").values("load")[:1])
+    found = Resource.objects.filter(pk__in=[row.pk for row in rows]).annotate(load=load)
+    return {pk: load for pk, load in found.values_list("pk", "load") if load is not None}
+
+
+def _worst_half_hours(strip: Strip) -> Values:
+    per_point = COLUMNS // DAY_POINTS
+    worst: list[float | None] = []
+    for first in range(0, COLUMNS, per_point):
+        cells = [cell for cell in strip.cells[first : first + per_point] if cell is not None]
+        known = [cell.value for cell in cells if cell.value is not None]
+        worst.append(max(known) if known else None)
+    return tuple(worst)
+
+
+# --- Hosts
+
+
+def host_rows(scope: Scope, *, now: datetime) -> list[HostRow]:
+    """Every host, by name, with the health of its samples and its agent."""
+    healths = host_healths(scope, now=now)
+    tiers, workloads = _users(scope, "host_id")
+    resources: dict[int, list[str]] = defaultdict(list)
+    for host, name in _attachments(scope).values_list("host_id", "resource__name"):
+        resources[host].append(name)
+    return [
+        HostRow(
+            health=health,
+            resources=tuple(dict.fromkeys(sorted(resources[health.pk]))),
+            workload_count=len(workloads[health.pk]),
+            tiers=_in_order(tiers[health.pk]),
+        )
+        for health in healths
+    ]
+
+
+def with_host_figures(
+    scope: Scope, rows: Sequence[HostRow], wanted: Figures, *, now: datetime
+) -> list[HostRow]:
+    """The rows with what their disks and interfaces do now, with their last day, or both."""
+    pks = [row.health.pk for row in rows]
+    if wanted.rates:
+        rates = _remembered(scope, "hosts", pks, lambda: _host_rates(scope, pks, now))
+        rows = [
+            replace(row, rate=rates[row.health.pk][0], sent=rates[row.health.pk][1])
+            for row in rows
+        ]
+    if not wanted.days:
+        return list(rows)
+    times = {"since": now - DAY, "until": now, "max_points": 2 * DAY_POINTS}
+    disks = _per_device(_devices(scope, pks)[ResourceKind.DATASTORE], DISK, _iops, times)
+    grid = _day_grid(now)
+    return [replace(row, day=_total_on(grid, disks[row.health.pk])) for row in rows]
+
+
+def _host_rates(
+    scope: Scope, pks: Sequence[int], now: datetime
+) -> dict[int, tuple[float | None, float | None]]:
+    """IOPS and bits sent per second of each host."""
+    times = {"since": now - REACH, "until": now}
+    devices = _devices(scope, pks)
+    disks = _per_device(devices[ResourceKind.DATASTORE], DISK, _iops, times)
+    cards = _per_device(devices[ResourceKind.UPLINK], INTERFACE, _sent, times)
+    return {
+        pk: (
+            _sum(recent_mean(*one) for one in disks[pk]),
+            _sum(recent_mean(*one) for one in cards[pk]),
+        )
+        for pk in pks
+    }
+
+
+def _attachments(scope: Scope) -> Any:
+    return Attachment.objects.filter(host__in=scope.rows(Host))
+
+
+def _devices(scope: Scope, pks: Sequence[int]) -> dict[str, set[SubjectKey]]:
+    """The disks and interfaces of the hosts, by the kind of their resource."""
+    found: dict[str, set[SubjectKey]] = defaultdict(set)
+    attached = _attachments(scope).filter(host__in=pks)
+    for kind, host, device in attached.values_list("resource__kind", "host_id", "device"):
+        found[kind].add((host, device))
+    return found
+
+
+Measured = tuple[GrowthColumns, Floats]
+
+
+def _per_device(
+    devices: set[SubjectKey],
+    kind: RateKind[Any],
+    rate: Callable[[GrowthColumns], Floats],
+    times: Mapping[str, Any],
+) -> dict[int, list[Measured]]:
+    """By host, the intervals of each of its devices and the rate in each."""
+    found: dict[int, list[Measured]] = defaultdict(list)
+    for (host, _), growth in sorted(growth_of(kind, devices, **times).items()):
+        found[host].append((growth, rate(growth)))
+    return found
+
+
+def _iops(growth: GrowthColumns) -> Floats:
+    reads, writes = (growth.per_s(DISK_COUNTERS.index(name)) for name in ("reads", "writes"))
+    return reads + writes
+
+
+def _sent(growth: GrowthColumns) -> Floats:
+    return 8 * growth.per_s(NET_COUNTERS.index("bytes_sent"))
+
+
+def _total_on(grid: Grid, measured: Sequence[Measured]) -> Values:
+    rows = [
+        mean_of_columns(grid, ends_s=growth.ends_s, seconds=growth.seconds, values=values)
+        for growth, values in measured
+    ]
+    return tuple(total_of(rows)) if rows else ()
+
+
+# --- What all have
+
+
+def _host_names(scope: Scope) -> dict[int, HostName]:
+    rows = scope.rows(Host).order_by("name").values_list("pk", "name", "last_sample_at")
+    return {pk: HostName(pk=pk, name=name, last_sample_at=at) for pk, name, at in rows}
+
+
+def _users(scope: Scope, by: str) -> tuple[dict[int, set[str]], dict[int, set[int]]]:
+    """The tiers and the keys of the workloads with an allocation, by resource or host."""
+    tiers: dict[int, set[str]] = defaultdict(set)
+    workloads: dict[int, set[int]] = defaultdict(set)
+    rows = Allocation.objects.filter(workload__in=scope.rows(Workload)).order_by()
+    for place, workload, tier in rows.values_list(by, "workload_id", "workload__tier").distinct():
+        tiers[place].add(tier)
+        workloads[place].add(workload)
+    return tiers, workloads
+
+
+_TIERS = {"high": 0, "medium": 1, "low": 2}
+
+
+def _in_order(tiers: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(tiers, key=lambda tier: _TIERS[tier]))
+
+
+def _day_grid(now: datetime) -> Grid:
+    return make_grid(now - DAY, now, DAY_STEP_S)
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _remembered(scope: Scope, what: str, pks: Sequence[int], read: Callable[[], Any]) -> Any:
+    """What was read of these keys a moment ago, or what is read now."""
+    digest = hashlib.sha256(repr(pks).encode()).hexdigest()
+    key = f"rates-{what}-{scope.organisation.pk}-{digest}"
+    return cache.get_or_set(key, read, timeout=REMEMBERED_S)

@@ -1,0 +1,87 @@
+"""The charts of a workload: its rate on each resource, with what it was promised."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from advisor.models import Allocation, Resource, Workload
+from advisor.queries.allocation_rates import values_by_allocation
+from advisor.queries.chart_set import incidents_in
+from advisor.queries.charts import PLAIN, Chart, ChartKind, ChartSet, ChartSpan, Mark, Track
+from advisor.queries.grid import make_grid, step_of, total_of
+from advisor.queries.workload_day import promise_now
+
+
+def workload_chart_plans(workload: Workload) -> list[tuple[str, str, str]]:
+    """Key, title and form of each chart: one per resource."""
+    resources = _resources(_allocations(workload))
+    return [(_key(one), f"Rate on {one.name}", ChartKind.LINE) for one in resources]
+
+
+def workload_chart_set(
+    workload: Workload, span: ChartSpan, *, step_s: int | None = None
+) -> ChartSet:
+    """The charts over (since, until]; a given `step_s` continues an earlier set."""
+    by_resource = _allocations(workload)
+    allocations = [one for found in by_resource.values() for one in found]
+    finest_s = max((one.resource.window_s for one in allocations), default=1.0)
+    wanted_s = (span.until - span.since).total_seconds() / span.points
+    grid = make_grid(span.since, span.until, step_s or step_of(max(wanted_s, finest_s)))
+    values = values_by_allocation(allocations, grid, since=span.since, until=span.reach)
+    charts = []
+    for resource in _resources(by_resource):
+        rows = [values[one.pk] for one in by_resource[resource.pk]]
+        charts.append(_chart(resource, by_resource[resource.pk], total_of(rows), span))
+    return ChartSet(step_s=grid.step_s, ends_s=grid.ends_s, charts=tuple(charts))
+
+
+def _allocations(workload: Workload) -> dict[int, list[Allocation]]:
+    rows = workload.allocations.select_related("resource", "host", "workload")
+    found: dict[int, list[Allocation]] = defaultdict(list)
+    for one in rows.order_by("resource__name", "host__name", "pk"):
+        found[one.resource_id].append(one)
+    return found
+
+
+def _resources(by_resource: dict[int, list[Allocation]]) -> list[Resource]:
+    return [found[0].resource for found in by_resource.values()]
+
+
+def _key(resource: Resource) -> str:
+    return f"rate-{resource.pk}"
+
+
+def _chart(
+    resource: Resource,
+    allocations: list[Allocation],
+    values: list[float | None],
+    span: ChartSpan,
+) -> Chart:
+    is_empty = all(value is None for value in values)
+    adapters = ", ".join(f"{one.adapter} on {one.host.name}" for one in allocations)
+    return Chart(
+        key=_key(resource),
+        title=f"Rate on {resource.name}",
+        unit=resource.unit,
+        kind=ChartKind.LINE,
+        tracks=(Track(label="rate", colour=PLAIN, values=tuple(values)),),
+        marks=_marks(allocations),
+        gap=f"No samples of {adapters} arrived in this range." if is_empty else None,
+        incidents=incidents_in(resource, since=span.since, until=span.until),
+    )
+
+
+def _marks(allocations: list[Allocation]) -> tuple[Mark, ...]:
+    """What its allocations promise together; a limit only if each of them has one."""
+    promises = [promise_now(one) for one in allocations]
+    levels = {
+        "reserved": [one.reservation or None for one in promises],
+        "limit": [one.limit for one in promises],
+        "entitled": [one.entitlement for one in promises],
+    }
+    marks = []
+    for label, values in levels.items():
+        known = [value for value in values if value is not None]
+        if known and (label == "reserved" or len(known) == len(values)):
+            marks.append(Mark(label=label, value=sum(known)))
+    return tuple(marks)

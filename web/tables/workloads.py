@@ -1,0 +1,121 @@
+"""The list of workloads: one row per workload and resource."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.urls import reverse
+
+from advisor.queries import tables
+from advisor.queries.tables import WorkloadRow
+from web.tables import cells
+from web.tables.column import Cell, Column, Link, Needs, Table
+
+
+def workload_table(now: datetime, *, host_pk: int | None = None) -> Table[WorkloadRow]:
+    """The list as of now, or the part of it on one host."""
+    return Table(
+        name="workloads",
+        title="Workloads",
+        noun="workload",
+        plural="workloads",
+        empty="A workload appears here with its first allocation: "
+        "sluice allocation set RESOURCE WORKLOAD --cgroup PATH",
+        columns=_columns(now),
+        text=lambda row: row.name,
+        identity=lambda row: f"workload-{row.pk}-{row.resource.pk}",
+        read=lambda scope, at: tables.workload_rows(scope, now=at, host_pk=host_pk),
+        measured=lambda scope, rows, wanted, at: tables.with_workload_figures(
+            scope, rows, wanted, now=at
+        ),
+    )
+
+
+def _columns(now: datetime) -> tuple[Column[WorkloadRow], ...]:
+    return (
+        Column(
+            key="name",
+            title="Workload",
+            cell=lambda row: Cell(
+                links=(Link(text=row.name, address=reverse("workload", args=[row.pk])),)
+            ),
+            value=lambda row: row.name,
+        ),
+        Column(
+            key="resource",
+            title="Resource",
+            cell=_resource,
+            value=lambda row: row.resource.name,
+            parts=lambda row: [row.resource.name],
+        ),
+        Column(
+            key="kind",
+            title="Kind",
+            cell=lambda row: Cell(text=row.resource.kind),
+            value=lambda row: row.resource.kind,
+            parts=lambda row: [row.resource.kind],
+            is_shown=False,
+        ),
+        Column(
+            key="host",
+            title="Host",
+            cell=lambda row: cells.hosts_cell(row.hosts),
+            value=lambda row: ", ".join(host.name for host in row.hosts),
+            parts=lambda row: [host.name for host in row.hosts],
+        ),
+        Column(
+            key="tier",
+            title="Tier",
+            cell=lambda row: Cell(text=row.tier),
+            value=lambda row: float(cells.TIERS.index(row.tier)),
+            plain=lambda row: row.tier,
+            parts=lambda row: [row.tier],
+            order=cells.TIERS,
+        ),
+        Column(
+            key="rate",
+            title="Rate",
+            cell=lambda row: cells.rate_cell(
+                row.rate, row.resource.unit, "its adapter sent no samples in the last 2 minutes"
+            ),
+            value=_rate_order,
+            plain=lambda row: row.rate,
+            plain_unit=lambda row: row.resource.unit,
+            hint="The mean over the newest measured minute. Sorted by it, the rates of storage "
+            "and of networks stand apart.",
+            is_number=True,
+            needs=Needs.RATES,
+        ),
+        Column(
+            key="day",
+            title="Last 24 h",
+            cell=lambda row: cells.rate_day_cell(
+                row.day, row.resource.unit, f"Rate of {row.name} in the last 24 hours"
+            ),
+            needs=Needs.DAY,
+        ),
+        Column(
+            key="state",
+            title="State of the resource",
+            cell=lambda row: cells.state_cell(row.resource),
+            value=lambda row: cells.state_order(row.resource),
+            plain=lambda row: row.resource.shown_state,
+            parts=lambda row: [row.resource.shown_state],
+            order=cells.STATES,
+        ),
+        Column(
+            key="sample",
+            title="Newest sample",
+            cell=lambda row: cells.sample_cell(row.last_sample_at, now=now),
+            value=lambda row: row.last_sample_at,
+        ),
+    )
+
+
+def _resource(row: WorkloadRow) -> Cell:
+    address = reverse("resource", args=[row.resource.pk])
+    return Cell(links=(Link(text=row.resource.name, address=address),))
+
+
+def _rate_order(row: WorkloadRow) -> tuple[str, float] | None:
+    return None if row.rate is None else (row.resource.unit, row.rate)
