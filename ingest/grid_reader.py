@@ -17,8 +17,16 @@ from django.db.models.fields.json import KT
 from psycopg import sql
 
 from ingest.core.figures import FigureKind
-from ingest.core.grid import SURE_INTERVAL_S, Grid, GridGrowth, Readings, on_grid
-from ingest.core.growth_columns import LONGEST_INTERVAL_S, NOT_SENT, Integers
+from ingest.core.grid import (
+    LONGEST_INTERVAL_S,
+    NOT_SENT,
+    SURE_INTERVAL_S,
+    Grid,
+    GridGrowth,
+    Integers,
+    Readings,
+    on_grid,
+)
 from ingest.core.microseconds import EPOCH, microseconds
 from ingest.models import Series
 

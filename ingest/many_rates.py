@@ -14,9 +14,9 @@ import numpy as np
 
 from ingest.core.catalogue import CGROUP, CGROUP_PRESSURE, Measurement
 from ingest.core.cgroup_columns import with_pressure
+from ingest.core.grid import Integers
 from ingest.core.growth_columns import (
     GrowthColumns,
-    Integers,
     growth_columns,
     longest_interval_of,
     merged_columns,

@@ -17,13 +17,8 @@ from django.db.models.fields.json import KT
 
 from accounts.models import Organisation
 from ingest.core.catalogue import BLOCK_DEVICE, CGROUP, NET, Measurement
-from ingest.core.growth_columns import (
-    LONGEST_INTERVAL_S,
-    NOT_SENT,
-    NoRateReason,
-    longest_interval_of,
-    no_rate_reasons,
-)
+from ingest.core.grid import LONGEST_INTERVAL_S, NOT_SENT
+from ingest.core.growth_columns import NoRateReason, longest_interval_of, no_rate_reasons
 from ingest.core.microseconds import microseconds
 from ingest.core.rates import (
     CONFLICT,

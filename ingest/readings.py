@@ -15,7 +15,7 @@ from django.db import connection
 from psycopg import sql
 
 from ingest.core.catalogue import Measurement
-from ingest.core.growth_columns import LONGEST_INTERVAL_S, NOT_SENT
+from ingest.core.grid import LONGEST_INTERVAL_S, NOT_SENT
 
 STEPS_S = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 86400)
 """The distances at which a long range is read; they divide a day, so charts do not jitter."""

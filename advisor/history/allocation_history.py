@@ -16,8 +16,7 @@ from advisor.history.history import History, Levels, numbers
 from advisor.history.reader import read_history
 from advisor.history.whole_windows import last_window_end, whole_windows
 from advisor.models import Allocation, Policy, Resource, State, Unit
-from ingest.core.grid import Grid, grid_of
-from ingest.core.growth_columns import Flags, Floats
+from ingest.core.grid import Flags, Floats, Grid, grid_of
 from ingest.readings import coarse_step_s
 
 MOST_WINDOWS = 720

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from advisor.models import Unit
-from ingest.core.growth_columns import Floats, GrowthColumns
+from ingest.core.grid import Floats
+from ingest.core.growth_columns import GrowthColumns
 from ingest.core.rates import CGROUP_COUNTERS, NET_COUNTERS, CgroupRates
 
 

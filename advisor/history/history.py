@@ -15,8 +15,7 @@ from advisor.core.resource import Unit
 from advisor.core.standing import AllocationTable
 from advisor.models import Allocation, Resource, State
 from advisor.resource_kinds.reader import Devices, ReadResource, SeenAllocation
-from ingest.core.grid import Grid
-from ingest.core.growth_columns import Flags, Floats
+from ingest.core.grid import Flags, Floats, Grid
 from ingest.core.microseconds import microseconds
 
 States = npt.NDArray[np.object_]

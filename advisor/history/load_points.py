@@ -16,8 +16,7 @@ from advisor.history.history import History
 from advisor.history.reader import read_history
 from advisor.models import Resource
 from ingest.core.figures import DiskFigures
-from ingest.core.grid import Grid, grid_of
-from ingest.core.growth_columns import Flags
+from ingest.core.grid import Flags, Grid, grid_of
 from ingest.core.microseconds import microseconds
 
 SPAN = timedelta(days=1)

@@ -15,10 +15,10 @@ import numpy as np
 
 from advisor.core.resource import Unit
 from advisor.history.agents import QueueColumns, limits_in_force, queue_columns, throttled
-from advisor.history.allocation_adapters import cgroup_device_numbers
 from advisor.history.history import AllocationColumns, History, Levels
 from advisor.models import AdapterKind, Allocation, Attachment, Resource, StatePoint
 from advisor.resource_kinds.reader import Devices
+from ingest import queries
 from ingest.core.figures import (
     CGROUP_IO,
     INTERFACE,
@@ -27,8 +27,7 @@ from ingest.core.figures import (
     CgroupFigures,
     FigureKind,
 )
-from ingest.core.grid import Grid, GridGrowth
-from ingest.core.growth_columns import Floats
+from ingest.core.grid import Floats, Grid, GridGrowth
 from ingest.core.microseconds import microseconds
 from ingest.grid_reader import Subject, read_growths
 
@@ -133,6 +132,41 @@ def _inventory(
             allocations, [one for found in attached.values() for one in found]
         ),
     )
+
+
+def cgroup_device_numbers(
+    allocations: Sequence[Allocation], attachments: Sequence[Attachment] | None = None
+) -> dict[int, str]:
+    """The number (`major:minor`) of the allocated device on the allocation's host, by allocation.
+
+    A host whose collector does not tell the numbers leaves one way to know: a cgroup that does
+    I/O on one device only. An allocation on a cgroup of several is left out then. `attachments`
+    are those of the resources, if they were read already.
+    """
+    cgroups = [row for row in allocations if row.adapter_kind == AdapterKind.CGROUP]
+    if not cgroups:
+        return {}
+    if attachments is None:
+        attachments = list(
+            Attachment.objects.filter(resource__in={r.resource_id for r in cgroups})
+        )
+    names = {(one.resource_id, one.host_id): one.device for one in attachments}
+    told = queries.device_numbers({row.host_id: row.host for row in cgroups}.values())
+    found = {}
+    untold = []
+    for row in cgroups:
+        number = told.get((row.host_id, names.get((row.resource_id, row.host_id), "")))
+        if number is None:
+            untold.append(row)
+        else:
+            found[row.pk] = number
+    if untold:
+        seen = queries.cgroup_devices({row.host_id: row.host for row in untold}.values())
+        for row in untold:
+            devices = seen.get((row.host_id, row.adapter), set())
+            if len(devices) == 1:
+                (found[row.pk],) = devices
+    return found
 
 
 def _device(attachment: Attachment) -> Subject:

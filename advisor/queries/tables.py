@@ -31,7 +31,8 @@ from advisor.queries.heat import COLUMNS, Strip, heat_strips
 from advisor.queries.hosts import HostHealth, host_healths
 from advisor.queries.resources import ResourceLine, resource_line, resource_rows
 from advisor.queries.scope import Scope
-from ingest.core.growth_columns import Floats, GrowthColumns
+from ingest.core.grid import Floats
+from ingest.core.growth_columns import GrowthColumns
 from ingest.core.rates import DISK, DISK_COUNTERS, INTERFACE, NET_COUNTERS, RateKind
 from ingest.many_rates import SubjectKey, growth_of
 from ingest.models import Host

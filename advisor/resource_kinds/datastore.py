@@ -18,7 +18,7 @@ from advisor.core.resource import Unit
 from advisor.resource_kinds.reader import Devices, Reader, ReadResource, SeenAllocation
 from advisor.resource_kinds.traits import ChartPlan, Level, ResourceTraits, Words
 from ingest.core.figures import DISK, DiskFigures
-from ingest.core.growth_columns import Floats
+from ingest.core.grid import Floats
 
 THRESHOLD_MS = 30.0
 """The default congestion threshold of SIOC."""

@@ -12,7 +12,7 @@ import numpy as np
 from advisor.core.observation import AllocationObservation, Observation
 from advisor.core.resource import Unit
 from ingest.core.figures import DiskFigures, FigureKind, InterfaceFigures, TcpFigures
-from ingest.core.growth_columns import Flags, Floats
+from ingest.core.grid import Flags, Floats
 
 FiguresT = TypeVar("FiguresT", DiskFigures, InterfaceFigures)
 

@@ -19,7 +19,7 @@ from advisor.resource_kinds.reader import Devices, Reader, ReadResource, SeenAll
 from advisor.resource_kinds.traits import ChartPlan, Level, ResourceTraits, Words
 from enforcers.contract import host_part_bits_per_s
 from ingest.core.figures import INTERFACE, InterfaceFigures, TcpFigures
-from ingest.core.growth_columns import Floats
+from ingest.core.grid import Floats
 
 THRESHOLD_RATIO = 0.9
 """An uplink above this utilisation has no capacity left for bursts."""

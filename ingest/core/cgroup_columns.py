@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingest.core.growth_columns import GrowthColumns, Integers, growth_columns
+from ingest.core.grid import Integers
+from ingest.core.growth_columns import GrowthColumns, growth_columns
 from ingest.core.rates import PRESSURE_COUNTERS, UNKNOWN
 
 

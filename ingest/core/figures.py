@@ -21,8 +21,7 @@ from ingest.core.catalogue import (
     SCSI_RESERVATION,
     Measurement,
 )
-from ingest.core.grid import GridGrowth
-from ingest.core.growth_columns import Flags, Floats, Integers
+from ingest.core.grid import Flags, Floats, GridGrowth, Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -11,20 +11,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-import numpy.typing as npt
 
-GAP_FACTOR = 3
-"""More than this many typical intervals without a reading are a gap."""
-LONGEST_INTERVAL_S = 900.0
-"""Readings further apart never make a rate, unless a coarser step was asked for."""
-
-WRAP_32 = 2**32
-NOT_SENT = -1
-"""No counter is negative, so this stands for one that was not sent."""
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from ingest.core.grid import (
+    GAP_FACTOR,
+    LONGEST_INTERVAL_S,
+    Flags,
+    Floats,
+    Integers,
+    growth_between,
+)
 
 
 class NoRateReason(StrEnum):
@@ -105,27 +100,6 @@ def _intervals(
         NoRateReason.RESET: is_reset,
     }
     return GrowthColumns(at_us=at_us[1:], interval_us=interval_us, growth=growth), reasons
-
-
-def growth_between(
-    before: Integers, after: Integers, *, wide: int | None = None
-) -> tuple[Integers, Flags, Flags]:
-    """The growth (intervals, counters), and which intervals have a reset or lack a counter.
-
-    A counter that starts again from zero takes its whole subject with it, and a wrap does not:
-    so it is a reset when every 64-bit counter that had counted anything went down, or when one
-    went down so little, or from so low, that a wrap cannot explain it.
-    """
-    went_down = after < before
-    growth = after - before + np.where(went_down, WRAP_32, 0)
-    # Stored counters end at 2^63, so none of them passes 2^64.
-    no_wrap: Flags = went_down & ((before >= WRAP_32) | (growth >= WRAP_32 // 2))
-    is_reset: Flags = np.logical_or.reduce(no_wrap, axis=1)
-    counted = before[:, :wide] > 0
-    is_reset |= counted.any(axis=1) & (went_down[:, :wide] | ~counted).all(axis=1)
-    lacks: Flags = (before == NOT_SENT) | (after == NOT_SENT)
-    is_incomplete: Flags = np.logical_or.reduce(lacks, axis=1)
-    return growth, is_reset, is_incomplete
 
 
 def longest_interval_of(at_us: Integers, *, step_s: float = 0.0) -> float:

@@ -14,7 +14,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ingest.core.catalogue import DISKIO, NET, NSTAT, SCSI_RESERVATION, Measurement
-from ingest.core.growth_columns import Flags, Floats, GrowthColumns, Integers, growth_columns
+from ingest.core.grid import Flags, Floats, Integers
+from ingest.core.growth_columns import GrowthColumns, growth_columns
 from ingest.core.microseconds import moment
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core.growth_columns import LONGEST_INTERVAL_S
+from ingest.core.grid import LONGEST_INTERVAL_S
 from ingest.models import OpenHour
 from ingest.open_hours import open_hours_of
 from tests.ingest.scenario import Tenant, disk_line, write_lines

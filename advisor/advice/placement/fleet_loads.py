@@ -23,7 +23,7 @@ from advisor.history.history import History
 from advisor.history.load_points import DeviceWindow, device_windows, load_grid
 from advisor.history.reader import read_histories
 from advisor.models import Allocation, Resource
-from ingest.core.growth_columns import Floats
+from ingest.core.grid import Floats
 
 LOAD_SPAN = timedelta(days=1)
 LOAD_PERCENTILE = 90

@@ -41,8 +41,7 @@ from advisor.models import (
     State,
 )
 from advisor.pipeline.muting import maintenance_windows_of, muting_of
-from ingest.core.grid import Grid, grid_of
-from ingest.core.growth_columns import Flags, Floats
+from ingest.core.grid import Flags, Floats, Grid, grid_of
 from ingest.core.microseconds import microseconds
 
 USUAL_SPAN = timedelta(hours=24)

@@ -21,8 +21,7 @@ from advisor.history.stored.tracks import KnownSubject
 from advisor.models import Member, StaleDay
 from ingest.core.canonical_figures import FIGURES
 from ingest.core.figures import FIGURE_KINDS, FigureKind
-from ingest.core.grid import GridGrowth, grid_of
-from ingest.core.growth_columns import NOT_SENT
+from ingest.core.grid import NOT_SENT, GridGrowth, grid_of
 from ingest.grid_reader import Subject
 from ingest.open_hours import HOUR, SETTLED_AFTER
 

@@ -15,8 +15,7 @@ from advisor.history.stored.read import read_sealed
 from advisor.models import Allocation, Resource, Track, Workload
 from ingest.core.canonical_figures import FIGURES
 from ingest.core.figures import FIGURE_KINDS, FigureKind
-from ingest.core.grid import GridGrowth, grid_of
-from ingest.core.growth_columns import NOT_SENT
+from ingest.core.grid import NOT_SENT, GridGrowth, grid_of
 from ingest.grid_reader import Subject
 from ingest.open_hours import HOUR
 

@@ -26,7 +26,7 @@ from advisor.resource_kinds.registry import (
 from advisor.resource_kinds.traits import Level, Words
 from advisor.resource_kinds.uplink import UPLINK
 from ingest.core.figures import DiskFigures, InterfaceFigures, TcpFigures
-from ingest.core.growth_columns import Floats
+from ingest.core.grid import Floats
 
 AT = datetime(2026, 3, 2, 12, tzinfo=UTC)
 DATASTORE_10S = ReadResource(window_s=10.0, capacity=None, unit=Unit.IOPS)

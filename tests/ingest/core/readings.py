@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from ingest.core.growth_columns import NOT_SENT, Integers
+from ingest.core.grid import NOT_SENT, Integers
 from ingest.core.microseconds import microseconds
 from ingest.core.rates import RateKind, RatesT
 

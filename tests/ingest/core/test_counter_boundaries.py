@@ -2,7 +2,8 @@
 
 import pytest
 
-from ingest.core.growth_columns import WRAP_32, NoRateReason, growth_columns, no_rate_reasons
+from ingest.core.grid import WRAP_32
+from ingest.core.growth_columns import NoRateReason, growth_columns, no_rate_reasons
 from ingest.core.rates import CONFLICT, INTERFACE, TCP
 from tests.ingest.core.readings import NEVER, derive, every, rows_of
 

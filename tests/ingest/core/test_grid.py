@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core.grid import Grid, GridGrowth, Readings, grid_around, grid_of, on_grid
-from ingest.core.growth_columns import NOT_SENT
+from ingest.core.grid import NOT_SENT, Grid, GridGrowth, Readings, grid_around, grid_of, on_grid
 
 WINDOW_S = 10
 S = 1_000_000

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from ingest.core.grid import WRAP_32
 from ingest.core.growth_columns import (
-    WRAP_32,
     GrowthColumns,
     NoRateReason,
     growth_columns,
