@@ -1,4 +1,6 @@
-"""The past demands of a resource's allocations, in few enough windows to simulate."""
+"""The past of a resource's allocations: demands in few enough windows to simulate, and the
+outcomes of predictions.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,12 @@ import numpy as np
 from django.core.cache import cache
 
 from advisor.core.forecast.past import HistoryWindow, Row, history_of
+from advisor.core.forecast.prediction_interval import ENOUGH_OUTCOMES, Outcome
 from advisor.core.own_limit import reaches_limit
 from advisor.history.history import History, Levels, numbers
 from advisor.history.reader import read_history
 from advisor.history.whole_windows import last_window_end, whole_windows
-from advisor.models import Allocation, Policy, Resource, State, Unit
+from advisor.models import Allocation, Policy, PredictionScore, Resource, State, Unit
 from ingest.core.grid import Flags, Floats, Grid, grid_of
 from ingest.readings import coarse_step_s
 
@@ -211,3 +214,30 @@ def _measured(rates: Floats, congested: Sequence[bool]) -> tuple[float | None, .
         values = column[known & bad] if (known & bad).any() else column[known]
         found.append(float(values.mean()) if len(values) else None)
     return tuple(found)
+
+
+MOST_SCORES = 50
+"""Older predictions belong to another load."""
+
+
+def past_outcomes(resource: Resource) -> tuple[Outcome, ...]:
+    """Those of this resource, or of all of its kind in the organisation while it has too few.
+
+    In the order in which they were scored.
+    """
+    own = _outcomes(resource=resource)
+    if len(own) >= ENOUGH_OUTCOMES:
+        return own
+    return _outcomes(resource__organisation=resource.organisation, resource__kind=resource.kind)
+
+
+def _outcomes(**of: object) -> tuple[Outcome, ...]:
+    rows = PredictionScore.objects.filter(
+        **{f"recommendation__{name}": value for name, value in of.items()}
+    ).order_by("-scored_at", "-pk")[:MOST_SCORES]
+    return tuple(
+        Outcome(predicted=rate["predicted"], measured=rate["measured"])
+        for row in reversed(rows)
+        for rate in row.rates
+        if rate["predicted"] > 0
+    )

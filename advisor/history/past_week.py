@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from advisor.core.forecast.past import Past
-from advisor.history.allocation_history import AllocationHistory, allocation_history, history_over
-from advisor.history.past_outcomes import past_outcomes
+from advisor.history.allocation_history import (
+    AllocationHistory,
+    allocation_history,
+    history_over,
+    past_outcomes,
+)
 from advisor.history.reader import read_history
 from advisor.history.whole_windows import last_window_end, whole_windows
 from advisor.models import Allocation, Incident, Policy, Resource

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import F, OuterRef, Subquery
 
 from advisor.core.enumeration import listed
-from advisor.models import Resource
+from advisor.models import Attachment, Resource
 from ingest import queries
 from ingest.models import Series
 
@@ -30,28 +32,36 @@ class SilentDevice:
         return f"{self.host}:{self.device} since {self.last_at:%H:%M:%S} UTC"
 
 
-def silent_devices(resource: Resource, *, at: datetime) -> list[SilentDevice]:
-    """The attached devices that were measured in the day before, but not any more.
+def silence_text(resource: Resource, *, at: datetime) -> str:
+    """The devices that fell silent, as a reason; empty if none did."""
+    return silence_texts([resource], at=at)[resource.pk]
+
+
+def silence_texts(resources: Collection[Resource], *, at: datetime) -> dict[int, str]:
+    """The same by resource: devices that were measured in the day before, but not any more.
 
     The load of such a device is unknown. It may have been renamed, or the clock of its host may be
     behind.
     """
-    series = Series.objects.filter(
-        host=OuterRef("host"),
-        measurement=resource.traits.reader.measurement.name,
-        subject=OuterRef("device"),
-    ).order_by(F("last_sample_at").desc(nulls_last=True))
-    rows = resource.attachments.annotate(last_at=Subquery(series.values("last_sample_at")[:1]))
-    return [
-        SilentDevice(host=host, device=device, last_at=last_at)
-        for host, device, last_at in rows.values_list("host__name", "device", "last_at")
-        if last_at is not None and SILENCE < at - last_at < REMEMBERED
-    ]
-
-
-def silence_text(silent: list[SilentDevice]) -> str:
-    """The silent devices as a reason; empty if none is."""
-    return f"no samples of {listed(map(str, silent))}" if silent else ""
+    silent: dict[int, list[SilentDevice]] = {resource.pk: [] for resource in resources}
+    by_measurement: dict[str, list[int]] = defaultdict(list)
+    for resource in resources:
+        by_measurement[resource.traits.reader.measurement.name].append(resource.pk)
+    for measurement, keys in by_measurement.items():
+        series = Series.objects.filter(
+            host=OuterRef("host"), measurement=measurement, subject=OuterRef("device")
+        ).order_by(F("last_sample_at").desc(nulls_last=True))
+        rows = Attachment.objects.filter(resource__in=keys).annotate(
+            last_at=Subquery(series.values("last_sample_at")[:1])
+        )
+        fields = ("resource_id", "host__name", "device", "last_at")
+        for key, host, device, last_at in rows.values_list(*fields):
+            if last_at is not None and SILENCE < at - last_at < REMEMBERED:
+                silent[key].append(SilentDevice(host=host, device=device, last_at=last_at))
+    return {
+        key: f"no samples of {listed(map(str, found))}" if found else ""
+        for key, found in silent.items()
+    }
 
 
 def why_unrated(resource: Resource, *, at: datetime) -> str:

@@ -24,7 +24,7 @@ from advisor.core.freshness import sample_gap
 from advisor.history.external_load import look_outside
 from advisor.history.history import History
 from advisor.history.reader import read_histories
-from advisor.history.silence import silence_text, silent_devices, why_unrated
+from advisor.history.silence import silence_texts, why_unrated
 from advisor.history.thresholds import threshold_of
 from advisor.history.whole_windows import whole_windows_of
 from advisor.models import Incident, Resource, ResourceStatus, State, StatePoint
@@ -79,33 +79,37 @@ def detect_resources(resources: Iterable[Resource], *, now: datetime) -> list[Re
     A resource that another process judges at this moment keeps its status. One that fails keeps
     it too and does not affect the others; the first failure is raised at the end.
     """
-    found = {resource.pk: resource for resource in resources}
-    turns = _turns(found, now)
-    for turn, history in _histories(turns):
-        _judge(turn, history, now)
-    statuses = ResourceStatus.objects.filter(resource__in=found).select_related("resource")
-    return sorted(statuses, key=lambda one: list(found).index(one.resource_id))
+    rows = list(resources)
+    turns = _turns(rows, now)
+    judged = [_judge(turn, history) for turn, history in _histories(turns)]
+    _save_points(judged)
+    for one in judged:
+        _update_incidents(one)
+    _save_statuses(judged, now)
+    statuses = ResourceStatus.objects.filter(resource__in=rows).select_related("resource")
+    places = {resource.pk: place for place, resource in enumerate(rows)}
+    return sorted(statuses, key=lambda status: places[status.resource_id])
 
 
-def _turns(resources: dict[int, Resource], now: datetime) -> list[_Turn]:
+def _turns(resources: Sequence[Resource], now: datetime) -> list[_Turn]:
     """The resources that nobody else judges, their status locked."""
     known = set(
         ResourceStatus.objects.filter(resource__in=resources).values_list("resource", flat=True)
     )
-    missing = [ResourceStatus(resource=resources[key]) for key in resources.keys() - known]
+    missing = [ResourceStatus(resource=one) for one in resources if one.pk not in known]
     ResourceStatus.objects.bulk_create(missing, ignore_conflicts=True)
     # One detector per resource at a time: a second one has nothing to add, and waiting would
     # delay other resources.
     free = ResourceStatus.objects.select_for_update(skip_locked=True, of=("self",))
     statuses = list(free.filter(resource__in=resources).order_by("pk"))
-    until = whole_windows_of(resources.values(), now=now)
+    until = whole_windows_of(resources, now=now)
     running = {
         row.resource_id: row
         for row in Incident.objects.filter(resource__in=resources, ended_at=None)
     }
-    turns = []
+    turns, by_key = [], {resource.pk: resource for resource in resources}
     for status in statuses:
-        status.resource = resources[status.resource_id]
+        status.resource = by_key[status.resource_id]
         state = loads(DetectorState, status.detector) if status.detector else DetectorState()
         end = until[status.resource_id]
         since = max(state.last_at or end - LOOKBACK, end - LOOKBACK)
@@ -133,22 +137,35 @@ def _histories(turns: Sequence[_Turn]) -> Iterable[tuple[_Turn, History]]:
             yield turn, histories[turn.resource.pk]
 
 
-def _judge(turn: _Turn, history: History, now: datetime) -> None:
-    settings = DetectorSettings(activity_floor=turn.resource.activity_floor)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Judged:
+    """A turn, its history, and what was found in its windows."""
+
+    turn: _Turn
+    history: History
+    found: Detection
+
+
+def _judge(turn: _Turn, history: History) -> _Judged:
     found = congestion.detect(
         history.observations(),
-        settings=settings,
+        settings=_settings(turn.resource),
         threshold=threshold_of(turn.resource, until=turn.until),
         initial=turn.state,
     )
-    _save_points(turn.resource, found)
-    if turn.state.last_at is not None:
-        note_lags_when_stored(turn.resource, [point.at for point in found.points])
-    seen_before = turn.running.windows if turn.running else 0
-    for incident in update_incidents(history, turn.running, found.points):
+    return _Judged(turn=turn, history=history, found=found)
+
+
+def _settings(resource: Resource) -> DetectorSettings:
+    return DetectorSettings(activity_floor=resource.activity_floor)
+
+
+def _update_incidents(judged: _Judged) -> None:
+    running = judged.turn.running
+    seen_before = running.windows if running else 0
+    for incident in update_incidents(judged.history, running, judged.found.points):
         if _is_look_due(incident, seen_before):
-            look_outside(incident=incident, until=turn.until)
-    _update_status(turn.status, found, now=now, settings=settings)
+            look_outside(incident=incident, until=judged.turn.until)
 
 
 def _is_look_due(incident: Incident, seen_before: int) -> bool:
@@ -158,11 +175,11 @@ def _is_look_due(incident: Incident, seen_before: int) -> bool:
     return incident.windows // LOOK_EACH != seen_before // LOOK_EACH
 
 
-def _save_points(resource: Resource, found: Detection) -> None:
+def _save_points(judged: Sequence[_Judged]) -> None:
     StatePoint.objects.bulk_create(
         [
             StatePoint(
-                resource=resource,
+                resource=one.turn.resource,
                 at=point.at,
                 since=point.since,
                 state=point.state,
@@ -171,20 +188,38 @@ def _save_points(resource: Resource, found: Detection) -> None:
                 load=point.load,
                 device_load=point.device_load,
                 reason=point.reason,
-                signals=[to_plain(one) for one in point.signals],
+                signals=[to_plain(signal) for signal in point.signals],
             )
-            for point in found.points
+            for one in judged
+            for point in one.found.points
         ],
         ignore_conflicts=True,
     )
 
 
+def _save_statuses(judged: Sequence[_Judged], now: datetime) -> None:
+    silent = silence_texts([one.turn.resource for one in judged], at=now)
+    for one in judged:
+        _update_status(one.turn.status, one.found, now=now, silent=silent[one.turn.resource.pk])
+    # The gaps in advice are written by the adviser, which may be running.
+    ResourceStatus.objects.bulk_create(
+        [one.turn.status for one in judged],
+        update_conflicts=True,
+        unique_fields=["resource"],
+        update_fields=DETECTED,
+    )
+    note_lags_when_stored(
+        {
+            one.turn.resource: [point.at for point in one.found.points]
+            for one in judged
+            # The first look goes back to windows from before there was a detector.
+            if one.turn.state.last_at is not None
+        }
+    )
+
+
 def _update_status(
-    status: ResourceStatus,
-    found: Detection,
-    *,
-    now: datetime,
-    settings: DetectorSettings,
+    status: ResourceStatus, found: Detection, *, now: datetime, silent: str
 ) -> None:
     status.looked_at = now
     status.detector = dumps(found.state)
@@ -194,15 +229,12 @@ def _update_status(
         status.state_since = newest.since
         status.value = newest.value
         status.threshold = newest.threshold
-        status.reason = newest.reason
-        if silent := silence_text(silent_devices(status.resource, at=now)):
-            status.reason += f"; {silent}"
+        status.reason = f"{newest.reason}; {silent}" if silent else newest.reason
     last_at = found.state.last_at
     silent_s = None if last_at is None else (now - last_at).total_seconds()
-    if not found.points and (silent_s is None or silent_s > settings.longest_gap_s):
+    longest_s = _settings(status.resource).longest_gap_s
+    if not found.points and (silent_s is None or silent_s > longest_s):
         _fall_silent(status, last_at, now=now, why=why_unrated(status.resource, at=now))
-    # The gaps in advice are written by the adviser, which may be running.
-    status.save(update_fields=DETECTED)
 
 
 def _fall_silent(

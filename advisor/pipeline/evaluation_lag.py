@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 import redis
@@ -19,19 +20,20 @@ DUE = timedelta(seconds=10)
 """So long after its end a window may wait for samples; what comes later is lag."""
 
 
-def note_lags_when_stored(resource: Resource, window_ends: Iterable[datetime]) -> None:
+def note_lags_when_stored(window_ends: Mapping[Resource, Sequence[datetime]]) -> None:
     """Count the lags of newly evaluated windows once their states are committed."""
-    ends = list(window_ends)
-    if ends:
-        transaction.on_commit(lambda: _note(resource, ends))
+    if window_ends:
+        transaction.on_commit(lambda: _note(window_ends))
 
 
-def _note(resource: Resource, ends: list[datetime]) -> None:
+def _note(window_ends: Mapping[Resource, Sequence[datetime]]) -> None:
     now = timezone.now()
-    lags_s = [max(0.0, (now - end - DUE).total_seconds()) for end in ends]
+    lags_s: dict[int, dict[int, list[float]]] = defaultdict(dict)
+    for resource, ends in window_ends.items():
+        late = [max(0.0, (now - end - DUE).total_seconds()) for end in ends]
+        lags_s[resource.organisation_id][resource.pk] = late
     try:
-        note_lags(
-            organisation=resource.organisation_id, resource=resource.pk, lags_s=lags_s, now=now
-        )
+        for organisation, found in lags_s.items():
+            note_lags(organisation=organisation, lags_s=found, now=now)
     except redis.RedisError as error:
         log.warning("lag of evaluation not noted", extra={"reason": str(error)})

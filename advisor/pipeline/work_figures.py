@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -127,16 +127,17 @@ def _present_runs(now: datetime) -> list[Run]:
     ]
 
 
-def note_lags(*, organisation: int, resource: int, lags_s: Iterable[float], now: datetime) -> None:
-    """Count how late windows of a resource were evaluated."""
-    lags = list(lags_s)
-    if not lags:
+def note_lags(*, organisation: int, lags_s: Mapping[int, Sequence[float]], now: datetime) -> None:
+    """Count how late windows were evaluated, by resource."""
+    worst_of = {str(resource): max(found) for resource, found in lags_s.items() if found}
+    if not worst_of:
         return
     counts, worst = _lag_keys(organisation, _minute(now))
+    buckets = Counter(bucket_of(lag_s) for found in lags_s.values() for lag_s in found)
     with _client().pipeline(transaction=False) as pipe:
-        for bucket, count in Counter(map(bucket_of, lags)).items():
+        for bucket, count in buckets.items():
             pipe.hincrby(counts, str(bucket), count)
-        pipe.zadd(worst, {str(resource): max(lags)}, gt=True)
+        pipe.zadd(worst, worst_of, gt=True)
         pipe.zremrangebyrank(worst, 0, -SLOWEST_KEPT - 1)
         for key in (counts, worst):
             pipe.expire(key, KEPT_S)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import zip_longest
 
-from advisor.core.detection.latency import normalized_latency
+from advisor.core.detection.reading import normalized_latency
 from advisor.core.observation import HostLatency
 from advisor.models import Attachment, Resource, Unit
 from advisor.queries.allocation_rates import workload_tracks

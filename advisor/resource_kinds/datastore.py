@@ -10,7 +10,7 @@ import numpy as np
 
 from advisor.core.allocation import ReservationMode
 from advisor.core.attribution.measure import DEVICE_TIME
-from advisor.core.detection.latency import normalized_latency
+from advisor.core.detection.reading import normalized_latency
 from advisor.core.detection.threshold import ThresholdMode
 from advisor.core.observation import DatastoreObservation, HostLatency, Observation
 from advisor.core.own_limit import HostShare, latency_is_of_limits

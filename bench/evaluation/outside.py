@@ -14,8 +14,8 @@ from advisor.core.detection.external_workload import (
     LoadWindow,
     detect_external_load,
 )
-from advisor.core.detection.latency import normalized_latency
 from advisor.core.detection.own_mix import OwnMix
+from advisor.core.detection.reading import normalized_latency
 from advisor.core.iosize import size_cost
 from advisor.core.observation import HostLatency
 from advisor.lab.simulation.cluster import BEGAN_AT, Cluster, simulate

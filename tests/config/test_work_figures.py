@@ -98,10 +98,10 @@ def test_run_that_goes_on_counts_with_its_time_so_far() -> None:
 
 
 def test_lags_of_all_processes_are_counted_together_and_apart_per_organisation() -> None:
-    note_lags(organisation=1, resource=7, lags_s=[1.0, 2.0], now=NOW)
-    note_lags(organisation=1, resource=8, lags_s=[30.0], now=later(minutes=1))
-    note_lags(organisation=1, resource=9, lags_s=[90.0], now=later(minutes=-20))
-    note_lags(organisation=2, resource=5, lags_s=[60.0], now=NOW)
+    note_lags(organisation=1, lags_s={7: [1.0, 2.0]}, now=NOW)
+    note_lags(organisation=1, lags_s={8: [30.0]}, now=later(minutes=1))
+    note_lags(organisation=1, lags_s={9: [90.0]}, now=later(minutes=-20))
+    note_lags(organisation=2, lags_s={5: [60.0]}, now=NOW)
 
     counts, worst = lags(organisation=1, now=later(minutes=1))
 
@@ -117,7 +117,7 @@ def test_lag_is_counted_from_ten_seconds_after_the_end_of_the_window() -> None:
     resource = stated_datastore(acme, "sda", "h1")
     now = timezone.now()
 
-    note_lags_when_stored(resource, [now - timedelta(seconds=30), now - timedelta(seconds=5)])
+    note_lags_when_stored({resource: [now - timedelta(seconds=30), now - timedelta(seconds=5)]})
 
     counts, worst = lags(organisation=acme.pk, now=timezone.now())
     assert sum(counts.values()) == 2

@@ -53,9 +53,7 @@ def test_figures_are_those_of_the_health(client: Client, fleet: Fleet) -> None:
     work_figures.note_end(
         run="1", task="detect_resource", subject=f"resource {nfs.pk}", seconds=9.0, now=now
     )
-    work_figures.note_lags(
-        organisation=fleet.organisation.pk, resource=nfs.pk, lags_s=[12.0], now=now
-    )
+    work_figures.note_lags(organisation=fleet.organisation.pk, lags_s={nfs.pk: [12.0]}, now=now)
 
     answer = scrape(client, fleet.organisation, Scope.METRICS)
 

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 from advisor.decisions.decide import rollback
 from advisor.errors import DecisionRefused
 from advisor.history.policy_state import policy_state
-from advisor.history.silence import silence_text, silent_devices
+from advisor.history.silence import silence_text
 from advisor.models import POLICY_TOPIC, Enforcer, RecommendationState, Resource
 from advisor.queries.allocations import allocation_lines, policy_in_force
 from advisor.queries.resources import resource_line
@@ -73,7 +73,7 @@ def _head(row: Resource, now: datetime) -> dict[str, Any]:
         "advice_gaps": sorted(status.other_advice_gaps.items()) if status else [],
         # A datastore counted in bytes is watched by its I/Os all the same.
         "load_unit": row.traits.load_unit,
-        "silence": silence_text(silent_devices(row, at=now)),
+        "silence": silence_text(row, at=now),
         "load": row.state_points.order_by("-at").values_list("load", flat=True).first(),
         "reserved": row.allocations.aggregate(total=Sum("reservation"))["total"],
         "attachments": list(row.attachments.select_related("host").order_by("host__name")),

@@ -21,8 +21,7 @@ from advisor.core.grant import Grant
 from advisor.core.quantity import format_rate
 from advisor.core.resource import Unit
 from advisor.errors import DecisionRefused, InventoryError
-from advisor.history.allocation_history import allocation_history
-from advisor.history.past_outcomes import past_outcomes
+from advisor.history.allocation_history import allocation_history, past_outcomes
 from advisor.history.policy_state import policy_state
 from advisor.models import (
     Allocation,

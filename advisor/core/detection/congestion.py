@@ -19,8 +19,7 @@ from enum import StrEnum
 
 from advisor.core.detection.nic_congestion import NicFinding, find
 from advisor.core.detection.nic_signals import NicEvidence, NicWindow, signals_of
-from advisor.core.detection.reading import Reading, read
-from advisor.core.detection.stall import stall_text
+from advisor.core.detection.reading import Reading, read, stall_text
 from advisor.core.detection.threshold import Threshold, ThresholdReading
 from advisor.core.enumeration import listed
 from advisor.core.number_checks import check_amount, check_positive

@@ -1,13 +1,17 @@
-"""The reading of one window: a value to compare, a load, or the reason why there is none."""
+"""The reading of one window: a value to compare, a load, or the reason why there is none.
 
+A datastore's value is its latency, size-normalised per host and weighted by I/O count; a device
+that has I/O in flight and completes none is stalled.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from advisor.core.detection.latency import normalized_latency
 from advisor.core.detection.nic_signals import NicWindow
-from advisor.core.detection.stall import is_stalled
-from advisor.core.iosize import size_cost
+from advisor.core.enumeration import listed
+from advisor.core.iosize import size_cost, size_normalized_ms
 from advisor.core.observation import (
     AllocationObservation,
     DatastoreObservation,
@@ -22,6 +26,8 @@ BUSY_RATIO = 0.8
 """Below this fraction of capacity, without drops or backlog, no workload is held back."""
 SEEN_RATIO = 0.95
 """Queues are known if those of this fraction of the traffic are."""
+STALLED_BUSY_RATIO = 0.9
+"""Fraction of the window with I/O in flight; the rest allows for late collectors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,3 +155,59 @@ def is_unmet(allocation: AllocationObservation) -> bool:
     """Whether it wants more and is below its reservation, for another reason than its limit."""
     missing = allocation.rate < allocation.reservation * (1 - UNMET_TOLERANCE)
     return missing and allocation.backlogged is True and not allocation.throttled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NormalizedLatency:
+    """The latency of a datastore; `latency_ms` None has its reason in `reason`.
+
+    `io_count` counts all I/Os of the window, also those without latency. `throttled` is true if
+    the only known latency was caused by our own limits.
+    """
+
+    latency_ms: float | None
+    io_count: float
+    reason: str = ""
+    throttled: bool = False
+
+
+def normalized_latency(hosts: Sequence[HostLatency]) -> NormalizedLatency:
+    """Mean latency over all I/Os of the hosts, converted to the reference I/O size.
+
+    Hosts that our own limit held back are left out: the limit caused that wait, not the device.
+    """
+    io_count = sum(host.io_count for host in hosts)
+    if not hosts:
+        return NormalizedLatency(latency_ms=None, io_count=0.0, reason="no host reported")
+    if io_count == 0:
+        return NormalizedLatency(latency_ms=None, io_count=0.0, reason="no I/O in the window")
+    timed = [
+        (size_normalized_ms(host.latency_ms, host.mean_io_bytes), host.io_count)
+        for host in hosts
+        if host.latency_ms is not None and host.io_count > 0 and not host.throttled
+    ]
+    timed_count = sum(count for _, count in timed)
+    if timed_count == 0:
+        throttled = any(host.throttled and host.io_count > 0 for host in hosts)
+        reason = "latency was caused by our own limit" if throttled else "no latency was measured"
+        return NormalizedLatency(
+            latency_ms=None, io_count=io_count, reason=reason, throttled=throttled
+        )
+    latency_ms = sum(latency * count for latency, count in timed) / timed_count
+    return NormalizedLatency(latency_ms=latency_ms, io_count=io_count)
+
+
+def is_stalled(host: HostLatency) -> bool:
+    """Whether the host's device has I/O in flight and completes none."""
+    return host.io_count == 0 and (host.busy_ratio or 0.0) >= STALLED_BUSY_RATIO
+
+
+def stall_text(hosts: Sequence[HostLatency]) -> str:
+    """The hosts that wait for I/O, and how many I/Os each waits for."""
+    return f"I/O is in flight and none completes: {listed(map(_waiting_text, hosts))}"
+
+
+def _waiting_text(host: HostLatency) -> str:
+    # Kernels that count an I/O only on completion do not say how many are in flight.
+    count = round(host.outstanding_io or 0.0)
+    return f"{count} on {host.host}" if count else f"on {host.host}"

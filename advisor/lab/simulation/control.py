@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from advisor.core.detection.latency import normalized_latency
+from advisor.core.detection.reading import normalized_latency
 from advisor.core.number_checks import check_positive
 from advisor.core.observation import DatastoreObservation, HostLatency
 from advisor.core.window import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.detection.latency import normalized_latency
+from advisor.core.detection.reading import normalized_latency
 from advisor.core.observation import HostLatency
 from advisor.core.window import (
     WindowLaw,

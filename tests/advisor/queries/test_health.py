@@ -85,7 +85,7 @@ def test_resource_that_was_never_evaluated_is_stale_two_minutes_after_it_was_add
 def test_recent_lag_names_the_worst_resource(acme: Organisation) -> None:
     one, other = evaluated(acme, "a", 1.0), evaluated(acme, "b", 1.0)
     for resource, lags_s in ((one, [2.0] * 98), (other, [2.0, 40.0])):
-        work_figures.note_lags(organisation=acme.pk, resource=resource.pk, lags_s=lags_s, now=NOW)
+        work_figures.note_lags(organisation=acme.pk, lags_s={resource.pk: lags_s}, now=NOW)
 
     found = figures(acme).evaluation.recent
 

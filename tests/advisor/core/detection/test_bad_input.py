@@ -19,8 +19,8 @@ from advisor.core.detection.congestion import (
 from advisor.core.detection.correlation import CongestedResource, SlowWorkload, correlate
 from advisor.core.detection.external_workload import LoadWindow, detect_external_load
 from advisor.core.detection.incident import fold_incidents
-from advisor.core.detection.latency import normalized_latency
 from advisor.core.detection.normal_history import HistoryPoint
+from advisor.core.detection.reading import normalized_latency
 from advisor.core.detection.threshold import (
     FixedThreshold,
     baseline_threshold,

@@ -15,8 +15,7 @@ from advisor.core.detection.congestion import (
     StatePoint,
     detect,
 )
-from advisor.core.detection.latency import normalized_latency
-from advisor.core.detection.stall import is_stalled, stall_text
+from advisor.core.detection.reading import is_stalled, normalized_latency, stall_text
 from advisor.core.detection.threshold import FixedThreshold, NoThreshold
 from advisor.core.observation import (
     AllocationObservation,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.detection.latency import normalized_latency
+from advisor.core.detection.reading import normalized_latency
 from advisor.core.iosize import counted_ios, size_cost, size_normalized_ms
 from advisor.core.observation import HostLatency
 
