@@ -150,12 +150,12 @@ def test_task_is_noted_while_it_runs_and_when_it_has_ended(
 ) -> None:
     seen = []
 
-    def look(**_: object) -> None:
+    def look(*_: object, **__: object) -> None:
         seen.append(slowest_run(now=timezone.now()))
 
     acme = Organisation.objects.create(slug="acme", name="Acme")
     resource = stated_datastore(acme, "sda", "h1")
-    monkeypatch.setattr("advisor.pipeline.detect.detect", look)
+    monkeypatch.setattr("advisor.pipeline.groups.judge_alone", look)
     detect_resource.apply((resource.pk,))
 
     ended = slowest_run(now=timezone.now())
