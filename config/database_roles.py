@@ -101,6 +101,9 @@ TABLE_RIGHTS: Mapping[DatabaseRole, Sequence[tuple[str, str]]] = {
 FUNCTION_RIGHTS: Mapping[str, Sequence[DatabaseRole]] = {
     "ingest_make_partition": (DatabaseRole.INGEST, DatabaseRole.WORKER, DatabaseRole.WEB),
     "ingest_drop_samples": (DatabaseRole.WORKER,),
+    "advisor_make_history": (DatabaseRole.WORKER,),
+    "advisor_drop_history": (DatabaseRole.WORKER,),
+    "advisor_drop_history_of_deleted": (DatabaseRole.WORKER,),
 }
 """What runs with the owner's rights, and who may call it."""
 

@@ -13,7 +13,9 @@ from django.test import Client
 
 from accounts.models import Token
 from advisor import tasks
-from advisor.models import FailedWork, Resource, ResourceStatus
+from advisor.history.stored.retention import drop_of_deleted_organisations
+from advisor.models import Chunk, Day, FailedWork, Resource, ResourceStatus
+from advisor.pipeline.store_history import store_history
 from config.celery import app
 from config.database_roles import (
     FUNCTION_RIGHTS,
@@ -26,6 +28,7 @@ from config.database_roles import (
 from ingest.models import DiskioSample, RejectedLine
 from ingest.partitions import drop_partitions
 from ingest.tasks import maintain_samples
+from tests.advisor.history.stored.hosts import HOUR, hour_of_tests, send_net, times
 from tests.config.roles import acting_as, make_roles
 from tests.ingest.scenario import disk_line, make_tenant, now, post, write_lines
 
@@ -121,14 +124,27 @@ def test_what_is_not_its_work_is_refused(role: DatabaseRole, statement: str) -> 
         cursor.execute(statement)
 
 
+OTHER_TABLES = {
+    "ingest_make_partition": "('advisor_incident', '2026-11-22')",
+    "ingest_drop_samples": "('advisor_incident', '2026-11-22')",
+    "advisor_make_history": "('advisor_incident', 1, '2026-11-22', '2026-11-23')",
+    "advisor_drop_history": "('advisor_incident', 1, '2026-11-22')",
+}
+
+
 @pytest.mark.usefixtures("db")
-@pytest.mark.parametrize("function", FUNCTION_RIGHTS)
-def test_function_with_the_owners_rights_takes_tables_of_samples_only(function: str) -> None:
+@pytest.mark.parametrize("function", OTHER_TABLES)
+def test_function_with_the_owners_rights_takes_its_own_tables_only(function: str) -> None:
     with (
-        pytest.raises(Exception, match="advisor_incident is not a table of samples"),
+        pytest.raises(Exception, match="advisor_incident is not a table of"),
         connection.cursor() as cursor,
     ):
-        cursor.execute(f"SELECT {function}('advisor_incident', '2026-11-22')")
+        cursor.execute(f"SELECT {function}{OTHER_TABLES[function]}")
+
+
+def test_every_function_that_takes_a_table_is_tried_with_another() -> None:
+    """The one beside them takes an organisation, and refuses one that is there."""
+    assert FUNCTION_RIGHTS.keys() - OTHER_TABLES == {"advisor_drop_history_of_deleted"}
 
 
 @pytest.mark.usefixtures("roles")
@@ -159,6 +175,27 @@ def test_worker_drops_expired_samples() -> None:
         drop_partitions(before=now() - timedelta(days=2))
 
     assert DiskioSample.objects.count() == 1
+
+
+@pytest.mark.usefixtures("roles")
+def test_worker_stores_history_and_drops_what_is_too_old() -> None:
+    tenant, gone, hour = make_tenant(), make_tenant("gone"), hour_of_tests()
+    for one in (tenant, gone):
+        send_net(one, times(hour, hour + HOUR))
+
+    with acting_as(WORKER):
+        for one in (tenant, gone):
+            store_history(organisation=one.organisation, now=hour + 2 * HOUR, limit_s=60.0)
+        stored = Chunk.objects.count()
+        store_history(organisation=tenant.organisation, now=hour + 900 * HOUR, limit_s=60.0)
+    gone.organisation.delete()
+    with acting_as(WORKER):
+        drop_of_deleted_organisations()
+
+    # 8 counters and the part covered, of each organisation.
+    assert stored == 18
+    assert not Chunk.objects.exists()
+    assert Day.objects.exists()
 
 
 @pytest.mark.usefixtures("roles")

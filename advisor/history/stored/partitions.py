@@ -1,7 +1,8 @@
 """Partitions of the stored history: by organisation, in it by day, month or year, in UTC.
 
 They are made when they are first written to. Retention drops them whole, so what one
-organisation keeps is no business of another, and no row is ever deleted.
+organisation keeps is no business of another, and no row is ever deleted. Functions of the
+database do both with its owner's rights, because the roles of processes own no table.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from datetime import date, timedelta
 from enum import StrEnum
 
 from django.db import connection, transaction
-from psycopg import sql
 
 # Any number that nothing else in this database uses for an advisory lock.
 _LOCK = 7_011_514
@@ -55,7 +55,6 @@ def ensure_partitions(organisation: int, days: Iterable[date], levels: Iterable[
             continue
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-            _ensure_organisation(level, organisation)
             for span in spans:
                 # Somebody else may have made it while this one waited for the lock.
                 if not _exists(_name(level, organisation, span)):
@@ -65,14 +64,21 @@ def ensure_partitions(organisation: int, days: Iterable[date], levels: Iterable[
 def drop_before(organisation: int, level: Level, day: date) -> int:
     """Drop the organisation's partitions that end at or before this day; the number dropped."""
     expired = [span for span in partitions_of(organisation, level) if span.end <= day]
-    _drop([_name(level, organisation, span) for span in expired])
+    if expired:
+        with transaction.atomic(), connection.cursor() as cursor:
+            # A reader that takes minutes must not make writers wait behind this drop.
+            cursor.execute("SET LOCAL lock_timeout = '5s'")
+            cursor.execute(
+                "SELECT advisor_drop_history(%s, %s, begun) FROM unnest(%s::date[]) AS begun",
+                [level.value, organisation, [span.begin for span in expired]],
+            )
     return len(expired)
 
 
-def drop_organisation(organisation: int) -> None:
-    """Drop all that an organisation has in the history."""
-    names = [_parent(level, organisation) for level in Level]
-    _drop([name for name in names if _exists(name)])
+def drop_deleted(organisation: int) -> None:
+    """Drop all that an organisation that is gone has left in the history."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT advisor_drop_history_of_deleted(%s)", [organisation])
 
 
 def organisations_with_partitions() -> set[int]:
@@ -115,51 +121,10 @@ def _exists(name: str) -> bool:
     return bool(exists)
 
 
-def _ensure_organisation(level: Level, organisation: int) -> None:
-    name = _parent(level, organisation)
-    if _exists(name):
-        return
-    key = sql.SQL("day" if level is Level.DAY else "at")
-    _attached(
-        parent=level.value,
-        name=name,
-        own=sql.SQL("PARTITION BY RANGE ({})").format(key),
-        bounds=sql.SQL("IN ({})").format(sql.Literal(organisation)),
-    )
-
-
 def _create(level: Level, organisation: int, span: Span) -> None:
-    zone = "" if level is Level.DAY else " 00:00+00"
-    bounds = sql.SQL("FROM ({}) TO ({})").format(
-        sql.Literal(f"{span.begin}{zone}"), sql.Literal(f"{span.end}{zone}")
-    )
-    _attached(
-        parent=_parent(level, organisation),
-        name=_name(level, organisation, span),
-        own=sql.SQL(""),
-        bounds=bounds,
-    )
-
-
-def _attached(*, parent: str, name: str, own: sql.Composable, bounds: sql.Composable) -> None:
     """Attaching an empty table, unlike creating a partition, lets reads and writes go on."""
-    names = {"parent": sql.Identifier(parent), "name": sql.Identifier(name)}
     with connection.cursor() as cursor:
         cursor.execute(
-            sql.SQL("CREATE TABLE {name} (LIKE {parent} INCLUDING ALL) {own}").format(
-                **names, own=own
-            )
+            "SELECT advisor_make_history(%s, %s, %s, %s)",
+            [level.value, organisation, span.begin, span.end],
         )
-        cursor.execute(
-            sql.SQL("ALTER TABLE {parent} ATTACH PARTITION {name} FOR VALUES {bounds}").format(
-                **names, bounds=bounds
-            )
-        )
-
-
-def _drop(names: Iterable[str]) -> None:
-    with transaction.atomic(), connection.cursor() as cursor:
-        # A reader that takes minutes must not make writers wait behind this drop.
-        cursor.execute("SET LOCAL lock_timeout = '5s'")
-        for name in names:
-            cursor.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(name)))
