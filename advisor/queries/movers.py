@@ -15,6 +15,8 @@ from advisor.queries.scope import Scope
 from advisor.queries.tables import WorkloadRow, workload_rows
 
 PER_KIND = 5
+UNITS = ("iops", "bytes_per_s", "bits_per_s")
+"""In this order they are shown: storage first."""
 REMEMBERED_S = 60
 """What changed against an hour ago is the same a moment later."""
 
@@ -88,7 +90,7 @@ def largest(movers: Sequence[Mover]) -> list[Mover]:
     """Of each unit up to five, the largest change first; those without any are left out."""
     ordered = sorted(
         (one for one in movers if one.change),
-        key=lambda one: (one.unit, -abs(one.change), one.name),
+        key=lambda one: (UNITS.index(one.unit), -abs(one.change), one.name),
     )
     taken: dict[str, int] = {}
     chosen = []

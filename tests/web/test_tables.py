@@ -355,3 +355,16 @@ def test_more_rows_take_no_more_statements(viewer: Client, fleet: Fleet, address
     shared_uplink(fleet, "wide", allocations=20)
 
     assert statements(viewer, address) <= before
+
+
+def test_every_order_can_be_chosen_where_heads_are_hidden(viewer: Client) -> None:
+    page = page_of(viewer.get("/workloads/", {"sort": "-rate", "columns": ["name", "rate"]}))
+
+    options = [one for one in page.find("select", name="sort").walk() if one.tag == "option"]
+    assert [(one["value"], one.all_text()) for one in options] == [
+        ("name", "Workload"),
+        ("-name", "Workload, backwards"),
+        ("-rate", "Rate, highest first"),
+        ("rate", "Rate, lowest first"),
+    ]
+    assert [one["value"] for one in options if "selected" in one.attributes] == ["-rate"]

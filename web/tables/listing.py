@@ -86,6 +86,22 @@ class Listing:
         return bool(self.address.text or any(self.address.wanted.values()))
 
     @property
+    def orders(self) -> list[tuple[str, str, bool]]:
+        """Every order as the address has it, in words, and whether it is the present one."""
+        found = []
+        for head in self.heads:
+            if head.query is None:
+                continue
+            usual, turned = (
+                (f"-{head.key}", head.key) if head.is_number else (head.key, f"-{head.key}")
+            )
+            words = ("highest first", "lowest first") if head.is_number else ("", "backwards")
+            for value, word in zip((usual, turned), words, strict=True):
+                is_present = head.order == ("descending" if value[0] == "-" else "ascending")
+                found.append((value, f"{head.title}, {word}".removesuffix(", "), is_present))
+        return found
+
+    @property
     def clear_query(self) -> str:
         """The query of the same columns in the same order, without any filter or group."""
         nothing = dict.fromkeys(self.address.wanted, "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -18,8 +17,6 @@ from web.tables.column import Plain, Table
 from web.tables.listing import exported, listing
 from web.tables.resources import network_table, storage_table
 from web.tables.workloads import workload_table
-
-MakeTable = Callable[[datetime], Table[Any]]
 
 
 @workspace_view
