@@ -20,7 +20,8 @@ from advisor.advice.policy.recommend import recommend
 from advisor.core.canonical import dumps
 from advisor.decisions import discovery
 from advisor.models import Resource, ResourceStatus, StatePoint
-from advisor.pipeline.detect import LOOKBACK, detect
+from advisor.pipeline.detect import LOOKBACK, detect_resources
+from advisor.pipeline.groups import GROUP_SIZE
 from advisor.tasks import ADVISE_EVERY_S
 from config.celery import BEAT_SCHEDULE
 
@@ -30,8 +31,9 @@ LONGEST_LOOK: timedelta = LOOKBACK
 
 def judge(resources: Iterable[Resource], now: datetime) -> None:
     """Judge every window of these resources that is complete and was not judged."""
-    for resource in resources:
-        detect(resource=resource, now=now)
+    rows = list(resources)
+    for begin in range(0, len(rows), GROUP_SIZE):
+        detect_resources(rows[begin : begin + GROUP_SIZE], now=now)
 
 
 def forget_states(resources: Iterable[Resource]) -> None:
