@@ -99,7 +99,7 @@ TABLE_RIGHTS: Mapping[DatabaseRole, Sequence[tuple[str, str]]] = {
 """The first pattern that fits a table decides; what fits none may not even be read."""
 
 FUNCTION_RIGHTS: Mapping[str, Sequence[DatabaseRole]] = {
-    "ingest_make_partition": (DatabaseRole.INGEST, DatabaseRole.WORKER, DatabaseRole.WEB),
+    "ingest_make_part": (DatabaseRole.INGEST, DatabaseRole.WORKER, DatabaseRole.WEB),
     "ingest_drop_samples": (DatabaseRole.WORKER,),
     "advisor_make_history_partition": (DatabaseRole.WORKER,),
     "advisor_drop_history_partition": (DatabaseRole.WORKER,),

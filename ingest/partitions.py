@@ -1,14 +1,15 @@
-"""Days of the sample tables: made before they are written to, dropped when they are too old.
+"""Partitions of the sample tables: made before they are written to, dropped when too old.
 
-Hypertables make their chunks themselves. Native tables have one partition per day, in UTC, named
-after it. The database is asked each time which of the two it has. Functions of the database do
-both with its owner's rights, because the roles of processes own no table.
+Hypertables make their chunks themselves. Native tables have a partition per quarter of a day, in
+UTC, named after its begin; days that were made whole stay so. Short ones go soon after their hours
+are sealed. The database is asked each time which of the two kinds of table it has. Functions of
+the database do both with its owner's rights, because the roles of processes own no table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 from django.db import connection, transaction
 
@@ -16,55 +17,67 @@ from ingest.core.catalogue import MEASUREMENTS
 
 TABLES = tuple(measurement.table for measurement in MEASUREMENTS)
 
+PARTS_OF_A_DAY = 4
+PART = timedelta(days=1) / PARTS_OF_A_DAY
 # Any number that nothing else in this database uses for an advisory lock.
 _LOCK = 7_011_513
 
 
 def ensure_partitions(days: Iterable[date]) -> int:
     """Make what is missing for samples of these days; the number of partitions made."""
-    wanted = sorted(set(days))
+    midnights = [datetime(day.year, day.month, day.day, tzinfo=UTC) for day in days]
+    return ensure_parts(
+        midnight + part * PART for midnight in midnights for part in range(PARTS_OF_A_DAY)
+    )
+
+
+def ensure_parts(begins: Iterable[datetime]) -> int:
+    """The same for the quarters of days that begin then."""
+    wanted = sorted(set(begins))
     if not wanted or not _missing(wanted):
         return 0
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
         # Somebody else may have made them while this one waited for the lock.
         missing = _missing(wanted)
-        for table, day in missing:
-            _create_partition(table, day)
+        for table, begin in missing:
+            _create_partition(table, begin)
     return len(missing)
 
 
 def drop_partitions(*, before: datetime) -> int:
-    """Drop the days and chunks that hold nothing from `before` on; the number dropped."""
+    """Drop the partitions and chunks that hold nothing from `before` on; the number dropped."""
     with transaction.atomic(), connection.cursor() as cursor:
         # A reader that takes minutes must not make writers wait behind this drop.
         cursor.execute("SET LOCAL lock_timeout = '5s'")
         return sum(_drop_of(table, before) for table in TABLES)
 
 
-def _missing(days: list[date]) -> list[tuple[str, date]]:
-    """The native tables and days without a partition."""
+def _missing(begins: list[datetime]) -> list[tuple[str, datetime]]:
+    """The native tables and begins of parts without a partition."""
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            SELECT parent.relname, day
+            SELECT parent.relname, part
             FROM unnest(%s::text[]) AS wanted(name)
             JOIN pg_class AS parent ON parent.oid = to_regclass(wanted.name)
-            CROSS JOIN unnest(%s::date[]) AS day
+            CROSS JOIN unnest(%s::timestamptz[]) AS part
+            CROSS JOIN LATERAL (SELECT part AT TIME ZONE 'UTC' AS utc) AS zoned
             WHERE parent.relkind = 'p'
-              AND to_regclass(parent.relname || to_char(day, '"_p"YYYYMMDD')) IS NULL
-            ORDER BY parent.relname, day
+              AND to_regclass(parent.relname || to_char(utc, '"_p"YYYYMMDD"_"HH24')) IS NULL
+              AND to_regclass(parent.relname || to_char(utc, '"_p"YYYYMMDD')) IS NULL
+            ORDER BY parent.relname, part
             """,
-            [list(TABLES), days],
+            [list(TABLES), begins],
         )
-        missing: list[tuple[str, date]] = cursor.fetchall()
+        missing: list[tuple[str, datetime]] = cursor.fetchall()
         return missing
 
 
-def _create_partition(table: str, day: date) -> None:
+def _create_partition(table: str, begin: datetime) -> None:
     """Attaching an empty table, unlike creating a partition, lets reads and writes go on."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT ingest_make_partition(%s, %s)", [table, day])
+        cursor.execute("SELECT ingest_make_part(%s, %s)", [table, begin])
 
 
 def _drop_of(table: str, before: datetime) -> int:

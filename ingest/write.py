@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 
 from django.db import connection, transaction
@@ -22,7 +22,7 @@ from ingest.core.copy_encoding import encode_rows
 from ingest.core.line_protocol import Precision, excerpt
 from ingest.models import RejectedLine
 from ingest.open_hours import note_open_hours, open_hours_of
-from ingest.partitions import ensure_partitions
+from ingest.partitions import PART, ensure_parts
 from ingest.series_rows import SeriesDeletedError, note_samples, series_ids
 
 FUTURE_TOLERANCE = timedelta(minutes=10)
@@ -31,7 +31,6 @@ KEPT_REJECTIONS = 1000
 """So many refused lines are kept per organisation, so that a flood of them cannot fill a disk."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_DAY_US = 86_400_000_000
 _ATTEMPTS = 3
 
 
@@ -58,7 +57,7 @@ def store(
     """Store the good lines of a body for the token's organisation and record the others."""
     rules = _rules(token=token, precision=precision, now=now, retention=retention)
     batch = read_batch(body, rules)
-    ensure_partitions(_days(batch))
+    ensure_parts(_parts(batch))
     changed_rows = _save_until_undisturbed(batch, token=token, now=now)
     return WriteResult(
         accepted=batch.accepted_lines,
@@ -93,9 +92,11 @@ def _nanoseconds(at: datetime) -> int:
     return (at - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
-def _days(batch: Batch) -> list[date]:
-    numbers = {time_us // _DAY_US for rows in batch.rows.values() for _, time_us in rows}
-    return [(_EPOCH + timedelta(days=number)).date() for number in sorted(numbers)]
+def _parts(batch: Batch) -> list[datetime]:
+    """The begins of the partitions that the batch belongs to."""
+    part_us = PART // timedelta(microseconds=1)
+    numbers = {time_us // part_us for rows in batch.rows.values() for _, time_us in rows}
+    return [_EPOCH + number * PART for number in sorted(numbers)]
 
 
 def _save_until_undisturbed(batch: Batch, *, token: Token, now: datetime) -> int:

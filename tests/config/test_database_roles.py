@@ -47,7 +47,7 @@ from tests.ingest.scenario import disk_line, make_tenant, now, post, write_lines
 OWNER, INGEST, WORKER, WEB = DatabaseRole
 SOCKETS = Path("/data/run")
 TAKE_OVER = (
-    "CREATE OR REPLACE FUNCTION ingest_make_partition(parent text, day date) RETURNS void"
+    "CREATE OR REPLACE FUNCTION ingest_make_part(parent text, begun timestamptz) RETURNS void"
     " LANGUAGE sql AS 'SELECT'"
 )
 
@@ -141,7 +141,7 @@ def test_what_is_not_its_work_is_refused(role: DatabaseRole, statement: str) -> 
 @pytest.mark.parametrize(
     ("call", "kind"),
     [
-        ("ingest_make_partition('advisor_incident', '2026-11-22')", "table of samples"),
+        ("ingest_make_part('advisor_incident', '2026-11-22')", "table of samples"),
         ("ingest_drop_samples('advisor_incident', '2026-11-22')", "table of samples"),
         (
             "advisor_make_history_partition('advisor_incident', 1, '2026-11-22', '2026-11-23')",

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 
 from ingest.models import DiskioSample, OpenHour, RejectedLine, Series
-from ingest.partitions import TABLES, drop_partitions, ensure_partitions
+from ingest.partitions import PART, PARTS_OF_A_DAY, TABLES, drop_partitions, ensure_partitions
 from ingest.services.maintenance import DAYS_AHEAD, maintain_samples
 from tests.ingest.scenario import RETENTION, Tenant, disk_line, now, write_lines
 
@@ -45,7 +45,7 @@ def test_missing_days_are_made_once(native: bool) -> None:
     made = [ensure_partitions(days), ensure_partitions(days)]
 
     # Hypertables make their chunks themselves.
-    assert made == ([len(TABLES) * 2, 0] if native else [0, 0])
+    assert made == ([len(TABLES) * 2 * PARTS_OF_A_DAY, 0] if native else [0, 0])
 
 
 def test_expired_days_are_dropped_and_the_others_kept(tenant: Tenant) -> None:
@@ -59,13 +59,34 @@ def test_expired_days_are_dropped_and_the_others_kept(tenant: Tenant) -> None:
     assert stored_days() == [times[2].date(), times[3].date()]
 
 
-def test_day_that_is_expired_in_part_is_kept(tenant: Tenant) -> None:
-    today = now().replace(hour=12, minute=0)
-    write_lines(tenant, disk_line(today - 10 * DAY), at=today)
+def test_quarter_of_a_day_that_is_expired_in_part_is_kept(tenant: Tenant) -> None:
+    noon = now().replace(hour=12, minute=0) - 10 * DAY
+    times = [noon - timedelta(minutes=1), noon + timedelta(minutes=1)]
+    write_lines(tenant, *map(disk_line, times), at=noon + DAY)
 
-    drop_partitions(before=today - 10 * DAY + timedelta(hours=1))
+    drop_partitions(before=noon + timedelta(hours=5))
 
-    assert stored_days() == [(today - 10 * DAY).date()]
+    assert list(DiskioSample.objects.values_list("time", flat=True)) == [times[1]]
+
+
+def test_day_that_was_made_whole_is_written_to_and_dropped(tenant: Tenant, native: bool) -> None:
+    if not native:
+        pytest.skip("hypertables have no partition of a day")
+    noon = now().replace(hour=12, minute=0) - 10 * DAY
+    midnight = noon.replace(hour=0)
+    with connection.cursor() as cursor:
+        for table in TABLES:
+            cursor.execute(
+                f"CREATE TABLE {table}_p{noon:%Y%m%d} PARTITION OF {table}"
+                f" FOR VALUES FROM ('{midnight}') TO ('{midnight + DAY}')"
+            )
+
+    write_lines(tenant, disk_line(noon), at=noon + DAY)
+    drop_partitions(before=midnight + DAY - timedelta(hours=1))
+    kept = stored_days()
+    drop_partitions(before=midnight + DAY)
+
+    assert (kept, stored_days()) == ([noon.date()], [])
 
 
 def test_maintenance_makes_the_coming_days_and_is_safe_to_repeat(native: bool) -> None:
@@ -73,7 +94,7 @@ def test_maintenance_makes_the_coming_days_and_is_safe_to_repeat(native: bool) -
 
     results = [maintain_samples(now=at, retention=RETENTION) for _ in range(2)]
 
-    expected = (DAYS_AHEAD + 1) * len(TABLES) if native else 0
+    expected = (DAYS_AHEAD + 1) * len(TABLES) * PARTS_OF_A_DAY if native else 0
     assert [result.partitions_made for result in results] == [expected, 0]
 
 
@@ -120,4 +141,12 @@ def test_many_that_need_the_same_day_make_it_once(committed: None) -> None:
     finally:
         drop_partitions(before=datetime(2001, 7, 9, tzinfo=UTC))
 
-    assert sorted(made) in ([0, 0, 0, len(TABLES)], [0, 0, 0, 0])
+    assert sorted(made) in ([0, 0, 0, len(TABLES) * PARTS_OF_A_DAY], [0, 0, 0, 0])
+
+
+def test_chunks_of_hypertables_are_as_short_as_partitions(native: bool) -> None:
+    if native:
+        pytest.skip("native tables have no chunks")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT DISTINCT time_interval FROM timescaledb_information.dimensions")
+        assert cursor.fetchall() == [(PART,)]
