@@ -8,13 +8,18 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 from django.db import connection
-from django.db.utils import ProgrammingError
+from django.db.utils import DatabaseError, ProgrammingError
 from django.test import Client
 
 from accounts.models import Token
 from advisor import tasks
+from advisor.history.stored.partitions import (
+    Level,
+    ensure_partitions,
+    organisations_with_partitions,
+)
 from advisor.history.stored.retention import drop_of_deleted_organisations
-from advisor.models import Chunk, Day, FailedWork, Resource, ResourceStatus
+from advisor.models import Chunk, FailedWork, Resource, ResourceStatus
 from advisor.pipeline.store_history import store_history
 from config.celery import app
 from config.database_roles import (
@@ -28,7 +33,14 @@ from config.database_roles import (
 from ingest.models import DiskioSample, RejectedLine
 from ingest.partitions import drop_partitions
 from ingest.tasks import maintain_samples
-from tests.advisor.history.stored.hosts import HOUR, hour_of_tests, send_net, times
+from tests.advisor.history.stored.hosts import (
+    HOUR,
+    MINUTE,
+    after,
+    hour_of_tests,
+    send_net,
+    times,
+)
 from tests.config.roles import acting_as, make_roles
 from tests.ingest.scenario import disk_line, make_tenant, now, post, write_lines
 
@@ -112,6 +124,7 @@ def test_rights_of_a_role_on_a_table(role: DatabaseRole, table: str, rights: str
         (WORKER, "SELECT * FROM accounts_token"),
         (WORKER, "UPDATE accounts_membership SET role = 'admin'"),
         (WEB, "DELETE FROM ingest_diskio_sample"),
+        (WEB, "SELECT advisor_drop_history_partition('advisor_history_day_o1')"),
         (WEB, "SELECT ingest_drop_samples('ingest_diskio_sample', now())"),
     ],
 )
@@ -124,27 +137,26 @@ def test_what_is_not_its_work_is_refused(role: DatabaseRole, statement: str) -> 
         cursor.execute(statement)
 
 
-OTHER_TABLES = {
-    "ingest_make_part": "('advisor_incident', '2026-11-22')",
-    "ingest_drop_samples": "('advisor_incident', '2026-11-22')",
-    "advisor_make_history": "('advisor_incident', 1, '2026-11-22', '2026-11-23')",
-    "advisor_drop_history": "('advisor_incident', 1, '2026-11-22')",
-}
-
-
 @pytest.mark.usefixtures("db")
-@pytest.mark.parametrize("function", OTHER_TABLES)
-def test_function_with_the_owners_rights_takes_its_own_tables_only(function: str) -> None:
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        ("ingest_make_part('advisor_incident', '2026-11-22')", "table of samples"),
+        ("ingest_drop_samples('advisor_incident', '2026-11-22')", "table of samples"),
+        (
+            "advisor_make_history_partition('advisor_incident', 1, '2026-11-22', '2026-11-23')",
+            "table of the history",
+        ),
+        ("advisor_drop_history_partition('advisor_incident')", "partition of the history"),
+    ],
+)
+def test_function_with_the_owners_rights_takes_its_own_tables_only(call: str, kind: str) -> None:
+    assert call.partition("(")[0] in FUNCTION_RIGHTS
     with (
-        pytest.raises(Exception, match="advisor_incident is not a table of"),
+        pytest.raises(DatabaseError, match=f"advisor_incident is not a {kind}"),
         connection.cursor() as cursor,
     ):
-        cursor.execute(f"SELECT {function}{OTHER_TABLES[function]}")
-
-
-def test_every_function_that_takes_a_table_is_tried_with_another() -> None:
-    """The one beside them takes an organisation, and refuses one that is there."""
-    assert FUNCTION_RIGHTS.keys() - OTHER_TABLES == {"advisor_drop_history_of_deleted"}
+        cursor.execute(f"SELECT {call}")
 
 
 @pytest.mark.usefixtures("roles")
@@ -178,24 +190,19 @@ def test_worker_drops_expired_samples() -> None:
 
 
 @pytest.mark.usefixtures("roles")
-def test_worker_stores_history_and_drops_what_is_too_old() -> None:
-    tenant, gone, hour = make_tenant(), make_tenant("gone"), hour_of_tests()
-    for one in (tenant, gone):
-        send_net(one, times(hour, hour + HOUR))
+def test_worker_seals_history_and_drops_that_of_deleted_organisations() -> None:
+    tenant = make_tenant()
+    hour = hour_of_tests()
+    send_net(tenant, times(hour - MINUTE, hour + HOUR + MINUTE))
 
     with acting_as(WORKER):
-        for one in (tenant, gone):
-            store_history(organisation=one.organisation, now=hour + 2 * HOUR, limit_s=60.0)
-        stored = Chunk.objects.count()
-        store_history(organisation=tenant.organisation, now=hour + 900 * HOUR, limit_s=60.0)
-    gone.organisation.delete()
-    with acting_as(WORKER):
+        done = store_history(organisation=tenant.organisation, now=after(hour), limit_s=60.0)
+        ensure_partitions(10**6, [hour.date()], Level)
         drop_of_deleted_organisations()
 
-    # 8 counters and the part covered, of each organisation.
-    assert stored == 18
-    assert not Chunk.objects.exists()
-    assert Day.objects.exists()
+    assert done
+    assert Chunk.objects.exists()
+    assert organisations_with_partitions() == {tenant.organisation.pk}
 
 
 @pytest.mark.usefixtures("roles")
@@ -212,6 +219,7 @@ def test_every_task_runs_with_the_rights_of_a_worker() -> None:
             tasks.place_on_hosts,
         ):  # fmt: skip
             task.apply((resource.pk,), throw=True)
+        tasks.store_organisation.apply((tenant.organisation.pk,), throw=True)
         tasks.tidy.apply(throw=True)
         maintain_samples.apply(throw=True)
 
