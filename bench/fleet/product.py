@@ -20,7 +20,7 @@ from advisor.advice.policy.recommend import recommend
 from advisor.core.canonical import dumps
 from advisor.decisions import discovery
 from advisor.models import Resource, ResourceStatus, StatePoint
-from advisor.pipeline.detect import LOOKBACK, detect
+from advisor.pipeline.detect import LOOKBACK, detect_resources
 from advisor.tasks import ADVISE_EVERY_S
 from config.celery import BEAT_SCHEDULE
 
@@ -30,8 +30,7 @@ LONGEST_LOOK: timedelta = LOOKBACK
 
 def judge(resources: Iterable[Resource], now: datetime) -> None:
     """Judge every window of these resources that is complete and was not judged."""
-    for resource in resources:
-        detect(resource=resource, now=now)
+    detect_resources(resources, now=now)
 
 
 def forget_states(resources: Iterable[Resource]) -> None:
@@ -81,7 +80,12 @@ class Round:
 def rounds() -> list[Round]:
     """All periodic work that is done for each resource."""
     return [
-        Round(name="judging", every_s=_every_s("detect"), work=judge),
+        Round(
+            name="judging",
+            every_s=_every_s("detect"),
+            # The worker has a task for each resource.
+            work=lambda resources, now: [judge([one], now) for one in resources],
+        ),
         Round(
             name="policy advice",
             every_s=_every_s("recommend"),
