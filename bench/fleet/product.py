@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db import connection
 
 from accounts.models import Organisation
@@ -20,7 +21,8 @@ from advisor.advice.policy.recommend import recommend
 from advisor.core.canonical import dumps
 from advisor.decisions import discovery
 from advisor.models import Resource, ResourceStatus, StatePoint
-from advisor.pipeline.detect import LOOKBACK, detect_resources
+from advisor.pipeline.detect import LOOKBACK, detect, detect_resources
+from advisor.pipeline.store_history import store_history
 from advisor.tasks import ADVISE_EVERY_S
 from config.celery import BEAT_SCHEDULE
 
@@ -46,6 +48,12 @@ def forget_windows(resource: Resource, *, since: datetime) -> None:
 
 def seal(organisation: Organisation, now: datetime) -> None:
     """Bring stored samples into the form that they are kept in."""
+    store_history(organisation=organisation, now=now, limit_s=3600.0)
+
+
+def days_of_rows() -> int:
+    """So long samples stay stored as rows."""
+    return settings.SAMPLE_RETENTION_DAYS
 
 
 def discover(organisation: Organisation) -> None:
@@ -84,7 +92,7 @@ def rounds() -> list[Round]:
             name="judging",
             every_s=_every_s("detect"),
             # The worker has a task for each resource.
-            work=lambda resources, now: [judge([one], now) for one in resources],
+            work=lambda resources, now: [detect(resource=one, now=now) for one in resources],
         ),
         Round(
             name="policy advice",
