@@ -75,10 +75,11 @@ def page_rows(stage: Stage) -> list[Row]:
     with frozen_at(END):
         floor = _times(lambda: stranger.get("/login/"))
         stage.say(f"sign-in page (floor): {floor.p95:.0f} ms")
-        return [
-            _row(name, _times(_asking(client, address, headers)))
-            for name, (address, headers) in addresses(stage).items()
-        ]
+        rows = []
+        for name, (address, headers) in addresses(stage).items():
+            rows.append(_row(name, _times(_asking(client, address, headers))))
+            stage.say(f"{rows[-1].what}: {rows[-1].measured:.0f} ms; {rows[-1].note}")
+        return rows
 
 
 def _row(name: str, times: Times) -> Row:
