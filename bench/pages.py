@@ -75,10 +75,11 @@ def page_rows(stage: Stage) -> list[Row]:
     with frozen_at(END):
         floor = _times(lambda: stranger.get("/login/"))
         stage.say(f"sign-in page (floor): {floor.p95:.0f} ms")
-        return [
-            _row(name, _times(_asking(client, address, headers)))
-            for name, (address, headers) in addresses(stage).items()
-        ]
+        rows = []
+        for name, (address, headers) in addresses(stage).items():
+            rows.append(_row(name, _times(_asking(client, address, headers))))
+            stage.say(f"{rows[-1].what}: {rows[-1].measured:.0f} ms; {rows[-1].note}")
+        return rows
 
 
 def _row(name: str, times: Times) -> Row:
@@ -115,7 +116,7 @@ def _asking(client: Client, address: str, headers: Mapping[str, str]) -> Callabl
     def ask() -> object:
         response = client.get(address, headers=headers)
         if response.status_code != 200:
-            raise SystemExit(f"{address}: {response.status_code}")
+            raise RuntimeError(f"{address}: {response.status_code}")
         return response
 
     return ask
@@ -133,7 +134,7 @@ def addresses(stage: Stage) -> dict[str, tuple[str, dict[str, str]]]:
         "uplink": (f"/resources/{uplink.pk}/", {}),
         "24 h charts of a datastore": (f"/api/v1/resources/{store.pk}/charts?range=24h", {}),
         "24 h charts of an uplink": (f"/api/v1/resources/{uplink.pk}/charts?range=24h", {}),
-        "30 d charts of a datastore": (f"/api/v1/resources/{store.pk}/charts?range=30d", {}),
+        "7 d charts of a datastore": (f"/api/v1/resources/{store.pk}/charts?range=7d", {}),
         "what-if": (f"/resources/{store.pk}/what-if/?hours=24", PART),
         "recommendations": ("/recommendations/", {}),
         "incidents": ("/incidents/", {}),

@@ -1,7 +1,6 @@
 """A PostgreSQL of one benchmark alone, with the product's tables, gone when it ends."""
 
 import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,11 +39,7 @@ def private_server(
             str(programs.bin_dir / "psql"), "-X", "-q", "-h", str(data.sockets),
             "-p", str(POSTGRES_PORT), "-U", "sluice", "-v", "ON_ERROR_STOP=1",
         ]  # fmt: skip
-        subprocess.run(
-            [*psql, "-d", "postgres", "-c", "CREATE DATABASE sluice"],
-            check=False,
-            capture_output=True,
-        )
+        cluster.create_database()
         django.setup()
         call_command("migrate", verbosity=0)
         yield [*psql, "-d", "sluice"]

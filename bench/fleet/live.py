@@ -20,9 +20,7 @@ from django.test import RequestFactory
 from accounts.models import Scope, Token
 from appliance.embedded import children
 from appliance.embedded.child import ChildSpec
-from appliance.embedded.service_user import make_directory, service_user
 from appliance.embedded.supervisor import Supervisor
-from appliance.embedded.valkey import valkey_server
 from bench.fleet import databases, product
 from bench.fleet.clock import SHIFT_VARIABLE, shifted_by
 from bench.fleet.cost import cpu_s_of_tree
@@ -207,13 +205,10 @@ class _Run:
 
 @contextmanager
 def _running(shift: timedelta, say: Callable[[str], None]) -> Iterator[Supervisor]:
-    """A queue server, the workers and the scheduler, as `sluice run` starts them."""
+    """The workers and the scheduler, as `sluice run` starts them."""
     data: DataDir = settings.DATA_DIR
-    user = service_user()
-    make_directory(data.valkey, user)
     supervisor = Supervisor(say)
     try:
-        supervisor.start(valkey_server(data, user))
         product_own = [*children.workers(data), children.scheduler(data)]
         supervisor.start(*(_shifted(spec, shift) for spec in product_own))
         yield supervisor

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db import connection
 
 from accounts.models import Organisation
@@ -20,8 +21,8 @@ from advisor.advice.policy.recommend import recommend
 from advisor.core.canonical import dumps
 from advisor.decisions import discovery
 from advisor.models import Resource, ResourceStatus, StatePoint
-from advisor.pipeline.detect import LOOKBACK, detect_resources
-from advisor.pipeline.groups import GROUP_SIZE
+from advisor.pipeline.detect import LOOKBACK, detect, detect_resources
+from advisor.pipeline.store_history import store_history
 from advisor.tasks import ADVISE_EVERY_S
 from config.celery import BEAT_SCHEDULE
 
@@ -31,9 +32,7 @@ LONGEST_LOOK: timedelta = LOOKBACK
 
 def judge(resources: Iterable[Resource], now: datetime) -> None:
     """Judge every window of these resources that is complete and was not judged."""
-    rows = list(resources)
-    for begin in range(0, len(rows), GROUP_SIZE):
-        detect_resources(rows[begin : begin + GROUP_SIZE], now=now)
+    detect_resources(resources, now=now)
 
 
 def forget_states(resources: Iterable[Resource]) -> None:
@@ -49,6 +48,12 @@ def forget_windows(resource: Resource, *, since: datetime) -> None:
 
 def seal(organisation: Organisation, now: datetime) -> None:
     """Bring stored samples into the form that they are kept in."""
+    store_history(organisation=organisation, now=now, limit_s=3600.0)
+
+
+def days_of_rows() -> int:
+    """So long samples stay stored as rows."""
+    return settings.SAMPLE_RETENTION_DAYS
 
 
 def discover(organisation: Organisation) -> None:
@@ -83,7 +88,12 @@ class Round:
 def rounds() -> list[Round]:
     """All periodic work that is done for each resource."""
     return [
-        Round(name="judging", every_s=_every_s("detect"), work=judge),
+        Round(
+            name="judging",
+            every_s=_every_s("detect"),
+            # The worker has a task for each resource.
+            work=lambda resources, now: [detect(resource=one, now=now) for one in resources],
+        ),
         Round(
             name="policy advice",
             every_s=_every_s("recommend"),

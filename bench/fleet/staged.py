@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 @contextmanager
 def own_server(*, timescaledb: bool) -> Iterator[None]:
     """A server of this run with the product's empty tables."""
-    with _own_folder() as folder, private_server(folder, timescaledb=timescaledb):
+    with (
+        _own_folder() as folder,
+        private_server(folder, timescaledb=timescaledb),
+        _queue_server(),
+    ):
         yield
 
 
@@ -35,7 +39,7 @@ def staged_fleet(shape: FleetShape, history: History, *, timescaledb: bool) -> I
     with _own_folder() as folder:
         made = put_fleet(folder, shape, history, timescaledb=timescaledb)
         say("the fleet is made and kept" if made else "the fleet is copied from the cache")
-        with private_server(folder, timescaledb=timescaledb):
+        with private_server(folder, timescaledb=timescaledb), _queue_server():
             from bench.fleet import databases, product
             from bench.fleet.clock import frozen_at
             from bench.fleet.shape import END
@@ -56,3 +60,22 @@ def _own_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="sluice-bench-", dir="/tmp") as folder:
         Path(folder).chmod(0o711)
         yield Path(folder)
+
+
+@contextmanager
+def _queue_server() -> Iterator[None]:
+    """The queue of the workers, in which judging notes its lag as well."""
+    from django.conf import settings
+
+    from appliance.embedded.child import Child
+    from appliance.embedded.service_user import make_directory, service_user
+    from appliance.embedded.valkey import valkey_server
+
+    user = service_user()
+    make_directory(settings.DATA_DIR.valkey, user)
+    server = Child(valkey_server(settings.DATA_DIR, user))
+    try:
+        server.wait_until_ready()
+        yield
+    finally:
+        server.stop()
