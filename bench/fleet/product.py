@@ -22,6 +22,7 @@ from advisor.core.canonical import dumps
 from advisor.decisions import discovery
 from advisor.models import Resource, ResourceStatus, StatePoint
 from advisor.pipeline.detect import LOOKBACK, detect, detect_resources
+from advisor.pipeline.groups import GROUP_SIZE
 from advisor.pipeline.store_history import store_history
 from advisor.tasks import ADVISE_EVERY_S
 from config.celery import BEAT_SCHEDULE
@@ -32,7 +33,9 @@ LONGEST_LOOK: timedelta = LOOKBACK
 
 def judge(resources: Iterable[Resource], now: datetime) -> None:
     """Judge every window of these resources that is complete and was not judged."""
-    detect_resources(resources, now=now)
+    rows = list(resources)
+    for begin in range(0, len(rows), GROUP_SIZE):
+        detect_resources(rows[begin : begin + GROUP_SIZE], now=now)
 
 
 def forget_states(resources: Iterable[Resource]) -> None:

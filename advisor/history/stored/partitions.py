@@ -1,8 +1,8 @@
 """Partitions of the stored history: by organisation, in it by day, month or year, in UTC.
 
 They are made when they are first written to. Retention drops them whole, so what one
-organisation keeps is no business of another, and no row is ever deleted. Functions of the
-database do both with its owner's rights, because the roles of processes own no table.
+organisation keeps is no business of another, and no row is ever deleted. Functions of the database
+make and drop them with its owner's rights, because the roles of processes own no table.
 """
 
 from __future__ import annotations
@@ -64,21 +64,14 @@ def ensure_partitions(organisation: int, days: Iterable[date], levels: Iterable[
 def drop_before(organisation: int, level: Level, day: date) -> int:
     """Drop the organisation's partitions that end at or before this day; the number dropped."""
     expired = [span for span in partitions_of(organisation, level) if span.end <= day]
-    if expired:
-        with transaction.atomic(), connection.cursor() as cursor:
-            # A reader that takes minutes must not make writers wait behind this drop.
-            cursor.execute("SET LOCAL lock_timeout = '5s'")
-            cursor.execute(
-                "SELECT advisor_drop_history(%s, %s, begun) FROM unnest(%s::date[]) AS begun",
-                [level.value, organisation, [span.begin for span in expired]],
-            )
+    _drop([_name(level, organisation, span) for span in expired])
     return len(expired)
 
 
-def drop_deleted(organisation: int) -> None:
-    """Drop all that an organisation that is gone has left in the history."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT advisor_drop_history_of_deleted(%s)", [organisation])
+def drop_organisation(organisation: int) -> None:
+    """Drop all that an organisation has in the history."""
+    names = [_parent(level, organisation) for level in Level]
+    _drop([name for name in names if _exists(name)])
 
 
 def organisations_with_partitions() -> set[int]:
@@ -125,6 +118,14 @@ def _create(level: Level, organisation: int, span: Span) -> None:
     """Attaching an empty table, unlike creating a partition, lets reads and writes go on."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT advisor_make_history(%s, %s, %s, %s)",
+            "SELECT advisor_make_history_partition(%s, %s, %s, %s)",
             [level.value, organisation, span.begin, span.end],
         )
+
+
+def _drop(names: Iterable[str]) -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        # A reader that takes minutes must not make writers wait behind this drop.
+        cursor.execute("SET LOCAL lock_timeout = '5s'")
+        for name in names:
+            cursor.execute("SELECT advisor_drop_history_partition(%s)", [name])

@@ -13,7 +13,7 @@ from accounts.models import Organisation
 from advisor.history.stored.partitions import (
     Level,
     drop_before,
-    drop_deleted,
+    drop_organisation,
     organisations_with_partitions,
 )
 from advisor.models import HistoryRetention, StaleDay
@@ -75,7 +75,7 @@ def drop_of_deleted_organisations() -> int:
     """Drop what organisations left that are gone; the number of them."""
     gone = organisations_with_partitions() - set(Organisation.objects.values_list("pk", flat=True))
     for organisation in sorted(gone):
-        drop_deleted(organisation)
+        drop_organisation(organisation)
     return len(gone)
 
 

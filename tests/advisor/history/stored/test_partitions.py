@@ -6,13 +6,13 @@ import re
 from datetime import UTC, date, datetime
 
 import pytest
-from django.db import DatabaseError, connection, transaction
+from django.db import connection
 
 from advisor.history.stored.partitions import (
     Level,
     Span,
     drop_before,
-    drop_deleted,
+    drop_organisation,
     ensure_partitions,
     organisations_with_partitions,
     partitions_of,
@@ -20,7 +20,6 @@ from advisor.history.stored.partitions import (
 )
 from advisor.models import Chunk
 from ingest.core.canonical_figures import COVERED, FIGURES
-from tests.ingest.scenario import Tenant
 
 pytestmark = pytest.mark.django_db
 
@@ -70,19 +69,9 @@ def test_all_of_an_organisation_goes_at_once() -> None:
     for organisation in (7, 8):
         ensure_partitions(organisation, MAY, Level)
 
-    drop_deleted(7)
+    drop_organisation(7)
 
     assert organisations_with_partitions() == {8}
-
-
-def test_history_of_an_organisation_that_is_there_is_not_dropped(tenant: Tenant) -> None:
-    organisation = tenant.organisation.pk
-    ensure_partitions(organisation, MAY, Level)
-
-    with pytest.raises(DatabaseError, match="its history stays"), transaction.atomic():
-        drop_deleted(organisation)
-
-    assert organisations_with_partitions() == {organisation}
 
 
 def test_partitions_keep_chunks_uncompressed_by_the_database() -> None:

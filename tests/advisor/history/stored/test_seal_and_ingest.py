@@ -11,8 +11,7 @@ from threading import Event
 import pytest
 from django.db import connection, transaction
 
-from accounts.models import Organisation
-from advisor.history.stored.partitions import drop_deleted, organisations_with_partitions
+from advisor.history.stored.partitions import drop_organisation, organisations_with_partitions
 from advisor.history.stored.read import read_sealed
 from ingest.core.figures import INTERFACE
 from ingest.core.grid import grid_of
@@ -36,9 +35,8 @@ from tests.ingest.scenario import Tenant, make_tenant
 def committed_tenant(transactional_db: None) -> Iterator[Tenant]:
     """What is written is really committed; what Django does not manage is emptied after it."""
     yield make_tenant("northgate")
-    Organisation.objects.all().delete()
     for organisation in organisations_with_partitions():
-        drop_deleted(organisation)
+        drop_organisation(organisation)
     with connection.cursor() as cursor:
         for table in TABLES:
             cursor.execute(f"TRUNCATE {table}")
