@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -64,7 +64,7 @@ class _Turn:
 
 def detect_all(*, organisation: Organisation, now: datetime) -> list[ResourceStatus]:
     """Bring the status of every resource of the organisation up to date."""
-    return detect_resources(Resource.objects.filter(organisation=organisation), now=now)
+    return detect_resources(list(Resource.objects.filter(organisation=organisation)), now=now)
 
 
 def detect(*, resource: Resource, now: datetime) -> ResourceStatus:
@@ -73,21 +73,20 @@ def detect(*, resource: Resource, now: datetime) -> ResourceStatus:
 
 
 @transaction.atomic
-def detect_resources(resources: Iterable[Resource], *, now: datetime) -> list[ResourceStatus]:
+def detect_resources(resources: Sequence[Resource], *, now: datetime) -> list[ResourceStatus]:
     """The same for many resources, whose samples are read together.
 
-    A resource that another process judges at this moment keeps its status. One that fails keeps
-    it too and does not affect the others; the first failure is raised at the end.
+    A resource that another process judges at this moment keeps its status. If one fails, nothing
+    of any is kept: `advisor.pipeline.groups` judges them one by one then.
     """
-    rows = list(resources)
-    turns = _turns(rows, now)
-    judged = [_judge(turn, history) for turn, history in _histories(turns)]
+    turns = _turns(resources, now)
+    histories = _histories(turns)
+    judged = _judge(turns, histories)
     _save_points(judged)
-    for one in judged:
-        _update_incidents(one)
+    _update_incidents(judged)
     _save_statuses(judged, now)
-    statuses = ResourceStatus.objects.filter(resource__in=rows).select_related("resource")
-    places = {resource.pk: place for place, resource in enumerate(rows)}
+    statuses = ResourceStatus.objects.filter(resource__in=resources).select_related("resource")
+    places = {resource.pk: place for place, resource in enumerate(resources)}
     return sorted(statuses, key=lambda status: places[status.resource_id])
 
 
@@ -125,16 +124,16 @@ def _turns(resources: Sequence[Resource], now: datetime) -> list[_Turn]:
     return turns
 
 
-def _histories(turns: Sequence[_Turn]) -> Iterable[tuple[_Turn, History]]:
-    """Each turn with its history; those of the same windows are read together."""
+def _histories(turns: Sequence[_Turn]) -> dict[int, History]:
+    """The history of each turn by its resource; those of the same windows are read together."""
+    found: dict[int, History] = {}
     together: dict[tuple[float, datetime, datetime], list[_Turn]] = defaultdict(list)
     for turn in turns:
         together[turn.resource.window_s, turn.since, turn.until].append(turn)
     for (window_s, since, until), group in together.items():
         grid = grid_of(since, until, window_s)
-        histories = read_histories([turn.resource for turn in group], grid)
-        for turn in group:
-            yield turn, histories[turn.resource.pk]
+        found |= read_histories([turn.resource for turn in group], grid)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -146,26 +145,31 @@ class _Judged:
     found: Detection
 
 
-def _judge(turn: _Turn, history: History) -> _Judged:
-    found = congestion.detect(
-        history.observations(),
-        settings=_settings(turn.resource),
-        threshold=threshold_of(turn.resource, until=turn.until),
-        initial=turn.state,
-    )
-    return _Judged(turn=turn, history=history, found=found)
+def _judge(turns: Sequence[_Turn], histories: Mapping[int, History]) -> list[_Judged]:
+    judged = []
+    for turn in turns:
+        history = histories[turn.resource.pk]
+        found = congestion.detect(
+            history.observations(),
+            settings=_settings(turn.resource),
+            threshold=threshold_of(turn.resource, until=turn.until),
+            initial=turn.state,
+        )
+        judged.append(_Judged(turn=turn, history=history, found=found))
+    return judged
 
 
 def _settings(resource: Resource) -> DetectorSettings:
     return DetectorSettings(activity_floor=resource.activity_floor)
 
 
-def _update_incidents(judged: _Judged) -> None:
-    running = judged.turn.running
-    seen_before = running.windows if running else 0
-    for incident in update_incidents(judged.history, running, judged.found.points):
-        if _is_look_due(incident, seen_before):
-            look_outside(incident=incident, until=judged.turn.until)
+def _update_incidents(judged: Sequence[_Judged]) -> None:
+    for one in judged:
+        running = one.turn.running
+        seen_before = running.windows if running else 0
+        for incident in update_incidents(one.history, running, one.found.points):
+            if _is_look_due(incident, seen_before):
+                look_outside(incident=incident, until=one.turn.until)
 
 
 def _is_look_due(incident: Incident, seen_before: int) -> bool:
