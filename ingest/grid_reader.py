@@ -1,12 +1,12 @@
 """Reads what counters grew by on a grid of windows, for any number of subjects at once.
 
-A subject costs no statement of its own: there are at most four, whatever is asked.
+A subject costs no statement of its own: there are at most two for each kind, and one for all.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -16,7 +16,7 @@ from django.db import connection
 from django.db.models.fields.json import KT
 from psycopg import sql
 
-from ingest.core.figures import FigureKind
+from ingest.core.figures import FigureKind, FiguresT
 from ingest.core.grid import (
     LONGEST_INTERVAL_S,
     NOT_SENT,
@@ -47,6 +47,30 @@ POSTGRES_EPOCH_US = microseconds(EPOCH.replace(year=2000))
 """PostgreSQL counts time from here."""
 COARSE_WINDOW_S = 120.0
 """Windows from this length on are made of the last reading in each, not of all readings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Measured:
+    """What was read of subjects of several kinds, each subject once, on one grid."""
+
+    grid: Grid
+    places: Mapping[FigureKind[Any], Mapping[Subject, int]]
+    growth: Mapping[FigureKind[Any], GridGrowth]
+
+    def figures(self, kind: FigureKind[FiguresT], subjects: Sequence[Subject]) -> FiguresT:
+        """Those of the subjects, which were all read, a column for each in the order given."""
+        places = self.places[kind]
+        return kind.figures(self.growth[kind].chosen([places[one] for one in subjects]))
+
+
+def read_measured(wanted: Mapping[FigureKind[Any], Collection[Subject]], grid: Grid) -> Measured:
+    """What each subject did in each window; one that is wanted twice is read once."""
+    once = {kind: list(dict.fromkeys(subjects)) for kind, subjects in wanted.items()}
+    return Measured(
+        grid=grid,
+        places={kind: {one: at for at, one in enumerate(own)} for kind, own in once.items()},
+        growth=read_growths(once, grid),
+    )
 
 
 def read_growth(kind: FigureKind[Any], subjects: Sequence[Subject], grid: Grid) -> GridGrowth:

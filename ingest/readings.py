@@ -16,9 +16,7 @@ from psycopg import sql
 
 from ingest.core.catalogue import Measurement
 from ingest.core.grid import LONGEST_INTERVAL_S, NOT_SENT
-
-STEPS_S = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 86400)
-"""The distances at which a long range is read; they divide a day, so charts do not jitter."""
+from ingest.core.steps import coarse_step_s
 
 Row = tuple[int, ...]
 """Series, microseconds since 1970, and counters, of which `NOT_SENT` is one that was not sent."""
@@ -153,12 +151,6 @@ class Span:
             "until": self.until,
             "earliest": self.since - timedelta(seconds=LONGEST_INTERVAL_S),
         }
-
-
-def coarse_step_s(length: timedelta, max_points: int) -> int:
-    """The smallest of `STEPS_S` that divides this time into no more than `max_points`."""
-    wanted_s = length.total_seconds() / max_points
-    return next((step for step in STEPS_S if step >= wanted_s), STEPS_S[-1])
 
 
 def _fetch(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from advisor.history.reader import cgroup_device_numbers
+from advisor.history.adapters import cgroup_device_numbers
 from advisor.models import AdapterKind, Allocation
 from ingest.many_rates import CgroupKey, SubjectKey
 

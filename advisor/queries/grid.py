@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ingest.readings import STEPS_S
+from ingest.core.steps import step_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -67,11 +67,6 @@ def fitting_step_s(
     usual = median_low([interval.seconds for interval in intervals]) if intervals else 1.0
     # A collector's 10 s are 9.99 s or 10.01 s on the clock.
     return step_of(max(wanted, usual * 0.95))
-
-
-def step_of(wanted_s: float) -> int:
-    """The smallest step that is no finer than wanted."""
-    return next((step for step in STEPS_S if step >= wanted_s), STEPS_S[-1])
 
 
 def mean_on(

@@ -8,8 +8,9 @@ from advisor.models import Allocation, Resource, Workload
 from advisor.queries.allocation_rates import values_by_allocation
 from advisor.queries.chart_set import incidents_in
 from advisor.queries.charts import PLAIN, Chart, ChartKind, ChartSet, ChartSpan, Mark, Track
-from advisor.queries.grid import make_grid, step_of, total_of
+from advisor.queries.grid import make_grid, total_of
 from advisor.queries.workload_day import promise_now
+from ingest.core.steps import step_of
 
 
 def workload_chart_plans(workload: Workload) -> list[tuple[str, str, str]]:

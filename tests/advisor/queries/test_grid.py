@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.queries.grid import Grid, fitting_step_s, make_grid, mean_on, total_of
-from ingest.readings import STEPS_S
+from ingest.core.steps import STEPS_S
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
