@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from advisor.history.history import numbers
+from advisor.history.rates import read_rates
 from advisor.models import Allocation, Resource, Workload
-from advisor.queries.allocation_rates import values_by_allocation
 from advisor.queries.chart_set import incidents_in
-from advisor.queries.charts import PLAIN, Chart, ChartKind, ChartSet, ChartSpan, Mark, Track
-from advisor.queries.grid import make_grid, total_of
+from advisor.queries.charts import (
+    PLAIN,
+    Chart,
+    ChartKind,
+    ChartSet,
+    ChartSpan,
+    Mark,
+    Track,
+    charts_on,
+)
+from advisor.queries.totals import total
 from advisor.queries.workload_day import promise_now
-from ingest.core.steps import step_of
 
 
 def workload_chart_plans(workload: Workload) -> list[tuple[str, str, str]]:
@@ -26,14 +35,14 @@ def workload_chart_set(
     by_resource = _allocations(workload)
     allocations = [one for found in by_resource.values() for one in found]
     finest_s = max((one.resource.window_s for one in allocations), default=1.0)
-    wanted_s = (span.until - span.since).total_seconds() / span.points
-    grid = make_grid(span.since, span.until, step_s or step_of(max(wanted_s, finest_s)))
-    values = values_by_allocation(allocations, grid, since=span.since, until=span.reach)
+    grid = span.grid(step_s, finest_s=finest_s)
+    rate = read_rates(allocations, grid).rate
     charts = []
     for resource in _resources(by_resource):
-        rows = [values[one.pk] for one in by_resource[resource.pk]]
-        charts.append(_chart(resource, by_resource[resource.pk], total_of(rows), span))
-    return ChartSet(step_s=grid.step_s, ends_s=grid.ends_s, charts=tuple(charts))
+        own = [one.resource_id == resource.pk for one in allocations]
+        values = numbers(total(rate[:, own]))
+        charts.append(_chart(resource, by_resource[resource.pk], values, span))
+    return charts_on(grid, charts)
 
 
 def _allocations(workload: Workload) -> dict[int, list[Allocation]]:
