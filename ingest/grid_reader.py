@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -100,6 +100,23 @@ def read_growths(
     return found
 
 
+def read_newest(
+    kind: FigureKind[Any], subject: Subject, *, most: int, since: datetime, until: datetime
+) -> list[tuple[Integers, Integers]]:
+    """Of each series of the subject up to so many of the newest readings in (since, until].
+
+    They are times in microseconds and counters (readings, counters), in order of time.
+    """
+    ((series,),) = _series_of({kind: [subject]}).values()
+    parameters = {"series": series, "since": since, "until": until, "most": most}
+    parts = _fetch(_NEWEST, kind, parameters) if series else []
+    found = []
+    for _, rows in sorted(parts, key=lambda part: series.index(part[0])):
+        ordered = rows[np.argsort(rows[:, 0])]
+        found.append((ordered[:, 0], ordered[:, 1 : 1 + len(kind.counters)]))
+    return found
+
+
 def _series_of(
     wanted: Mapping[FigureKind[Any], Sequence[Subject]],
 ) -> dict[FigureKind[Any], list[list[int]]]:
@@ -183,6 +200,18 @@ _AROUND = """
      GROUP BY wanted.id
 """
 """The two readings before: an interval is judged by the one before it."""
+
+
+_NEWEST = """
+    SELECT wanted.id, string_agg({row}, ''::bytea)
+      FROM unnest(%(series)s::bigint[]) AS wanted(id)
+     CROSS JOIN LATERAL (
+        SELECT * FROM {table}
+         WHERE series_id = wanted.id AND time > %(since)s AND time <= %(until)s
+         ORDER BY time DESC LIMIT %(most)s
+     ) AS sample
+     GROUP BY wanted.id
+"""
 
 
 def _fetch(statement: str, kind: FigureKind[Any], parameters: dict[str, Any]) -> list[Part]:
