@@ -55,11 +55,6 @@ def subjects(*, organisation: Organisation, measurement: str) -> list[SentSubjec
     ]
 
 
-def latest_sample_at(host: Host) -> datetime | None:
-    """The time of the newest sample of this host; None means that it has sent none."""
-    return Host.objects.filter(pk=host.pk).values_list("last_sample_at", flat=True).first()
-
-
 def why_unrated(
     kind: FigureKind[Any], *, host: Host, name: str, since: datetime, until: datetime
 ) -> str | None:

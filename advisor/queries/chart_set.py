@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 from django.db.models import Q
 
 from advisor.history.adapters import cgroup_device_numbers, device_subject, rate_subjects
 from advisor.history.rates import devices_of, rates_of
-from advisor.models import Resource
+from advisor.models import Incident, Resource
 from advisor.queries.allocation_rates import allocations_in_order, workload_tracks
 from advisor.queries.charts import (
     Chart,
@@ -47,7 +47,8 @@ def chart_set(
     grid = span.grid(step_s, finest_s=resource.window_s)
     draw = _CHARTS_OF[resource.traits.reader.measurement]
     charts = draw(_figures(resource, grid), now)
-    return charts_on(grid, charts, incidents_in(resource, since=since, until=until))
+    incidents = incidents_by_resource([resource.pk], since=since, until=until)
+    return charts_on(grid, charts, incidents[resource.pk])
 
 
 def _figures(resource: Resource, grid: Grid) -> ResourceFigures:
@@ -66,9 +67,14 @@ def _figures(resource: Resource, grid: Grid) -> ResourceFigures:
     )
 
 
-def incidents_in(resource: Resource, *, since: datetime, until: datetime) -> Incidents:
-    """The resource's incidents that touch a stretch of time."""
-    touching = resource.incidents.filter(started_at__lte=until)
+def incidents_by_resource(
+    resources: Collection[int], *, since: datetime, until: datetime
+) -> dict[int, Incidents]:
+    """By resource the incidents that touch a stretch of time."""
     open_or_later = Q(ended_at=None) | Q(ended_at__gte=since)
-    rows = touching.filter(open_or_later).order_by("started_at")
-    return tuple(rows.values_list("started_at", "ended_at"))
+    rows = Incident.objects.filter(open_or_later, resource__in=resources, started_at__lte=until)
+    found: dict[int, list[tuple[datetime, datetime | None]]] = {key: [] for key in resources}
+    times = rows.order_by("started_at").values_list("resource_id", "started_at", "ended_at")
+    for key, started_at, ended_at in times:
+        found[key].append((started_at, ended_at))
+    return {key: tuple(own) for key, own in found.items()}

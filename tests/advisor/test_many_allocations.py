@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import connection
+from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Organisation
@@ -17,7 +18,9 @@ from advisor.history.reader import read_history
 from advisor.models import Allocation, Resource, ResourceKind
 from advisor.pipeline.detect import detect
 from advisor.queries.chart_set import chart_set
-from advisor.queries.charts import OTHERS
+from advisor.queries.charts import OTHERS, ChartSpan
+from advisor.queries.host_charts import host_chart_set
+from advisor.queries.workload_charts import workload_chart_set
 from ingest.core.figures import CGROUP_IO
 from ingest.core.grid import Grid, grid_of
 from ingest.grid_reader import Subject, read_growth
@@ -112,6 +115,45 @@ def test_history_asks_a_bounded_number_of_queries(
     )
 
     assert asked <= MOST_QUERIES_OF_A_HISTORY
+
+
+MOST_QUERIES_OF_A_HOST = 13
+"""Two for each of disks, cgroups and interfaces, and seven others."""
+
+
+@few_and_many
+@each_kind
+def test_charts_of_a_host_ask_a_bounded_number_of_queries(
+    fleet: Fleet, shared: Shared, allocations: int
+) -> None:
+    host = shared(fleet, "shared", allocations=allocations).attachments.earliest("pk").host
+    span = ChartSpan(since=NOW - HOUR, until=NOW, points=20)
+
+    asked = count_queries(lambda: host_chart_set(host, span))
+
+    assert asked <= MOST_QUERIES_OF_A_HOST
+
+
+MOST_QUERIES_OF_A_WORKLOAD = 10
+"""Two for each of cgroups and interfaces, and six others."""
+
+
+@few_and_many
+def test_charts_of_a_workload_ask_a_bounded_number_of_queries(
+    fleet: Fleet, allocations: int
+) -> None:
+    workload = None
+    for shared in (shared_datastore, shared_uplink):
+        resource = shared(fleet, shared.__name__, allocations=allocations)
+        workload = workload or resource.allocations.earliest("pk").workload
+        # All of them belong to one workload, on several hosts.
+        resource.allocations.update(workload=workload, vdisk=F("adapter"))
+    assert workload is not None
+    span = ChartSpan(since=NOW - HOUR, until=NOW, points=20)
+
+    asked = count_queries(lambda: workload_chart_set(workload, span))
+
+    assert asked <= MOST_QUERIES_OF_A_WORKLOAD
 
 
 def random_datastore(slug: str, *, seed: int) -> Resource:

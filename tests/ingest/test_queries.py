@@ -49,4 +49,4 @@ def test_newest_sample_of_a_host_is_its_last_in_time(tenant: Tenant, end: dateti
     write_lines(tenant, disk_line(end))
     write_lines(tenant, disk_line(end - 50 * SECOND))
 
-    assert queries.latest_sample_at(tenant.host()) == end
+    assert tenant.host().last_sample_at == end
