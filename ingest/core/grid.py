@@ -20,7 +20,7 @@ from ingest.core.microseconds import microseconds, moment
 Number = TypeVar("Number", np.int64, np.float64)
 
 GAP_FACTOR = 3
-"""More than this many typical intervals without a reading are a gap."""
+"""An interval longer than this many times the one before it is a gap, unless it is short."""
 LONGEST_INTERVAL_S = 900.0
 """Readings further apart never make a rate, unless a coarser step was asked for."""
 
