@@ -1,14 +1,14 @@
 """Reads what counters grew by on a grid of windows, for any number of subjects at once.
 
-A subject costs no statement of its own: there are at most four, whatever is asked.
+A subject costs no statement of its own: there are at most two for each kind, and one for all.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from django.db import connection
 from django.db.models.fields.json import KT
 from psycopg import sql
 
-from ingest.core.figures import FigureKind
+from ingest.core.figures import FigureKind, FiguresT
 from ingest.core.grid import (
     LONGEST_INTERVAL_S,
     NOT_SENT,
@@ -49,6 +49,30 @@ COARSE_WINDOW_S = 120.0
 """Windows from this length on are made of the last reading in each, not of all readings."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Measured:
+    """What was read of subjects of several kinds, each subject once, on one grid."""
+
+    grid: Grid
+    places: Mapping[FigureKind[Any], Mapping[Subject, int]]
+    growth: Mapping[FigureKind[Any], GridGrowth]
+
+    def figures(self, kind: FigureKind[FiguresT], subjects: Sequence[Subject]) -> FiguresT:
+        """Those of the subjects, which were all read, a column for each in the order given."""
+        places = self.places[kind]
+        return kind.figures(self.growth[kind].chosen([places[one] for one in subjects]))
+
+
+def read_measured(wanted: Mapping[FigureKind[Any], Collection[Subject]], grid: Grid) -> Measured:
+    """What each subject did in each window; one that is wanted twice is read once."""
+    once = {kind: list(dict.fromkeys(subjects)) for kind, subjects in wanted.items()}
+    return Measured(
+        grid=grid,
+        places={kind: {one: at for at, one in enumerate(own)} for kind, own in once.items()},
+        growth=read_growths(once, grid),
+    )
+
+
 def read_growth(kind: FigureKind[Any], subjects: Sequence[Subject], grid: Grid) -> GridGrowth:
     """The growth of each subject in each window; a column per subject, in the order given."""
     return read_growths({kind: subjects}, grid)[kind]
@@ -73,6 +97,23 @@ def read_growths(
             step_s=coarse_s,
         )
         found[kind] = growth.merged([[place[one] for one in ids] for ids in own])
+    return found
+
+
+def read_newest(
+    kind: FigureKind[Any], subject: Subject, *, most: int, since: datetime, until: datetime
+) -> list[tuple[Integers, Integers]]:
+    """Of each series of the subject up to so many of the newest readings in (since, until].
+
+    They are times in microseconds and counters (readings, counters), in order of time.
+    """
+    ((series,),) = _series_of({kind: [subject]}).values()
+    parameters = {"series": series, "since": since, "until": until, "most": most}
+    parts = _fetch(_NEWEST, kind, parameters) if series else []
+    found = []
+    for _, rows in sorted(parts, key=lambda part: series.index(part[0])):
+        ordered = rows[np.argsort(rows[:, 0])]
+        found.append((ordered[:, 0], ordered[:, 1 : 1 + len(kind.counters)]))
     return found
 
 
@@ -159,6 +200,18 @@ _AROUND = """
      GROUP BY wanted.id
 """
 """The two readings before: an interval is judged by the one before it."""
+
+
+_NEWEST = """
+    SELECT wanted.id, string_agg({row}, ''::bytea)
+      FROM unnest(%(series)s::bigint[]) AS wanted(id)
+     CROSS JOIN LATERAL (
+        SELECT * FROM {table}
+         WHERE series_id = wanted.id AND time > %(since)s AND time <= %(until)s
+         ORDER BY time DESC LIMIT %(most)s
+     ) AS sample
+     GROUP BY wanted.id
+"""
 
 
 def _fetch(statement: str, kind: FigureKind[Any], parameters: dict[str, Any]) -> list[Part]:

@@ -13,7 +13,7 @@ HOUR = timedelta(hours=1)
 SETTLED_AFTER = timedelta(minutes=20)
 """So long after its end an hour is sealed: the next reading of a rare sender has come by then.
 
-No interval is longer than 15 minutes (`growth_columns.LONGEST_INTERVAL_S`).
+No interval is longer than 15 minutes (`ingest.core.grid.LONGEST_INTERVAL_S`).
 """
 
 _QUARTER_US = 900_000_000

@@ -1,15 +1,12 @@
-"""The read side: what is stored, as the dataclasses of `ingest.core`.
-
-Counters are kept as sent; rates are derived when they are read. A long range is thinned out in
-the database to the last reading of each step, and rates between those are exact means.
-"""
+"""What hosts send about and have told last; rates of it are read by `ingest.grid_reader`."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import connection
 from django.db.models import Max
@@ -17,37 +14,16 @@ from django.db.models.fields.json import KT
 
 from accounts.models import Organisation
 from ingest.core.catalogue import BLOCK_DEVICE, CGROUP, NET, Measurement
-from ingest.core.grid import LONGEST_INTERVAL_S, NOT_SENT
-from ingest.core.growth_columns import NoRateReason, longest_interval_of, no_rate_reasons
+from ingest.core.figures import FigureKind
+from ingest.core.grid import LONGEST_INTERVAL_S
 from ingest.core.microseconds import microseconds
-from ingest.core.rates import (
-    CONFLICT,
-    DISK,
-    INTERFACE,
-    TCP,
-    ConflictRates,
-    DiskRates,
-    NetRates,
-    TcpRates,
-)
-from ingest.many_rates import rates_of, readings_of
+from ingest.core.no_rate import READINGS_TO_JUDGE, why_no_rate
+from ingest.grid_reader import Subject, read_newest
 from ingest.models import Host, Series
-from ingest.readings import Span
-
-TCP_SUBJECT = "snmp"
-"""The TCP counters are those of /proc/net/snmp, which Telegraf tags so."""
-
-RATED = {kind.measurement: kind for kind in (DISK, INTERFACE)}
-"""What a sample must tell so that two of them make a rate."""
-NO_RATE_TEXT = {
-    NoRateReason.GAP: "they are too far apart",
-    NoRateReason.RESET: "the counters have started again",
-    NoRateReason.INCOMPLETE: "the one before lacks counters",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class SentSubject:
     """Something that a host sends samples about: a device, an interface, a cgroup on a device.
 
     `device` is empty except for cgroups, whose `subject` is their path.
@@ -59,7 +35,7 @@ class Subject:
     last_sample_at: datetime | None
 
 
-def subjects(*, organisation: Organisation, measurement: str) -> list[Subject]:
+def subjects(*, organisation: Organisation, measurement: str) -> list[SentSubject]:
     """Everything that this organisation's hosts have sent this measurement about."""
     hosts = Host.objects.filter(organisation=organisation).in_bulk()
     rows = (
@@ -69,7 +45,7 @@ def subjects(*, organisation: Organisation, measurement: str) -> list[Subject]:
         .order_by("host__name", "subject", KT("tags__device"))
     )
     return [
-        Subject(
+        SentSubject(
             host=hosts[host_id],
             subject=subject,
             device=device if device and measurement == CGROUP.name else "",
@@ -79,66 +55,26 @@ def subjects(*, organisation: Organisation, measurement: str) -> list[Subject]:
     ]
 
 
-def latest_sample_at(host: Host) -> datetime | None:
-    """The time of the newest sample of this host; None means that it has sent none."""
-    return Host.objects.filter(pk=host.pk).values_list("last_sample_at", flat=True).first()
-
-
-def why_no_rate(
-    *, host: Host, measurement: Measurement, subject: str, since: datetime, until: datetime
+def why_unrated(
+    kind: FigureKind[Any], *, host: Host, name: str, since: datetime, until: datetime
 ) -> str | None:
     """Why samples of a device or interface with `since < at <= until` make no rate at the end.
 
     None where there are no samples, and where they do make one.
     """
-    kind = RATED[measurement]
-    series_ids = _series_ids(host, measurement, subject)
-    span = Span(since=since, until=until, max_points=None)
-    found = readings_of(span, measurement, dict.fromkeys(series_ids, 0), kind.counters)
-    for series_id in series_ids:
-        if series_id not in found or found[series_id][0][-1] <= microseconds(since):
-            continue
-        at_us, counters = found[series_id]
-        newest = zip(kind.counters, counters[-1].tolist(), strict=True)
-        if lacking := [name for name, value in newest if value == NOT_SENT]:
-            return f"they lack {', '.join(lacking)}"
-        if len(at_us) == 1:
-            return f"none came in the {LONGEST_INTERVAL_S / 60:g} min before, and a rate needs two"
-        longest_s = longest_interval_of(at_us)
-        *_, last = no_rate_reasons(at_us, counters, longest_s=longest_s, wide=kind.wide)
-        if last is not None:
-            return NO_RATE_TEXT[last]
-    return None
-
-
-def disk_rates(
-    *, host: Host, device: str, since: datetime, until: datetime, max_points: int | None = None
-) -> list[DiskRates]:
-    """Rates of one device with `since < at <= until`, about `max_points` at most."""
-    key = (host.pk, device)
-    return rates_of(DISK, [key], since=since, until=until, max_points=max_points)[key]
-
-
-def net_rates(
-    *, host: Host, interface: str, since: datetime, until: datetime, max_points: int | None = None
-) -> list[NetRates]:
-    """Rates of one interface with `since < at <= until`, about `max_points` at most."""
-    key = (host.pk, interface)
-    return rates_of(INTERFACE, [key], since=since, until=until, max_points=max_points)[key]
-
-
-def conflict_rates(
-    *, host: Host, device: str, since: datetime, until: datetime, max_points: int | None = None
-) -> list[ConflictRates]:
-    """SCSI commands and reservation conflicts of one device with `since < at <= until`."""
-    key = (host.pk, device)
-    return rates_of(CONFLICT, [key], since=since, until=until, max_points=max_points)[key]
-
-
-def tcp_rates(*, host: Host, since: datetime, until: datetime) -> list[TcpRates]:
-    """TCP segments of the host, and those sent again, with `since < at <= until`."""
-    key = (host.pk, TCP_SUBJECT)
-    return rates_of(TCP, [key], since=since, until=until)[key]
+    found = read_newest(
+        kind,
+        Subject(host=host.pk, name=name),
+        most=READINGS_TO_JUDGE,
+        since=since - 2 * timedelta(seconds=LONGEST_INTERVAL_S),
+        until=until,
+    )
+    reasons = [
+        why_no_rate(kind, at_us, counters)
+        for at_us, counters in found
+        if at_us[-1] > microseconds(since)
+    ]
+    return next((why for why in reasons if why), None)
 
 
 def link_speed_bits_per_s(*, host: Host, interface: str) -> float | None:

@@ -20,7 +20,7 @@ from advisor.history.reader import read_history
 from advisor.history.whole_windows import last_window_end, whole_windows
 from advisor.models import Allocation, Policy, PredictionScore, Resource, State, Unit
 from ingest.core.grid import Flags, Floats, Grid, grid_of
-from ingest.readings import coarse_step_s
+from ingest.core.steps import coarse_step_s
 
 MOST_WINDOWS = 720
 """A day in windows of two minutes: enough to see contention, few enough to answer at once."""

@@ -34,7 +34,7 @@ from advisor.models import Incident, Resource
 from ingest.core.figures import DiskFigures
 from ingest.core.grid import grid_around, grid_of
 from ingest.core.microseconds import moment
-from ingest.readings import coarse_step_s
+from ingest.core.steps import coarse_step_s
 
 REFERENCE = timedelta(hours=24)
 """The latency caused by our own load is learnt from the day before the incident."""

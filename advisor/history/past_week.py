@@ -16,7 +16,7 @@ from advisor.history.reader import read_history
 from advisor.history.whole_windows import last_window_end, whole_windows
 from advisor.models import Allocation, Incident, Policy, Resource
 from ingest.core.grid import grid_of
-from ingest.readings import coarse_step_s
+from ingest.core.steps import coarse_step_s
 
 LENGTH = timedelta(days=7)
 MOST_WINDOWS = 336

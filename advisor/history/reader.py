@@ -7,29 +7,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
-from advisor.core.resource import Unit
+from advisor.history.adapters import (
+    adapter_subject,
+    cgroup_device_numbers,
+    device_subject,
+    rate_subjects,
+)
 from advisor.history.agents import QueueColumns, limits_in_force, queue_columns, throttled
 from advisor.history.history import AllocationColumns, History, Levels
-from advisor.models import AdapterKind, Allocation, Attachment, Resource, StatePoint
+from advisor.history.rates import devices_of, rates_of
+from advisor.models import Allocation, Attachment, Resource, StatePoint
 from advisor.resource_kinds.reader import Devices
-from ingest import queries
-from ingest.core.figures import (
-    CGROUP_IO,
-    INTERFACE,
-    PRESSURE,
-    TCP,
-    CgroupFigures,
-    FigureKind,
-)
-from ingest.core.grid import Floats, Grid, GridGrowth
+from ingest.core.figures import PRESSURE, TCP, CgroupFigures, FigureKind
+from ingest.core.grid import Floats, Grid
 from ingest.core.microseconds import microseconds
-from ingest.grid_reader import Subject, read_growths
+from ingest.grid_reader import Measured, Subject, read_measured
 
 PRESSURE_OF_BACKLOG = 0.05
 """A workload that waits for I/O for this fraction of the time wants more."""
@@ -52,13 +50,7 @@ def read_histories(
 ) -> dict[int, History]:
     """The history of each resource, by its key, over the windows of the grid."""
     inventory = _inventory(resources, allocations)
-    wanted = inventory.subjects()
-    measured = _Measured(
-        grid=grid,
-        places={kind: {one: at for at, one in enumerate(own)} for kind, own in wanted.items()},
-        growth=read_growths(wanted, grid),
-        numbers=inventory.numbers,
-    )
+    measured = read_measured(inventory.subjects(), grid)
     levels = read_levels(resources, since=grid.since, until=grid.until)
     limits = limits_in_force(inventory.allocations, grid)
     queues = queue_columns(inventory.allocations, grid)
@@ -66,9 +58,9 @@ def read_histories(
         resource.pk: History(
             resource=resource,
             grid=grid,
-            devices=measured.devices(resource, inventory.attachments[resource.pk]),
-            allocations=measured.allocations(
-                resource, inventory.allocations[resource.pk], limits[resource.pk], queues
+            devices=_devices(resource, inventory.attachments[resource.pk], measured),
+            allocations=_allocation_columns(
+                resource, inventory, measured, limits[resource.pk], queues
             ),
             levels=levels[resource.pk],
         )
@@ -90,22 +82,16 @@ class _Inventory:
     numbers: Mapping[int, str]
 
     def subjects(self) -> dict[FigureKind[Any], list[Subject]]:
-        """Every subject once, by what is read of it."""
-        found: dict[FigureKind[Any], dict[Subject, None]] = defaultdict(dict)
+        """What is read of each kind; a subject may be named twice."""
+        allocations = [row for rows in self.allocations.values() for row in rows]
+        found = defaultdict(list, rate_subjects(allocations, self.numbers))
+        found[PRESSURE] = [adapter_subject(row) for row in allocations if row.pk in self.numbers]
         for resource in self.resources:
-            reader = resource.traits.reader
-            devices = found[reader.figures]
-            for attachment in self.attachments[resource.pk]:
-                devices[_device(attachment)] = None
-                if reader.with_tcp:
-                    found[TCP][_tcp(attachment)] = None
-            for allocation in self.allocations[resource.pk]:
-                if allocation.adapter_kind == AdapterKind.VNIC:
-                    found[INTERFACE][_adapter(allocation)] = None
-                elif allocation.pk in self.numbers:
-                    found[CGROUP_IO][_on_device(allocation, self.numbers)] = None
-                    found[PRESSURE][_adapter(allocation)] = None
-        return {kind: list(subjects) for kind, subjects in found.items()}
+            reader, attached = resource.traits.reader, self.attachments[resource.pk]
+            found[reader.figures] += [device_subject(one) for one in attached]
+            if reader.with_tcp:
+                found[TCP] += [_tcp(one) for one in attached]
+        return found
 
 
 def _inventory(
@@ -134,130 +120,54 @@ def _inventory(
     )
 
 
-def cgroup_device_numbers(
-    allocations: Sequence[Allocation], attachments: Sequence[Attachment] | None = None
-) -> dict[int, str]:
-    """The number (`major:minor`) of the allocated device on the allocation's host, by allocation.
-
-    A host whose collector does not tell the numbers leaves one way to know: a cgroup that does
-    I/O on one device only. An allocation on a cgroup of several is left out then. `attachments`
-    are those of the resources, if they were read already.
-    """
-    cgroups = [row for row in allocations if row.adapter_kind == AdapterKind.CGROUP]
-    if not cgroups:
-        return {}
-    if attachments is None:
-        attachments = list(
-            Attachment.objects.filter(resource__in={r.resource_id for r in cgroups})
-        )
-    names = {(one.resource_id, one.host_id): one.device for one in attachments}
-    told = queries.device_numbers({row.host_id: row.host for row in cgroups}.values())
-    found = {}
-    untold = []
-    for row in cgroups:
-        number = told.get((row.host_id, names.get((row.resource_id, row.host_id), "")))
-        if number is None:
-            untold.append(row)
-        else:
-            found[row.pk] = number
-    if untold:
-        seen = queries.cgroup_devices({row.host_id: row.host for row in untold}.values())
-        for row in untold:
-            devices = seen.get((row.host_id, row.adapter), set())
-            if len(devices) == 1:
-                (found[row.pk],) = devices
-    return found
-
-
-def _device(attachment: Attachment) -> Subject:
-    return Subject(host=attachment.host_id, name=attachment.device)
-
-
 def _tcp(attachment: Attachment) -> Subject:
     return Subject(host=attachment.host_id, name=TCP_SUBJECT)
 
 
-def _adapter(allocation: Allocation) -> Subject:
-    return Subject(host=allocation.host_id, name=allocation.adapter)
+def _devices(
+    resource: Resource, attachments: Sequence[Attachment], measured: Measured
+) -> Devices[Any]:
+    found = devices_of(resource, attachments, measured)
+    if not resource.traits.reader.with_tcp or not attachments:
+        return found
+    return replace(found, tcp=measured.figures(TCP, [_tcp(one) for one in attachments]))
 
 
-def _on_device(allocation: Allocation, numbers: Mapping[int, str]) -> Subject:
-    number = numbers[allocation.pk]
-    return Subject(host=allocation.host_id, name=allocation.adapter, device=number)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Measured:
-    """What was read of all resources, and where each subject has its column."""
-
-    grid: Grid
-    places: Mapping[FigureKind[Any], Mapping[Subject, int]]
-    growth: Mapping[FigureKind[Any], GridGrowth]
-    numbers: Mapping[int, str]
-
-    def devices(self, resource: Resource, attachments: Sequence[Attachment]) -> Devices[Any]:
-        reader = resource.traits.reader
-        tcp = None
-        if reader.with_tcp and attachments:
-            tcp = self._figures(TCP, [_tcp(attachment) for attachment in attachments])
-        return Devices(
-            hosts=tuple(attachment.host.name for attachment in attachments),
-            names=tuple(attachment.device for attachment in attachments),
-            figures=self._figures(reader.figures, [_device(one) for one in attachments]),
-            tcp=tcp,
-        )
-
-    def _figures(self, kind: FigureKind[Any], subjects: Sequence[Subject]) -> Any:
-        places = self.places.get(kind, {})
-        return kind.figures(self.growth[kind].chosen([places[one] for one in subjects]))
-
-    def allocations(
-        self,
-        resource: Resource,
-        rows: Sequence[Allocation],
-        limits: Floats,
-        queues: Mapping[int, QueueColumns],
-    ) -> AllocationColumns:
-        """The columns of these allocations; `limits` (windows, allocations) are those in force."""
-        vnics = [place for place, row in enumerate(rows) if row.adapter_kind == AdapterKind.VNIC]
-        known = [place for place, row in enumerate(rows) if row.pk in self.numbers]
-        rate, backlogged, size, reads, waiting, drops = (
-            np.full((self.grid.count, len(rows)), np.nan) for _ in range(6)
-        )
-        if vnics:
-            # What a workload sends is what its vNIC receives on the host's side.
-            own = [_adapter(rows[place]) for place in vnics]
-            rate[:, vnics] = self._figures(INTERFACE, own).received_bits_per_s
-        for place in vnics:
-            if queue := queues.get(rows[place].pk):
-                backlogged[:, place] = queue.backlogged
-                waiting[:, place] = queue.backlog_bytes
-                drops[:, place] = queue.drops
-        if known:
-            done = self._figures(
-                CGROUP_IO, [_on_device(rows[place], self.numbers) for place in known]
-            )
-            waits = self._figures(PRESSURE, [_adapter(rows[place]) for place in known]).some_ratio
-            rate[:, known] = _rate_in_unit(done, resource.unit)
-            size[:, known] = done.mean_io_bytes
-            reads[:, known] = _read_ratio(done)
-            backlogged[:, known] = np.where(np.isnan(waits), np.nan, waits >= PRESSURE_OF_BACKLOG)
-        return AllocationColumns(
-            rows=tuple(rows),
-            shares=tuple(row.weight for row in rows),
-            rate=rate,
-            backlogged=backlogged,
-            mean_io_bytes=size,
-            read_ratio=reads,
-            throttled=throttled(rate, limits, counted_before=resource.traits.counts_before_limit),
-            backlog_bytes=waiting,
-            drops=drops,
-        )
-
-
-def _rate_in_unit(done: CgroupFigures, unit: str) -> Floats:
-    """Reads and writes in sum: I/Os per second on a resource in IOPS, else bytes per second."""
-    return done.iops if unit == Unit.IOPS else done.bytes_per_s
+def _allocation_columns(
+    resource: Resource,
+    inventory: _Inventory,
+    measured: Measured,
+    limits: Floats,
+    queues: Mapping[int, QueueColumns],
+) -> AllocationColumns:
+    """Of the resource's allocations; `limits` (windows, allocations) are those in force."""
+    rows = inventory.allocations[resource.pk]
+    found = rates_of(rows, inventory.numbers, measured)
+    backlogged, size, reads, waiting, drops = (np.full(found.rate.shape, np.nan) for _ in range(5))
+    for place, row in enumerate(rows):
+        if queue := queues.get(row.pk):
+            backlogged[:, place] = queue.backlogged
+            waiting[:, place] = queue.backlog_bytes
+            drops[:, place] = queue.drops
+    known = found.on_cgroups
+    waits = measured.figures(PRESSURE, [adapter_subject(rows[place]) for place in known])
+    is_known = ~np.isnan(waits.some_ratio)
+    backlogged[:, known] = np.where(is_known, waits.some_ratio >= PRESSURE_OF_BACKLOG, np.nan)
+    size[:, known] = found.done.mean_io_bytes
+    reads[:, known] = _read_ratio(found.done)
+    return AllocationColumns(
+        rows=tuple(rows),
+        shares=tuple(row.weight for row in rows),
+        rate=found.rate,
+        backlogged=backlogged,
+        mean_io_bytes=size,
+        read_ratio=reads,
+        throttled=throttled(
+            found.rate, limits, counted_before=resource.traits.counts_before_limit
+        ),
+        backlog_bytes=waiting,
+        drops=drops,
+    )
 
 
 def _read_ratio(done: CgroupFigures) -> Floats:

@@ -67,10 +67,10 @@ def silence_texts(resources: Collection[Resource], *, at: datetime) -> dict[int,
 def why_unrated(resource: Resource, *, at: datetime) -> str:
     """Why the samples of its devices give no rates; empty without samples."""
     for one in resource.attachments.select_related("host"):
-        why = queries.why_no_rate(
+        why = queries.why_unrated(
+            resource.traits.reader.figures,
             host=one.host,
-            measurement=resource.traits.reader.measurement,
-            subject=one.device,
+            name=one.device,
             since=at - SILENCE,
             until=at,
         )

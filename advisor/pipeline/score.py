@@ -20,7 +20,7 @@ from advisor.history.reader import read_history
 from advisor.history.whole_windows import whole_windows
 from advisor.models import Policy, PredictionScore, Recommendation, Resource
 from ingest.core.grid import Grid, grid_of
-from ingest.readings import coarse_step_s
+from ingest.core.steps import coarse_step_s
 
 SETTLED = timedelta(minutes=5)
 """Rates settle within this time after a policy was applied; earlier ones do not count."""

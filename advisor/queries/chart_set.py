@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 from django.db.models import Q
 
-from advisor.models import Attachment, Resource
-from advisor.queries.charts import Chart, ChartRange, ChartSet, Incidents
+from advisor.history.adapters import cgroup_device_numbers, device_subject, rate_subjects
+from advisor.history.rates import devices_of, rates_of
+from advisor.models import Incident, Resource
+from advisor.queries.allocation_rates import allocations_in_order, workload_tracks
+from advisor.queries.charts import (
+    Chart,
+    ChartSet,
+    ChartSpan,
+    Incidents,
+    ResourceFigures,
+    charts_on,
+)
 from advisor.queries.datastore_charts import datastore_charts
-from advisor.queries.grid import Grid
 from advisor.queries.uplink_charts import uplink_charts
 from ingest.core.catalogue import DISKIO, NET, Measurement
+from ingest.core.grid import Grid
+from ingest.grid_reader import read_measured
 
-Draw = Callable[
-    [ChartRange, list[Attachment], int | None, datetime], tuple[Grid, tuple[Chart, ...]]
-]
+Draw = Callable[[ResourceFigures, datetime], tuple[Chart, ...]]
 _CHARTS_OF: dict[Measurement, Draw] = {DISKIO: datastore_charts, NET: uplink_charts}
 
 
@@ -33,21 +43,38 @@ def chart_set(
 
     A given `step_s` continues an earlier set, so that its cells fit.
     """
-    read = ChartRange(resource=resource, since=since, until=until, points=points)
-    attachments = list(resource.attachments.select_related("host"))
+    span = ChartSpan(since=since, until=until, points=points)
+    grid = span.grid(step_s, finest_s=resource.window_s)
     draw = _CHARTS_OF[resource.traits.reader.measurement]
-    grid, charts = draw(read, attachments, step_s, now)
-    return ChartSet(
-        step_s=grid.step_s,
-        ends_s=grid.ends_s,
-        charts=charts,
-        incidents=incidents_in(resource, since=since, until=until),
+    charts = draw(_figures(resource, grid), now)
+    incidents = incidents_by_resource([resource.pk], since=since, until=until)
+    return charts_on(grid, charts, incidents[resource.pk])
+
+
+def _figures(resource: Resource, grid: Grid) -> ResourceFigures:
+    attachments = list(resource.attachments.select_related("host"))
+    allocations = allocations_in_order(resource)
+    numbers = cgroup_device_numbers(allocations, attachments)
+    wanted = defaultdict(list, rate_subjects(allocations, numbers))
+    wanted[resource.traits.reader.figures] += [device_subject(one) for one in attachments]
+    measured = read_measured(wanted, grid)
+    return ResourceFigures(
+        resource=resource,
+        grid=grid,
+        attachments=attachments,
+        devices=devices_of(resource, attachments, measured),
+        tracks=workload_tracks(allocations, rates_of(allocations, numbers, measured).rate),
     )
 
 
-def incidents_in(resource: Resource, *, since: datetime, until: datetime) -> Incidents:
-    """The resource's incidents that touch a stretch of time."""
-    touching = resource.incidents.filter(started_at__lte=until)
+def incidents_by_resource(
+    resources: Collection[int], *, since: datetime, until: datetime
+) -> dict[int, Incidents]:
+    """By resource the incidents that touch a stretch of time."""
     open_or_later = Q(ended_at=None) | Q(ended_at__gte=since)
-    rows = touching.filter(open_or_later).order_by("started_at")
-    return tuple(rows.values_list("started_at", "ended_at"))
+    rows = Incident.objects.filter(open_or_later, resource__in=resources, started_at__lte=until)
+    found: dict[int, list[tuple[datetime, datetime | None]]] = {key: [] for key in resources}
+    times = rows.order_by("started_at").values_list("resource_id", "started_at", "ended_at")
+    for key, started_at, ended_at in times:
+        found[key].append((started_at, ended_at))
+    return {key: tuple(own) for key, own in found.items()}

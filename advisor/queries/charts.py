@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from advisor.core.enumeration import listed
 from advisor.models import Attachment, Resource
 from advisor.queries.allocation_rates import WorkloadTrack
-from advisor.queries.grid import Grid, Interval, fitting_step_s, make_grid, total_of
 from advisor.queries.resources import resource_line
+from advisor.queries.totals import total_of
+from advisor.resource_kinds.reader import Devices
+from ingest.core.grid import Grid, grid_of
+from ingest.core.steps import step_of
 
 OTHERS = "everything else"
 
@@ -74,6 +78,16 @@ class ChartSet:
     incidents: Incidents = ()
 
 
+def charts_on(grid: Grid, charts: Iterable[Chart], incidents: Incidents = ()) -> ChartSet:
+    """The charts, whose values are those of the windows of the grid."""
+    return ChartSet(
+        step_s=round(grid.window_s),
+        ends_s=tuple((grid.ends_us // 1_000_000).tolist()),
+        charts=tuple(charts),
+        incidents=incidents,
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartSpan:
     """Which stretch of time, and how many cells at most."""
@@ -82,23 +96,21 @@ class ChartSpan:
     until: datetime
     points: int
 
-    def grid(self, rates: Sequence[Interval], step_s: int | None) -> Grid:
-        step = step_s or fitting_step_s(
-            rates, since=self.since, until=self.until, points=self.points
-        )
-        return make_grid(self.since, self.until, step)
-
-    @property
-    def reach(self) -> datetime:
-        """Slightly after the range, so that the interval across its end is read too."""
-        return self.until + timedelta(seconds=60)
+    def grid(self, step_s: int | None, *, finest_s: float) -> Grid:
+        """Cells of a given step, or of the smallest that fits and is no finer than `finest_s`."""
+        wanted_s = (self.until - self.since).total_seconds() / self.points
+        return grid_of(self.since, self.until, step_s or step_of(max(wanted_s, finest_s)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChartRange(ChartSpan):
-    """The same of one resource."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ResourceFigures:
+    """What the devices of a resource, in the order of `attachments`, and its workloads did."""
 
     resource: Resource
+    grid: Grid
+    attachments: Sequence[Attachment]
+    devices: Devices[Any]
+    tracks: list[WorkloadTrack]
 
 
 def workload_chart(
@@ -149,7 +161,7 @@ def threshold_marks(resource: Resource, now: datetime) -> tuple[Mark, ...]:
     return () if threshold is None else (Mark(label="threshold", value=threshold),)
 
 
-def sample_gap(values: list[float | None], attachments: list[Attachment]) -> str | None:
+def sample_gap(values: Sequence[float | None], attachments: Sequence[Attachment]) -> str | None:
     if any(value is not None for value in values):
         return None
     devices = listed(str(attachment) for attachment in attachments)

@@ -2,62 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
-from itertools import zip_longest
+
+import numpy as np
 
 from advisor.core.detection.reading import normalized_latency
 from advisor.core.observation import HostLatency
-from advisor.models import Attachment, Resource, Unit
-from advisor.queries.allocation_rates import workload_tracks
+from advisor.history.history import numbers
+from advisor.models import Unit
 from advisor.queries.charts import (
     PLAIN,
     PLAIN_TOO,
     Chart,
     ChartKind,
-    ChartRange,
     Mark,
+    ResourceFigures,
     Track,
     sample_gap,
     threshold_marks,
     workload_chart,
 )
-from advisor.queries.grid import Grid, mean_on, total_of
-from ingest import queries
-from ingest.core.rates import DiskRates
-
-
-def datastore_charts(
-    read: ChartRange, attachments: list[Attachment], step_s: int | None, now: datetime
-) -> tuple[Grid, tuple[Chart, ...]]:
-    rates = {
-        attachment: queries.disk_rates(
-            host=attachment.host,
-            device=attachment.device,
-            since=read.since,
-            until=read.reach,
-            max_points=read.points,
-        )
-        for attachment in attachments
-    }
-    grid = read.grid([item for found in rates.values() for item in found], step_s)
-    iops = [
-        mean_on(grid, found, [item.read_iops + item.write_iops for item in found])
-        for found in rates.values()
-    ]
-    tracks = workload_tracks(read.resource, grid, since=read.since, until=read.reach)
-    in_unit = _sum_over_hosts(grid, rates, _both(read.resource.unit))
-    charts = (
-        _latency_chart(read.resource, grid, rates, now),
-        workload_chart(read.resource, tracks, in_unit),
-        outstanding_chart(read.resource, grid, rates),
-        _two_way_chart(grid, rates, Unit.IOPS, sample_gap(total_of(iops or [[]]), attachments)),
-        _two_way_chart(
-            grid, rates, Unit.BYTES_PER_S, sample_gap(total_of(iops or [[]]), attachments)
-        ),
-    )
-    return grid, charts
-
+from advisor.queries.totals import total
+from advisor.resource_kinds.reader import Devices
+from ingest.core.figures import DiskFigures
+from ingest.core.grid import Floats
 
 MOST_HOSTS = 7
 """Hosts with a colour of their own; the others are summed."""
@@ -66,23 +34,35 @@ FAR = 3.0
 """Levels above this multiple of the measured maximum are left out."""
 
 
-def outstanding_chart(resource: Resource, grid: Grid, rates: DiskRatesByAttachment) -> Chart:
+def datastore_charts(read: ResourceFigures, now: datetime) -> tuple[Chart, ...]:
+    found: DiskFigures = read.devices.figures
+    in_iops = read.resource.unit == Unit.IOPS
+    load = numbers(total(found.iops if in_iops else found.bytes_per_s))
+    gap = sample_gap(numbers(total(found.iops)), read.attachments)
+    return (
+        _latency_chart(read, now),
+        workload_chart(read.resource, read.tracks, load),
+        outstanding_chart(read),
+        _two_way_chart(Unit.IOPS, found.read_iops, found.write_iops, gap),
+        _two_way_chart(Unit.BYTES_PER_S, found.read_bytes_per_s, found.write_bytes_per_s, gap),
+    )
+
+
+def outstanding_chart(read: ResourceFigures) -> Chart:
     """Outstanding I/O per host, measured, stacked; a host's queue depth bounds its part."""
-    rows = {
-        attachment.host.name: mean_on(grid, found, [one.outstanding_io for one in found])
-        for attachment, found in rates.items()
-    }
+    rows = _by_host(read.devices)
     busiest = sorted(rows, key=lambda name: (-_mean(rows[name]), name))
     tracks = [
-        Track(label=name, colour=place, values=tuple(rows[name]))
+        Track(label=name, colour=place, values=tuple(numbers(rows[name])))
         for place, name in enumerate(sorted(busiest[:MOST_HOSTS]), start=1)
     ]
     rest = [rows[name] for name in busiest[MOST_HOSTS:]]
     if rest:
-        tracks.append(Track(label=OTHER_HOSTS, colour=0, values=tuple(total_of(rest))))
-    total = total_of(list(rows.values()) or [[]])
-    highest = max((value for value in total if value is not None), default=0.0)
-    depth = resource.lun_queue_depth
+        values = tuple(numbers(total(np.column_stack(rest))))
+        tracks.append(Track(label=OTHER_HOSTS, colour=0, values=values))
+    every = numbers(total(read.devices.figures.outstanding_io))
+    highest = max((value for value in every if value is not None), default=0.0)
+    depth = read.resource.lun_queue_depth
     marks = (
         (Mark(label="queue of the LUN", value=float(depth)),)
         if depth is not None and depth <= FAR * highest
@@ -95,88 +75,68 @@ def outstanding_chart(resource: Resource, grid: Grid, rates: DiskRatesByAttachme
         kind=ChartKind.STACK,
         tracks=tuple(tracks),
         marks=marks,
-        gap=sample_gap(total, list(rates)),
+        gap=sample_gap(every, read.attachments),
     )
 
 
-def _mean(values: Sequence[float | None]) -> float:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else 0.0
+def _by_host(devices: Devices[DiskFigures]) -> dict[str, Floats]:
+    return {
+        name: total(devices.figures.outstanding_io[:, [one == name for one in devices.hosts]])
+        for name in dict.fromkeys(devices.hosts)
+    }
 
 
-DiskRatesByAttachment = dict[Attachment, list[DiskRates]]
-_READS = {Unit.IOPS: "read_iops", Unit.BYTES_PER_S: "read_bytes_per_s"}
-_WRITES = {Unit.IOPS: "write_iops", Unit.BYTES_PER_S: "write_bytes_per_s"}
+def _mean(values: Floats) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else 0.0
+
+
 _TITLES = {Unit.IOPS: "I/O rate", Unit.BYTES_PER_S: "Throughput"}
 
 
-def _both(unit: str) -> tuple[str, ...]:
-    return (_READS[Unit(unit)], _WRITES[Unit(unit)])
-
-
-def _sum_over_hosts(
-    grid: Grid, rates: DiskRatesByAttachment, names: tuple[str, ...]
-) -> list[float | None]:
-    rows = [
-        mean_on(grid, found, [sum(getattr(item, name) for name in names) for item in found])
-        for found in rates.values()
-    ]
-    return total_of(rows) if rows else [None] * len(grid.ends_s)
-
-
-def _two_way_chart(grid: Grid, rates: DiskRatesByAttachment, unit: Unit, gap: str | None) -> Chart:
-    read = _sum_over_hosts(grid, rates, (_READS[unit],))
-    written = _sum_over_hosts(grid, rates, (_WRITES[unit],))
+def _two_way_chart(unit: Unit, read: Floats, written: Floats, gap: str | None) -> Chart:
+    """The sums over all devices."""
     return Chart(
         key="iops" if unit == Unit.IOPS else "throughput",
         title=_TITLES[unit],
         unit=unit,
         kind=ChartKind.LINE,
         tracks=(
-            Track(label="read", colour=PLAIN, values=tuple(read)),
-            Track(label="written", colour=PLAIN_TOO, values=tuple(written)),
+            Track(label="read", colour=PLAIN, values=tuple(numbers(total(read)))),
+            Track(label="written", colour=PLAIN_TOO, values=tuple(numbers(total(written)))),
         ),
         marks=(),
         gap=gap,
     )
 
 
-def _latency_chart(
-    resource: Resource, grid: Grid, rates: DiskRatesByAttachment, now: datetime
-) -> Chart:
+_NO_IO = "No I/O was measured in this range, so there is no latency."
+
+
+def _latency_chart(read: ResourceFigures, now: datetime) -> Chart:
     """The latency that is compared with the threshold: size-normalised, over all hosts."""
-    hosts = [_host_cells(grid, key.host.name, found) for key, found in rates.items()]
-    values = [
-        normalized_latency([host for host in cell if host is not None]).latency_ms
-        for cell in zip_longest(*hosts)
-    ]
+    values = [_latency_ms(read.devices, place) for place in range(read.grid.count)]
     return Chart(
         key="level",
         title="Normalised latency",
         unit="ms",
         kind=ChartKind.LINE,
         tracks=(Track(label="latency", colour=PLAIN, values=tuple(values)),),
-        marks=threshold_marks(resource, now),
+        marks=threshold_marks(read.resource, now),
         gap=None if any(value is not None for value in values) else _NO_IO,
     )
 
 
-_NO_IO = "No I/O was measured in this range, so there is no latency."
-
-
-def _host_cells(grid: Grid, host: str, rates: list[DiskRates]) -> list[HostLatency | None]:
-    count = [0.0] * len(grid.ends_s)
-    waited = [0.0] * len(grid.ends_s)
-    moved = [0.0] * len(grid.ends_s)
-    for item in rates:
-        iops = item.read_iops + item.write_iops
-        for index, seconds in grid.cover(item):
-            count[index] += iops * seconds
-            waited[index] += iops * seconds * (item.latency_ms or 0.0)
-            moved[index] += iops * seconds * (item.mean_io_bytes or 0.0)
-    return [
-        HostLatency(host=host, latency_ms=wait / ios, io_count=ios, mean_io_bytes=size / ios)
-        if ios > 0
-        else None
-        for ios, wait, size in zip(count, waited, moved, strict=True)
+def _latency_ms(devices: Devices[DiskFigures], place: int) -> float | None:
+    found = devices.figures
+    active = np.flatnonzero(found.iops[place] > 0).tolist()
+    hosts = [
+        HostLatency(
+            host=devices.hosts[device],
+            latency_ms=float(found.latency_ms[place, device]),
+            io_count=float(found.iops[place, device] * found.seconds[place, device]),
+            mean_io_bytes=float(found.mean_io_bytes[place, device]),
+        )
+        for device in active
     ]
+    return normalized_latency(hosts).latency_ms

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from advisor.queries.charts import PLAIN, Chart, ChartKind, ChartSet, Track
-from advisor.queries.grid import total_of
+from advisor.queries.totals import total_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

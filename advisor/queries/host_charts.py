@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import TypedDict, TypeVar
 
-from advisor.models import Allocation, ResourceKind, Unit
-from advisor.queries.allocation_rates import values_by_allocation
-from advisor.queries.charts import Chart, ChartKind, ChartSet, ChartSpan, Track
-from advisor.queries.grid import Grid, mean_on, total_of
-from ingest.core.rates import DISK, INTERFACE, DiskRates, NetRates
-from ingest.many_rates import rates_of
+import numpy as np
+
+from advisor.history.adapters import cgroup_device_numbers, device_subject, rate_subjects
+from advisor.history.history import numbers
+from advisor.history.rates import rates_of
+from advisor.models import Allocation, Attachment, ResourceKind, Unit
+from advisor.queries.charts import Chart, ChartKind, ChartSet, ChartSpan, Track, charts_on
+from advisor.queries.totals import total
+from ingest.core.figures import DISK, INTERFACE, DiskFigures, InterfaceFigures
+from ingest.core.grid import Floats
+from ingest.grid_reader import read_measured
 from ingest.models import Host
-
-RatesT = TypeVar("RatesT", DiskRates, NetRates)
 
 MOST_LINES = 8
 """More lines in one chart cannot be told apart; the highest are shown."""
-
-
-class _Times(TypedDict):
-    since: datetime
-    until: datetime
-    max_points: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,14 +54,14 @@ _WORKLOAD_TITLES = {
     Unit.BYTES_PER_S: "Throughput per workload",
     Unit.BITS_PER_S: "Sent per workload",
 }
-_DISK_VALUES: dict[str, Callable[[DiskRates], float | None]] = {
-    "disk-rate": lambda one: one.read_iops + one.write_iops,
-    "disk-latency": lambda one: one.latency_ms,
-    "disk-throughput": lambda one: one.read_bytes_per_s + one.write_bytes_per_s,
+_DISK_VALUES: dict[str, Callable[[DiskFigures], Floats]] = {
+    "disk-rate": lambda found: found.iops,
+    "disk-latency": lambda found: found.latency_ms,
+    "disk-throughput": lambda found: found.bytes_per_s,
 }
-_NET_VALUES: dict[str, Callable[[NetRates], float | None]] = {
-    "sent": lambda one: one.sent_bits_per_s,
-    "received": lambda one: one.received_bits_per_s,
+_NET_VALUES: dict[str, Callable[[InterfaceFigures], Floats]] = {
+    "sent": lambda found: found.sent_bits_per_s,
+    "received": lambda found: found.received_bits_per_s,
 }
 
 
@@ -86,40 +81,39 @@ def host_chart_plans(host: Host) -> list[HostChartPlan]:
 
 def host_chart_set(host: Host, span: ChartSpan, *, step_s: int | None = None) -> ChartSet:
     """The charts over (since, until]; a given `step_s` continues an earlier set."""
-    devices: dict[str, set[tuple[int, str]]] = defaultdict(set)
-    for kind, device in host.attachments.values_list("resource__kind", "device"):
-        devices[kind].add((host.pk, device))
-    times = _Times(since=span.since, until=span.reach, max_points=span.points)
-    disks = rates_of(DISK, devices[ResourceKind.DATASTORE], **times)
-    cards = rates_of(INTERFACE, devices[ResourceKind.UPLINK], **times)
-    rates: list[DiskRates | NetRates] = [one for found in disks.values() for one in found]
-    rates += [one for found in cards.values() for one in found]
-    grid = span.grid(rates, step_s)
-    tracks = {
-        **{key: _tracks(grid, disks, value) for key, value in _DISK_VALUES.items()},
-        **{key: _tracks(grid, cards, value) for key, value in _NET_VALUES.items()},
-        **_workload_tracks(host, grid, span),
-    }
-    return ChartSet(
-        step_s=grid.step_s,
-        ends_s=grid.ends_s,
-        charts=tuple(_chart(plan, tracks[plan.key]) for plan in host_chart_plans(host)),
+    attachments = list(host.attachments.select_related("resource"))
+    allocations = _allocations(host)
+    resources = [one.resource for one in attachments] + [one.resource for one in allocations]
+    grid = span.grid(step_s, finest_s=max((one.window_s for one in resources), default=1.0))
+    disks = _devices(attachments, ResourceKind.DATASTORE)
+    cards = _devices(attachments, ResourceKind.UPLINK)
+    device_numbers = cgroup_device_numbers(allocations)
+    wanted = rate_subjects(allocations, device_numbers)
+    on_disks = [device_subject(one) for one in disks.values()]
+    on_cards = [device_subject(one) for one in cards.values()]
+    measured = read_measured(
+        {**wanted, DISK: on_disks, INTERFACE: wanted[INTERFACE] + on_cards}, grid
     )
+    done, carried = measured.figures(DISK, on_disks), measured.figures(INTERFACE, on_cards)
+    tracks = {
+        **{key: _tracks(list(disks), value(done)) for key, value in _DISK_VALUES.items()},
+        **{key: _tracks(list(cards), value(carried)) for key, value in _NET_VALUES.items()},
+        **_workload_tracks(allocations, rates_of(allocations, device_numbers, measured).rate),
+    }
+    return charts_on(grid, [_chart(plan, tracks[plan.key]) for plan in host_chart_plans(host)])
 
 
-def _tracks(
-    grid: Grid,
-    rates: Mapping[tuple[int, str], list[RatesT]],
-    value: Callable[[RatesT], float | None],
-) -> list[Track]:
-    """One track per device, by name."""
+def _devices(attachments: Sequence[Attachment], kind: ResourceKind) -> dict[str, Attachment]:
+    """One attachment for each device of resources of this kind, by name."""
+    found = {one.device: one for one in attachments if one.resource.kind == kind}
+    return {name: found[name] for name in sorted(found)}
+
+
+def _tracks(names: Sequence[str], columns: Floats) -> list[Track]:
+    """One track per column (windows, names)."""
     return [
-        Track(
-            label=device,
-            colour=place,
-            values=tuple(mean_on(grid, found, [value(one) for one in found])),
-        )
-        for place, ((_, device), found) in enumerate(sorted(rates.items()), start=1)
+        Track(label=name, colour=place + 1, values=tuple(numbers(columns[:, place])))
+        for place, name in enumerate(names)
     ]
 
 
@@ -127,20 +121,21 @@ def _workload_key(unit: str) -> str:
     return f"workloads-{unit.replace('_', '-')}"
 
 
-def _workload_tracks(host: Host, grid: Grid, span: ChartSpan) -> dict[str, list[Track]]:
-    """By chart one track per workload, over its allocations in this unit."""
+def _allocations(host: Host) -> list[Allocation]:
     rows = host.allocations.select_related("host", "resource", "workload")
-    allocations: list[Allocation] = list(rows.order_by("workload__name"))
-    values = values_by_allocation(allocations, grid, since=span.since, until=span.reach)
-    found: dict[str, dict[str, list[list[float | None]]]] = defaultdict(lambda: defaultdict(list))
-    for one in allocations:
-        found[_workload_key(one.resource.unit)][one.workload.name].append(values[one.pk])
+    return list(rows.order_by("workload__name"))
+
+
+def _workload_tracks(allocations: Sequence[Allocation], rate: Floats) -> dict[str, list[Track]]:
+    """By chart one track per workload, over its allocations in this unit."""
+    places: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for place, one in enumerate(allocations):
+        places[_workload_key(one.resource.unit)][one.workload.name].append(place)
     return {
-        key: [
-            Track(label=name, colour=place, values=tuple(total_of(rows)))
-            for place, (name, rows) in enumerate(workloads.items(), start=1)
-        ]
-        for key, workloads in found.items()
+        key: _tracks(
+            list(workloads), np.column_stack([total(rate[:, own]) for own in workloads.values()])
+        )
+        for key, workloads in places.items()
     }
 
 

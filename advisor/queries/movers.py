@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 
 from django.core.cache import cache
 
-from advisor.history.allocation_adapters import allocation_adapters
 from advisor.models import Allocation
 from advisor.queries.allocation_rates import current_rates
 from advisor.queries.scope import Scope
@@ -73,9 +72,8 @@ def _read(scope: Scope, against: Against, now: datetime) -> list[Mover]:
     rows = workload_rows(scope, now=now)
     pks = [pk for row in rows for pk in row.allocations]
     allocations = list(Allocation.objects.filter(pk__in=pks).select_related("host", "resource"))
-    adapters = allocation_adapters(allocations)
-    rates = current_rates(allocations, now=now, adapters=adapters)
-    before = current_rates(allocations, now=now - against.before, adapters=adapters)
+    rates = current_rates(allocations, now=now)
+    before = current_rates(allocations, now=now - against.before)
     movers = []
     for row in rows:
         # An allocation that was measured only once would look like a jump.

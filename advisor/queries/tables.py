@@ -7,10 +7,9 @@ rows of the page. Every step takes a fixed number of statements.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,23 +17,18 @@ from typing import Any
 from django.core.cache import cache
 from django.db.models import OuterRef, Subquery
 
-from advisor.history.allocation_adapters import AllocationAdapters, allocation_adapters
+from advisor.history.history import numbers
+from advisor.history.rates import read_rates
 from advisor.models import Allocation, Attachment, Resource, ResourceKind, StatePoint, Workload
-from advisor.queries.allocation_rates import (
-    REACH,
-    current_rates,
-    recent_mean,
-    values_by_allocation,
-)
-from advisor.queries.grid import Grid, make_grid, mean_of_columns, total_of
+from advisor.queries.allocation_rates import REACH, current_rates, recent_grid, recent_means
 from advisor.queries.heat import COLUMNS, Strip, heat_strips
 from advisor.queries.hosts import HostHealth, host_healths
 from advisor.queries.resources import ResourceLine, resource_line, resource_rows
 from advisor.queries.scope import Scope
-from ingest.core.grid import Floats
-from ingest.core.growth_columns import GrowthColumns
-from ingest.core.rates import DISK, DISK_COUNTERS, INTERFACE, NET_COUNTERS, RateKind
-from ingest.many_rates import SubjectKey, growth_of
+from advisor.queries.totals import total
+from ingest.core.figures import DISK, INTERFACE
+from ingest.core.grid import Floats, Grid, grid_of
+from ingest.grid_reader import Subject, read_measured
 from ingest.models import Host
 
 DAY = timedelta(hours=24)
@@ -156,27 +150,24 @@ def with_workload_figures(
 ) -> list[WorkloadRow]:
     """The rows with what each does now, with their last day, or with both."""
     pks = [pk for row in rows for pk in row.allocations]
-
-    @functools.cache
-    def read() -> tuple[list[Allocation], AllocationAdapters]:
-        found = list(Allocation.objects.filter(pk__in=pks).select_related("host", "resource"))
-        return found, allocation_adapters(found)
-
     if wanted.rates:
         rates = _remembered(
-            scope, "workloads", pks, lambda: current_rates(read()[0], now=now, adapters=read()[1])
+            scope, "workloads", pks, lambda: current_rates(_allocation_rows(pks), now=now)
         )
         rows = [replace(row, rate=_sum(rates.get(pk) for pk in row.allocations)) for row in rows]
     if not wanted.days:
         return list(rows)
-    allocations, adapters = read()
-    values = values_by_allocation(
-        allocations, _day_grid(now), since=now - DAY, until=now, adapters=adapters
-    )
+    allocations = _allocation_rows(pks)
+    rate = read_rates(allocations, _day_grid(now)).rate
+    places = {one.pk: place for place, one in enumerate(allocations)}
     return [
-        replace(row, day=tuple(total_of([values[pk] for pk in row.allocations if pk in values])))
+        replace(row, day=_total_of(rate, [places[pk] for pk in row.allocations if pk in places]))
         for row in rows
     ]
+
+
+def _allocation_rows(pks: Sequence[int]) -> list[Allocation]:
+    return list(Allocation.objects.filter(pk__in=pks).select_related("host", "resource"))
 
 
 def _allocations(scope: Scope, host_pk: int | None) -> Iterable[tuple[int, int, int, int]]:
@@ -287,24 +278,27 @@ def with_host_figures(
         ]
     if not wanted.days:
         return list(rows)
-    times = {"since": now - DAY, "until": now, "max_points": 2 * DAY_POINTS}
-    disks = _per_device(_devices(scope, pks)[ResourceKind.DATASTORE], DISK, _iops, times)
-    grid = _day_grid(now)
-    return [replace(row, day=_total_on(grid, disks[row.health.pk])) for row in rows]
+    disks = _devices(scope, pks)[ResourceKind.DATASTORE]
+    iops = read_measured({DISK: disks}, _day_grid(now)).figures(DISK, disks).iops
+    own = _places_by_host(disks)
+    return [replace(row, day=_total_of(iops, own[row.health.pk])) for row in rows]
 
 
 def _host_rates(
     scope: Scope, pks: Sequence[int], now: datetime
 ) -> dict[int, tuple[float | None, float | None]]:
     """IOPS and bits sent per second of each host."""
-    times = {"since": now - REACH, "until": now}
     devices = _devices(scope, pks)
-    disks = _per_device(devices[ResourceKind.DATASTORE], DISK, _iops, times)
-    cards = _per_device(devices[ResourceKind.UPLINK], INTERFACE, _sent, times)
+    disks, cards = devices[ResourceKind.DATASTORE], devices[ResourceKind.UPLINK]
+    measured = read_measured({DISK: disks, INTERFACE: cards}, recent_grid(now))
+    done, carried = measured.figures(DISK, disks), measured.figures(INTERFACE, cards)
+    iops = numbers(recent_means(done.iops, done.seconds))
+    sent = numbers(recent_means(carried.sent_bits_per_s, carried.seconds))
+    on_disks, on_cards = _places_by_host(disks), _places_by_host(cards)
     return {
         pk: (
-            _sum(recent_mean(*one) for one in disks[pk]),
-            _sum(recent_mean(*one) for one in cards[pk]),
+            _sum(iops[place] for place in on_disks[pk]),
+            _sum(sent[place] for place in on_cards[pk]),
         )
         for pk in pks
     }
@@ -314,46 +308,20 @@ def _attachments(scope: Scope) -> Any:
     return Attachment.objects.filter(host__in=scope.rows(Host))
 
 
-def _devices(scope: Scope, pks: Sequence[int]) -> dict[str, set[SubjectKey]]:
-    """The disks and interfaces of the hosts, by the kind of their resource."""
-    found: dict[str, set[SubjectKey]] = defaultdict(set)
+def _devices(scope: Scope, pks: Sequence[int]) -> dict[str, list[Subject]]:
+    """The disks and interfaces of the hosts, each once, by the kind of their resource."""
+    found: dict[str, set[Subject]] = defaultdict(set)
     attached = _attachments(scope).filter(host__in=pks)
     for kind, host, device in attached.values_list("resource__kind", "host_id", "device"):
-        found[kind].add((host, device))
+        found[kind].add(Subject(host=host, name=device))
+    return defaultdict(list, {kind: sorted(subjects) for kind, subjects in found.items()})
+
+
+def _places_by_host(devices: Sequence[Subject]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = defaultdict(list)
+    for place, device in enumerate(devices):
+        found[device.host].append(place)
     return found
-
-
-Measured = tuple[GrowthColumns, Floats]
-
-
-def _per_device(
-    devices: set[SubjectKey],
-    kind: RateKind[Any],
-    rate: Callable[[GrowthColumns], Floats],
-    times: Mapping[str, Any],
-) -> dict[int, list[Measured]]:
-    """By host, the intervals of each of its devices and the rate in each."""
-    found: dict[int, list[Measured]] = defaultdict(list)
-    for (host, _), growth in sorted(growth_of(kind, devices, **times).items()):
-        found[host].append((growth, rate(growth)))
-    return found
-
-
-def _iops(growth: GrowthColumns) -> Floats:
-    reads, writes = (growth.per_s(DISK_COUNTERS.index(name)) for name in ("reads", "writes"))
-    return reads + writes
-
-
-def _sent(growth: GrowthColumns) -> Floats:
-    return 8 * growth.per_s(NET_COUNTERS.index("bytes_sent"))
-
-
-def _total_on(grid: Grid, measured: Sequence[Measured]) -> Values:
-    rows = [
-        mean_of_columns(grid, ends_s=growth.ends_s, seconds=growth.seconds, values=values)
-        for growth, values in measured
-    ]
-    return tuple(total_of(rows)) if rows else ()
 
 
 # --- What all have
@@ -383,7 +351,12 @@ def _in_order(tiers: Iterable[str]) -> tuple[str, ...]:
 
 
 def _day_grid(now: datetime) -> Grid:
-    return make_grid(now - DAY, now, DAY_STEP_S)
+    return grid_of(now - DAY, now, DAY_STEP_S)
+
+
+def _total_of(columns: Floats, places: Sequence[int]) -> Values:
+    """The sum of some columns in each window; nothing without any."""
+    return tuple(numbers(total(columns[:, places]))) if places else ()
 
 
 def _sum(values: Iterable[float | None]) -> float | None:

@@ -4,47 +4,32 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from advisor.models import Attachment, Resource, Unit
-from advisor.queries.allocation_rates import workload_tracks
+from advisor.history.history import numbers
+from advisor.models import Resource, Unit
 from advisor.queries.charts import (
     PLAIN,
     PLAIN_TOO,
     Chart,
     ChartKind,
-    ChartRange,
+    ResourceFigures,
     Track,
     capacity_marks,
     sample_gap,
     threshold_marks,
     workload_chart,
 )
-from advisor.queries.grid import Grid, mean_on
-from ingest import queries
+from advisor.queries.totals import total
+from ingest.core.figures import InterfaceFigures
 
 
-def uplink_charts(
-    read: ChartRange, attachments: list[Attachment], step_s: int | None, now: datetime
-) -> tuple[Grid, tuple[Chart, ...]]:
-    rates = [
-        item
-        for attachment in attachments
-        for item in queries.net_rates(
-            host=attachment.host,
-            interface=attachment.device,
-            since=read.since,
-            until=read.reach,
-            max_points=read.points,
-        )
-    ]
-    grid = read.grid(rates, step_s)
-    sent = mean_on(grid, rates, [item.sent_bits_per_s for item in rates])
-    received = mean_on(grid, rates, [item.received_bits_per_s for item in rates])
-    drops = mean_on(grid, rates, [item.drops_per_s for item in rates])
-    errors = mean_on(grid, rates, [item.errors_per_s for item in rates])
-    tracks = workload_tracks(read.resource, grid, since=read.since, until=read.reach)
-    charts = (
+def uplink_charts(read: ResourceFigures, now: datetime) -> tuple[Chart, ...]:
+    found: InterfaceFigures = read.devices.figures
+    columns = (found.sent_bits_per_s, found.received_bits_per_s)
+    sent, received = (numbers(total(column)) for column in columns)
+    drops, errors = (numbers(total(column)) for column in (found.drops_per_s, found.errors_per_s))
+    return (
         _utilisation_chart(read.resource, sent, now),
-        workload_chart(read.resource, tracks, sent),
+        workload_chart(read.resource, read.tracks, sent),
         Chart(
             key="rate",
             title="Sent and received",
@@ -55,7 +40,7 @@ def uplink_charts(
                 Track(label="received", colour=PLAIN_TOO, values=tuple(received)),
             ),
             marks=capacity_marks(read.resource),
-            gap=sample_gap(sent, attachments),
+            gap=sample_gap(sent, read.attachments),
         ),
         Chart(
             key="losses",
@@ -67,10 +52,9 @@ def uplink_charts(
                 Track(label="with errors", colour=PLAIN_TOO, values=tuple(errors)),
             ),
             marks=(),
-            gap=sample_gap(drops, attachments),
+            gap=sample_gap(drops, read.attachments),
         ),
     )
-    return grid, charts
 
 
 def _utilisation_chart(resource: Resource, sent: list[float | None], now: datetime) -> Chart:

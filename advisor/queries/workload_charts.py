@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
+from advisor.history.history import numbers
+from advisor.history.rates import read_rates
 from advisor.models import Allocation, Resource, Workload
-from advisor.queries.allocation_rates import values_by_allocation
-from advisor.queries.chart_set import incidents_in
-from advisor.queries.charts import PLAIN, Chart, ChartKind, ChartSet, ChartSpan, Mark, Track
-from advisor.queries.grid import make_grid, step_of, total_of
-from advisor.queries.workload_day import promise_now
+from advisor.queries.chart_set import incidents_by_resource
+from advisor.queries.charts import (
+    PLAIN,
+    Chart,
+    ChartKind,
+    ChartSet,
+    ChartSpan,
+    Incidents,
+    Mark,
+    Track,
+    charts_on,
+)
+from advisor.queries.totals import total
+from advisor.queries.workload_day import Promise, promises_of
 
 
 def workload_chart_plans(workload: Workload) -> list[tuple[str, str, str]]:
@@ -25,14 +37,18 @@ def workload_chart_set(
     by_resource = _allocations(workload)
     allocations = [one for found in by_resource.values() for one in found]
     finest_s = max((one.resource.window_s for one in allocations), default=1.0)
-    wanted_s = (span.until - span.since).total_seconds() / span.points
-    grid = make_grid(span.since, span.until, step_s or step_of(max(wanted_s, finest_s)))
-    values = values_by_allocation(allocations, grid, since=span.since, until=span.reach)
+    grid = span.grid(step_s, finest_s=finest_s)
+    rate = read_rates(allocations, grid).rate
+    promises = promises_of(allocations)
+    incidents = incidents_by_resource(by_resource, since=span.since, until=span.until)
     charts = []
     for resource in _resources(by_resource):
-        rows = [values[one.pk] for one in by_resource[resource.pk]]
-        charts.append(_chart(resource, by_resource[resource.pk], total_of(rows), span))
-    return ChartSet(step_s=grid.step_s, ends_s=grid.ends_s, charts=tuple(charts))
+        own = [one.resource_id == resource.pk for one in allocations]
+        values = numbers(total(rate[:, own]))
+        rows = by_resource[resource.pk]
+        marks = _marks([promises[one.pk][-1] for one in rows])
+        charts.append(_chart(resource, rows, values, marks, incidents[resource.pk]))
+    return charts_on(grid, charts)
 
 
 def _allocations(workload: Workload) -> dict[int, list[Allocation]]:
@@ -55,7 +71,8 @@ def _chart(
     resource: Resource,
     allocations: list[Allocation],
     values: list[float | None],
-    span: ChartSpan,
+    marks: tuple[Mark, ...],
+    incidents: Incidents,
 ) -> Chart:
     is_empty = all(value is None for value in values)
     adapters = ", ".join(f"{one.adapter} on {one.host.name}" for one in allocations)
@@ -65,15 +82,14 @@ def _chart(
         unit=resource.unit,
         kind=ChartKind.LINE,
         tracks=(Track(label="rate", colour=PLAIN, values=tuple(values)),),
-        marks=_marks(allocations),
+        marks=marks,
         gap=f"No samples of {adapters} arrived in this range." if is_empty else None,
-        incidents=incidents_in(resource, since=span.since, until=span.until),
+        incidents=incidents,
     )
 
 
-def _marks(allocations: list[Allocation]) -> tuple[Mark, ...]:
-    """What its allocations promise together; a limit only if each of them has one."""
-    promises = [promise_now(one) for one in allocations]
+def _marks(promises: Sequence[Promise]) -> tuple[Mark, ...]:
+    """What allocations are promised together; a limit only if each of them has one."""
     levels = {
         "reserved": [one.reservation or None for one in promises],
         "limit": [one.limit for one in promises],

@@ -66,6 +66,7 @@ def allocation_days(workload: Workload, *, now: datetime) -> list[AllocationDay]
     """Its allocations in order of their resources."""
     rows = workload.allocations.select_related("resource", "host", "workload")
     allocations = list(rows.order_by("resource__name", "host__name", "pk"))
+    promises = promises_of(allocations)
     together: dict[float, list[Allocation]] = defaultdict(list)
     for allocation in allocations:
         together[max(allocation.resource.window_s, SHORTEST_WINDOW_S)].append(allocation)
@@ -76,7 +77,9 @@ def allocation_days(workload: Workload, *, now: datetime) -> list[AllocationDay]
         for history in read_histories(resources.values(), grid, allocations=group).values():
             windows = history.windows_by_allocation()
             for allocation in history.allocations.rows:
-                days[allocation.pk] = _allocation_day(allocation, windows[allocation.pk], history)
+                days[allocation.pk] = _allocation_day(
+                    allocation, windows[allocation.pk], history, promises[allocation.pk]
+                )
     return [days[allocation.pk] for allocation in allocations]
 
 
@@ -91,10 +94,12 @@ def incidents_with(scope: Scope, workload: Workload, *, now: datetime) -> list[I
 
 
 def _allocation_day(
-    allocation: Allocation, windows: Sequence[AllocationWindow], history: History
+    allocation: Allocation,
+    windows: Sequence[AllocationWindow],
+    history: History,
+    promises: Sequence[Promise],
 ) -> AllocationDay:
     resource, window_s = allocation.resource, history.grid.window_s
-    promises = _promises(allocation)
     throttled = unmet = 0
     congested = _congested(history)
     for window in windows:
@@ -121,13 +126,21 @@ def _allocation_day(
     )
 
 
-def promise_now(allocation: Allocation) -> Promise:
-    """What it is promised now: by the newest policy, or by its own settings."""
-    return _promises(allocation)[-1]
+def promises_of(allocations: Collection[Allocation]) -> dict[int, list[Promise]]:
+    """By allocation its own settings, then those of each policy version, the newest last."""
+    versions: dict[int, list[_Version]] = defaultdict(list)
+    rows = Policy.objects.filter(resource__in={one.resource_id for one in allocations})
+    fields = ("resource_id", "created_at", "allocations")
+    for resource, created_at, granted in rows.order_by("version").values_list(*fields):
+        versions[resource].append((created_at, granted))
+    return {one.pk: _promises(one, versions[one.resource_id]) for one in allocations}
 
 
-def _promises(allocation: Allocation) -> list[Promise]:
-    """The allocation's own settings, then those of each policy version that has it."""
+_Version = tuple[datetime, list[dict[str, Any]]]
+"""When a policy was created, and its allocations."""
+
+
+def _promises(allocation: Allocation, versions: Sequence[_Version]) -> list[Promise]:
     promises = [
         Promise(
             since=None,
@@ -136,8 +149,7 @@ def _promises(allocation: Allocation) -> list[Promise]:
             entitlement=None,
         )
     ]
-    versions = Policy.objects.filter(resource=allocation.resource).order_by("version")
-    for created_at, allocations in versions.values_list("created_at", "allocations"):
+    for created_at, allocations in versions:
         found: dict[str, Any] | None = next(
             (one for one in allocations if one["allocation"] == allocation.pk), None
         )

@@ -20,7 +20,7 @@ from ingest.core.microseconds import microseconds, moment
 Number = TypeVar("Number", np.int64, np.float64)
 
 GAP_FACTOR = 3
-"""More than this many typical intervals without a reading are a gap."""
+"""An interval longer than this many times the one before it is a gap, unless it is short."""
 LONGEST_INTERVAL_S = 900.0
 """Readings further apart never make a rate, unless a coarser step was asked for."""
 
@@ -249,15 +249,21 @@ def _intervals(
     length_us = np.where(follows, np.diff(readings.at_us), 0)
     grown, is_reset, is_incomplete = growth_between(values[:-1], values[1:], wide=wide)
     before_us = np.concatenate([[0], length_us[:-1]])
-    sure_us = 1e6 * max(SURE_INTERVAL_S, GAP_FACTOR * step_s)
-    longest_us = 1e6 * max(LONGEST_INTERVAL_S, GAP_FACTOR * step_s)
-    is_gap = (length_us > longest_us) | (
-        (length_us > sure_us) & (length_us > GAP_FACTOR * before_us)
-    )
+    is_gap = gaps(length_us, before_us, step_s=step_s)
     valid[1:] = follows & ~is_reset & ~is_incomplete & ~is_gap
     growth[1:] = np.where(valid[1:, None], grown, 0)
     interval_us[1:] = np.where(valid[1:], np.diff(at_us), 0)
     return valid, growth, interval_us
+
+
+def gaps(length_us: Integers, before_us: Integers, *, step_s: float = 0.0) -> Flags:
+    """Which intervals are too long, by their length and that of the one before each."""
+    sure_us = 1e6 * max(SURE_INTERVAL_S, GAP_FACTOR * step_s)
+    longest_us = 1e6 * max(LONGEST_INTERVAL_S, GAP_FACTOR * step_s)
+    found: Flags = (length_us > longest_us) | (
+        (length_us > sure_us) & (length_us > GAP_FACTOR * before_us)
+    )
+    return found
 
 
 def growth_between(

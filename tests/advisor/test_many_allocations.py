@@ -7,19 +7,23 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import connection
+from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Organisation
 from advisor.decisions import inventory
 from advisor.history.allocation_history import history_over
+from advisor.history.history import numbers
 from advisor.history.reader import read_history
 from advisor.models import Allocation, Resource, ResourceKind
 from advisor.pipeline.detect import detect
-from advisor.queries.allocation_rates import workload_tracks
 from advisor.queries.chart_set import chart_set
-from advisor.queries.grid import make_grid, mean_on
-from ingest.core.grid import grid_of
-from ingest.many_rates import cgroup_rates_of
+from advisor.queries.charts import OTHERS, ChartSpan
+from advisor.queries.host_charts import host_chart_set
+from advisor.queries.workload_charts import workload_chart_set
+from ingest.core.figures import CGROUP_IO
+from ingest.core.grid import Grid, grid_of
+from ingest.grid_reader import Subject, read_growth
 from ingest.models import Host
 from tests.advisor.scenario import NOW
 from tests.advisor.stated_datastores import cgroup_allocation
@@ -32,10 +36,10 @@ SINCE = UNTIL - timedelta(minutes=50)
 HOUR = timedelta(hours=1)
 WORKLOADS = 5
 
-MOST_QUERIES_OF_CHARTS = 26
-"""Three for each of five attached disks, and eleven others."""
-MOST_QUERIES_OF_A_LOOK = 36
-MOST_QUERIES_OF_A_HISTORY = 12
+MOST_QUERIES_OF_CHARTS = 10
+"""Two for disks and two for cgroups, and six others; there are five attached disks."""
+MOST_QUERIES_OF_A_LOOK = 20
+MOST_QUERIES_OF_A_HISTORY = 11
 
 pytestmark = pytest.mark.django_db
 
@@ -113,6 +117,45 @@ def test_history_asks_a_bounded_number_of_queries(
     assert asked <= MOST_QUERIES_OF_A_HISTORY
 
 
+MOST_QUERIES_OF_A_HOST = 13
+"""Two for each of disks, cgroups and interfaces, and seven others."""
+
+
+@few_and_many
+@each_kind
+def test_charts_of_a_host_ask_a_bounded_number_of_queries(
+    fleet: Fleet, shared: Shared, allocations: int
+) -> None:
+    host = shared(fleet, "shared", allocations=allocations).attachments.earliest("pk").host
+    span = ChartSpan(since=NOW - HOUR, until=NOW, points=20)
+
+    asked = count_queries(lambda: host_chart_set(host, span))
+
+    assert asked <= MOST_QUERIES_OF_A_HOST
+
+
+MOST_QUERIES_OF_A_WORKLOAD = 10
+"""Two for each of cgroups and interfaces, and six others."""
+
+
+@few_and_many
+def test_charts_of_a_workload_ask_a_bounded_number_of_queries(
+    fleet: Fleet, allocations: int
+) -> None:
+    workload = None
+    for shared in (shared_datastore, shared_uplink):
+        resource = shared(fleet, shared.__name__, allocations=allocations)
+        workload = workload or resource.allocations.earliest("pk").workload
+        # All of them belong to one workload, on several hosts.
+        resource.allocations.update(workload=workload, vdisk=F("adapter"))
+    assert workload is not None
+    span = ChartSpan(since=NOW - HOUR, until=NOW, points=20)
+
+    asked = count_queries(lambda: workload_chart_set(workload, span))
+
+    assert asked <= MOST_QUERIES_OF_A_WORKLOAD
+
+
 def random_datastore(slug: str, *, seed: int) -> Resource:
     """A datastore whose workloads' cgroups do I/O on two disks of the host, of which it is one."""
     organisation = Organisation.objects.create(slug=slug, name=slug)
@@ -136,39 +179,44 @@ def add_allocation(resource: Resource, number: int) -> Allocation:
     return cgroup_allocation(resource, f"vm{number}", path=f"/vm{number}.scope")
 
 
-@pytest.mark.parametrize("step_s", [10, 60])
-@pytest.mark.parametrize("seed", range(6))
-def test_tracks_are_those_of_each_allocation_alone(seed: int, step_s: int) -> None:
-    resource = random_datastore("acme", seed=seed)
-    grid = make_grid(SINCE, UNTIL, step_s)
+def drawn_rates(resource: Resource, grid: Grid) -> dict[str, tuple[float | None, ...]]:
+    """The rate of each workload as its chart shows it."""
+    drawn = chart_set(
+        resource,
+        since=grid.since,
+        until=grid.until,
+        points=grid.count,
+        step_s=round(grid.window_s),
+        now=grid.until,
+    )
+    (chart,) = (chart for chart in drawn.charts if chart.key == "workloads")
+    return {track.label: track.values for track in chart.tracks if track.label != OTHERS}
 
-    tracks = workload_tracks(resource, grid, since=SINCE, until=UNTIL)
+
+@pytest.mark.parametrize("step_s", [10, 60, 120])
+@pytest.mark.parametrize("seed", range(4))
+def test_drawn_rates_are_those_of_each_allocation_alone(seed: int, step_s: int) -> None:
+    resource = random_datastore("acme", seed=seed)
+    grid = grid_of(SINCE, UNTIL, step_s)
+
+    drawn = drawn_rates(resource, grid)
 
     host = Host.objects.get()
     expected = {}
     for number in range(WORKLOADS):
-        key = (host.pk, f"/vm{number}.scope", DEVICES[1])
-        points = 2 * len(grid.ends_s)
-        rates = cgroup_rates_of([key], since=SINCE, until=UNTIL, max_points=points)[key]
-        values = [one.read_iops + one.write_iops for one in rates]
-        expected[f"vm{number}"] = tuple(mean_on(grid, rates, values))
-    assert {track.workload: track.values for track in tracks} == expected
+        subject = Subject(host=host.pk, name=f"/vm{number}.scope", device=DEVICES[1])
+        alone = CGROUP_IO.figures(read_growth(CGROUP_IO, [subject], grid))
+        expected[f"vm{number}"] = tuple(numbers(alone.iops[:, 0]))
+    assert drawn == expected
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_tenants_with_equal_names_see_their_own(seed: int) -> None:
     first = random_datastore("acme", seed=seed)
-    grid = make_grid(SINCE, UNTIL, 10)
-    windows = grid_of(SINCE, UNTIL, 10.0)
-    alone = (
-        workload_tracks(first, grid, since=SINCE, until=UNTIL),
-        read_history(first, windows).observations(),
-    )
+    grid = grid_of(SINCE, UNTIL, 10.0)
+    alone = (drawn_rates(first, grid), read_history(first, grid).observations())
 
     second = random_datastore("lakeside", seed=seed + 100)
 
-    assert alone == (
-        workload_tracks(first, grid, since=SINCE, until=UNTIL),
-        read_history(first, windows).observations(),
-    )
-    assert workload_tracks(second, grid, since=SINCE, until=UNTIL) != alone[0]
+    assert alone == (drawn_rates(first, grid), read_history(first, grid).observations())
+    assert drawn_rates(second, grid) != alone[0]

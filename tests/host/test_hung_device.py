@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,8 @@ import pytest
 from advisor.core.detection.congestion import CongestionState, DetectorSettings, detect
 from advisor.core.detection.threshold import FixedThreshold
 from advisor.core.observation import DatastoreObservation, HostLatency
-from ingest.core.rates import DISK, DiskRates
-from tests.ingest.core.readings import columns, derive
+from ingest.core.figures import DISK, DiskFigures
+from tests.ingest.core.readings import derive, readings
 
 pytestmark = [pytest.mark.root, pytest.mark.slow]
 
@@ -87,15 +89,17 @@ def seen(disk: str) -> tuple[float, tuple[int, ...]]:
     return time.monotonic(), counters
 
 
-def state_of(rates: DiskRates) -> CongestionState:
+def state_of(found: DiskFigures) -> CongestionState:
+    """The judgement of one window of one disk."""
+    seconds, latency_ms = found.seconds.item(), found.latency_ms.item()
     host = HostLatency(
         host="h1",
-        latency_ms=rates.latency_ms,
-        io_count=(rates.read_iops + rates.write_iops) * rates.seconds,
-        outstanding_io=rates.outstanding_io,
-        busy_ratio=rates.utilisation_ratio,
+        latency_ms=None if math.isnan(latency_ms) else latency_ms,
+        io_count=found.iops.item() * seconds,
+        outstanding_io=found.outstanding_io.item(),
+        busy_ratio=found.utilisation_ratio.item(),
     )
-    window = DatastoreObservation(at=rates.at, window_s=rates.seconds, hosts=(host,))
+    window = DatastoreObservation(at=datetime.now(UTC), window_s=seconds, hosts=(host,))
     settings = DetectorSettings(activity_floor=10.0)
     (point,) = detect([window], settings=settings, threshold=FixedThreshold(value=30.0)).points
     return point.state
@@ -106,9 +110,10 @@ def test_a_disk_that_hangs_is_stalled(hung_disk: str) -> None:
     time.sleep(WATCHED_S)
     after = seen(hung_disk)
 
-    (rates,) = derive(DISK, columns(before, after))
+    # One window from the first to the second reading.
+    found = derive(DISK, readings(before, after), window_s=after[0] - before[0])
 
     _, (*_, began_with) = before
     assert began_with > 0
-    assert rates.latency_ms is None
-    assert state_of(rates) is CongestionState.STALLED
+    assert math.isnan(found.latency_ms.item())
+    assert state_of(found) is CongestionState.STALLED

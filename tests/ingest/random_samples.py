@@ -16,21 +16,16 @@ from ingest.core.catalogue import (
     NET,
     Measurement,
 )
-from ingest.core.rates import (
-    CGROUP_COUNTERS,
-    DISK_COUNTERS,
-    NET_COUNTERS,
-    PRESSURE_COUNTERS,
-)
-from ingest.many_rates import CgroupKey, SubjectKey
+from ingest.core.figures import CGROUP_IO, DISK, INTERFACE, PRESSURE
+from ingest.grid_reader import Subject
 from ingest.models import Host, Series
 from ingest.partitions import ensure_partitions
 
 COLUMNS = {
-    NET: NET_COUNTERS,
-    DISKIO: DISK_COUNTERS,
-    CGROUP: CGROUP_COUNTERS,
-    CGROUP_PRESSURE: PRESSURE_COUNTERS,
+    NET: INTERFACE.counters,
+    DISKIO: DISK.counters,
+    CGROUP: CGROUP_IO.counters,
+    CGROUP_PRESSURE: PRESSURE.counters,
     BLOCK_DEVICE: ("major", "minor"),
 }
 DEVICES = ("8:0", "8:16")
@@ -47,19 +42,19 @@ class RandomSamples:
         self.chance = random.Random(seed)
         ensure_partitions({(until - timedelta(days=back)).date() for back in (0, 1)})
 
-    def interface(self, name: str) -> SubjectKey:
+    def interface(self, name: str) -> Subject:
         for tags in self._collectors({"interface": name}):
             self._write(NET, name, tags, self._times())
-        return self.host.pk, name
+        return Subject(host=self.host.pk, name=name)
 
-    def cgroup(self, path: str) -> list[CgroupKey]:
+    def cgroup(self, path: str) -> list[Subject]:
         """Both devices of a cgroup with its pressure, which mostly comes in the same gather."""
         for tags in self._collectors({"path": path}):
             times = self._times()
             for device in DEVICES:
                 self._write(CGROUP, path, {**tags, "device": device}, self._thinned(times))
             self._write(CGROUP_PRESSURE, path, tags, self._thinned(times))
-        return [(self.host.pk, path, device) for device in DEVICES]
+        return [Subject(host=self.host.pk, name=path, device=device) for device in DEVICES]
 
     def block_device(self, name: str, number: str) -> None:
         """What the host tells of a disk's number."""

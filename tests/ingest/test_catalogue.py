@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.apps import apps
@@ -11,7 +12,7 @@ from django.db import connection
 
 from ingest.core.canonical_figures import FIGURES
 from ingest.core.catalogue import MEASUREMENTS, FieldKind, Measurement
-from ingest.core.rates import CGROUP_COUNTERS, CONFLICT, DISK, INTERFACE, PRESSURE_COUNTERS, TCP
+from ingest.core.figures import FIGURE_KINDS, FigureKind
 from tests.ingest.scenario import Tenant, disk_line, now, write_lines
 
 METRICS = Path(__file__).parents[2] / "docs" / "metrics.md"
@@ -77,22 +78,10 @@ def test_document_has_no_measurement_beside_the_catalogue() -> None:
     assert sections == [measurement.name for measurement in MEASUREMENTS]
 
 
-@pytest.mark.parametrize(
-    ("name", "counters"),
-    [
-        ("diskio", DISK.counters),
-        ("net", INTERFACE.counters),
-        ("scsi_reservation", CONFLICT.counters),
-        ("cgroup", CGROUP_COUNTERS),
-        ("cgroup_pressure", PRESSURE_COUNTERS),
-        ("nstat", TCP.counters),
-    ],
-)
-def test_rates_are_derived_from_all_counters(name: str, counters: tuple[str, ...]) -> None:
-    (measurement,) = (m for m in MEASUREMENTS if m.name == name)
-
-    assert counters == tuple(
-        field.name for field in measurement.fields if field.kind is FieldKind.COUNTER
+@pytest.mark.parametrize("kind", FIGURE_KINDS, ids=lambda kind: kind.name)
+def test_rates_are_derived_from_all_counters(kind: FigureKind[Any]) -> None:
+    assert kind.counters == tuple(
+        field.name for field in kind.measurement.fields if field.kind is FieldKind.COUNTER
     )
 
 

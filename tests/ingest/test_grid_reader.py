@@ -28,13 +28,11 @@ def random_subjects(host: Host, seed: int) -> dict[FigureKind, list[Subject]]:
     samples = RandomSamples(host, seed=seed, until=UNTIL)
     interfaces = [samples.interface(f"vnet{number}") for number in range(5)]
     cgroups = [key for number in range(4) for key in samples.cgroup(f"/vm{number}.scope")]
-    paths = dict.fromkeys((owner, path) for owner, path, _ in cgroups)
+    paths = dict.fromkeys(one.name for one in cgroups)
     return {
-        INTERFACE: [Subject(host=owner, name=name) for owner, name in interfaces],
-        CGROUP_IO: [
-            Subject(host=owner, name=path, device=device) for owner, path, device in cgroups
-        ],
-        PRESSURE: [Subject(host=owner, name=path) for owner, path in paths],
+        INTERFACE: interfaces,
+        CGROUP_IO: cgroups,
+        PRESSURE: [Subject(host=host.pk, name=path) for path in paths],
     }
 
 
@@ -67,6 +65,25 @@ def test_one_window_alone_is_that_window_of_many(tenant: Tenant, seed: int) -> N
             part = read_growth(kind, subjects, grid.part(place, place + 1))
             assert np.array_equal(part.growth[:, 0], whole.growth[:, place])
             assert np.array_equal(part.seconds[0], whole.seconds[place])
+
+
+def test_tenant_with_equal_names_is_not_read(tenant: Tenant, stranger: Tenant) -> None:
+    grid = grid_of(SINCE, UNTIL, 10.0)
+    host = Host.objects.create(organisation=tenant.organisation, name="h1")
+    own = random_subjects(host, seed=1)
+    before = {kind: read_growth(kind, subjects, grid) for kind, subjects in own.items()}
+    other = Host.objects.create(organisation=stranger.organisation, name="h1")
+
+    others = random_subjects(other, seed=1001)
+
+    for kind, subjects in own.items():
+        found = read_growth(kind, subjects, grid)
+        assert np.array_equal(found.growth, before[kind].growth)
+        assert np.array_equal(found.seconds, before[kind].seconds)
+        # The names are equal, and yet what is found is not.
+        assert [one.name for one in others[kind]] == [one.name for one in subjects]
+        foreign = read_growth(kind, others[kind], grid)
+        assert not np.array_equal(foreign.growth, found.growth)
 
 
 def test_a_host_that_sends_rarely_is_known_in_every_window(tenant: Tenant) -> None:

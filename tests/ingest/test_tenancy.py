@@ -9,6 +9,10 @@ from django.test import Client
 
 from accounts.models import Token
 from ingest import queries
+from ingest.core.figures import DISK
+from ingest.core.grid import Grid
+from ingest.core.microseconds import microseconds
+from ingest.grid_reader import Subject, read_growth
 from ingest.models import DiskioSample, Host, RejectedLine, Series
 from tests.ingest.scenario import Tenant, disk_line, now, post, write_lines
 
@@ -34,11 +38,11 @@ def test_rates_of_a_host_are_of_its_own_samples(tenant: Tenant, stranger: Tenant
     write_lines(tenant, *(disk_line(at, count=10 * i) for i, at in enumerate(times)))
     write_lines(stranger, *(disk_line(at, count=5000 * i) for i, at in enumerate(times)))
 
-    rates = queries.disk_rates(
-        host=tenant.host(), device="sda", since=end - timedelta(minutes=1), until=end
-    )
+    subject = Subject(host=tenant.host().pk, name="sda")
+    grid = Grid(since_us=microseconds(times[0]), window_us=10_000_000, count=2)
+    found = DISK.figures(read_growth(DISK, [subject], grid))
 
-    assert [r.read_iops for r in rates] == [1, 1]
+    assert found.read_iops.tolist() == [[1], [1]]
 
 
 def test_subjects_are_those_of_the_organisation(tenant: Tenant, stranger: Tenant) -> None:

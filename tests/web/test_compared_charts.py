@@ -78,7 +78,7 @@ def test_stack_is_compared_with_the_sum_of_the_earlier_one() -> None:
 
 
 def test_every_step_of_a_grid_divides_every_shift() -> None:
-    from ingest.readings import STEPS_S
+    from ingest.core.steps import STEPS_S
 
     assert {one.shift % timedelta(seconds=step) for one in COMPARISONS for step in STEPS_S} == {
         timedelta(0)

@@ -19,8 +19,8 @@ from advisor.queries.earlier import COMPARISONS, Comparison, comparison_of, with
 from advisor.queries.host_charts import host_chart_set
 from advisor.queries.resources import resource_line
 from advisor.queries.workload_charts import workload_chart_set
+from ingest.core.steps import STEPS_S
 from ingest.models import Host
-from ingest.readings import STEPS_S
 from web.access import Workspace, open_row, workspace_view
 from web.formatting import absolute_text, csv_safe
 from web.time_range import TimeRange, read_time_range

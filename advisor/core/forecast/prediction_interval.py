@@ -86,7 +86,6 @@ class ErrorDistribution:
     mean_absolute_ratio: float
     level: float
     covered_ratio: float | None
-    intervals: int
 
 
 def error_distribution(
@@ -106,5 +105,4 @@ def error_distribution(
         mean_absolute_ratio=float(np.mean(np.abs(errors))),
         level=level,
         covered_ratio=sum(covered) / len(covered) if covered else None,
-        intervals=len(covered),
     )

@@ -1,40 +1,38 @@
-"""Readings of one series as columns, for tests: a time in seconds, and what was sent then."""
+"""Readings of one series for tests: a time in seconds, and what was sent then."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
-
 import numpy as np
 
-from ingest.core.grid import NOT_SENT, Integers
-from ingest.core.microseconds import microseconds
-from ingest.core.rates import RateKind, RatesT
+from ingest.core.figures import FigureKind, FiguresT
+from ingest.core.grid import NOT_SENT, Grid, Readings, on_grid
 
-START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-NEVER = float("inf")
+WINDOW_S = 10
+START_US = 1_000_000_000_000_000
 Sent = tuple[int | None, ...]
-Columns = tuple[Integers, Integers]
 
 
-def at(seconds: float) -> datetime:
-    return START + timedelta(seconds=seconds)
+def readings(*rows: tuple[float, Sent]) -> Readings:
+    sent = [[NOT_SENT if one is None else one for one in counters] for _, counters in rows]
+    return Readings(
+        series=np.zeros(len(rows), dtype=np.int64),
+        at_us=np.array([START_US + round(at_s * 1e6) for at_s, _ in rows], dtype=np.int64),
+        values=np.array(sent, dtype=np.int64),
+    )
 
 
-def columns(*readings: tuple[float, Sent], width: int | None = None) -> Columns:
-    at_us = [microseconds(at(seconds)) for seconds, _ in readings]
-    sent = [[NOT_SENT if one is None else one for one in counters] for _, counters in readings]
-    width = width or len(readings[0][1])
-    return np.array(at_us, dtype=np.int64), np.array(sent, dtype=np.int64).reshape(-1, width)
+def derive(kind: FigureKind[FiguresT], found: Readings, *, window_s: float) -> FiguresT:
+    """The figures of the windows from the first reading to the last one."""
+    length_us = int(found.at_us[-1] - found.at_us[0])
+    window_us = round(window_s * 1e6)
+    grid = Grid(
+        since_us=int(found.at_us[0]), window_us=window_us, count=max(1, length_us // window_us)
+    )
+    growth = on_grid(found, grid, series_count=1, counters=len(kind.counters), wide=kind.wide)
+    return kind.figures(growth)
 
 
-def every(*sent: Sent, every_s: float = 10) -> Columns:
-    return columns(*((place * every_s, counters) for place, counters in enumerate(sent)))
-
-
-def derive(kind: RateKind[RatesT], readings: Columns) -> list[RatesT]:
-    return kind.rates(kind.growth(*readings, longest_s=NEVER))
-
-
-def rows_of(counters: Integers) -> Sequence[tuple[int, ...]]:
-    return [tuple(row) for row in counters.tolist()]
+def every(kind: FigureKind[FiguresT], *sent: Sent) -> FiguresT:
+    """The figures of readings at the edges of the windows."""
+    rows = [(place * WINDOW_S, counters) for place, counters in enumerate(sent)]
+    return derive(kind, readings(*rows), window_s=WINDOW_S)

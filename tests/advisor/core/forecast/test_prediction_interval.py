@@ -57,8 +57,9 @@ def test_errors_are_described_by_their_percentiles():
     found = error_distribution(made)
 
     assert found.mean_absolute_ratio == pytest.approx(0.12)
-    # The first interval at 80 % needs four earlier outcomes: ceil(5 · 0.8) = 4.
-    assert found.intervals == 1
+    # The first interval at 80 % needs four earlier outcomes: ceil(5 · 0.8) = 4. It ends at the
+    # fourth smallest of 0, 10, 10 and 20 %, and so covers the fifth.
+    assert found.covered_ratio == 1.0
 
 
 def test_four_past_errors_make_an_interval_of_80_percent():

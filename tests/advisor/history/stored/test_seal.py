@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -85,12 +86,9 @@ def test_samples_of_any_kind_are_kept_as_they_were_read(tenant: Tenant, seed: in
     interfaces = [samples.interface(f"vnet{number}") for number in range(4)]
     cgroups = [key for number in range(3) for key in samples.cgroup(f"/vm{number}.scope")]
     subjects = {
-        INTERFACE: [Subject(host=owner, name=name) for owner, name in interfaces],
-        CGROUP_IO: [Subject(host=owner, name=path, device=dev) for owner, path, dev in cgroups],
-        PRESSURE: [
-            Subject(host=owner, name=path)
-            for owner, path in dict.fromkeys((owner, path) for owner, path, _ in cgroups)
-        ],
+        INTERFACE: interfaces,
+        CGROUP_IO: cgroups,
+        PRESSURE: list(dict.fromkeys(replace(one, device="") for one in cgroups)),
     }
     span = hour, hour + HOUR
     Series.objects.update(first_sample_at=hour - HOUR, last_sample_at=hour + HOUR)
