@@ -16,7 +16,6 @@ from advisor.core.standing import AllocationTable
 from advisor.models import Allocation, Resource, State
 from advisor.resource_kinds.reader import Devices, ReadResource, SeenAllocation
 from ingest.core.grid import Flags, Floats, Grid
-from ingest.core.microseconds import microseconds
 
 States = npt.NDArray[np.object_]
 
@@ -74,20 +73,6 @@ class Levels:
     threshold: Floats
     load: Floats
     device_load: Floats
-
-    def between(self, since: datetime, until: datetime) -> Levels:
-        """The windows that end in (since, until]."""
-        begin, end = np.searchsorted(
-            self.at_us, [microseconds(since), microseconds(until)], side="right"
-        )
-        return Levels(
-            at_us=self.at_us[begin:end],
-            state=self.state[begin:end],
-            value=self.value[begin:end],
-            threshold=self.threshold[begin:end],
-            load=self.load[begin:end],
-            device_load=self.device_load[begin:end],
-        )
 
     def places(self, grid: Grid) -> npt.NDArray[np.int64]:
         """The window of the grid that each judged window lies in; -1 is outside."""
