@@ -46,7 +46,7 @@ def detect_everywhere() -> None:
 
 
 @shared_task
-def detect_group(number: int) -> None:
+def detect_group(group: int) -> None:
     """Bring the states and incidents of a group of resources up to date.
 
     What one of them does to the others is undone: after a failure each is judged alone.
@@ -54,10 +54,10 @@ def detect_group(number: int) -> None:
     from advisor.pipeline import groups
 
     try:
-        alone = groups.judge_group(number, now=timezone.now()).alone
+        alone = groups.judge_group(group, now=timezone.now()).alone
     except Exception as error:  # noqa: BLE001  # whatever ends a group, its members go on
-        log.warning("group not judged", extra={"group": number, "reason": str(error)})
-        alone = tuple(one.pk for one in groups.members_of(number))
+        log.warning("group not judged", extra={"group": group, "reason": str(error)})
+        alone = tuple(one.pk for one in groups.members_of(group))
     for resource_id in alone:
         detect_resource.apply_async((resource_id,))
 

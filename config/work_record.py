@@ -18,6 +18,7 @@ from celery.signals import task_failure, task_postrun, task_prerun, task_success
 from django.db import DatabaseError, InterfaceError, connection
 from django.utils import timezone
 
+from advisor.core.turns import organisation_of
 from advisor.pipeline import work_figures
 
 log = logging.getLogger(__name__)
@@ -150,4 +151,6 @@ def _named(task: Any, args: Sequence[Any]) -> tuple[str, int] | None:
     for name, value in zip(inspect.signature(task.run).parameters, args, strict=False):
         if name in SUBJECT_ARGUMENTS:
             return name.removesuffix("_id"), value
+        if name == "group":
+            return "organisation", organisation_of(value)
     return None

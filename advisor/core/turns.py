@@ -5,6 +5,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+MOST_GROUPS = 10_000
+"""Groups of resources that an organisation can have; a group's number tells both."""
+
+
+def group_number(organisation: int, part: int) -> int:
+    """The number of the group with this part of the organisation's resources."""
+    return organisation * MOST_GROUPS + part
+
+
+def organisation_of(group: int) -> int:
+    """The organisation whose resources are in the group."""
+    return group // MOST_GROUPS
+
 
 def fair_turns(
     candidates: Iterable[tuple[int, int]], *, last: Mapping[int, float], most: int

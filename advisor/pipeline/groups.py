@@ -15,12 +15,11 @@ from django.db import transaction
 from django.db.models import Count
 
 from accounts.models import Organisation
+from advisor.core.turns import MOST_GROUPS, group_number
 from advisor.models import EvaluationGroup, Resource, ResourceStatus
 from advisor.pipeline.detect import detect, detect_resources
 
 GROUP_SIZE = 200
-MOST_GROUPS = 10_000
-"""Of one organisation."""
 KILLED_AFTER = timedelta(minutes=1)
 """A group that began so long ago and did not end was killed; the limit of its task is shorter."""
 
@@ -38,7 +37,7 @@ def groups() -> Iterable[tuple[int, int]]:
     counts = Resource.objects.order_by("organisation").values_list("organisation")
     for organisation, count in counts.annotate(Count("pk")):
         for part in range(min(-(-count // GROUP_SIZE), MOST_GROUPS)):
-            yield organisation, organisation * MOST_GROUPS + part
+            yield organisation, group_number(organisation, part)
 
 
 def judge_group(number: int, *, now: datetime) -> Judged:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from advisor.history.adapters import cgroup_device_numbers, device_subject, rate_subjects
 from advisor.history.history import numbers
 from advisor.history.rates import rates_of
-from advisor.models import Allocation, Attachment, ResourceKind, Unit
+from advisor.models import Allocation, Attachment, Unit
 from advisor.queries.charts import Chart, ChartKind, ChartSet, ChartSpan, Track, charts_on
 from advisor.queries.totals import total
-from ingest.core.figures import DISK, INTERFACE, DiskFigures, InterfaceFigures
+from advisor.resource_kinds.registry import traits_of
+from ingest.core.figures import DISK, INTERFACE, DiskFigures, FigureKind, InterfaceFigures
 from ingest.core.grid import Floats
 from ingest.grid_reader import read_measured
 from ingest.models import Host
@@ -68,14 +70,15 @@ _NET_VALUES: dict[str, Callable[[InterfaceFigures], Floats]] = {
 def host_chart_plans(host: Host) -> list[HostChartPlan]:
     """The charts that a host has, by the devices and allocations on it."""
     kinds = set(host.attachments.values_list("resource__kind", flat=True))
+    measured = [traits_of(kind).reader.figures for kind in kinds]
     units = set(host.allocations.values_list("resource__unit", flat=True))
     plans = [
         HostChartPlan(key=_workload_key(unit), title=title, form=ChartKind.STACK, unit=unit)
         for unit, title in _WORKLOAD_TITLES.items()
         if unit in units
     ]
-    plans += _DISK_PLANS if ResourceKind.DATASTORE in kinds else ()
-    plans += _NET_PLANS if ResourceKind.UPLINK in kinds else ()
+    plans += _DISK_PLANS if DISK in measured else ()
+    plans += _NET_PLANS if INTERFACE in measured else ()
     return plans
 
 
@@ -85,8 +88,8 @@ def host_chart_set(host: Host, span: ChartSpan, *, step_s: int | None = None) ->
     allocations = _allocations(host)
     resources = [one.resource for one in attachments] + [one.resource for one in allocations]
     grid = span.grid(step_s, finest_s=max((one.window_s for one in resources), default=1.0))
-    disks = _devices(attachments, ResourceKind.DATASTORE)
-    cards = _devices(attachments, ResourceKind.UPLINK)
+    disks = _devices(attachments, DISK)
+    cards = _devices(attachments, INTERFACE)
     device_numbers = cgroup_device_numbers(allocations)
     wanted = rate_subjects(allocations, device_numbers)
     on_disks = [device_subject(one) for one in disks.values()]
@@ -103,9 +106,11 @@ def host_chart_set(host: Host, span: ChartSpan, *, step_s: int | None = None) ->
     return charts_on(grid, [_chart(plan, tracks[plan.key]) for plan in host_chart_plans(host)])
 
 
-def _devices(attachments: Sequence[Attachment], kind: ResourceKind) -> dict[str, Attachment]:
-    """One attachment for each device of resources of this kind, by name."""
-    found = {one.device: one for one in attachments if one.resource.kind == kind}
+def _devices(attachments: Sequence[Attachment], figures: FigureKind[Any]) -> dict[str, Attachment]:
+    """One attachment for each device that is measured so, by name."""
+    found = {
+        one.device: one for one in attachments if one.resource.traits.reader.figures is figures
+    }
     return {name: found[name] for name in sorted(found)}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,14 +19,15 @@ from django.db.models import OuterRef, Subquery
 
 from advisor.history.history import numbers
 from advisor.history.rates import read_rates
-from advisor.models import Allocation, Attachment, Resource, ResourceKind, StatePoint, Workload
+from advisor.models import Allocation, Attachment, Resource, StatePoint, Workload
 from advisor.queries.allocation_rates import REACH, current_rates, recent_grid, recent_means
 from advisor.queries.heat import COLUMNS, Strip, heat_strips
 from advisor.queries.hosts import HostHealth, host_healths
 from advisor.queries.resources import ResourceLine, resource_line, resource_rows
 from advisor.queries.scope import Scope
 from advisor.queries.totals import total
-from ingest.core.figures import DISK, INTERFACE
+from advisor.resource_kinds.registry import traits_of
+from ingest.core.figures import DISK, INTERFACE, FigureKind
 from ingest.core.grid import Floats, Grid, grid_of
 from ingest.grid_reader import Subject, read_measured
 from ingest.models import Host
@@ -180,9 +181,11 @@ def _allocations(scope: Scope, host_pk: int | None) -> Iterable[tuple[int, int, 
 # --- Storage and networks
 
 
-def resource_table_rows(scope: Scope, kind: ResourceKind, *, now: datetime) -> list[ResourceRow]:
-    """Every resource of the kind, by name, with its measured load."""
-    rows = _resources(scope, kind)
+def resource_table_rows(
+    scope: Scope, kinds: Collection[str], *, now: datetime
+) -> list[ResourceRow]:
+    """Every resource of these kinds, by name, with its measured load."""
+    rows = _resources(scope, kinds)
     hosts = _host_names(scope)
     reached = _hosts_by_resource(rows)
     tiers, workloads = _users(scope, "resource_id")
@@ -212,8 +215,8 @@ def with_resource_figures(
     return [replace(row, day=_worst_half_hours(strips[row.line.pk])) for row in rows]
 
 
-def _resources(scope: Scope, kind: ResourceKind) -> list[Resource]:
-    rows = scope.rows(Resource).filter(kind=kind).select_related("status")
+def _resources(scope: Scope, kinds: Collection[str]) -> list[Resource]:
+    rows = scope.rows(Resource).filter(kind__in=kinds).select_related("status")
     return list(rows.order_by("name"))
 
 
@@ -278,7 +281,7 @@ def with_host_figures(
         ]
     if not wanted.days:
         return list(rows)
-    disks = _devices(scope, pks)[ResourceKind.DATASTORE]
+    disks = _devices(scope, pks)[DISK]
     iops = read_measured({DISK: disks}, _day_grid(now)).figures(DISK, disks).iops
     own = _places_by_host(disks)
     return [replace(row, day=_total_of(iops, own[row.health.pk])) for row in rows]
@@ -289,7 +292,7 @@ def _host_rates(
 ) -> dict[int, tuple[float | None, float | None]]:
     """IOPS and bits sent per second of each host."""
     devices = _devices(scope, pks)
-    disks, cards = devices[ResourceKind.DATASTORE], devices[ResourceKind.UPLINK]
+    disks, cards = devices[DISK], devices[INTERFACE]
     measured = read_measured({DISK: disks, INTERFACE: cards}, recent_grid(now))
     done, carried = measured.figures(DISK, disks), measured.figures(INTERFACE, cards)
     iops = numbers(recent_means(done.iops, done.seconds))
@@ -308,12 +311,12 @@ def _attachments(scope: Scope) -> Any:
     return Attachment.objects.filter(host__in=scope.rows(Host))
 
 
-def _devices(scope: Scope, pks: Sequence[int]) -> dict[str, list[Subject]]:
-    """The disks and interfaces of the hosts, each once, by the kind of their resource."""
-    found: dict[str, set[Subject]] = defaultdict(set)
+def _devices(scope: Scope, pks: Sequence[int]) -> dict[FigureKind[Any], list[Subject]]:
+    """The disks and interfaces of the hosts, each once, by what is measured of them."""
+    found: dict[FigureKind[Any], set[Subject]] = defaultdict(set)
     attached = _attachments(scope).filter(host__in=pks)
     for kind, host, device in attached.values_list("resource__kind", "host_id", "device"):
-        found[kind].add(Subject(host=host, name=device))
+        found[traits_of(kind).reader.figures].add(Subject(host=host, name=device))
     return defaultdict(list, {kind: sorted(subjects) for kind, subjects in found.items()})
 
 

@@ -47,7 +47,7 @@ NAMED_BY_THE_PRODUCT = {
     "accounts.Token.scope", "accounts.Token.digest",
     "advisor.MaintenanceWindow.zone", "advisor.Allocation.selector_kind",
     "advisor.Recommendation.topic", "advisor.Recommendation.kind",
-    "advisor.ComplianceRecord.allocation",
+    "advisor.ComplianceRecord.allocation", "advisor.FailedWork.task",
     "advisor.ComplianceRecord.outcome", "advisor.ComplianceRecord.verdict",
     "advisor.Enforcer.signing_key", "advisor.Enforcer.agent_version",
     "advisor.Enforcer.enforcement_state", "advisor.Shard.kind", "advisor.Track.kind",

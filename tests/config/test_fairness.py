@@ -13,9 +13,9 @@ import pytest
 import redis
 
 from accounts.models import Organisation
+from advisor.core.turns import MOST_GROUPS
 from advisor.decisions.inventory import add_resource
 from advisor.models import Resource, ResourceKind, ResourceStatus
-from advisor.pipeline.groups import MOST_GROUPS
 from advisor.tasks import detect_everywhere, detect_group
 from tests.config.queued import empty, waiting
 

@@ -12,9 +12,9 @@ from celery.beat import Scheduler
 from django.test import override_settings
 
 from accounts.models import Organisation
+from advisor.core.turns import MOST_GROUPS
 from advisor.decisions.inventory import add_resource
 from advisor.models import Resource, ResourceKind, ResourceStatus
-from advisor.pipeline.groups import MOST_GROUPS
 from advisor.tasks import advise_everywhere, detect_everywhere, detect_resource
 from config import one_waiting
 from config.celery import BEAT_SCHEDULE, app

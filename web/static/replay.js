@@ -10,7 +10,7 @@ const player = document.querySelector("[data-replay]");
 const play = document.querySelector("[data-play]");
 const speed = document.querySelector("[data-speed]");
 const position = document.querySelector("[data-position]");
-const clockText = document.querySelector("[data-clock]");
+const clockText = document.querySelector("[data-played]");
 const phaseText = document.querySelector("[data-phase]");
 
 const charts = [];

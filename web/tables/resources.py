@@ -7,10 +7,10 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from advisor.models import ResourceKind
 from advisor.queries import tables
 from advisor.queries.tables import ResourceRow
-from advisor.resource_kinds.registry import traits_of
+from advisor.resource_kinds.registry import KINDS
+from advisor.resource_kinds.traits import ResourceTraits
 from web.formatting import level_scale
 from web.tables import cells
 from web.tables.column import Cell, Column, Link, Needs, Table
@@ -18,16 +18,18 @@ from web.tables.column import Cell, Column, Link, Needs, Table
 
 def storage_table(now: datetime) -> Table[ResourceRow]:
     """The list of datastores as of now."""
-    return _table("storage", "Storage", ResourceKind.DATASTORE, now)
+    return _table("storage", "Storage", "Storage", now)
 
 
 def network_table(now: datetime) -> Table[ResourceRow]:
     """The list of uplinks as of now."""
-    return _table("networks", "Networks", ResourceKind.UPLINK, now)
+    return _table("networks", "Networks", "Network", now)
 
 
-def _table(name: str, title: str, kind: ResourceKind, now: datetime) -> Table[ResourceRow]:
-    words = traits_of(kind).words
+def _table(name: str, title: str, area: str, now: datetime) -> Table[ResourceRow]:
+    """The list of the kinds of one area, in the words of the first of them."""
+    kinds = [traits for traits in KINDS if traits.words.area == area]
+    names, words = [traits.name for traits in kinds], kinds[0].words
     return Table(
         name=name,
         title=title,
@@ -35,20 +37,19 @@ def _table(name: str, title: str, kind: ResourceKind, now: datetime) -> Table[Re
         plural=words.plural,
         empty=f"A {words.noun} appears here with the first samples of a disk or network "
         "interface.",
-        columns=_columns(kind, now),
+        columns=_columns(kinds[0], now),
         text=lambda row: row.line.name,
         identity=lambda row: f"resource-{row.line.pk}",
-        read=lambda scope, at: tables.resource_table_rows(scope, kind, now=at),
+        read=lambda scope, at: tables.resource_table_rows(scope, names, now=at),
         measured=lambda scope, rows, wanted, at: tables.with_resource_figures(
             scope, rows, wanted, now=at
         ),
     )
 
 
-def _columns(kind: ResourceKind, now: datetime) -> tuple[Column[ResourceRow], ...]:
-    traits = traits_of(kind)
+def _columns(traits: ResourceTraits, now: datetime) -> tuple[Column[ResourceRow], ...]:
     level = traits.level
-    scale = level_scale(kind)
+    scale = level_scale(traits.name)
     return (
         Column(
             key="name",

@@ -7,10 +7,11 @@ from datetime import timedelta
 import pytest
 
 from accounts.models import Organisation
+from advisor.core.turns import MOST_GROUPS
 from advisor.decisions.inventory import add_resource
 from advisor.models import EvaluationGroup, Resource, ResourceKind, ResourceStatus
 from advisor.pipeline import groups
-from advisor.pipeline.groups import GROUP_SIZE, MOST_GROUPS, judge_alone, judge_group
+from advisor.pipeline.groups import GROUP_SIZE, judge_alone, judge_group
 from tests.advisor.scenario import NOW
 
 pytestmark = pytest.mark.django_db

@@ -120,7 +120,7 @@ def test_pages_tell_a_volume_from_a_datastore(cluster: Cluster) -> None:
 
     assert "Volume on" in page(f"/resources/{volume.pk}/")
     assert "Datastore on" in page(f"/resources/{shared.pk}/")
-    assert '<span class="muted">volume</span>' in page("/search/", q="sda")
+    assert 'data-label="Kind">volume' in page("/search/", q="sda")
     host = page(f"/hosts/{volume.attachments.get().host_id}/")
     assert "Storage and network" in host
     assert 'data-label="Kind">volume' in host

@@ -108,11 +108,11 @@ def test_replay_plays_pauses_and_is_moved_by_keys(tab: Visit) -> None:
     expect(tab.page.get_by_role("button", name="Pause")).to_be_visible()
     expect(tab.page.locator("[data-phase]")).to_contain_text("+ vMotion", timeout=15_000)
     expect(play).to_be_visible(timeout=15_000)
-    expect(tab.page.locator("[data-clock]")).to_have_text("120 s")
+    expect(tab.page.locator("[data-played]")).to_have_text("120 s")
 
     tab.page.locator("#position").focus()
     tab.page.keyboard.press("Home")
-    expect(tab.page.locator("[data-clock]")).to_have_text("0 s")
+    expect(tab.page.locator("[data-played]")).to_have_text("0 s")
     tab.page.keyboard.press("Space")
     expect(tab.page.get_by_role("button", name="Pause")).to_be_visible()
 

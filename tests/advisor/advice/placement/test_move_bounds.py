@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from advisor.advice.placement.decide.device_line import Mix, SeenModel
-from advisor.advice.placement.decide.disk_answer import Objection, RejectedMove
+from advisor.advice.placement.decide.disk_answer import Objection
 from advisor.advice.placement.decide.disk_inputs import PlacementInputs, PlacementRules, VdiskState
 from advisor.advice.placement.decide.disk_layout import after_moves, layout_of
 from advisor.advice.placement.decide.disk_objections import (
@@ -16,7 +16,7 @@ from advisor.advice.placement.decide.disk_objections import (
     may_trade,
     objection,
 )
-from advisor.advice.placement.decide.disk_placement import Rejections, advise_placement
+from advisor.advice.placement.decide.disk_placement import advise_placement
 from advisor.advice.placement.decide.disk_rules import RuleBook
 from advisor.advice.placement.decide.move_effect import MoveEffect, Traffic
 from advisor.core.device.device_model import DeviceModel
@@ -235,26 +235,6 @@ def test_workloads_apart_do_not_meet_on_the_target(
     assert (broken == "crm and erp belong on different datastores") is is_broken
     # Where both change places, they do not meet.
     assert RuleBook(rules).broken(layout_of(inputs), {"a": "ds2", "b": "ds1"}) is None
-
-
-def test_five_rejected_moves_that_are_worth_most_are_kept() -> None:
-    rejections = Rejections()
-
-    for worth in (10.0, 1.0, 9.0, 8.0, 7.0, 5.0, 6.0, 0.5):
-        rejections.add(
-            RejectedMove(
-                vdisks=("v",),
-                source="ds1",
-                target="ds2",
-                objection=Objection.SPACE,
-                reason="",
-                effect=replace(WORTH_IT, benefit=worth, cost=0.0),
-            )
-        )
-
-    kept = [one.effect.benefit for one in rejections.closest if one.effect is not None]
-    assert kept == [10.0, 9.0, 8.0, 7.0, 6.0]
-    assert rejections.counts[Objection.SPACE] == 8
 
 
 @pytest.mark.parametrize(("reads", "ratio"), [(50.0, 0.5), (100.1, 1.0), (-0.1, 0.0)])

@@ -65,9 +65,11 @@ def test_judged_exchanges_are_the_best_of_all_pairs(seed: int) -> None:
     best = sorted((pair for pair in worth if worth[pair] > 0), key=lambda pair: -worth[pair])
     layout = layout_of(inputs)
 
-    found = exchanges(
-        inputs, layout, RuleBook(inputs.rules), units(inputs.rules, layout.vdisks), ["ds1"]
-    )
+    together = [
+        tuple(layout.vdisks[name] for name in unit) for unit in units(inputs.rules, layout.vdisks)
+    ]
+
+    found = exchanges(inputs, layout, RuleBook(inputs.rules), together, ["ds1"])
 
     judged = [(one.proposal.moved[0].vdisk, one.proposal.back[0].vdisk) for one in found]
     assert len(best) > JUDGED
