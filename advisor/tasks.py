@@ -17,6 +17,7 @@ from dataclasses import asdict
 from typing import Any
 
 from celery import shared_task
+from celery.exceptions import Ignore
 from django.utils import timezone
 
 from accounts.models import Organisation
@@ -54,10 +55,15 @@ def detect_group(group: int) -> None:
     from advisor.pipeline import groups
 
     try:
-        alone = groups.judge_group(group, now=timezone.now()).alone
+        judged = groups.judge_group(group, now=timezone.now())
     except Exception as error:  # noqa: BLE001  # whatever ends a group, its members go on
         log.warning("group not judged", extra={"group": group, "reason": str(error)})
         alone = tuple(one.pk for one in groups.members_of(group))
+    else:
+        if judged is None:
+            # Neither a success nor a failure.
+            raise Ignore
+        alone = judged.alone
     for resource_id in alone:
         detect_resource.apply_async((resource_id,))
 

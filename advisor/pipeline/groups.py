@@ -40,8 +40,10 @@ def groups() -> Iterable[tuple[int, int]]:
             yield organisation, group_number(organisation, part)
 
 
-def judge_group(number: int, *, now: datetime) -> Judged:
+def judge_group(number: int, *, now: datetime) -> Judged | None:
     """Judge the resources of a group together, but those that have to be judged alone.
+
+    None: somebody else judges the group, or was killed at it a moment ago.
 
     If one fails, nothing of the group is kept and the error is raised: from then on its resources
     are judged alone.
@@ -52,7 +54,7 @@ def judge_group(number: int, *, now: datetime) -> Judged:
         return Judged(together=0, alone=())
     group = _begin(organisation, part, members, now)
     if group is None:
-        return Judged(together=0, alone=())
+        return None
     alone = set(
         ResourceStatus.objects.filter(resource__in=members, judged_alone=True).values_list(
             "resource", flat=True

@@ -65,6 +65,7 @@ def test_every_resource_is_in_one_group(organisation: Organisation) -> None:
 def test_a_group_is_judged_together(three: list[Resource], group: int) -> None:
     judged = judge_group(group, now=NOW)
 
+    assert judged is not None
     assert (judged.together, judged.alone) == (3, ())
     assert looked_at() == {"h1/sda", "h1/sdb", "h1/sdc"}
     assert EvaluationGroup.objects.get().ended_at == NOW
@@ -82,11 +83,13 @@ def test_after_a_failure_each_is_judged_alone_until_it_succeeds(
             judge_group(group, now=NOW)
 
     judged = judge_group(group, now=NOW + timedelta(seconds=5))
+    assert judged is not None
     assert (judged.together, judged.alone) == (0, tuple(one.pk for one in three))
 
     for one in three[:2]:
         judge_alone(one, now=NOW)
     judged = judge_group(group, now=NOW + timedelta(seconds=10))
+    assert judged is not None
     assert (judged.together, judged.alone) == (2, (three[2].pk,))
 
 
@@ -97,7 +100,10 @@ def test_a_group_that_was_killed_is_judged_one_by_one(
         organisation=organisation, part=0, began_at=NOW - timedelta(minutes=2), ended_at=None
     )
 
-    assert judge_group(group, now=NOW).alone == tuple(one.pk for one in three)
+    judged = judge_group(group, now=NOW)
+
+    assert judged is not None
+    assert judged.alone == tuple(one.pk for one in three)
 
 
 def test_a_group_that_runs_is_left_to_who_began_it(
@@ -107,10 +113,9 @@ def test_a_group_that_runs_is_left_to_who_began_it(
         organisation=organisation, part=0, began_at=NOW - timedelta(seconds=5), ended_at=None
     )
 
-    judged = judge_group(group, now=NOW)
-
-    assert (judged.together, judged.alone, looked_at()) == (0, (), set())
+    assert judge_group(group, now=NOW) is None
+    assert looked_at() == set()
 
 
 def test_a_group_of_nobody_is_nothing_to_judge() -> None:
-    assert judge_group(77 * MOST_GROUPS, now=NOW).together == 0
+    assert judge_group(77 * MOST_GROUPS, now=NOW) == groups.Judged(together=0, alone=())
