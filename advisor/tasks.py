@@ -61,11 +61,13 @@ def detect_group(group: int) -> None:
         alone = tuple(one.pk for one in groups.members_of(group))
     else:
         if judged is None:
-            # Neither a success nor a failure.
             raise Ignore
         alone = judged.alone
     for resource_id in alone:
         detect_resource.apply_async((resource_id,))
+    if alone:
+        # The group has not succeeded before all of it is judged together again.
+        raise Ignore
 
 
 @shared_task
