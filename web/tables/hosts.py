@@ -14,6 +14,7 @@ from advisor.queries.tables import HostRow
 from enforcers.contract import MechanismSupport
 from web.tables import cells
 from web.tables.column import Cell, Column, Link, Needs, Table
+from web.tables.shared_columns import tiers_column, workloads_column
 from web.templatetags.named import agent_mark
 
 URGENCY = (
@@ -142,13 +143,7 @@ def _load_columns() -> tuple[Column[HostRow], ...]:
             ),
             needs=Needs.DAY,
         ),
-        Column(
-            key="workloads",
-            title="Workloads",
-            cell=_workloads,
-            value=lambda row: float(row.workload_count),
-            is_number=True,
-        ),
+        workloads_column(_workloads, lambda row: row.workload_count),
         Column(
             key="resource",
             title="Resources",
@@ -157,15 +152,7 @@ def _load_columns() -> tuple[Column[HostRow], ...]:
             parts=lambda row: row.resources,
             is_shown=False,
         ),
-        Column(
-            key="tier",
-            title="Tiers",
-            cell=lambda row: Cell(text=", ".join(row.tiers), reason="no workload runs on it"),
-            value=lambda row: ", ".join(row.tiers),
-            parts=lambda row: row.tiers,
-            order=cells.TIERS,
-            is_shown=False,
-        ),
+        tiers_column(lambda row: row.tiers, reason="no workload runs on it"),
     )
 
 

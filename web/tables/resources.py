@@ -14,6 +14,7 @@ from advisor.resource_kinds.traits import ResourceTraits
 from web.formatting import level_scale
 from web.tables import cells
 from web.tables.column import Cell, Column, Link, Needs, Table
+from web.tables.shared_columns import hosts_column, tiers_column, workloads_column
 
 
 def storage_table(now: datetime) -> Table[ResourceRow]:
@@ -37,7 +38,7 @@ def _table(name: str, title: str, area: str, now: datetime) -> Table[ResourceRow
         plural=words.plural,
         empty=f"A {words.noun} appears here with the first samples of a disk or network "
         "interface.",
-        columns=_columns(kinds[0], now),
+        columns=_state_columns(kinds[0]) + _use_columns(now),
         text=lambda row: row.line.name,
         identity=lambda row: f"resource-{row.line.pk}",
         read=lambda scope, at: tables.resource_table_rows(scope, names, now=at),
@@ -47,9 +48,8 @@ def _table(name: str, title: str, area: str, now: datetime) -> Table[ResourceRow
     )
 
 
-def _columns(traits: ResourceTraits, now: datetime) -> tuple[Column[ResourceRow], ...]:
-    level = traits.level
-    scale = level_scale(traits.name)
+def _state_columns(traits: ResourceTraits) -> tuple[Column[ResourceRow], ...]:
+    """What the detector says of a resource."""
     return (
         Column(
             key="name",
@@ -69,6 +69,14 @@ def _columns(traits: ResourceTraits, now: datetime) -> tuple[Column[ResourceRow]
             parts=lambda row: [row.line.shown_state],
             order=cells.STATES,
         ),
+        *_level_columns(traits),
+    )
+
+
+def _level_columns(traits: ResourceTraits) -> tuple[Column[ResourceRow], ...]:
+    """The level, its threshold, and the last day beside it."""
+    level, scale = traits.level, level_scale(traits.name)
+    return (
         Column(
             key="level",
             title=level.noun.capitalize(),
@@ -98,6 +106,12 @@ def _columns(traits: ResourceTraits, now: datetime) -> tuple[Column[ResourceRow]
             hint="The worst of each half hour; the dashed line is the threshold.",
             needs=Needs.DAY,
         ),
+    )
+
+
+def _use_columns(now: datetime) -> tuple[Column[ResourceRow], ...]:
+    """What a resource carries, for whom, and when somebody looked."""
+    return (
         Column(
             key="rate",
             title="Rate",
@@ -119,29 +133,9 @@ def _columns(traits: ResourceTraits, now: datetime) -> tuple[Column[ResourceRow]
             is_number=True,
             is_shown=False,
         ),
-        Column(
-            key="workloads",
-            title="Workloads",
-            cell=_workloads,
-            value=lambda row: float(row.workload_count),
-            is_number=True,
-        ),
-        Column(
-            key="host",
-            title="Hosts",
-            cell=lambda row: cells.hosts_cell(row.hosts),
-            value=lambda row: ", ".join(host.name for host in row.hosts),
-            parts=lambda row: [host.name for host in row.hosts],
-        ),
-        Column(
-            key="tier",
-            title="Tiers",
-            cell=lambda row: Cell(text=", ".join(row.tiers), reason="no workload uses it"),
-            value=lambda row: ", ".join(row.tiers),
-            parts=lambda row: row.tiers,
-            order=cells.TIERS,
-            is_shown=False,
-        ),
+        workloads_column(_workloads, lambda row: row.workload_count),
+        hosts_column("Hosts", lambda row: row.hosts),
+        tiers_column(lambda row: row.tiers, reason="no workload uses it"),
         Column(
             key="evaluated",
             title="Evaluated",

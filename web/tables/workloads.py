@@ -10,6 +10,7 @@ from advisor.queries import tables
 from advisor.queries.tables import WorkloadRow
 from web.tables import cells
 from web.tables.column import Cell, Column, Link, Needs, Table
+from web.tables.shared_columns import hosts_column
 
 
 def workload_table(now: datetime, *, host_pk: int | None = None) -> Table[WorkloadRow]:
@@ -21,7 +22,7 @@ def workload_table(now: datetime, *, host_pk: int | None = None) -> Table[Worklo
         plural="workloads",
         empty="A workload appears here with its first allocation: "
         "sluice allocation set RESOURCE WORKLOAD --cgroup PATH",
-        columns=_columns(now),
+        columns=_place_columns() + _measured_columns(now),
         text=lambda row: row.name,
         identity=lambda row: f"workload-{row.pk}-{row.resource.pk}",
         read=lambda scope, at: tables.workload_rows(scope, now=at, host_pk=host_pk),
@@ -31,7 +32,8 @@ def workload_table(now: datetime, *, host_pk: int | None = None) -> Table[Worklo
     )
 
 
-def _columns(now: datetime) -> tuple[Column[WorkloadRow], ...]:
+def _place_columns() -> tuple[Column[WorkloadRow], ...]:
+    """What a workload is, and where."""
     return (
         Column(
             key="name",
@@ -56,13 +58,7 @@ def _columns(now: datetime) -> tuple[Column[WorkloadRow], ...]:
             parts=lambda row: [row.resource.kind],
             is_shown=False,
         ),
-        Column(
-            key="host",
-            title="Host",
-            cell=lambda row: cells.hosts_cell(row.hosts),
-            value=lambda row: ", ".join(host.name for host in row.hosts),
-            parts=lambda row: [host.name for host in row.hosts],
-        ),
+        hosts_column("Host", lambda row: row.hosts),
         Column(
             key="tier",
             title="Tier",
@@ -72,6 +68,12 @@ def _columns(now: datetime) -> tuple[Column[WorkloadRow], ...]:
             parts=lambda row: [row.tier],
             order=cells.TIERS,
         ),
+    )
+
+
+def _measured_columns(now: datetime) -> tuple[Column[WorkloadRow], ...]:
+    """What a workload gets, and how its resource does."""
+    return (
         Column(
             key="rate",
             title="Rate",
