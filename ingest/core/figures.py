@@ -25,23 +25,15 @@ from ingest.core.grid import Flags, Floats, GridGrowth, Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DiskFigures:
-    """Block devices.
-
-    `latency_ms` is the mean time of the I/Os that completed, measured at the device; it and
-    `mean_io_bytes` are NaN where none completed. `outstanding_io` is the mean number of I/Os in
-    flight; `utilisation_ratio` is the part of the time in which any was.
-    """
+class _Transfers:
+    """Reads and writes; `mean_io_bytes` is NaN where none completed."""
 
     seconds: Floats
     read_iops: Floats
     write_iops: Floats
     read_bytes_per_s: Floats
     write_bytes_per_s: Floats
-    latency_ms: Floats
     mean_io_bytes: Floats
-    outstanding_io: Floats
-    utilisation_ratio: Floats
 
     @property
     def iops(self) -> Floats:
@@ -50,6 +42,20 @@ class DiskFigures:
     @property
     def bytes_per_s(self) -> Floats:
         return self.read_bytes_per_s + self.write_bytes_per_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DiskFigures(_Transfers):
+    """Block devices.
+
+    `latency_ms` is the mean time of the I/Os that completed, measured at the device; it and
+    `mean_io_bytes` are NaN where none completed. `outstanding_io` is the mean number of I/Os in
+    flight; `utilisation_ratio` is the part of the time in which any was.
+    """
+
+    latency_ms: Floats
+    outstanding_io: Floats
+    utilisation_ratio: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -70,23 +76,8 @@ class InterfaceFigures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CgroupFigures:
-    """Cgroups, each on one device; `mean_io_bytes` is NaN without I/O."""
-
-    seconds: Floats
-    read_iops: Floats
-    write_iops: Floats
-    read_bytes_per_s: Floats
-    write_bytes_per_s: Floats
-    mean_io_bytes: Floats
-
-    @property
-    def iops(self) -> Floats:
-        return self.read_iops + self.write_iops
-
-    @property
-    def bytes_per_s(self) -> Floats:
-        return self.read_bytes_per_s + self.write_bytes_per_s
+class CgroupFigures(_Transfers):
+    """Cgroups, each on one device."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
