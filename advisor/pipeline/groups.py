@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import Count
+from django.utils import timezone
 
 from accounts.models import Organisation
 from advisor.core.turns import MOST_GROUPS, group_number
@@ -62,11 +63,11 @@ def judge_group(number: int, *, now: datetime) -> Judged | None:
     )
     try:
         detect_resources([one for one in members if one.pk not in alone], now=now)
-    except BaseException:
+    except Exception:
         _set_alone(members)
         raise
     finally:
-        EvaluationGroup.objects.filter(pk=group.pk).update(ended_at=now)
+        EvaluationGroup.objects.filter(pk=group.pk).update(ended_at=timezone.now())
     return Judged(together=len(members) - len(alone), alone=tuple(sorted(alone)))
 
 

@@ -68,7 +68,9 @@ def test_a_group_is_judged_together(three: list[Resource], group: int) -> None:
     assert judged is not None
     assert (judged.together, judged.alone) == (3, ())
     assert looked_at() == {"h1/sda", "h1/sdb", "h1/sdc"}
-    assert EvaluationGroup.objects.get().ended_at == NOW
+    group_row = EvaluationGroup.objects.get()
+    assert group_row.began_at == NOW
+    assert group_row.ended_at is not None
 
 
 def test_after_a_failure_each_is_judged_alone_until_it_succeeds(
