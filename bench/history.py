@@ -22,6 +22,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from django.db import DatabaseError
+
 from bench.history_data import PER_RESOURCE, MadeFleet, fill, make_fleet
 from bench.private_server import private_server
 
@@ -245,7 +247,7 @@ class _Sizes:
                 "SELECT sum(hypertable_size(format('%I', hypertable_name)::regclass))"
                 " FROM timescaledb_information.hypertables WHERE hypertable_name LIKE 'ingest_%'"
             )
-        except Exception:  # noqa: BLE001 - there is no TimescaleDB
+        except DatabaseError:  # There is no TimescaleDB.
             return 0.0
         return float(size or 0) / self._days / 1e3
 
