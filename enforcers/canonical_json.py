@@ -10,6 +10,7 @@ import json
 import math
 import types
 import typing
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -88,104 +89,138 @@ def decode(kind: type[T], plain: Any, *, may_lack_defaults: bool = False) -> T:
 
     A key that is missing is refused, unless `may_lack_defaults` and the field has a default.
     """
-    result: T = _decode_value(kind, plain, "$", may_lack_defaults)
+    schema: Any = kind
+    result: T = _decoder(schema)(plain, may_lack_defaults)
     return result
 
 
-def _decode_value(kind: Any, plain: Any, path: str, lax: bool) -> Any:
+Decoder = Callable[[Any, bool], Any]
+"""Takes parsed JSON, and whether keys with a default may lack. Paths of refusals begin here."""
+
+
+@functools.cache
+def _decoder(kind: Any) -> Decoder:
+    """Made once for each type, so that its hints are looked up once and not for each value."""
     origin = typing.get_origin(kind)
     if origin is tuple:
-        return _decode_list(typing.get_args(kind)[0], plain, path, lax)
+        return _list_decoder(_decoder(typing.get_args(kind)[0]))
     if origin in (types.UnionType, typing.Union):
-        return _decode_optional(kind, plain, path, lax)
+        inner = next(arg for arg in typing.get_args(kind) if arg is not types.NoneType)
+        return _optional_decoder(_decoder(inner))
     if dataclasses.is_dataclass(kind):
-        return _decode_object(kind, plain, path, lax)
+        return _object_decoder(kind)
     if issubclass(kind, StrEnum):
-        return _decode_enum(kind, plain, path)
-    return _decode_scalar(kind, plain, path)
+        return _enum_decoder(kind)
+    return _scalar_decoder(kind)
 
 
-def _decode_list(item_kind: Any, plain: Any, path: str, lax: bool) -> tuple[Any, ...]:
-    if not isinstance(plain, list):
-        raise ContractError(path, f"expected a list, got {_describe(plain)}")
-    return tuple(
-        _decode_value(item_kind, item, f"{path}[{index}]", lax) for index, item in enumerate(plain)
-    )
+def _list_decoder(item: Decoder) -> Decoder:
+    def decode_list(plain: Any, lax: bool) -> tuple[Any, ...]:
+        if not isinstance(plain, list):
+            raise ContractError("$", f"expected a list, got {_describe(plain)}")
+        found = []
+        for place, one in enumerate(plain):
+            try:
+                found.append(item(one, lax))
+            except ContractError as error:
+                raise _below(f"$[{place}]", error) from error
+        return tuple(found)
+
+    return decode_list
 
 
-def _decode_optional(kind: Any, plain: Any, path: str, lax: bool) -> Any:
-    if plain is None:
-        return None
-    inner = next(arg for arg in typing.get_args(kind) if arg is not types.NoneType)
-    return _decode_value(inner, plain, path, lax)
+def _optional_decoder(inner: Decoder) -> Decoder:
+    return lambda plain, lax: None if plain is None else inner(plain, lax)
 
 
-def _decode_object(kind: Any, plain: Any, path: str, lax: bool) -> Any:
-    if not isinstance(plain, dict):
-        raise ContractError(path, f"expected an object, got {_describe(plain)}")
-    fields = _field_types(kind)
+def _object_decoder(kind: Any) -> Decoder:
+    optional = _names_with_default(kind)
+    hints = typing.get_type_hints(kind)
+    fields = {field.name: _decoder(hints[field.name]) for field in dataclasses.fields(kind)}
+
+    def decode_object(plain: Any, lax: bool) -> Any:
+        if not isinstance(plain, dict):
+            raise ContractError("$", f"expected an object, got {_describe(plain)}")
+        if plain.keys() != fields.keys():
+            _check_keys(plain, fields, optional if lax else frozenset())
+        values = {}
+        for name, field in fields.items():
+            if name in plain:
+                try:
+                    values[name] = field(plain[name], lax)
+                except ContractError as error:
+                    raise _below(f"$.{name}", error) from error
+        try:
+            return kind(**values)
+        except ValueError as error:
+            raise ContractError("$", str(error)) from error
+
+    return decode_object
+
+
+def _check_keys(plain: Any, fields: Collection[str], optional: Collection[str]) -> None:
     unknown = sorted(set(plain) - set(fields))
     if unknown:
-        raise ContractError(f"{path}.{unknown[0]}", "unknown key")
-    optional = _names_with_default(kind) if lax else frozenset()
+        raise ContractError(f"$.{unknown[0]}", "unknown key")
     missing = [name for name in fields if name not in plain and name not in optional]
     if missing:
-        raise ContractError(f"{path}.{missing[0]}", "missing")
-    values = {
-        name: _decode_value(field, plain[name], f"{path}.{name}", lax)
-        for name, field in fields.items()
-        if name in plain
-    }
-    try:
-        return kind(**values)
-    except ContractError as error:
-        raise ContractError(path + error.path.removeprefix("$"), error.problem) from error
-    except ValueError as error:
-        raise ContractError(path, str(error)) from error
+        raise ContractError(f"$.{missing[0]}", "missing")
 
 
-def _decode_enum(kind: type[StrEnum], plain: Any, path: str) -> StrEnum:
-    allowed = [member.value for member in kind]
-    if not isinstance(plain, str) or plain not in allowed:
-        wanted = ", ".join(allowed)
-        raise ContractError(path, f"expected one of {wanted}, got {_describe(plain)}")
-    return kind(plain)
+def _below(path: str, error: ContractError) -> ContractError:
+    return ContractError(path + error.path.removeprefix("$"), error.problem)
 
 
-def _decode_scalar(kind: Any, plain: Any, path: str) -> Any:
+def _enum_decoder(kind: type[StrEnum]) -> Decoder:
+    members = {member.value: member for member in kind}
+
+    def decode_enum(plain: Any, _lax: bool) -> StrEnum:
+        if not isinstance(plain, str) or plain not in members:
+            wanted = ", ".join(members)
+            raise ContractError("$", f"expected one of {wanted}, got {_describe(plain)}")
+        return members[plain]
+
+    return decode_enum
+
+
+def _scalar_decoder(kind: Any) -> Decoder:
     if kind is float:
-        return _decode_float(plain, path)
+        return _decode_float
     if kind is datetime:
-        return _decode_time(plain, path)
-    # bool is a subclass of int, so the exact type decides.
-    if type(plain) is not kind:
-        raise ContractError(path, f"expected {kind.__name__}, got {_describe(plain)}")
-    if kind is int and abs(plain) > LARGEST_INTEGER:
-        raise ContractError(path, f"integer beyond {LARGEST_INTEGER}")
-    return plain
+        return _decode_time
+
+    def decode_scalar(plain: Any, _lax: bool) -> Any:
+        # bool is a subclass of int, so the exact type decides.
+        if type(plain) is not kind:
+            raise ContractError("$", f"expected {kind.__name__}, got {_describe(plain)}")
+        if kind is int and abs(plain) > LARGEST_INTEGER:
+            raise ContractError("$", f"integer beyond {LARGEST_INTEGER}")
+        return plain
+
+    return decode_scalar
 
 
-def _decode_float(plain: Any, path: str) -> float:
+def _decode_float(plain: Any, _lax: bool) -> float:
     if type(plain) not in (int, float):
-        raise ContractError(path, f"expected float, got {_describe(plain)}")
+        raise ContractError("$", f"expected float, got {_describe(plain)}")
     try:
         number = float(plain)
     except OverflowError as error:
-        raise ContractError(path, "number is not finite") from error
+        raise ContractError("$", "number is not finite") from error
     if not math.isfinite(number):
-        raise ContractError(path, "number is not finite")
+        raise ContractError("$", "number is not finite")
     return number
 
 
-def _decode_time(plain: Any, path: str) -> datetime:
+def _decode_time(plain: Any, _lax: bool) -> datetime:
     if not isinstance(plain, str):
-        raise ContractError(path, f"expected an RFC 3339 time, got {_describe(plain)}")
+        raise ContractError("$", f"expected an RFC 3339 time, got {_describe(plain)}")
     try:
         moment = datetime.fromisoformat(plain)
     except ValueError as error:
-        raise ContractError(path, f"expected an RFC 3339 time, got {_describe(plain)}") from error
+        raise ContractError("$", f"expected an RFC 3339 time, got {_describe(plain)}") from error
     if moment.tzinfo is None:
-        raise ContractError(path, "time without a zone")
+        raise ContractError("$", "time without a zone")
     return moment.astimezone(UTC)
 
 
@@ -195,13 +230,6 @@ def _format_time(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-@functools.cache
-def _field_types(kind: Any) -> dict[str, Any]:
-    hints = typing.get_type_hints(kind)
-    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
-
-
-@functools.cache
 def _names_with_default(kind: Any) -> frozenset[str]:
     return frozenset(
         field.name

@@ -7,10 +7,11 @@ is written differs from the wire in how times and numbers look, and texts are st
 
 import json
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import cache
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from enforcers.contract import ContractError, decode, parse
@@ -40,7 +41,8 @@ def loads(kind: type[Value], text: str) -> Value:
 
 def to_plain(value: object) -> Any:
     """Lists, dicts, strings and numbers, which a column of JSON keeps."""
-    return _plain(value, type(value))
+    kind: Any = type(value)
+    return _writer(kind)(value)
 
 
 def from_plain(kind: type[Value], plain: Any) -> Value:
@@ -51,28 +53,60 @@ def from_plain(kind: type[Value], plain: Any) -> Value:
         raise CanonicalError(str(error)) from error
 
 
-def _plain(value: Any, hint: Any) -> Any:
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, StrEnum):
-        return value.value
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    if is_dataclass(value):
-        hints = get_type_hints(type(value))
-        return {
-            field.name: _plain(getattr(value, field.name), hints[field.name])
-            for field in fields(value)
-        }
-    if isinstance(value, tuple):
-        inner = get_args(hint)
-        return [_plain(item, inner[0] if inner else type(item)) for item in value]
-    if isinstance(value, Mapping):
-        inner = get_args(hint)
-        return {key: _plain(item, inner[1]) for key, item in value.items()}
-    if isinstance(value, int) and float in (_without_none(hint), hint):
-        return float(value)
+class _Writer:
+    """Writes values of one hint: what to do with each type of value is decided once."""
+
+    def __init__(self, hint: Any) -> None:
+        self.hint = hint
+        self.by_type: dict[type, Callable[[Any], Any]] = {}
+
+    def __call__(self, value: Any) -> Any:
+        kind = type(value)
+        write = self.by_type.get(kind)
+        if write is None:
+            write = self.by_type[kind] = self._of(kind)
+        return write(value)
+
+    def _of(self, kind: type) -> Callable[[Any], Any]:
+        if issubclass(kind, StrEnum):
+            return lambda value: value.value
+        if issubclass(kind, datetime):
+            return lambda value: value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        if is_dataclass(kind):
+            return _fields_writer(kind)
+        if issubclass(kind, tuple):
+            inner = get_args(self.hint)
+            return _items_writer(inner[0] if inner else None)
+        if issubclass(kind, Mapping):
+            item = _writer(get_args(self.hint)[1])
+            return lambda value: {key: item(one) for key, one in value.items()}
+        is_float = float in (_without_none(self.hint), self.hint)
+        if is_float and issubclass(kind, int) and not issubclass(kind, bool):
+            return float
+        return _same
+
+
+def _same(value: Any) -> Any:
     return value
+
+
+@cache
+def _writer(hint: Any) -> _Writer:
+    return _Writer(hint)
+
+
+def _fields_writer(kind: Any) -> Callable[[Any], Any]:
+    hints = get_type_hints(kind)
+    writers = [(field.name, _writer(hints[field.name])) for field in fields(kind)]
+    return lambda value: {name: write(getattr(value, name)) for name, write in writers}
+
+
+def _items_writer(hint: Any) -> Callable[[Any], Any]:
+    """The items of a tuple; without a hint each has its own type for one."""
+    if hint is None:
+        return lambda value: [to_plain(item) for item in value]
+    write = _writer(hint)
+    return lambda value: [write(item) for item in value]
 
 
 def _without_none(hint: Any) -> Any:
