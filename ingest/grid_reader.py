@@ -9,11 +9,11 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from django.db import connection
-from django.db.models.fields.json import KT
 from psycopg import sql
 
 from ingest.core.figures import FigureKind, FiguresT
@@ -28,11 +28,9 @@ from ingest.core.grid import (
     on_grid,
 )
 from ingest.core.microseconds import EPOCH, microseconds
-from ingest.models import Series
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Subject:
+class Subject(NamedTuple):
     """What counters are about: a device, an interface, or a cgroup on a device (`major:minor`).
 
     `device` is empty but for kinds whose subjects have a series per device.
@@ -109,11 +107,13 @@ def read_newest(
     """
     ((series,),) = _series_of({kind: [subject]}).values()
     parameters = {"series": series, "since": since, "until": until, "most": most}
-    parts = _fetch(_NEWEST, kind, parameters) if series else []
+    rows = _fetch(_NEWEST, kind, parameters) if series else _no_rows(kind)
     found = []
-    for _, rows in sorted(parts, key=lambda part: series.index(part[0])):
-        ordered = rows[np.argsort(rows[:, 0])]
-        found.append((ordered[:, 0], ordered[:, 1 : 1 + len(kind.counters)]))
+    for one in series:
+        own = rows[rows[:, 0] == one]
+        if len(own):
+            ordered = own[np.argsort(own[:, 1])]
+            found.append((ordered[:, 1], ordered[:, 2 : 2 + len(kind.counters)]))
     return found
 
 
@@ -125,14 +125,15 @@ def _series_of(
     found: dict[tuple[str, int, str, str], list[int]] = defaultdict(list)
     if every:
         by_device = {kind.measurement.name: kind.by_device for kind in wanted}
-        rows = Series.objects.filter(
-            measurement__in=[kind.measurement.name for kind in wanted if wanted[kind]],
-            host__in={subject.host for subject in every},
-            subject__in={subject.name for subject in every},
-        )
-        # Only cgroups are told apart by device; the text of one tag is read faster than all tags.
-        fields = ("pk", "measurement", "host_id", "subject", KT("tags__device"))
-        for pk, measurement, host, name, device in rows.order_by("-pk").values_list(*fields):
+        asked = {
+            "measurements": [kind.measurement.name for kind in wanted if wanted[kind]],
+            "hosts": list({subject.host for subject in every}),
+            "subjects": list({subject.name for subject in every}),
+        }
+        with connection.cursor() as cursor:
+            cursor.execute(_SERIES, asked)
+            rows = cursor.fetchall()
+        for pk, measurement, host, name, device in rows:
             of = device or "" if by_device[measurement] else ""
             found[measurement, host, name, of].append(pk)
     return {
@@ -144,34 +145,43 @@ def _series_of(
     }
 
 
+_SERIES = """
+    SELECT id, measurement, host_id, subject, tags ->> 'device' FROM ingest_series
+     WHERE measurement = ANY(%(measurements)s) AND host_id = ANY(%(hosts)s)
+       AND subject = ANY(%(subjects)s)
+     ORDER BY id DESC
+"""
+"""Only cgroups are told apart by device; the text of one tag is read faster than all tags."""
+
+
 def _readings(
     kind: FigureKind[Any], series: Sequence[int], grid: Grid, coarse_s: float
 ) -> Readings:
     """All readings that make the windows: those in them, and those on both sides of them."""
     window = timedelta(microseconds=grid.window_us)
     times = {"since": grid.since - window, "until": grid.until + window}
-    parts = []
-    if series and grid.count:
-        statement = _LAST_OF_EACH_STEP if coarse_s else _EVERY
-        parts = _fetch(statement, kind, {**times, "series": list(series), "step": window})
-        lacking = _not_enclosed(parts, series, grid)
-        if lacking:
-            reach = timedelta(seconds=LONGEST_INTERVAL_S)
-            around = {"from": times["since"] - 2 * reach, "to": times["until"] + reach}
-            parts += _fetch(_AROUND, kind, {**times, **around, "series": lacking})
-    return _together(parts, series, width=len(kind.columns))
+    wanted = np.array(series, dtype=np.int64)
+    statement = _LAST_OF_EACH_STEP if coarse_s else _EVERY
+    if not series or not grid.count:
+        return _in_order(_no_rows(kind), wanted)
+    rows = _fetch(statement, kind, {**times, "series": list(series), "step": window})
+    found = _in_order(rows, wanted)
+    lacking = ~_enclosed(found, len(wanted), grid)
+    if not lacking.any():
+        return found
+    reach = timedelta(seconds=LONGEST_INTERVAL_S)
+    around = {"from": times["since"] - 2 * reach, "to": times["until"] + reach}
+    more = _fetch(_AROUND, kind, {**times, **around, "series": wanted[lacking].tolist()})
+    return _in_order(np.concatenate([rows, more]), wanted)
 
-
-Part = tuple[int, Integers]
-"""A series, and its readings: time in microseconds since 1970 and columns, (readings, 1 + n)."""
 
 _EVERY = """
-    SELECT series_id, string_agg({row}, ''::bytea) FROM {table}
+    SELECT string_agg({row}, ''::bytea) FROM {table} AS sample
      WHERE series_id = ANY(%(series)s) AND time >= %(since)s AND time <= %(until)s
-     GROUP BY series_id
+     GROUP BY series_id %% 64
 """
 _LAST_OF_EACH_STEP = """
-    SELECT wanted.id, string_agg({row}, ''::bytea)
+    SELECT string_agg({row}, ''::bytea)
       FROM unnest(%(series)s::bigint[]) AS wanted(id)
      CROSS JOIN generate_series(
         %(since)s::timestamptz, %(until)s::timestamptz - %(step)s::interval, %(step)s::interval
@@ -182,11 +192,11 @@ _LAST_OF_EACH_STEP = """
            AND time <= step.start + %(step)s::interval
          ORDER BY time DESC LIMIT 1
      ) AS sample
-     GROUP BY wanted.id
+     GROUP BY series_id %% 64
 """
 """One look-up in the index per series and step: the cost follows the windows, not the samples."""
 _AROUND = """
-    SELECT wanted.id, string_agg({row}, ''::bytea)
+    SELECT string_agg({row}, ''::bytea)
       FROM unnest(%(series)s::bigint[]) AS wanted(id)
      CROSS JOIN LATERAL (
         (SELECT * FROM {table}
@@ -197,30 +207,34 @@ _AROUND = """
           WHERE series_id = wanted.id AND time > %(until)s AND time <= %(to)s
           ORDER BY time LIMIT 1)
      ) AS sample
-     GROUP BY wanted.id
+     GROUP BY series_id %% 64
 """
 """The two readings before: an interval is judged by the one before it."""
 
 
 _NEWEST = """
-    SELECT wanted.id, string_agg({row}, ''::bytea)
+    SELECT string_agg({row}, ''::bytea)
       FROM unnest(%(series)s::bigint[]) AS wanted(id)
      CROSS JOIN LATERAL (
         SELECT * FROM {table}
          WHERE series_id = wanted.id AND time > %(since)s AND time <= %(until)s
          ORDER BY time DESC LIMIT %(most)s
      ) AS sample
-     GROUP BY wanted.id
+     GROUP BY series_id %% 64
 """
 
 
-def _fetch(statement: str, kind: FigureKind[Any], parameters: dict[str, Any]) -> list[Part]:
-    """One row per series with all its readings as bytes: a row per reading costs much more."""
+def _fetch(statement: str, kind: FigureKind[Any], parameters: dict[str, Any]) -> Integers:
+    """Series, time in microseconds since 1970, and columns of each reading, (readings, 2 + n).
+
+    The readings of many series come as one value: a row for each costs much more. It is not one
+    for all of them, because a value is limited to 1 GB.
+    """
     row = sql.SQL(" || ").join(
         [
-            sql.SQL("timestamptz_send(time)"),
+            sql.SQL("int8send(sample.series_id) || timestamptz_send(sample.time)"),
             *(
-                sql.SQL("int8send(coalesce({}, {}))").format(sql.Identifier(name), NOT_SENT)
+                sql.SQL("int8send(coalesce(sample.{}, {}))").format(sql.Identifier(name), NOT_SENT)
                 for name in kind.columns
             ),
         ]
@@ -228,42 +242,37 @@ def _fetch(statement: str, kind: FigureKind[Any], parameters: dict[str, Any]) ->
     query = sql.SQL(statement).format(row=row, table=sql.Identifier(kind.measurement.table))
     with connection.cursor() as cursor:
         cursor.execute(query, parameters)
-        rows = cursor.fetchall()
-    width = 1 + len(kind.columns)
-    return [(series, _unpacked(packed, width)) for series, packed in rows]
-
-
-def _unpacked(packed: bytes, width: int) -> Integers:
-    found = np.frombuffer(packed, dtype=">i8").astype(np.int64).reshape(-1, width)
-    found[:, 0] += POSTGRES_EPOCH_US
+        parts = cursor.fetchall()
+    packed = b"".join(part for (part,) in parts)
+    found = np.frombuffer(packed, dtype=">i8").astype(np.int64).reshape(-1, 2 + len(kind.columns))
+    found[:, 1] += POSTGRES_EPOCH_US
     return found
 
 
-def _not_enclosed(parts: Sequence[Part], series: Sequence[int], grid: Grid) -> list[int]:
-    """The series of which a reading before the first edge or after the last one is lacking."""
-    enclosed = {
-        one
-        for one, rows in parts
-        if rows[:, 0].max() >= grid.until_us and _has_begin(np.sort(rows[:, 0]), grid.since_us)
-    }
-    return [one for one in series if one not in enclosed]
+def _no_rows(kind: FigureKind[Any]) -> Integers:
+    return np.empty((0, 2 + len(kind.columns)), dtype=np.int64)
 
 
-def _has_begin(at_us: Integers, since_us: int) -> bool:
-    """Whether the interval over the first edge can be judged, if need be by the one before it."""
-    begun = int(np.searchsorted(at_us, since_us, side="right"))
-    if begun != 1:
-        return begun > 1
-    return int(at_us[1] - at_us[0]) <= SURE_INTERVAL_S * 1e6
+def _in_order(rows: Integers, series: Integers) -> Readings:
+    """The readings in order of series and time; `series` are in order."""
+    own = np.searchsorted(series, rows[:, 0])
+    order = np.lexsort((rows[:, 1], own))
+    return Readings(series=own[order], at_us=rows[order, 1], values=rows[order, 2:])
 
 
-def _together(parts: Sequence[Part], series: Sequence[int], *, width: int) -> Readings:
-    """The readings in order of series and time."""
-    if not parts:
-        nothing = np.empty(0, dtype=np.int64)
-        return Readings(series=nothing, at_us=nothing, values=np.empty((0, width), dtype=np.int64))
-    place = {one: index for index, one in enumerate(series)}
-    own = np.concatenate([np.full(len(rows), place[one], dtype=np.int64) for one, rows in parts])
-    rows = np.concatenate([rows for _, rows in parts])
-    order = np.lexsort((rows[:, 0], own))
-    return Readings(series=own[order], at_us=rows[order, 0], values=rows[order, 1:])
+def _enclosed(found: Readings, series_count: int, grid: Grid) -> npt.NDArray[np.bool_]:
+    """The series with readings before the first edge and after the last one. (series)
+
+    The interval over the first edge must be such as can be judged, if need be by the one before.
+    """
+    begun = found.at_us <= grid.since_us
+    count = np.bincount(found.series[begun], minlength=series_count)
+    ends = np.bincount(found.series[found.at_us >= grid.until_us], minlength=series_count) > 0
+    is_sure = count > 1
+    # Of a series with one reading before the edge, that and the next one.
+    only = np.flatnonzero(begun & (count[found.series] == 1))
+    only = only[ends[found.series[only]]]
+    interval_us = found.at_us[only + 1] - found.at_us[only]
+    is_sure[found.series[only]] = interval_us <= SURE_INTERVAL_S * 1e6
+    enclosed: npt.NDArray[np.bool_] = is_sure & ends
+    return enclosed
