@@ -23,6 +23,7 @@ from advisor.core.enumeration import listed
 from advisor.core.freshness import sample_gap
 from advisor.history.external_load import look_outside
 from advisor.history.history import History
+from advisor.history.inventory import kept_inventory
 from advisor.history.reader import read_histories
 from advisor.history.silence import silence_texts, why_unrated
 from advisor.history.thresholds import threshold_of
@@ -132,7 +133,8 @@ def _histories(turns: Sequence[_Turn]) -> dict[int, History]:
         together[turn.resource.window_s, turn.since, turn.until].append(turn)
     for (window_s, since, until), group in together.items():
         grid = grid_of(since, until, window_s)
-        found |= read_histories([turn.resource for turn in group], grid)
+        resources = [turn.resource for turn in group]
+        found |= read_histories(resources, grid, inventory=kept_inventory(resources))
     return found
 
 
