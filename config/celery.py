@@ -22,6 +22,8 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "advise": {"task": "advisor.tasks.advise_everywhere", "schedule": 15.0},
     # A violated reservation must be fixed within five minutes, so it must be found well before.
     "place": {"task": "advisor.tasks.place_everywhere", "schedule": 30.0},
+    # Each threshold once an hour, for the hour that comes.
+    "learn": {"task": "advisor.tasks.learn_everywhere", "schedule": 60.0},
     "score": {"task": "advisor.tasks.score_everywhere", "schedule": 300.0},
     "discover": {"task": "advisor.tasks.discover_everywhere", "schedule": 30.0},
     # An organisation's turn comes every five minutes; hours are sealed soon after they settled.

@@ -43,8 +43,8 @@ QUEUES = (
     WorkQueue(
         name="upkeep",
         tasks=(
-            "discover_everywhere", "discover_organisation", "score_everywhere",
-            "score_prediction", "tidy", "maintain_samples",
+            "discover_everywhere", "discover_organisation", "learn_everywhere", "learn_threshold",
+            "score_everywhere", "score_prediction", "tidy", "maintain_samples",
             "store_everywhere", "store_organisation",
         ),
     ),

@@ -6,6 +6,7 @@ from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from advisor.core.detection.congestion import CongestionState as State
+from advisor.core.detection.threshold import ThresholdMode
 from advisor.models.choices import choices_of
 from advisor.models.resource import Resource
 
@@ -92,6 +93,33 @@ class StatePoint(models.Model):
 
     def __str__(self) -> str:
         return f"{self.resource} at {self.at:%H:%M:%S}: {self.state}"
+
+
+class LearntThreshold(models.Model):
+    """The threshold of windows that end at `since` or later, until that of a newer row.
+
+    Upkeep learns it each hour by the mode that the resource then has. `value` is None if it could
+    not be learnt, which `reason` explains.
+    """
+
+    resource = models.ForeignKey(
+        Resource, on_delete=models.CASCADE, related_name="learnt_thresholds"
+    )
+    since = models.DateTimeField()
+    mode = models.CharField(max_length=15, choices=choices_of(ThresholdMode))
+    value = models.FloatField(null=True)
+    reason = models.TextField()
+
+    class Meta:
+        ordering = ["resource", "since"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["resource", "since"], name="one_learnt_threshold_per_time"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.resource} from {self.since:%Y-%m-%d %H:%M}: {self.value}"
 
 
 class Incident(models.Model):

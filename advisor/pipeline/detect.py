@@ -25,7 +25,7 @@ from advisor.history.external_load import look_outside
 from advisor.history.history import History
 from advisor.history.reader import read_histories
 from advisor.history.silence import silence_texts, why_unrated
-from advisor.history.thresholds import threshold_of
+from advisor.history.thresholds import thresholds_of
 from advisor.history.whole_windows import whole_windows_of
 from advisor.models import Incident, Resource, ResourceStatus, State, StatePoint
 from advisor.pipeline.evaluation_lag import note_lags_when_stored
@@ -146,13 +146,20 @@ class _Judged:
 
 
 def _judge(turns: Sequence[_Turn], histories: Mapping[int, History]) -> list[_Judged]:
+    if not turns:
+        return []
+    thresholds = thresholds_of(
+        [turn.resource for turn in turns],
+        since=min(turn.since for turn in turns),
+        until=max(turn.until for turn in turns),
+    )
     judged = []
     for turn in turns:
         history = histories[turn.resource.pk]
         found = congestion.detect(
             history.observations(),
             settings=_settings(turn.resource),
-            threshold=threshold_of(turn.resource, until=turn.until),
+            threshold=thresholds[turn.resource.pk],
             initial=turn.state,
         )
         judged.append(_Judged(turn=turn, history=history, found=found))
