@@ -21,7 +21,6 @@ from advisor.core.detection.congestion import (
 )
 from advisor.core.enumeration import listed
 from advisor.core.freshness import sample_gap
-from advisor.history.external_load import look_outside
 from advisor.history.history import History
 from advisor.history.reader import read_histories
 from advisor.history.silence import silence_texts, why_unrated
@@ -30,6 +29,7 @@ from advisor.history.whole_windows import whole_windows_of
 from advisor.models import Incident, Resource, ResourceStatus, State, StatePoint
 from advisor.pipeline.evaluation_lag import note_lags_when_stored
 from advisor.pipeline.incidents import update_incidents
+from advisor.pipeline.look_outside import look_outside
 from ingest.core.grid import grid_of
 
 log = logging.getLogger(__name__)
