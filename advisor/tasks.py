@@ -82,6 +82,25 @@ def detect_resource(resource_id: int) -> None:
 
 
 @shared_task
+def look_outside_everywhere() -> None:
+    """Queue the resources with an incident whose load may come from outside."""
+    from advisor.pipeline.look_outside import resources_to_look_at
+
+    due = resources_to_look_at(now=timezone.now()).order_by("pk").values_list("organisation", "pk")
+    _queue_turns(look_outside, due, most=MOST_ADVICE)
+
+
+@shared_task
+def look_outside(resource_id: int) -> None:
+    """Look for load from outside in the incidents of one resource."""
+    from advisor.pipeline.look_outside import look_where_due
+
+    resource = Resource.objects.filter(pk=resource_id).first()
+    if resource is not None:
+        look_where_due(resource=resource, now=timezone.now())
+
+
+@shared_task
 def recommend_everywhere() -> None:
     """Queue policy advice per resource."""
     _queue_turns(recommend_resource, _resources(), most=MOST_ADVICE)

@@ -17,6 +17,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 # A message expires as its task says, and one that still waits is not queued again.
 BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "detect": {"task": "advisor.tasks.detect_everywhere", "schedule": 5.0},
+    # Before advice, which waits for it.
+    "look-outside": {"task": "advisor.tasks.look_outside_everywhere", "schedule": 10.0},
     "recommend": {"task": "advisor.tasks.recommend_everywhere", "schedule": 15.0},
     # A few resources at a time; each at most every five minutes.
     "advise": {"task": "advisor.tasks.advise_everywhere", "schedule": 15.0},

@@ -35,8 +35,9 @@ QUEUES = (
     WorkQueue(
         name="advise",
         tasks=(
-            "recommend_everywhere", "recommend_resource", "advise_everywhere", "advise_resource",
-            "place_everywhere", "place_on_hosts",
+            "look_outside_everywhere", "look_outside", "recommend_everywhere",
+            "recommend_resource", "advise_everywhere", "advise_resource", "place_everywhere",
+            "place_on_hosts",
         ),
     ),
     WorkQueue(name="report", tasks=()),

@@ -153,6 +153,9 @@ class Incident(models.Model):
     external = models.JSONField(
         null=True, help_text="Whether load from outside is seen, and what says so"
     )
+    looked_outside_until = models.DateTimeField(
+        null=True, help_text="The end of the windows that `external` is about"
+    )
 
     objects = OrganisationOwnedQuerySet.as_manager()
 

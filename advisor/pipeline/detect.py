@@ -29,17 +29,12 @@ from advisor.history.whole_windows import whole_windows_of
 from advisor.models import Incident, Resource, ResourceStatus, State, StatePoint
 from advisor.pipeline.evaluation_lag import note_lags_when_stored
 from advisor.pipeline.incidents import update_incidents
-from advisor.pipeline.look_outside import look_outside
 from ingest.core.grid import grid_of
 
 log = logging.getLogger(__name__)
 
 LOOKBACK = timedelta(hours=1)
 """How far back the first evaluation goes, and one after a long pause."""
-
-
-LOOK_EACH = 6
-"""Load from outside is looked for after so many windows of an incident."""
 
 DETECTED = (
     "state", "state_since", "value", "threshold", "reason", "looked_at", "detector",
@@ -172,18 +167,7 @@ def _settings(resource: Resource) -> DetectorSettings:
 
 def _update_incidents(judged: Sequence[_Judged]) -> None:
     for one in judged:
-        running = one.turn.running
-        seen_before = running.windows if running else 0
-        for incident in update_incidents(one.history, running, one.found.points):
-            if _is_look_due(incident, seen_before):
-                look_outside(incident=incident, until=one.turn.until)
-
-
-def _is_look_due(incident: Incident, seen_before: int) -> bool:
-    """Whether load from outside is looked for: at the beginning, at the end, each minute."""
-    if incident.external is None or incident.ended_at is not None:
-        return True
-    return incident.windows // LOOK_EACH != seen_before // LOOK_EACH
+        update_incidents(one.history, one.turn.running, one.found.points)
 
 
 def _save_points(judged: Sequence[_Judged]) -> None:

@@ -1,7 +1,7 @@
-"""Whether a datastore's incident comes from load that none of our hosts sends.
+"""Whether an incident comes from load that none of our hosts sends.
 
-The detector decides it in every run and stores it with the incident, where advice, pages and
-attribution read it.
+It is looked for when the incident begins, each minute, and when it ends. What is found is stored
+with the incident, where advice, pages and attribution read it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 from django.core.cache import cache
+from django.db.models import F, Q, QuerySet
 
 from advisor.core.canonical import to_plain
 from advisor.core.detection.external_workload import (
@@ -31,10 +32,13 @@ from advisor.history.history import History, Levels, numbers
 from advisor.history.reader import read_history, read_levels
 from advisor.history.silence import silence_text
 from advisor.models import Incident, Resource
+from advisor.resource_kinds.registry import KINDS
 from ingest.core.figures import DiskFigures
 from ingest.core.grid import grid_around, grid_of
 from ingest.core.microseconds import moment
 from ingest.core.steps import coarse_step_s
+
+LOOK_EVERY = timedelta(minutes=1)
 
 REFERENCE = timedelta(hours=24)
 """The latency caused by our own load is learnt from the day before the incident."""
@@ -48,33 +52,54 @@ KEPT_S = 3600
 Mixes = dict[datetime, OwnMix]
 
 
-def look_outside(*, incident: Incident, until: datetime) -> ExternalLoad | None:
-    """Decide on external load up to `until` and store it.
+def resources_to_look_at(*, now: datetime) -> QuerySet[Resource]:
+    """The resources with an incident at which it is time to look."""
+    return Resource.objects.filter(pk__in=_due(now).values("resource"))
 
-    None for a kind whose load is all measured: the host measures all traffic of an uplink.
+
+def look_where_due(*, resource: Resource, now: datetime) -> None:
+    """Look at the incidents of one resource at which it is time; safe to run twice."""
+    for incident in _due(now).filter(resource=resource):
+        look_outside(incident=incident, now=now)
+
+
+def look_outside(*, incident: Incident, now: datetime) -> ExternalLoad:
+    """Decide on external load up to `now` or the end of the incident, and store it.
+
+    An incident that ends, or gets another end, meanwhile stays due.
     """
-    if not incident.resource.traits.hides_load:
-        return None
-    ended_at = min(until, incident.ended_at or until)
-    since = max(incident.started_at, ended_at - RECENT)
-    reference = _reference(incident)
-    recent = _windows(_levels(incident.resource, since=since, until=ended_at))
-    found = detect_external_load(reference, recent)
-    silent = ""
-    if found.state is ExternalState.EXTERNAL:
-        silent = silence_text(incident.resource, at=ended_at)
-    if silent:
-        found = hidden_by(silent)
-    elif found.state is ExternalState.EXTERNAL:
-        # The composition of the load needs many samples, so it is read only here.
-        before = kept_mixes(
-            incident.resource, since=incident.started_at - REFERENCE, until=incident.started_at
-        )
-        during = own_mixes(incident.resource, since=since, until=ended_at)
-        found = detect_external_load(_with(before, reference), _with(during, recent))
-    incident.external = to_plain(found)
-    incident.save(update_fields=["external"])
+    until = incident.ended_at or now
+    found = _found(incident, until)
+    Incident.objects.filter(pk=incident.pk).update(
+        external=to_plain(found), looked_outside_until=until
+    )
     return found
+
+
+def _due(now: datetime) -> QuerySet[Incident]:
+    """Incidents that nobody has looked at, not up to their end, or not for a minute."""
+    never = Q(looked_outside_until=None) & (Q(external__isnull=True) | Q(ended_at=None))
+    again = Q(ended_at=None, looked_outside_until__lte=now - LOOK_EVERY)
+    ended = Q(ended_at__lt=F("looked_outside_until")) | Q(ended_at__gt=F("looked_outside_until"))
+    hiding = [kind.name for kind in KINDS if kind.hides_load]
+    return Incident.objects.filter(never | again | ended, resource__kind__in=hiding)
+
+
+def _found(incident: Incident, until: datetime) -> ExternalLoad:
+    since = max(incident.started_at, until - RECENT)
+    reference = _reference(incident)
+    recent = _windows(_levels(incident.resource, since=since, until=until))
+    found = detect_external_load(reference, recent)
+    if found.state is not ExternalState.EXTERNAL:
+        return found
+    if silent := silence_text(incident.resource, at=until):
+        return hidden_by(silent)
+    # The composition of the load needs many samples, so it is read only here.
+    before = kept_mixes(
+        incident.resource, since=incident.started_at - REFERENCE, until=incident.started_at
+    )
+    during = own_mixes(incident.resource, since=since, until=until)
+    return detect_external_load(_with(before, reference), _with(during, recent))
 
 
 def _reference(incident: Incident) -> list[LoadWindow]:

@@ -121,7 +121,8 @@ def test_latency_without_own_load_hints_at_load_from_outside(
         threshold=20.0,
     )
 
-    look_outside(incident=incident, until=NOW)
+    look_outside(incident=incident, now=NOW)
+    incident.refresh_from_db()
 
     found = study(incident).external
 
