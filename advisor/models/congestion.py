@@ -23,6 +23,9 @@ class ResourceStatus(models.Model):
     value = models.FloatField(null=True, blank=True)
     threshold = models.FloatField(null=True, blank=True)
     reason = models.TextField(blank=True)
+    silence = models.TextField(
+        blank=True, help_text="Devices without samples, or why there are no windows"
+    )
     looked_at = models.DateTimeField(null=True, blank=True)
     detector = models.TextField(blank=True, help_text="Canonical text of the state")
     judged_alone = models.BooleanField(
@@ -39,6 +42,11 @@ class ResourceStatus(models.Model):
 
     def __str__(self) -> str:
         return f"{self.resource}: {self.state}"
+
+    @property
+    def why(self) -> str:
+        """The reason of the state, with what is silent."""
+        return "; ".join(part for part in (self.reason, self.silence) if part)
 
 
 class EvaluationGroup(models.Model):

@@ -8,7 +8,8 @@ from advisor.advice.policy.recommend import recommend, recommend_all
 from advisor.decisions.decide import reject
 from advisor.decisions.enrolment import enroll
 from advisor.models import Allocation, Resource, ResourceKind, State, StatePoint, Tier
-from advisor.pipeline.detect import LOOKBACK, detect, detect_all
+from advisor.pipeline.detect import LOOKBACK, detect
+from advisor.pipeline.groups import judge_all
 from advisor.pipeline.look_outside import look_where_due, resources_to_look_at
 from ingest.models import Host
 from ingest.partitions import ensure_partitions
@@ -42,7 +43,7 @@ def noisy_neighbour(now: datetime, *, hours: float = 24.0) -> Fleet:
         story.decided_last_night()
     fleet.hosts["kvm-05"].last_sample_at = now - timedelta(minutes=25)
     fleet.hosts["kvm-05"].save()
-    detect_all(organisation=fleet.organisation, now=now)
+    judge_all(organisation=fleet.organisation, now=now)
     _look_outside(fleet, now)
     story.reports()
     recommend_all(organisation=fleet.organisation, now=now)

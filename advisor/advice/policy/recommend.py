@@ -79,7 +79,7 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     incident = _newest_incident(resource, now)
     if incident is None:
         if status.state == State.UNKNOWN:
-            why = status.reason or "nobody has looked at it"
+            why = status.why or "nobody has looked at it"
             return _save_gap(status, f"whether it is congested is not known: {why}")
         return _save_gap(status, "it was not congested in the last 24 hours")
     muting = muting_of(incident, maintenance_windows_of(resource.organisation), now=now)

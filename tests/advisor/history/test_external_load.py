@@ -24,7 +24,7 @@ from advisor.models import (
     ResourceStatus,
     State,
 )
-from advisor.pipeline.detect import detect
+from advisor.pipeline.groups import judge_alone
 from advisor.pipeline.look_outside import look_outside, look_where_due, resources_to_look_at
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.samples import send
@@ -62,7 +62,7 @@ def play(cluster: Cluster, *phases: DiskPhase, allocations: Collection[str] = ()
     send(cluster.organisation, disk_lines("h1", "lun", phases, start=start), now=NOW)
     for minutes in range(10, int(length.total_seconds() / 60) + 1, 10):
         now = start + timedelta(minutes=minutes)
-        detect(resource=lun, now=now)
+        judge_alone(lun, now=now)
         look_where_due(resource=lun, now=now)
     return lun
 
@@ -115,7 +115,7 @@ def test_load_of_a_host_that_fell_silent_is_not_from_outside(
     send(cluster.organisation, disk_lines("h2", "lun", seen, start=start), now=NOW)
     for minutes in range(10, 41, 10):
         now = start + timedelta(minutes=minutes)
-        detect(resource=lun, now=now)
+        judge_alone(lun, now=now)
         look_where_due(resource=lun, now=now)
 
     found = external_load(Incident.objects.get(resource=lun))
@@ -125,7 +125,7 @@ def test_load_of_a_host_that_fell_silent_is_not_from_outside(
     assert reason in found.reason
     # The state itself says whose samples are missing, too.
     status = ResourceStatus.objects.get(resource=lun)
-    assert (reason in status.reason) is stops
+    assert (reason in status.why) is stops
 
 
 @pytest.mark.parametrize(
