@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db import connection
 
-from advisor.history.adapters import (
+from advisor.history.rates import (
     adapter_subject,
     cgroup_device_numbers,
     device_subject,

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from advisor.history.adapters import adapter_subject
 from advisor.history.agents import QueueColumns, limits_in_force, queue_columns, throttled
 from advisor.history.history import AllocationColumns, History, Levels
 from advisor.history.inventory import Inventory, inventory_of, tcp_subject
-from advisor.history.rates import devices_of, rates_of
+from advisor.history.rates import adapter_subject, devices_of, rates_of
 from advisor.models import Allocation, Attachment, Resource, StatePoint
 from advisor.resource_kinds.reader import Devices
 from ingest.core.figures import PRESSURE, TCP, CgroupFigures

@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 
 from advisor.models import (
     ComplianceRecord,
+    LearntThreshold,
     Recommendation,
     RecommendationState,
     Resource,
@@ -32,27 +33,33 @@ class Tidied:
     expired: int
     state_points: int
     compliance_records: int
+    learnt_thresholds: int
     failures: int
 
 
 def tidy(*, now: datetime) -> Tidied:
-    """Expire undecided recommendations and remove windows, reports and failures beyond retention.
+    """Expire undecided recommendations and remove what is beyond retention.
 
-    Resource by resource, so that rows that cannot be removed now do not block others.
+    That is windows, learnt thresholds, reports and failures: resource by resource, so that rows
+    that cannot be removed now do not block others.
     """
     expired = Recommendation.objects.filter(
         state=RecommendationState.PROPOSED, expires_at__lte=now
     ).update(state=RecommendationState.EXPIRED)
-    points = records = 0
+    points = records = thresholds = 0
     for resource in Resource.objects.order_by("pk").values_list("pk", flat=True):
         points += _delete(StatePoint.objects.filter(resource=resource, at__lt=now - KEEP))
         records += _delete(
             ComplianceRecord.objects.filter(resource=resource, reported_at__lt=now - KEEP)
         )
+        thresholds += _delete(
+            LearntThreshold.objects.filter(resource=resource, since__lt=now - KEEP)
+        )
     return Tidied(
         expired=expired,
         state_points=points,
         compliance_records=records,
+        learnt_thresholds=thresholds,
         failures=drop_old_failures(now=now),
     )
 

@@ -23,6 +23,8 @@ from advisor.decisions import discovery
 from advisor.models import Resource, ResourceStatus, StatePoint
 from advisor.pipeline.detect import LOOKBACK, detect, detect_resources
 from advisor.pipeline.groups import GROUP_SIZE
+from advisor.pipeline.look_outside import look_where_due, resources_to_look_at
+from advisor.pipeline.note_silence import note_silence
 from advisor.pipeline.store_history import store_history
 from advisor.tasks import ADVISE_EVERY_S
 from config.celery import BEAT_SCHEDULE
@@ -35,7 +37,9 @@ def judge(resources: Iterable[Resource], now: datetime) -> None:
     """Judge every window of these resources that is complete and was not judged."""
     rows = list(resources)
     for begin in range(0, len(rows), GROUP_SIZE):
-        detect_resources(rows[begin : begin + GROUP_SIZE], now=now)
+        group = rows[begin : begin + GROUP_SIZE]
+        detect_resources(group, now=now)
+        note_silence(group, now=now)
 
 
 def forget_states(resources: Iterable[Resource]) -> None:
@@ -98,6 +102,11 @@ def rounds() -> list[Round]:
             work=lambda resources, now: [detect(resource=one, now=now) for one in resources],
         ),
         Round(
+            name="load from outside",
+            every_s=_every_s("look-outside"),
+            work=_look_outside,
+        ),
+        Round(
             name="policy advice",
             every_s=_every_s("recommend"),
             work=lambda resources, now: [advise_policy(one, now) for one in resources],
@@ -108,6 +117,12 @@ def rounds() -> list[Round]:
             work=lambda resources, now: [advise(resource=one, now=now) for one in resources],
         ),
     ]
+
+
+def _look_outside(resources: Sequence[Resource], now: datetime) -> None:
+    keys = [one.pk for one in resources]
+    for resource in resources_to_look_at(now=now).filter(pk__in=keys):
+        look_where_due(resource=resource, now=now)
 
 
 def _every_s(name: str) -> float:
