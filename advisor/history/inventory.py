@@ -22,8 +22,8 @@ from advisor.history.rates import (
 )
 from advisor.models import AdapterKind, Allocation, Attachment, Resource
 from ingest import queries
-from ingest.core.figures import CGROUP_IO, PRESSURE, TCP, FigureKind
-from ingest.grid_reader import Subject
+from ingest.core.figures import PRESSURE, TCP, FigureKind
+from ingest.grid_reader import SeriesOfSubjects, Subject, series_of
 from ingest.models import Host
 
 TCP_SUBJECT = "snmp"
@@ -47,7 +47,7 @@ class Inventory:
 
     @cached_property
     def subjects(self) -> dict[FigureKind[Any], list[Subject]]:
-        """What is read of each kind; a subject may be named twice."""
+        """What is read of each kind, each subject once."""
         allocations = [row for rows in self.allocations.values() for row in rows]
         found = defaultdict(list, rate_subjects(allocations, self.numbers))
         found[PRESSURE] = [adapter_subject(row) for row in allocations if row.pk in self.numbers]
@@ -56,7 +56,12 @@ class Inventory:
             found[reader.figures] += [device_subject(one) for one in attached]
             if reader.with_tcp:
                 found[TCP] += [tcp_subject(one) for one in attached]
-        return found
+        return {kind: list(dict.fromkeys(subjects)) for kind, subjects in found.items()}
+
+    @cached_property
+    def series(self) -> SeriesOfSubjects:
+        """Those of the subjects."""
+        return series_of(self.subjects)
 
 
 def tcp_subject(attachment: Attachment) -> Subject:
@@ -118,8 +123,8 @@ _STAMP = """
               FROM advisor_workload WHERE id = ANY(%(workloads)s)),
            (SELECT (count(*), sum(hashtextextended(name, id)))::text
               FROM ingest_host WHERE id = ANY(%(hosts)s)),
-           (SELECT max(id) FROM ingest_series
-             WHERE host_id = ANY(%(untold)s) AND measurement = %(cgroup)s)
+           (SELECT (count(*), sum(id))::text
+              FROM ingest_series WHERE host_id = ANY(%(hosts)s))
 """
 """Each write gives a row another `xmin`; that of a host changes with every sample."""
 
@@ -152,9 +157,6 @@ def _to_keep(found: Inventory) -> _Kept:
             "resources": [resource.pk for resource in found.resources],
             "workloads": list({row.workload_id for row in allocations}),
             "hosts": list({one.host_id for one in (*allocations, *attachments)}),
-            # A number that no collector tells is that of the one device of its cgroup.
-            "untold": list({row.host_id for row in on_cgroups}),
-            "cgroup": CGROUP_IO.measurement.name,
         },
         hosts_of_cgroups=list({row.host_id: row.host for row in on_cgroups}.values()),
     )

@@ -43,7 +43,7 @@ def read_histories(
 ) -> dict[int, History]:
     """The history of each resource, by its key, over the windows of the grid."""
     inventory = inventory or inventory_of(resources)
-    measured = read_measured(inventory.subjects, grid)
+    measured = read_measured(inventory.subjects, grid, known=inventory.series)
     levels = read_levels(resources, since=grid.since, until=grid.until)
     limits = limits_in_force(inventory.allocations, grid)
     queues = queue_columns(inventory.allocations, grid)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 import pytest
@@ -10,6 +10,8 @@ import pytest
 from accounts.models import Organisation
 from advisor.history.inventory import Inventory, inventory_of, kept_inventory
 from advisor.models import Allocation, Attachment, Resource
+from ingest.core.figures import CGROUP_IO
+from ingest.grid_reader import Subject
 from ingest.models import Host
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW
@@ -125,3 +127,17 @@ def _told(found: Inventory) -> str:
             found.numbers,
         ]
     )
+
+
+def test_counters_that_are_sent_anew_are_read_at_the_next_look(allocation: Allocation) -> None:
+    resource = _resource(allocation)
+    path = Subject(host=allocation.host_id, name="/vm1.scope", device="8:16")
+
+    def series() -> Sequence[int]:
+        found = kept_inventory([resource])
+        return found.series[CGROUP_IO][found.subjects[CGROUP_IO].index(path)]
+
+    assert not series()
+    line = "cgroup,host=h1,path=/vm1.scope io.stat.8:16.rios=1i,io.stat.8:16.wios=0i"
+    send(resource.organisation, f"{line} {int(NOW.timestamp())}000000000", now=NOW)
+    assert len(series()) == 1
