@@ -25,7 +25,7 @@ from advisor.history.thresholds import thresholds_of
 from advisor.history.whole_windows import whole_windows_of
 from advisor.models import Incident, Resource, ResourceStatus, State, StatePoint
 from advisor.pipeline.evaluation_lag import note_lags_when_stored
-from advisor.pipeline.incidents import update_incidents
+from advisor.pipeline.incidents import save_grown, update_incidents
 from ingest.core.grid import grid_of
 
 log = logging.getLogger(__name__)
@@ -159,8 +159,11 @@ def _settings(resource: Resource) -> DetectorSettings:
 
 
 def _update_incidents(judged: Sequence[_Judged]) -> None:
+    grown: list[Incident] = []
     for one in judged:
-        update_incidents(one.history, one.turn.running, one.found.points)
+        changed = update_incidents(one.history, one.turn.running, one.found.points)
+        grown += [row for row in changed if row is one.turn.running and row.ended_at is None]
+    save_grown(grown)
 
 
 def _save_points(judged: Sequence[_Judged]) -> None:
