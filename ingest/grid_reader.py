@@ -6,7 +6,7 @@ A subject costs no statement of its own: there are at most two for each kind, an
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -120,7 +120,7 @@ def read_newest(
     They are times in microseconds and counters (readings, counters), in order of time.
     """
     ((series,),) = series_of({kind: [subject]}).values()
-    parameters = {"series": series, "since": since, "until": until, "most": most}
+    parameters = {"series": array_of(series), "since": since, "until": until, "most": most}
     rows = _fetch(_NEWEST, kind, parameters) if series else _no_rows(kind)
     found = []
     for one in series:
@@ -180,20 +180,20 @@ def _readings(
     statement = _LAST_OF_EACH_STEP if coarse_s else _EVERY
     if not series or not grid.count:
         return _in_order(_no_rows(kind), wanted)
-    rows = _fetch(statement, kind, {**times, "series": list(series), "step": window})
+    rows = _fetch(statement, kind, {**times, "series": array_of(series), "step": window})
     found = _in_order(rows, wanted)
     lacking = ~_enclosed(found, len(wanted), grid)
     if not lacking.any():
         return found
     reach = timedelta(seconds=LONGEST_INTERVAL_S)
     around = {"from": times["since"] - 2 * reach, "to": times["until"] + reach}
-    more = _fetch(_AROUND, kind, {**times, **around, "series": wanted[lacking].tolist()})
+    more = _fetch(_AROUND, kind, {**times, **around, "series": array_of(wanted[lacking].tolist())})
     return _in_order(np.concatenate([rows, more]), wanted)
 
 
 _EVERY = """
     SELECT string_agg({row}, ''::bytea) FROM {table} AS sample
-     WHERE series_id = ANY(%(series)s) AND time >= %(since)s AND time <= %(until)s
+     WHERE series_id = ANY(%(series)s::bigint[]) AND time >= %(since)s AND time <= %(until)s
      GROUP BY series_id %% 64
 """
 _LAST_OF_EACH_STEP = """
@@ -238,6 +238,11 @@ _NEWEST = """
      ) AS sample
      GROUP BY series_id %% 64
 """
+
+
+def array_of(numbers: Iterable[int]) -> str:
+    """An array of integers as PostgreSQL reads it; the driver takes ten times as long."""
+    return "{" + ",".join(map(str, numbers)) + "}"
 
 
 def _fetch(statement: str, kind: FigureKind[Any], parameters: dict[str, Any]) -> Integers:

@@ -23,7 +23,7 @@ from advisor.history.rates import (
 from advisor.models import AdapterKind, Allocation, Attachment, Resource
 from ingest import queries
 from ingest.core.figures import PRESSURE, TCP, FigureKind
-from ingest.grid_reader import SeriesOfSubjects, Subject, series_of
+from ingest.grid_reader import SeriesOfSubjects, Subject, array_of, series_of
 from ingest.models import Host
 
 TCP_SUBJECT = "snmp"
@@ -114,17 +114,17 @@ class _Kept:
 
 _STAMP = """
     SELECT (SELECT (count(*), sum(hashint8extended(id, xmin::text::bigint)))::text
-              FROM advisor_resource WHERE id = ANY(%(resources)s)),
+              FROM advisor_resource WHERE id = ANY(%(resources)s::bigint[])),
            (SELECT (count(*), sum(hashint8extended(id, xmin::text::bigint)))::text
-              FROM advisor_attachment WHERE resource_id = ANY(%(resources)s)),
+              FROM advisor_attachment WHERE resource_id = ANY(%(resources)s::bigint[])),
            (SELECT (count(*), sum(hashint8extended(id, xmin::text::bigint)))::text
-              FROM advisor_allocation WHERE resource_id = ANY(%(resources)s)),
+              FROM advisor_allocation WHERE resource_id = ANY(%(resources)s::bigint[])),
            (SELECT (count(*), sum(hashint8extended(id, xmin::text::bigint)))::text
-              FROM advisor_workload WHERE id = ANY(%(workloads)s)),
+              FROM advisor_workload WHERE id = ANY(%(workloads)s::bigint[])),
            (SELECT (count(*), sum(hashtextextended(name, id)))::text
-              FROM ingest_host WHERE id = ANY(%(hosts)s)),
+              FROM ingest_host WHERE id = ANY(%(hosts)s::bigint[])),
            (SELECT (count(*), sum(id))::text
-              FROM ingest_series WHERE host_id = ANY(%(hosts)s))
+              FROM ingest_series WHERE host_id = ANY(%(hosts)s::bigint[]))
 """
 """Each write gives a row another `xmin`; that of a host changes with every sample."""
 
@@ -154,9 +154,9 @@ def _to_keep(found: Inventory) -> _Kept:
     return _Kept(
         inventory=found,
         asked={
-            "resources": [resource.pk for resource in found.resources],
-            "workloads": list({row.workload_id for row in allocations}),
-            "hosts": list({one.host_id for one in (*allocations, *attachments)}),
+            "resources": array_of(resource.pk for resource in found.resources),
+            "workloads": array_of({row.workload_id for row in allocations}),
+            "hosts": array_of({one.host_id for one in (*allocations, *attachments)}),
         },
         hosts_of_cgroups=list({row.host_id: row.host for row in on_cgroups}.values()),
     )
