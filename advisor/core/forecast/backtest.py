@@ -12,9 +12,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from advisor.core.forecast.comparison import Comparison
+from advisor.core.forecast.comparison import Comparison, Played, Pressure
 from advisor.core.forecast.past import HistoryWindow
-from advisor.core.forecast.play import Played, Pressure
 from advisor.core.waterfill import Floats
 
 CHANGE_TOLERANCE = 0.05

@@ -13,7 +13,6 @@ from advisor.core.allocation import Allocation, ReservationMode, entitlements
 from advisor.core.duration import duration_text
 from advisor.core.explanation.rounding import round_all
 from advisor.core.forecast.backtest import CHANGE_TOLERANCE, Change, WorkloadBacktest
-from advisor.core.forecast.bounds import bounds_of
 from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.counterfactual import (
     AllocationEffect,
@@ -24,7 +23,7 @@ from advisor.core.forecast.counterfactual import (
     latency_interval,
     unknown_latency,
 )
-from advisor.core.forecast.past import HistoryWindow, Past, Row
+from advisor.core.forecast.past import HistoryWindow, Past, Row, bounds_of
 from advisor.core.forecast.prediction_interval import Interval, Outcome, interval_or_gap
 from advisor.core.grant import Grant
 from advisor.core.number_checks import check_amount, check_aware, check_positive

@@ -7,13 +7,11 @@ import pytest
 
 from advisor.core.allocation import ReservationMode
 from advisor.core.forecast.backtest import Backtest, Change, NoHistory, backtest
-from advisor.core.forecast.bounds import bounds_of
 from advisor.core.forecast.calibration import PredictedRate, Score, calibrate, score
-from advisor.core.forecast.comparison import Comparison
+from advisor.core.forecast.comparison import Comparison, play
 from advisor.core.forecast.counterfactual import LatencyEffect, latency_interval
 from advisor.core.forecast.latency_backtest import latency_backtest
-from advisor.core.forecast.past import HistoryWindow, Past, history_of
-from advisor.core.forecast.play import play
+from advisor.core.forecast.past import HistoryWindow, Past, bounds_of, history_of
 from advisor.core.forecast.prediction_interval import (
     Interval,
     Outcome,
