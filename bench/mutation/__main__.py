@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import tomllib
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -107,13 +107,19 @@ def _judge(
 def _verdicts(
     mutants: Sequence[Mutant], *, jobs: int, limit_s: float
 ) -> Generator[tuple[Mutant, Verdict]]:
-    """Try each mutant on the nearest tests, and what survives them on those further away."""
+    """Try each mutant on the nearest tests, and what survives them on those further away.
+
+    Of the tests, those come first that take the least time.
+    """
     importers = Importers(Path(), IMPORTING, through=PATHS)
     paths = sorted({mutant.path for mutant in mutants})
-    rings = {path: importers.tests_of(module_name(Path(path))) for path in paths}
+    modules = {path: module_name(Path(path)) for path in paths}
+    quick = _quick(
+        {test for name in modules.values() for test in importers.tests_that_reach(name)}
+    )
+    rings = {path: importers.tests_of(name, among=quick) for path, name in modules.items()}
     left = list(mutants)
     for ring in range(2):
-        quick = _quick({test for mutant in left for test in rings[mutant.path][ring]})
         trials = {
             Trial(
                 path=mutant.path,
@@ -122,7 +128,7 @@ def _verdicts(
                 cpu_s=sum(quick[test] for test in tests),
             ): mutant
             for mutant in left
-            if (tests := _in_order(rings[mutant.path][ring], quick))
+            if (tests := tuple(sorted(rings[mutant.path][ring], key=quick.__getitem__)))
         }
         results = run_trials(list(trials), jobs=jobs, limit_s=limit_s)
         with closing(results):
@@ -147,12 +153,6 @@ def _quick(tests: Collection[str]) -> dict[str, float]:
         return quick_tests(sorted(tests)) if tests else {}
     except NotGreen:
         sys.exit("mutation: the tests fail without any fault; see `make test-fast`")
-
-
-def _in_order(tests: Sequence[str], seconds: Mapping[str, float]) -> tuple[str, ...]:
-    """The files with quick tests, those first that take the least time."""
-    found = [test for test in tests if test in seconds]
-    return tuple(sorted(found, key=lambda test: seconds[test]))
 
 
 def _parser() -> argparse.ArgumentParser:

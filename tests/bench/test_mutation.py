@@ -266,11 +266,15 @@ def test_nearest_tests_come_first_helpers_are_no_step_and_pages_lead_to_none(
 
     importers = Importers(tmp_path, ["advisor", "tests", "web"], through=["advisor"])
 
-    assert importers.tests_of("advisor.inner") == (
+    every = ("tests/test_inner.py", "tests/test_outer.py", "tests/test_rigged.py")
+    assert importers.tests_that_reach("advisor.inner") == every
+    assert importers.tests_of("advisor.inner", among=every) == (
         ("tests/test_inner.py", "tests/test_rigged.py"),
         ("tests/test_outer.py",),
     )
-    assert importers.tests_of("advisor.outer") == (("tests/test_outer.py",), ())
+    assert importers.tests_of("advisor.outer", among=every) == (("tests/test_outer.py",), ())
+    # Where those that import a module need a service, the next take their place.
+    assert importers.tests_of("advisor.inner", among=every[1:2]) == (("tests/test_outer.py",), ())
 
 
 @pytest.mark.parametrize("path", sorted({key[0] for key in known_equivalents()}))
