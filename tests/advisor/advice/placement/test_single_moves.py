@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.advice.placement.decide.device_line import SeenModel
+from advisor.advice.placement.decide.disk_answer import Objection
 from advisor.advice.placement.decide.disk_inputs import PlacementRules
 from advisor.advice.placement.decide.disk_layout import layout_of
 from advisor.advice.placement.decide.disk_objections import Proposal
@@ -16,7 +17,7 @@ from advisor.advice.placement.decide.next_move import Place, alone, needs_help
 from advisor.advice.placement.decide.single_moves import single_moves
 from advisor.advice.placement.decide.unit_columns import store_columns, unit_columns
 from advisor.core.device.device_model import DeviceModel
-from tests.advisor.advice.placement.placements import random_inputs
+from tests.advisor.advice.placement.placements import BUSY, random_inputs
 
 factors = st.tuples(*[st.floats(0, 1)] * 4)
 models = st.none() | st.builds(
@@ -106,3 +107,16 @@ def test_datastores_closed_by_rules_are_those_where_a_move_would_break_one(
             if name != source and rules.broken(layout, dict.fromkeys(unit, name)) is not None
         }
         assert rules.closed_to(layout, unit) - {source} == broken
+
+
+@pytest.mark.parametrize(("asked", "refused"), [(0.3, 0), (0.4, 1), (0.99, 2)])
+def test_table_refuses_moves_that_gain_less_than_asked(asked, refused):
+    # ds1 answers 5000 I/Os in 21 ms. Without big in 1 + 0.2 · 20 = 5 ms, and ds2 answers it in
+    # 1 + 0.1 · 40 = 5 ms: a gain of 16/21. Without small 17 ms, and 2 ms there: 35/105.
+    inputs = replace(BUSY, improvement_ratio=asked)
+    layout, rules = layout_of(inputs), RuleBook(inputs.rules)
+    movable = unit_columns(inputs, layout, units(inputs.rules, layout.vdisks))
+
+    table = single_moves(inputs, layout, rules, store_columns(inputs, layout), movable, most=9)
+
+    assert table.counts == Counter({Objection.TOO_LITTLE_GAIN: refused})
