@@ -6,6 +6,7 @@ imports, and for what they miss those a little further. Exit status 1 below the 
 """
 
 import argparse
+import hashlib
 import json
 import os
 import signal
@@ -13,8 +14,8 @@ import sys
 import tomllib
 from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import closing
+from heapq import nsmallest
 from pathlib import Path
-from random import Random
 
 from bench.mutation.imports import Importers, module_name
 from bench.mutation.journal import Journal
@@ -68,14 +69,21 @@ def known_equivalents(path: Path = EQUIVALENTS) -> dict[Key, str]:
 
 
 def sample(paths: Sequence[str], *, seed: int, count: int) -> list[Mutant]:
-    """Up to `count` mutants of the modules below the paths, each as likely as any other."""
+    """Up to `count` mutants of the modules below the paths, each as likely as any other.
+
+    A change of one module changes no choice among the others.
+    """
     files = sorted({file for path in paths for file in _modules(Path(path))})
     sources = {str(file): file.read_text() for file in files}
     places = [
         (path, number) for path, text in sources.items() for number in range(count_mutants(text))
     ]
-    chosen = sorted(Random(seed).sample(places, min(count, len(places))))
-    return [describe(path, sources[path], number) for path, number in chosen]
+    chosen = nsmallest(count, places, key=lambda place: _drawn(seed, *place))
+    return [describe(path, sources[path], number) for path, number in sorted(chosen)]
+
+
+def _drawn(seed: int, path: str, number: int) -> bytes:
+    return hashlib.sha256(f"{seed} {path} {number}".encode()).digest()
 
 
 def _modules(path: Path) -> Iterator[Path]:

@@ -11,7 +11,7 @@ from textwrap import dedent
 
 import pytest
 
-from bench.mutation.__main__ import known_equivalents
+from bench.mutation.__main__ import known_equivalents, sample
 from bench.mutation.imports import Importers
 from bench.mutation.journal import Journal
 from bench.mutation.mutants import Mutant, count_mutants, describe
@@ -85,6 +85,26 @@ def test_fault_is_shown_with_its_line_and_what_is_around_it() -> None:
     assert (fault.before, fault.after) == tuple(
         f"{'x' * 39} {sign} {'x' * 39}" for sign in ("+", "-")
     )
+
+
+def test_sample_is_chosen_by_the_seed_and_stays_where_other_modules_change(
+    tmp_path: Path,
+) -> None:
+    one, other = tmp_path / "one.py", tmp_path / "other.py"
+    one.write_text("".join(f"a = {value}\n" for value in range(100)))
+    other.write_text("".join(f"b = {value}\n" for value in range(100)))
+
+    def chosen(seed: int) -> dict[str, list[int]]:
+        found = sample([str(tmp_path)], seed=seed, count=100)
+        assert len(found) == 100
+        return {str(m): [f.line for f in found if f.path == str(m)] for m in (one, other)}
+
+    first, second = chosen(1), chosen(2)
+    assert first == chosen(1) != second
+    # About a half of each; one line less there is one fault less.
+    assert all(30 < len(lines) < 70 for lines in first.values())
+    one.write_text(one.read_text().removesuffix("a = 99\n"))
+    assert set(first[str(other)]) <= set(chosen(1)[str(other)])
 
 
 def plant(root: Path, *, source: str, tests: str) -> None:
