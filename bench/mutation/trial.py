@@ -230,7 +230,7 @@ def _pytest(tests: Sequence[str], *plugins: object) -> int:
     hypothesis.settings.register_profile(
         "mutants", deadline=None, max_examples=EXAMPLES, derandomize=True
     )
-    arguments = ["-x", "-q", "--tb=no"]
+    arguments = ["-x", "-q", "--tb=no", "-o", "console_output_style=classic"]
     for plugin in UNUSED_PLUGINS:
         arguments += ["-p", f"no:{plugin}"]
     # Hypothesis was imported before pytest could rewrite it, which harms nothing.
