@@ -60,6 +60,38 @@ def test_without_model_and_line_there_is_none():
     assert choose_lines(None, None, [READS]) is None
 
 
+@pytest.mark.parametrize(
+    ("size_bytes", "reads", "is_known"),
+    [
+        # A quarter more or less than 4 to 16 kB, and a tenth more or less than 0.3 to 0.6 reads.
+        (3200.0, 0.5, True),
+        (3199.0, 0.5, False),
+        (20_000.0, 0.5, True),
+        (20_001.0, 0.5, False),
+        (8000.0, 0.25, True),
+        (8000.0, 0.19, False),
+        (8000.0, 0.65, True),
+        (8000.0, 0.71, False),
+    ],
+)
+def test_table_asks_the_model_about_the_same_mixes_as_for_one(size_bytes, reads, is_known):
+    seen = replace(SEEN, least_read_ratio=0.3, most_read_ratio=0.6)
+    columns = device_columns([datastore("ds1", intercept=2.0, slope=0.5, seen_model=seen)])
+    traffic = TrafficColumns(
+        iops=np.array([100.0]),
+        bytes_per_s=np.array([100.0 * size_bytes]),
+        reads_per_s=np.array([100.0 * reads]),
+    )
+
+    slope_ms = float(columns.lines_of(traffic).slope_ms[0])
+
+    # Reads take 0.1 ms for each one that waits, writes 0.3 ms.
+    expected = 0.3 - 0.2 * reads if is_known else 0.5
+    assert slope_ms == pytest.approx(expected)
+    line = seen.line_at(Mix(mean_io_bytes=size_bytes, read_ratio=reads))
+    assert (line is not None) is is_known
+
+
 @pytest.mark.parametrize(("iops", "slope_ms"), [(0.0, 0.1), (0.5, 0.5)])
 def test_both_lines_of_a_table_are_fitted_once_one_io_is_of_a_size_never_seen(iops, slope_ms):
     columns = device_columns([datastore("ds1", intercept=2.0, slope=0.5, seen_model=SEEN)])

@@ -17,7 +17,7 @@ from advisor.advice.placement.decide.next_move import Place, alone, needs_help
 from advisor.advice.placement.decide.single_moves import single_moves
 from advisor.advice.placement.decide.unit_columns import store_columns, unit_columns
 from advisor.core.device.device_model import DeviceModel
-from tests.advisor.advice.placement.placements import BUSY, random_inputs
+from tests.advisor.advice.placement.placements import BUSY, datastore, random_inputs
 
 factors = st.tuples(*[st.floats(0, 1)] * 4)
 models = st.none() | st.builds(
@@ -50,6 +50,9 @@ def mixed_inputs(draw):
         for one in inputs.vdisks
     ]
     return replace(inputs, datastores=tuple(datastores), vdisks=tuple(vdisks))
+
+
+DEVICES = (("ds1", 0.25), ("ds2", 0.125))
 
 
 @given(mixed_inputs())
@@ -109,11 +112,13 @@ def test_datastores_closed_by_rules_are_those_where_a_move_would_break_one(
         assert rules.closed_to(layout, unit) - {source} == broken
 
 
-@pytest.mark.parametrize(("asked", "refused"), [(0.3, 0), (0.4, 1), (0.99, 2)])
+@pytest.mark.parametrize(("asked", "refused"), [(7 / 32, 0), (0.22, 1), (0.5, 1), (0.51, 2)])
 def test_table_refuses_moves_that_gain_less_than_asked(asked, refused):
-    # ds1 answers 5000 I/Os in 21 ms. Without big in 1 + 0.2 · 20 = 5 ms, and ds2 answers it in
-    # 1 + 0.1 · 40 = 5 ms: a gain of 16/21. Without small 17 ms, and 2 ms there: 35/105.
-    inputs = replace(BUSY, improvement_ratio=asked)
+    # ds1 answers 5000 I/Os in 15 + 0.25 · 100 = 40 ms. Without big in 20 ms, in which ds2, twice
+    # as fast, answers it: a gain of a half. Without small in 35 ms, and it in 16.25 ms there:
+    # (1000 · 23.75 + 4000 · 5) / (5000 · 40) = 7/32.
+    slow, fast = (datastore(name, intercept=15.0, slope=slope) for name, slope in DEVICES)
+    inputs = replace(BUSY, datastores=(slow, fast), threshold_ms=30.0, improvement_ratio=asked)
     layout, rules = layout_of(inputs), RuleBook(inputs.rules)
     movable = unit_columns(inputs, layout, units(inputs.rules, layout.vdisks))
 
