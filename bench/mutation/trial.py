@@ -227,8 +227,13 @@ class _FileByFile:
 
 def _pytest(tests: Sequence[str], *plugins: object) -> int:
     """The exit status of a run in this process."""
+    # One example that fails is enough; a smaller one is for people.
     hypothesis.settings.register_profile(
-        "mutants", deadline=None, max_examples=EXAMPLES, derandomize=True
+        "mutants",
+        deadline=None,
+        max_examples=EXAMPLES,
+        derandomize=True,
+        phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate),
     )
     arguments = ["-x", "-q", "--tb=no", "-o", "console_output_style=classic"]
     for plugin in UNUSED_PLUGINS:

@@ -52,9 +52,6 @@ def mixed_inputs(draw):
     return replace(inputs, datastores=tuple(datastores), vdisks=tuple(vdisks))
 
 
-DEVICES = (("ds1", 0.25), ("ds2", 0.125))
-
-
 @given(mixed_inputs())
 def test_table_says_of_each_move_what_it_would_say_alone(inputs):
     layout, rules = layout_of(inputs), RuleBook(inputs.rules)
@@ -117,7 +114,10 @@ def test_table_refuses_moves_that_gain_less_than_asked(asked, refused):
     # ds1 answers 5000 I/Os in 15 + 0.25 · 100 = 40 ms. Without big in 20 ms, in which ds2, twice
     # as fast, answers it: a gain of a half. Without small in 35 ms, and it in 16.25 ms there:
     # (1000 · 23.75 + 4000 · 5) / (5000 · 40) = 7/32.
-    slow, fast = (datastore(name, intercept=15.0, slope=slope) for name, slope in DEVICES)
+    slow, fast = (
+        datastore(name, intercept=15.0, slope=slope)
+        for name, slope in (("ds1", 0.25), ("ds2", 0.125))
+    )
     inputs = replace(BUSY, datastores=(slow, fast), threshold_ms=30.0, improvement_ratio=asked)
     layout, rules = layout_of(inputs), RuleBook(inputs.rules)
     movable = unit_columns(inputs, layout, units(inputs.rules, layout.vdisks))
