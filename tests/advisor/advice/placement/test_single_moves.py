@@ -15,7 +15,7 @@ from advisor.advice.placement.decide.disk_objections import Proposal
 from advisor.advice.placement.decide.disk_rules import RuleBook, units
 from advisor.advice.placement.decide.next_move import Place, alone, needs_help
 from advisor.advice.placement.decide.single_moves import single_moves
-from advisor.advice.placement.decide.unit_columns import store_columns, unit_columns
+from advisor.advice.placement.decide.unit_columns import batches, store_columns, unit_columns
 from advisor.core.device.device_model import DeviceModel
 from tests.advisor.advice.placement.placements import BUSY, datastore, random_inputs
 
@@ -125,3 +125,34 @@ def test_table_refuses_moves_that_gain_less_than_asked(asked, refused):
     table = single_moves(inputs, layout, rules, store_columns(inputs, layout), movable, most=9)
 
     assert table.counts == Counter({Objection.TOO_LITTLE_GAIN: refused})
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "expected"),
+    [
+        # 65,536 cells at a time.
+        (5, 32_768, [(0, 2), (2, 4), (4, 5)]),
+        (2, 32_769, [(0, 1), (1, 2)]),
+        (2, 100_000, [(0, 1), (1, 2)]),
+        (70_000, 1, [(0, 65_536), (65_536, 70_000)]),
+        (70_000, 0, [(0, 65_536), (65_536, 70_000)]),
+        (0, 3, []),
+    ],
+)
+def test_rows_are_weighed_so_many_at_a_time_that_arrays_stay_small(rows, columns, expected):
+    assert [(one.start, one.stop) for one in batches(rows, columns)] == expected
+
+
+def test_table_is_the_same_whatever_is_weighed_at_a_time(monkeypatch):
+    inputs = replace(BUSY, improvement_ratio=0.99)
+    layout, rules = layout_of(inputs), RuleBook(inputs.rules)
+
+    def table():
+        movable = unit_columns(inputs, layout, units(inputs.rules, layout.vdisks))
+        return single_moves(inputs, layout, rules, store_columns(inputs, layout), movable, most=9)
+
+    whole = table()
+    monkeypatch.setattr("advisor.advice.placement.decide.unit_columns.CELLS", 1)
+
+    assert table() == whole
+    assert len(whole.refused) == 2
