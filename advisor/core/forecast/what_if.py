@@ -12,7 +12,7 @@ from advisor.core.admission import RequestedReservation, admit, refusal_text
 from advisor.core.allocation import Allocation, ReservationMode, entitlements
 from advisor.core.duration import duration_text
 from advisor.core.explanation.rounding import round_all
-from advisor.core.forecast.backtest import CHANGE_TOLERANCE, Change, WorkloadBacktest
+from advisor.core.forecast.backtest import Change, WorkloadBacktest, change_between
 from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.counterfactual import (
     AllocationEffect,
@@ -252,7 +252,7 @@ def _row(
         host=one.host,
         before=one.before,
         after=one.after,
-        change=_change(now, then),
+        change=change_between(now, then),
         now=now,
         then=then,
         entitlement_before=entitled[0],
@@ -264,12 +264,6 @@ def _row(
         then_interval=interval,
         interval_gap=gap,
     )
-
-
-def _change(before: float, after: float) -> Change:
-    if abs(after - before) <= CHANGE_TOLERANCE * max(before, after):
-        return Change.SAME
-    return Change.GAINS if after > before else Change.LOSES
 
 
 def _gap(inputs: WhatIfInputs) -> str:
