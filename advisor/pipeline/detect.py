@@ -145,7 +145,7 @@ def _judge(turns: Sequence[_Turn], histories: Mapping[int, History]) -> list[_Ju
     for turn in turns:
         history = histories[turn.resource.pk]
         found = congestion.detect(
-            history.observations(),
+            history.deciding_observations(),
             settings=_settings(turn.resource),
             threshold=thresholds[turn.resource.pk],
             initial=turn.state,
