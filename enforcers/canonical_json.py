@@ -108,9 +108,21 @@ def _decode_value(kind: Any, plain: Any, path: str, lax: bool) -> Any:
 def _decode_list(item_kind: Any, plain: Any, path: str, lax: bool) -> tuple[Any, ...]:
     if not isinstance(plain, list):
         raise ContractError(path, f"expected a list, got {_describe(plain)}")
+    if _are_finite_floats(item_kind, plain):
+        return tuple(plain)
     return tuple(
         _decode_value(item_kind, item, f"{path}[{index}]", lax) for index, item in enumerate(plain)
     )
+
+
+def _are_finite_floats(kind: Any, items: list[Any]) -> bool:
+    """Whether the items are what they become: long columns are looked at as a whole."""
+    if kind is float:
+        return set(map(type, items)) <= {float} and all(map(math.isfinite, items))
+    if kind != float | None:
+        return False
+    known = [item for item in items if item is not None]
+    return set(map(type, known)) <= {float} and all(map(math.isfinite, known))
 
 
 def _decode_optional(kind: Any, plain: Any, path: str, lax: bool) -> Any:
