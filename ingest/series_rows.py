@@ -43,13 +43,14 @@ def series_ids(organisation: Organisation, keys: Sequence[SeriesKey]) -> list[in
     return [found[key.measurement, key.tags_key] for key in keys]
 
 
-def note_samples(times: Mapping[int, tuple[datetime, datetime]]) -> None:
+def note_samples(times: Mapping[int, tuple[datetime, datetime]], *, now: datetime) -> None:
     """Remember the first and last time of what was written, per series and per host.
 
     Locks the series, so that none can go away before the write is committed; raises
     `SeriesDeletedError` if one has gone already.
     """
-    parameters: dict[str, list[int] | list[datetime]] = {
+    parameters: dict[str, list[int] | list[datetime] | datetime] = {
+        "now": now,
         "series": list(times),
         "first": [first for first, _ in times.values()],
         "last": [last for _, last in times.values()],
@@ -85,7 +86,8 @@ def note_samples(times: Mapping[int, tuple[datetime, datetime]]) -> None:
                  WHERE id IN (SELECT id FROM newest) ORDER BY id FOR NO KEY UPDATE
             )
             UPDATE ingest_host AS host
-               SET last_sample_at = greatest(last_sample_at, newest.at)
+               SET last_sample_at = greatest(last_sample_at, newest.at),
+                   heard_at = greatest(heard_at, %(now)s)
               FROM newest JOIN locked USING (id)
              WHERE host.id = newest.id
             """,

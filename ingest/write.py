@@ -116,7 +116,7 @@ def _save(batch: Batch, *, token: Token, now: datetime) -> int:
         ids = series_ids(token.organisation, batch.series)
         by_name = sorted(batch.rows.items(), key=lambda item: item[0].name)
         changed_rows = sum(_copy(measurement, rows, ids) for measurement, rows in by_name)
-        note_samples(_first_and_last(batch, ids))
+        note_samples(_first_and_last(batch, ids), now=now)
         if changed_rows:
             note_open_hours(open_hours_of(_times(batch, ids)))
     if batch.rejections:

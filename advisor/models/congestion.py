@@ -13,7 +13,9 @@ from advisor.models.resource import Resource
 class ResourceStatus(models.Model):
     """The newest state of a resource, and the detector's state to continue from.
 
-    `advice_gap` says why there is no recommendation, for example too few samples.
+    `judged_until` is the end of the last window that was judged, also one without samples; windows
+    up to `history_until` ended before anybody looked. `advice_gap` says why there is no
+    recommendation, for example too few samples.
     """
 
     resource = models.OneToOneField(Resource, on_delete=models.CASCADE, related_name="status")
@@ -24,6 +26,8 @@ class ResourceStatus(models.Model):
     reason = models.TextField(blank=True)
     looked_at = models.DateTimeField(null=True, blank=True)
     detector = models.TextField(blank=True, help_text="Canonical text of the state")
+    judged_until = models.DateTimeField(null=True, blank=True)
+    history_until = models.DateTimeField(null=True, blank=True)
     judged_alone = models.BooleanField(
         default=False, help_text="Judged by itself, because a group with it failed"
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import transaction
 
@@ -26,36 +27,43 @@ from advisor.history.history import History
 from advisor.history.reader import read_histories
 from advisor.history.silence import silence_texts, why_unrated
 from advisor.history.thresholds import threshold_of
-from advisor.history.whole_windows import whole_windows_of
+from advisor.history.whole_windows import Whole, whole_windows_of
 from advisor.models import Incident, Resource, ResourceStatus, State, StatePoint
-from advisor.pipeline.evaluation_lag import note_lags_when_stored
+from advisor.pipeline.backlog import MOST_WINDOWS, first_samples, portion_end
+from advisor.pipeline.evaluation_lag import NewWindows, note_lags_when_stored
 from advisor.pipeline.incidents import update_incidents
 from ingest.core.grid import grid_of
 
 log = logging.getLogger(__name__)
-
-LOOKBACK = timedelta(hours=1)
-"""How far back the first evaluation goes, and one after a long pause."""
-
 
 LOOK_EACH = 6
 """Load from outside is looked for after so many windows of an incident."""
 
 DETECTED = (
     "state", "state_since", "value", "threshold", "reason", "looked_at", "detector",
+    "judged_until", "history_until",
 )  # fmt: skip
 """The fields of a resource's status that the detector writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Turn:
-    """One resource to judge: its status, and its windows that end in (since, until]."""
+    """One resource to judge: its status, and its windows that end in (since, until].
+
+    `whole` says which is its newest complete window.
+    """
 
     status: ResourceStatus
     state: DetectorState
     running: Incident | None
     since: datetime
     until: datetime
+    whole: Whole
+
+    @property
+    def is_newest(self) -> bool:
+        """Whether no complete window is left after these."""
+        return self.until >= self.whole.end
 
     @property
     def resource(self) -> Resource:
@@ -67,31 +75,88 @@ def detect_all(*, organisation: Organisation, now: datetime) -> list[ResourceSta
     return detect_resources(list(Resource.objects.filter(organisation=organisation)), now=now)
 
 
-def detect(*, resource: Resource, now: datetime) -> ResourceStatus:
+def detect(*, resource: Resource, now: datetime, limit_s: float | None = None) -> ResourceStatus:
     """Evaluate every whole window since the last run, and update status and incidents."""
-    return detect_resources([resource], now=now)[0]
+    return detect_resources([resource], now=now, limit_s=limit_s)[0]
+
+
+def detect_resources(
+    resources: Sequence[Resource], *, now: datetime, limit_s: float | None = None
+) -> list[ResourceStatus]:
+    """The same for many resources, whose samples are read together.
+
+    Windows are judged in portions, the oldest first, each portion in a transaction. After
+    `limit_s` no other portion is begun; the next run goes on.
+
+    A resource that another process judges at this moment keeps its status. If one fails, nothing
+    of its portion is kept: `advisor.pipeline.groups` judges them one by one then.
+    """
+    began_s = time.monotonic()
+    behind = _judge_portion(resources, now)
+    while behind and (limit_s is None or time.monotonic() - began_s < limit_s):
+        behind = _judge_portion(behind, now)
+    statuses = ResourceStatus.objects.filter(resource__in=resources).select_related("resource")
+    places = {resource.pk: place for place, resource in enumerate(resources)}
+    return sorted(statuses, key=lambda status: places[status.resource_id])
 
 
 @transaction.atomic
-def detect_resources(resources: Sequence[Resource], *, now: datetime) -> list[ResourceStatus]:
-    """The same for many resources, whose samples are read together.
-
-    A resource that another process judges at this moment keeps its status. If one fails, nothing
-    of any is kept: `advisor.pipeline.groups` judges them one by one then.
-    """
+def _judge_portion(resources: Sequence[Resource], now: datetime) -> list[Resource]:
+    """Judge the next windows of each; the resources that have complete windows left."""
     turns = _turns(resources, now)
     histories = _histories(turns)
     judged = _judge(turns, histories)
     _save_points(judged)
     _update_incidents(judged)
     _save_statuses(judged, now)
-    statuses = ResourceStatus.objects.filter(resource__in=resources).select_related("resource")
-    places = {resource.pk: place for place, resource in enumerate(resources)}
-    return sorted(statuses, key=lambda status: places[status.resource_id])
+    return [turn.resource for turn in turns if not turn.is_newest]
 
 
 def _turns(resources: Sequence[Resource], now: datetime) -> list[_Turn]:
     """The resources that nobody else judges, their status locked."""
+    statuses = _locked(resources)
+    whole = whole_windows_of(resources, now=now)
+    running = {
+        row.resource_id: row
+        for row in Incident.objects.filter(resource__in=resources, ended_at=None)
+    }
+    states = {
+        one.resource_id: loads(DetectorState, one.detector) if one.detector else DetectorState()
+        for one in statuses
+    }
+    since = {
+        one.resource_id: one.judged_until or states[one.resource_id].last_at for one in statuses
+    }
+    firsts = first_samples(
+        [one.resource for one in statuses if not since[one.resource_id]], now=now
+    )
+    behind = 0
+    for status in statuses:
+        key, end = status.resource_id, whole[status.resource_id].end
+        if since[key] is None:
+            # The windows from before there was a detector.
+            status.history_until = end
+        since[key] = min(since[key] or firsts.get(key, end), end)
+        behind += (end - since[key]).total_seconds() > status.resource.window_s
+    most = MOST_WINDOWS // max(behind, 1)
+    return [
+        _Turn(
+            status=status,
+            state=states[key],
+            running=running.get(key),
+            since=since[key],
+            until=portion_end(
+                since[key], whole[key].end, window_s=status.resource.window_s, most=max(most, 1)
+            ),
+            whole=whole[key],
+        )
+        for status in statuses
+        for key in [status.resource_id]
+    ]
+
+
+def _locked(resources: Sequence[Resource]) -> list[ResourceStatus]:
+    """The statuses of those that nobody else judges."""
     known = set(
         ResourceStatus.objects.filter(resource__in=resources).values_list("resource", flat=True)
     )
@@ -101,27 +166,10 @@ def _turns(resources: Sequence[Resource], now: datetime) -> list[_Turn]:
     # delay other resources.
     free = ResourceStatus.objects.select_for_update(skip_locked=True, of=("self",))
     statuses = list(free.filter(resource__in=resources).order_by("pk"))
-    until = whole_windows_of(resources, now=now)
-    running = {
-        row.resource_id: row
-        for row in Incident.objects.filter(resource__in=resources, ended_at=None)
-    }
-    turns, by_key = [], {resource.pk: resource for resource in resources}
+    by_key = {resource.pk: resource for resource in resources}
     for status in statuses:
         status.resource = by_key[status.resource_id]
-        state = loads(DetectorState, status.detector) if status.detector else DetectorState()
-        end = until[status.resource_id]
-        since = max(state.last_at or end - LOOKBACK, end - LOOKBACK)
-        turns.append(
-            _Turn(
-                status=status,
-                state=state,
-                running=running.get(status.resource_id),
-                since=since,
-                until=end,
-            )
-        )
-    return turns
+    return statuses
 
 
 def _histories(turns: Sequence[_Turn]) -> dict[int, History]:
@@ -202,8 +250,13 @@ def _save_points(judged: Sequence[_Judged]) -> None:
 
 
 def _save_statuses(judged: Sequence[_Judged], now: datetime) -> None:
-    silent = silence_texts([one.turn.resource for one in judged], at=now)
+    newest = [one for one in judged if one.turn.is_newest]
+    silent = silence_texts([one.turn.resource for one in newest], at=now)
+    lags = {one.turn.resource: _new_windows(one) for one in judged}
     for one in judged:
+        _move_on(one.turn, one.found)
+    # What is shown stays that of the newest look while older windows are judged.
+    for one in newest:
         _update_status(one.turn.status, one.found, now=now, silent=silent[one.turn.resource.pk])
     # The gaps in advice are written by the adviser, which may be running.
     ResourceStatus.objects.bulk_create(
@@ -212,21 +265,34 @@ def _save_statuses(judged: Sequence[_Judged], now: datetime) -> None:
         unique_fields=["resource"],
         update_fields=DETECTED,
     )
-    note_lags_when_stored(
-        {
-            one.turn.resource: [point.at for point in one.found.points]
-            for one in judged
-            # The first look goes back to windows from before there was a detector.
-            if one.turn.state.last_at is not None
-        }
+    note_lags_when_stored(lags)
+
+
+def _new_windows(one: _Judged) -> NewWindows:
+    """The windows that were due after there was a detector."""
+    history_until = one.turn.status.history_until
+    return NewWindows(
+        ends=[
+            point.at
+            for point in one.found.points
+            if history_until is None or point.at > history_until
+        ],
+        heard_at=one.turn.whole.heard_at,
     )
+
+
+def _move_on(turn: _Turn, found: Detection) -> None:
+    status = turn.status
+    status.detector = dumps(found.state)
+    status.judged_until = turn.until
+    if status.history_until is not None and status.history_until <= turn.until:
+        status.history_until = None
 
 
 def _update_status(
     status: ResourceStatus, found: Detection, *, now: datetime, silent: str
 ) -> None:
     status.looked_at = now
-    status.detector = dumps(found.state)
     if found.points:
         newest = found.points[-1]
         status.state = State(newest.state)
