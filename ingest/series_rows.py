@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import connection
@@ -43,8 +44,18 @@ def series_ids(organisation: Organisation, keys: Sequence[SeriesKey]) -> list[in
     return [found[key.measurement, key.tags_key] for key in keys]
 
 
-def note_samples(times: Mapping[int, tuple[datetime, datetime]], *, now: datetime) -> None:
-    """Remember the first and last time of what was written, per series and per host.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesBefore:
+    """What was known of a series before a write."""
+
+    host: int
+    last_sample_at: datetime | None
+
+
+def note_samples(
+    times: Mapping[int, tuple[datetime, datetime]], *, now: datetime
+) -> dict[int, SeriesBefore]:
+    """Remember the first and last time of what was written; what was known before, by series.
 
     Locks the series, so that none can go away before the write is committed; raises
     `SeriesDeletedError` if one has gone already.
@@ -57,11 +68,15 @@ def note_samples(times: Mapping[int, tuple[datetime, datetime]], *, now: datetim
     }
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM (SELECT FROM ingest_series WHERE id = ANY(%(series)s)"
-            " ORDER BY id FOR NO KEY UPDATE) AS locked",
+            "SELECT id, host_id, last_sample_at FROM ingest_series WHERE id = ANY(%(series)s)"
+            " ORDER BY id FOR NO KEY UPDATE",
             parameters,
         )
-        if cursor.fetchone() != (len(times),):
+        before = {
+            series: SeriesBefore(host=host, last_sample_at=at)
+            for series, host, at in cursor.fetchall()
+        }
+        if len(before) != len(times):
             raise SeriesDeletedError
         cursor.execute(
             """
@@ -93,6 +108,7 @@ def note_samples(times: Mapping[int, tuple[datetime, datetime]], *, now: datetim
             """,
             parameters,
         )
+    return before
 
 
 def _found_series(

@@ -28,10 +28,27 @@ from advisor.history.reader import read_histories
 from advisor.history.silence import silence_texts, why_unrated
 from advisor.history.thresholds import threshold_of
 from advisor.history.whole_windows import Whole, whole_windows_of
-from advisor.models import Incident, Resource, ResourceStatus, State, StatePoint
+from advisor.models import (
+    DetectorCheckpoint,
+    Incident,
+    Resource,
+    ResourceStatus,
+    State,
+    StatePoint,
+)
+from advisor.pipeline.amend import finish
 from advisor.pipeline.backlog import MOST_WINDOWS, first_samples, portion_end
 from advisor.pipeline.evaluation_lag import NewWindows, note_lags_when_stored
 from advisor.pipeline.incidents import update_incidents
+from advisor.pipeline.rejudge import (
+    Earlier,
+    ThresholdThen,
+    keep_checkpoint,
+    keep_earlier,
+    rewind_changed,
+    take_earlier,
+    take_notes,
+)
 from ingest.core.grid import grid_of
 
 log = logging.getLogger(__name__)
@@ -41,7 +58,7 @@ LOOK_EACH = 6
 
 DETECTED = (
     "state", "state_since", "value", "threshold", "reason", "looked_at", "detector",
-    "judged_until", "history_until",
+    "judged_until", "history_until", "rewound_at", "rewound_to",
 )  # fmt: skip
 """The fields of a resource's status that the detector writes."""
 
@@ -92,6 +109,7 @@ def detect_resources(
     of its portion is kept: `advisor.pipeline.groups` judges them one by one then.
     """
     began_s = time.monotonic()
+    take_notes(resources)
     behind = _judge_portion(resources, now)
     while behind and (limit_s is None or time.monotonic() - began_s < limit_s):
         behind = _judge_portion(behind, now)
@@ -104,6 +122,7 @@ def detect_resources(
 def _judge_portion(resources: Sequence[Resource], now: datetime) -> list[Resource]:
     """Judge the next windows of each; the resources that have complete windows left."""
     turns = _turns(resources, now)
+    _keep_checkpoints(turns)
     histories = _histories(turns)
     judged = _judge(turns, histories)
     _save_points(judged)
@@ -115,6 +134,7 @@ def _judge_portion(resources: Sequence[Resource], now: datetime) -> list[Resourc
 def _turns(resources: Sequence[Resource], now: datetime) -> list[_Turn]:
     """The resources that nobody else judges, their status locked."""
     statuses = _locked(resources)
+    rewind_changed(statuses, now=now)
     whole = whole_windows_of(resources, now=now)
     running = {
         row.resource_id: row
@@ -136,7 +156,7 @@ def _turns(resources: Sequence[Resource], now: datetime) -> list[_Turn]:
         if since[key] is None:
             # The windows from before there was a detector.
             status.history_until = end
-        since[key] = min(since[key] or firsts.get(key, end), end)
+        since[key] = since[key] or min(firsts.get(key, end), end)
         behind += (end - since[key]).total_seconds() > status.resource.window_s
     most = MOST_WINDOWS // max(behind, 1)
     return [
@@ -145,8 +165,15 @@ def _turns(resources: Sequence[Resource], now: datetime) -> list[_Turn]:
             state=states[key],
             running=running.get(key),
             since=since[key],
-            until=portion_end(
-                since[key], whole[key].end, window_s=status.resource.window_s, most=max(most, 1)
+            # What is complete already stays so when another series begins to send.
+            until=max(
+                since[key],
+                portion_end(
+                    since[key],
+                    whole[key].end,
+                    window_s=status.resource.window_s,
+                    most=max(most, 1),
+                ),
             ),
             whole=whole[key],
         )
@@ -172,6 +199,18 @@ def _locked(resources: Sequence[Resource]) -> list[ResourceStatus]:
     return statuses
 
 
+def _keep_checkpoints(turns: Sequence[_Turn]) -> None:
+    """The states and open incidents of before these turns."""
+    found = [
+        keep_checkpoint(one.status, one.running, at=one.since, window_s=one.resource.window_s)
+        for one in turns
+        if one.since < one.until
+    ]
+    DetectorCheckpoint.objects.bulk_create(
+        [one for one in found if one is not None], ignore_conflicts=True
+    )
+
+
 def _histories(turns: Sequence[_Turn]) -> dict[int, History]:
     """The history of each turn by its resource; those of the same windows are read together."""
     found: dict[int, History] = {}
@@ -191,19 +230,23 @@ class _Judged:
     turn: _Turn
     history: History
     found: Detection
+    earlier: tuple[Earlier, ...]
 
 
 def _judge(turns: Sequence[_Turn], histories: Mapping[int, History]) -> list[_Judged]:
     judged = []
     for turn in turns:
         history = histories[turn.resource.pk]
+        earlier = take_earlier(turn.status, since=turn.since, until=turn.until)
         found = congestion.detect(
             history.observations(),
             settings=_settings(turn.resource),
-            threshold=threshold_of(turn.resource, until=turn.until),
+            threshold=ThresholdThen(
+                earlier=earlier, otherwise=threshold_of(turn.resource, until=turn.until)
+            ),
             initial=turn.state,
         )
-        judged.append(_Judged(turn=turn, history=history, found=found))
+        judged.append(_Judged(turn=turn, history=history, found=found, earlier=earlier))
     return judged
 
 
@@ -215,7 +258,9 @@ def _update_incidents(judged: Sequence[_Judged]) -> None:
     for one in judged:
         running = one.turn.running
         seen_before = running.windows if running else 0
-        for incident in update_incidents(one.history, running, one.found.points):
+        for incident in update_incidents(
+            one.history, running, one.found.points, judged_anew_at=one.turn.status.rewound_at
+        ):
             if _is_look_due(incident, seen_before):
                 look_outside(incident=incident, until=one.turn.until)
 
@@ -228,6 +273,8 @@ def _is_look_due(incident: Incident, seen_before: int) -> bool:
 
 
 def _save_points(judged: Sequence[_Judged]) -> None:
+    for one in judged:
+        keep_earlier(one.turn.status, one.earlier, one.found.points)
     StatePoint.objects.bulk_create(
         [
             StatePoint(
@@ -254,7 +301,7 @@ def _save_statuses(judged: Sequence[_Judged], now: datetime) -> None:
     silent = silence_texts([one.turn.resource for one in newest], at=now)
     lags = {one.turn.resource: _new_windows(one) for one in judged}
     for one in judged:
-        _move_on(one.turn, one.found)
+        _move_on(one.turn, one.found, now)
     # What is shown stays that of the newest look while older windows are judged.
     for one in newest:
         _update_status(one.turn.status, one.found, now=now, silent=silent[one.turn.resource.pk])
@@ -281,11 +328,13 @@ def _new_windows(one: _Judged) -> NewWindows:
     )
 
 
-def _move_on(turn: _Turn, found: Detection) -> None:
+def _move_on(turn: _Turn, found: Detection, now: datetime) -> None:
     status = turn.status
     status.detector = dumps(found.state)
     status.judged_until = turn.until
     if status.history_until is not None and status.history_until <= turn.until:
+        if status.is_rejudging:
+            finish(status, now=now)
         status.history_until = None
 
 
