@@ -50,6 +50,7 @@ USUAL_SPAN = timedelta(hours=24)
 STALLED_GAP = "it stalled: no share, limit or reservation makes I/O complete"
 
 NOT_LOOKED_GAP = "load from outside has not been looked for yet"
+REJUDGING_GAP = "samples came late: windows that they change are judged again first"
 
 GONE = timedelta(minutes=5)
 """Samples may come late, but not so late."""
@@ -76,12 +77,11 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     ResourceStatus.objects.get_or_create(resource=resource)
     be_the_only_adviser(resource)
     status = ResourceStatus.objects.get(resource=resource)
+    if status.is_rejudging:
+        return _save_gap(status, REJUDGING_GAP)
     incident = _newest_incident(resource, now)
     if incident is None:
-        if status.state == State.UNKNOWN:
-            why = status.why or "nobody has looked at it"
-            return _save_gap(status, f"whether it is congested is not known: {why}")
-        return _save_gap(status, "it was not congested in the last 24 hours")
+        return _save_gap(status, _calm_gap(status))
     muting = muting_of(incident, maintenance_windows_of(resource.organisation), now=now)
     if muting.muted:
         return _save_gap(status, f"maintenance window: {muting.reason}")
@@ -114,6 +114,14 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
         found=found,
         now=now,
     )
+
+
+def _calm_gap(status: ResourceStatus) -> str:
+    """Why there is no recommendation without an incident."""
+    if status.state != State.UNKNOWN:
+        return "it was not congested in the last 24 hours"
+    why = status.why or "nobody has looked at it"
+    return f"whether it is congested is not known: {why}"
 
 
 def _newest_incident(resource: Resource, now: datetime) -> Incident | None:
