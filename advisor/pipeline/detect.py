@@ -23,7 +23,13 @@ from advisor.history.history import History
 from advisor.history.inventory import kept_inventory
 from advisor.history.reader import read_histories
 from advisor.history.thresholds import thresholds_of
-from advisor.history.whole_windows import Whole, whole_windows_of
+from advisor.history.whole_windows import (
+    MOST_WINDOWS,
+    Whole,
+    first_samples,
+    portion_end,
+    whole_windows_of,
+)
 from advisor.models import (
     DetectorCheckpoint,
     Incident,
@@ -33,7 +39,6 @@ from advisor.models import (
     StatePoint,
 )
 from advisor.pipeline.amend import finish
-from advisor.pipeline.backlog import MOST_WINDOWS, first_samples, portion_end
 from advisor.pipeline.evaluation_lag import NewWindows, note_lags_when_stored
 from advisor.pipeline.incidents import save_grown, update_incidents
 from advisor.pipeline.rejudge import (

@@ -20,6 +20,7 @@ from django.db.models import Min
 
 from advisor.core.detection.congestion import StatePoint
 from advisor.core.detection.threshold import Threshold, ThresholdReading
+from advisor.history.whole_windows import first_samples
 from advisor.models import (
     Attachment,
     DetectorCheckpoint,
@@ -31,7 +32,6 @@ from advisor.models import (
 )
 from advisor.models import StatePoint as StatePointRow
 from advisor.pipeline.amend import alike, figures_of, restore, set_aside
-from advisor.pipeline.backlog import first_samples
 from ingest.core.grid import SNAP_RATIO, grid_of
 from ingest.models import LateSamples
 from ingest.retention import retention

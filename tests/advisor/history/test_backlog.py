@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accounts.models import Organisation
+from advisor.history.whole_windows import first_samples, hour_of, portion_end
 from advisor.models import Resource, ResourceStatus, State, StatePoint
-from advisor.pipeline.backlog import first_samples, hour_of, portion_end
 from advisor.pipeline.detect import detect, detect_resources
 from ingest.core.grid import grid_of
 from tests.advisor.disk_samples import DiskPhase, disk_lines
