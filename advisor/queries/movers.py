@@ -11,7 +11,8 @@ from django.core.cache import cache
 from advisor.models import Allocation
 from advisor.queries.allocation_rates import current_rates
 from advisor.queries.scope import Scope
-from advisor.queries.tables import WorkloadRow, workload_rows
+from advisor.queries.tables import WorkloadRow
+from advisor.queries.workload_list import workload_list
 
 PER_KIND = 5
 UNITS = ("iops", "bytes_per_s", "bits_per_s")
@@ -69,7 +70,8 @@ def top_movers(scope: Scope, against: Against, *, now: datetime) -> list[Mover]:
 
 
 def _read(scope: Scope, against: Against, now: datetime) -> list[Mover]:
-    rows = workload_rows(scope, now=now)
+    every = workload_list(scope, now=now)
+    rows = [every.build(place) for place in range(every.count)]
     pks = [pk for row in rows for pk in row.allocations]
     allocations = list(Allocation.objects.filter(pk__in=pks).select_related("host", "resource"))
     rates = current_rates(allocations, now=now)

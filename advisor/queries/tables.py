@@ -1,8 +1,9 @@
 """Rows of the lists of workloads, storage, networks and hosts.
 
 A list is read in two steps. All rows come first, with what a list is sorted, filtered and grouped
-by. Rates are read for all rows only if they are sorted by rate; the last day is read only for the
-rows of the page. Every step takes a fixed number of statements.
+by (those of workloads are in `workload_list`). Rates are read for all rows only if they are sorted
+by rate; the last day is read only for the rows of the page. Every step takes a fixed number of
+statements.
 """
 
 from __future__ import annotations
@@ -117,35 +118,6 @@ class HostRow:
 # --- Workloads
 
 
-def workload_rows(scope: Scope, *, now: datetime, host_pk: int | None = None) -> list[WorkloadRow]:
-    """Every workload on every resource that it has an allocation on, or those of one host."""
-    hosts = _host_names(scope)
-    lines = {row.pk: resource_line(row, now=now) for row in resource_rows(scope)}
-    workloads = {
-        pk: rest for pk, *rest in scope.rows(Workload).values_list("pk", "name", "kind", "tier")
-    }
-    found: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
-    for pk, workload, resource, host in _allocations(scope, host_pk):
-        if resource in lines and workload in workloads and host in hosts:
-            found[workload, resource].append((pk, host))
-    rows = []
-    for (workload, resource), allocations in found.items():
-        name, kind, tier = workloads[workload]
-        used = {hosts[host].name: hosts[host] for _, host in allocations}
-        rows.append(
-            WorkloadRow(
-                pk=workload,
-                name=name,
-                kind=kind,
-                tier=tier,
-                resource=lines[resource],
-                hosts=tuple(used[host] for host in sorted(used)),
-                allocations=tuple(pk for pk, _ in allocations),
-            )
-        )
-    return sorted(rows, key=lambda row: (row.name, row.resource.name))
-
-
 def with_workload_figures(
     scope: Scope, rows: Sequence[WorkloadRow], wanted: Figures, *, now: datetime
 ) -> list[WorkloadRow]:
@@ -171,13 +143,6 @@ def _allocation_rows(pks: Sequence[int]) -> list[Allocation]:
     return list(Allocation.objects.filter(pk__in=pks).select_related("host", "resource"))
 
 
-def _allocations(scope: Scope, host_pk: int | None) -> Iterable[tuple[int, int, int, int]]:
-    rows = Allocation.objects.filter(workload__in=scope.rows(Workload)).order_by("pk")
-    if host_pk is not None:
-        rows = rows.filter(host=host_pk)
-    return rows.values_list("pk", "workload_id", "resource_id", "host_id")
-
-
 # --- Storage and networks
 
 
@@ -186,7 +151,7 @@ def resource_table_rows(
 ) -> list[ResourceRow]:
     """Every resource of these kinds, by name, with its measured load."""
     rows = _resources(scope, kinds)
-    hosts = _host_names(scope)
+    hosts = host_names(scope)
     reached = _hosts_by_resource(rows)
     tiers, workloads = _users(scope, "resource_id")
     loads = _newest_loads(rows, now)
@@ -330,7 +295,8 @@ def _places_by_host(devices: Sequence[Subject]) -> dict[int, list[int]]:
 # --- What all have
 
 
-def _host_names(scope: Scope) -> dict[int, HostName]:
+def host_names(scope: Scope) -> dict[int, HostName]:
+    """Every host by its key, in the order of names."""
     rows = scope.rows(Host).order_by("name").values_list("pk", "name", "last_sample_at")
     return {pk: HostName(pk=pk, name=name, last_sample_at=at) for pk, name, at in rows}
 
