@@ -9,14 +9,14 @@ statements.
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.cache import cache
-from django.db.models import OuterRef, Subquery
+from django.db.models import Count, OuterRef, Subquery
 
 from advisor.history.history import numbers
 from advisor.history.rates import read_rates
@@ -161,7 +161,7 @@ def resource_table_rows(
             noun=row.traits.words.of(len(reached[row.pk])),
             load_unit=row.traits.load_unit,
             hosts=tuple(hosts[pk] for pk in reached[row.pk] if pk in hosts),
-            workload_count=len(workloads[row.pk]),
+            workload_count=workloads[row.pk],
             tiers=_in_order(tiers[row.pk]),
             rate=loads.get(row.pk),
         )
@@ -226,7 +226,7 @@ def host_rows(scope: Scope, *, now: datetime) -> list[HostRow]:
         HostRow(
             health=health,
             resources=tuple(dict.fromkeys(sorted(resources[health.pk]))),
-            workload_count=len(workloads[health.pk]),
+            workload_count=workloads[health.pk],
             tiers=_in_order(tiers[health.pk]),
         )
         for health in healths
@@ -301,15 +301,17 @@ def host_names(scope: Scope) -> dict[int, HostName]:
     return {pk: HostName(pk=pk, name=name, last_sample_at=at) for pk, name, at in rows}
 
 
-def _users(scope: Scope, by: str) -> tuple[dict[int, set[str]], dict[int, set[int]]]:
-    """The tiers and the keys of the workloads with an allocation, by resource or host."""
+def _users(scope: Scope, by: str) -> tuple[dict[int, set[str]], Counter[int]]:
+    """The tiers and the number of workloads with an allocation, by resource or host."""
     tiers: dict[int, set[str]] = defaultdict(set)
-    workloads: dict[int, set[int]] = defaultdict(set)
+    counts: Counter[int] = Counter()
     rows = Allocation.objects.filter(workload__in=scope.rows(Workload)).order_by()
-    for place, workload, tier in rows.values_list(by, "workload_id", "workload__tier").distinct():
+    # A workload has one tier, so those of several tiers are never the same.
+    counted = rows.values(by, "workload__tier").annotate(count=Count("workload", distinct=True))
+    for place, tier, count in counted.values_list(by, "workload__tier", "count"):
         tiers[place].add(tier)
-        workloads[place].add(workload)
-    return tiers, workloads
+        counts[place] += count
+    return tiers, counts
 
 
 _TIERS = {"high": 0, "medium": 1, "low": 2}
