@@ -284,7 +284,8 @@ _COMMON_NAME = r'[^\x00-\x20\x7f,=\\"\ud800-\udfff]++'
 _COMMON_NUMBER = r"[0-9]{1,18}+(?:i|(?:\.[0-9]*+)?)"
 _COMMON_FIELD = f"{_COMMON_NAME}={_COMMON_NUMBER}"
 _COMMON = re.compile(
-    f"((?!#){_COMMON_NAME}(?:,{_COMMON_NAME}={_COMMON_NAME})*+) ({_COMMON_FIELD}(?:,{_COMMON_FIELD})*+)(?: ([0-9]{{1,19}}+))?"
+    f"((?!#){_COMMON_NAME}(?:,{_COMMON_NAME}={_COMMON_NAME})*+) "
+    f"({_COMMON_FIELD}(?:,{_COMMON_FIELD})*+)(?: ([0-9]{{1,19}}+))?"
 )
 
 
