@@ -6,8 +6,7 @@ A subject costs no statement of its own: there are at most two for each kind, an
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ import numpy.typing as npt
 from django.db import connection
 from psycopg import sql
 
-from ingest.core.figures import FigureKind, FiguresT
+from ingest.core.figures import FigureKind
 from ingest.core.grid import (
     LONGEST_INTERVAL_S,
     NOT_SENT,
@@ -45,38 +44,6 @@ POSTGRES_EPOCH_US = microseconds(EPOCH.replace(year=2000))
 """PostgreSQL counts time from here."""
 COARSE_WINDOW_S = 120.0
 """Windows from this length on are made of the last reading in each, not of all readings."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Measured:
-    """What was read of subjects of several kinds, each subject once, on one grid."""
-
-    grid: Grid
-    places: Mapping[FigureKind[Any], Mapping[Subject, int]]
-    growth: Mapping[FigureKind[Any], GridGrowth]
-
-    def figures(self, kind: FigureKind[FiguresT], subjects: Sequence[Subject]) -> FiguresT:
-        """Those of the subjects, which were all read, a column for each in the order given."""
-        places = self.places[kind]
-        return kind.figures(self.growth[kind].chosen([places[one] for one in subjects]))
-
-
-def read_measured(
-    wanted: Mapping[FigureKind[Any], Collection[Subject]],
-    grid: Grid,
-    *,
-    known: SeriesOfSubjects | None = None,
-) -> Measured:
-    """What each subject did in each window; one that is wanted twice is read once.
-
-    `known` are the series of just these subjects, none of which is wanted twice.
-    """
-    once = {kind: list(dict.fromkeys(subjects)) for kind, subjects in wanted.items()}
-    return Measured(
-        grid=grid,
-        places={kind: {one: at for at, one in enumerate(own)} for kind, own in once.items()},
-        growth=read_growths(once, grid, known=known),
-    )
 
 
 def read_growth(kind: FigureKind[Any], subjects: Sequence[Subject], grid: Grid) -> GridGrowth:
