@@ -19,6 +19,7 @@ from django.core.cache import cache
 from django.db.models import Count, OuterRef, Subquery
 
 from advisor.history.history import numbers
+from advisor.history.measured import read_measured
 from advisor.history.rates import read_rates
 from advisor.models import Allocation, Attachment, Resource, StatePoint, Workload
 from advisor.queries.allocation_rates import REACH, current_rates, recent_grid, recent_means
@@ -30,7 +31,7 @@ from advisor.queries.totals import total
 from advisor.resource_kinds.registry import traits_of
 from ingest.core.figures import DISK, INTERFACE, FigureKind
 from ingest.core.grid import Floats, Grid, grid_of
-from ingest.grid_reader import Subject, read_measured
+from ingest.grid_reader import Subject
 from ingest.models import Host
 
 DAY = timedelta(hours=24)
