@@ -156,3 +156,12 @@ def test_table_is_the_same_whatever_is_weighed_at_a_time(monkeypatch):
 
     assert table() == whole
     assert len(whole.refused) == 2
+
+
+def test_units_are_those_without_what_has_moved():
+    layout = layout_of(BUSY)
+    both = unit_columns(BUSY, layout, units(BUSY.rules, layout.vdisks))
+
+    assert both.without(frozenset()).names == both.names == (("big",), ("small",))
+    assert both.without(frozenset({"big"})).names == (("small",),)
+    assert both.without(frozenset({"big", "small"})).names == ()
