@@ -443,3 +443,8 @@ def test_past_of_uneven_columns_is_refused(column: str) -> None:
     columns[column] = columns[column] * 2
     with pytest.raises(ValueError, match=f"^{column} must have one"):
         Past(windows=tuple(windows((1.0,))), **columns)  # type: ignore[arg-type]
+
+
+def test_past_whose_windows_have_other_numbers_of_demands_is_refused() -> None:
+    with pytest.raises(ValueError, match="every window must have one demand per allocation"):
+        Past(windows=tuple(windows((1.0,), (1.0, 2.0))), congested=(False, False))
