@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from advisor.core.chunk import UNKNOWN
 from advisor.core.stored_hour import (
@@ -47,17 +48,34 @@ def test_gauge_that_was_not_sent_is_stored_as_unknown() -> None:
     assert NOT_SENT == UNKNOWN == -1
 
 
-def test_what_was_found_counts_where_it_is_known_else_what_is_stored() -> None:
-    stored = np.array([[1, 2], [3, 4]])
+@pytest.mark.parametrize(
+    ("rows_are_whole", "column"),
+    [
+        # All readings there ever were: what was found counts, known or not.
+        (True, [50, UNKNOWN, 60]),
+        # Rows may be gone: what is stored stays, and what was not known is added.
+        (False, [2, 4, 60]),
+    ],
+)
+def test_what_is_stored_stays_unless_all_was_read_anew(
+    rows_are_whole: bool, column: list[int]
+) -> None:
+    stored = np.array([[1, 2], [3, 4], [5, UNKNOWN]])
+    again = np.array([[50], [UNKNOWN], [60]])
 
-    found = united(stored, np.array([[50], [UNKNOWN]]), np.array([1]), 3)
+    found = united(stored, again, np.array([1]), 3, rows_are_whole=rows_are_whole)
 
-    # The second column was read anew, the third is one that nothing is stored of.
-    assert found.tolist() == [[1, 50, UNKNOWN], [3, 4, UNKNOWN]]
+    # Of the third column nothing is stored.
+    assert found[:, 0].tolist() == [1, 3, 5]
+    assert found[:, 1].tolist() == column
+    assert found[:, 2].tolist() == [UNKNOWN] * 3
 
 
-def test_without_stored_values_only_what_was_found_is_known() -> None:
-    found = united(None, np.array([[50, 60]]), np.array([2, 0]), 3)
+@pytest.mark.parametrize("rows_are_whole", [True, False])
+def test_without_stored_values_only_what_was_found_is_known(rows_are_whole: bool) -> None:
+    again = np.array([[50, 60]])
+
+    found = united(None, again, np.array([2, 0]), 3, rows_are_whole=rows_are_whole)
 
     assert found.tolist() == [[60, UNKNOWN, 50]]
 
