@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,13 @@ from advisor.history.adapters import (
     rate_subjects,
 )
 from advisor.history.agents import QueueColumns, limits_in_force, queue_columns, throttled
-from advisor.history.history import AllocationColumns, History, Levels
+from advisor.history.history import AllocationColumns, History
+from advisor.history.levels import read_levels
 from advisor.history.rates import devices_of, rates_of
-from advisor.models import Allocation, Attachment, Resource, StatePoint
+from advisor.models import Allocation, Attachment, Resource
 from advisor.resource_kinds.reader import Devices
 from ingest.core.figures import PRESSURE, TCP, CgroupFigures, FigureKind
 from ingest.core.grid import Floats, Grid
-from ingest.core.microseconds import microseconds
 from ingest.grid_reader import Measured, Subject, read_measured
 
 PRESSURE_OF_BACKLOG = 0.05
@@ -173,35 +172,3 @@ def _allocation_columns(
 def _read_ratio(done: CgroupFigures) -> Floats:
     """NaN without I/O."""
     return done.read_iops / np.where(done.iops > 0, done.iops, np.nan)
-
-
-LEVEL_COLUMNS = ("value", "threshold", "load", "device_load")
-
-
-def read_levels(
-    resources: Collection[Resource], *, since: datetime, until: datetime
-) -> dict[int, Levels]:
-    """What was judged of each resource in the windows that end in (since, until]."""
-    rows = StatePoint.objects.filter(
-        resource__in=[resource.pk for resource in resources], at__gt=since, at__lte=until
-    )
-    found: dict[int, list[tuple[Any, ...]]] = {resource.pk: [] for resource in resources}
-    for row in rows.order_by("resource_id", "at").values_list(
-        "resource_id", "at", "state", *LEVEL_COLUMNS
-    ):
-        found[row[0]].append(row[1:])
-    return {key: _level_columns(own) for key, own in found.items()}
-
-
-def _level_columns(rows: Sequence[tuple[Any, ...]]) -> Levels:
-    ends, states, *values = zip(*rows, strict=True) if rows else ((),) * (2 + len(LEVEL_COLUMNS))
-    columns = {
-        # None becomes NaN.
-        name: np.array(column, dtype=np.float64)
-        for name, column in zip(LEVEL_COLUMNS, values, strict=True)
-    }
-    return Levels(
-        at_us=np.array([microseconds(at) for at in ends], dtype=np.int64),
-        state=np.array(states, dtype=np.object_),
-        **columns,
-    )

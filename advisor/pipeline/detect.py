@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from accounts.models import Organisation
-from advisor.core.canonical import dumps, loads, to_plain
+from advisor.core.canonical import dumps, loads
 from advisor.core.detection import congestion
 from advisor.core.detection.congestion import (
     CongestionState,
@@ -23,11 +23,12 @@ from advisor.core.enumeration import listed
 from advisor.core.freshness import sample_gap
 from advisor.history.external_load import look_outside
 from advisor.history.history import History
+from advisor.history.levels import save_points
 from advisor.history.reader import read_histories
 from advisor.history.silence import silence_texts, why_unrated
 from advisor.history.thresholds import threshold_of
 from advisor.history.whole_windows import whole_windows_of
-from advisor.models import Incident, Resource, ResourceStatus, State, StatePoint
+from advisor.models import Incident, Resource, ResourceStatus, State
 from advisor.pipeline.evaluation_lag import note_lags_when_stored
 from advisor.pipeline.incidents import update_incidents
 from ingest.core.grid import grid_of
@@ -82,7 +83,7 @@ def detect_resources(resources: Sequence[Resource], *, now: datetime) -> list[Re
     turns = _turns(resources, now)
     histories = _histories(turns)
     judged = _judge(turns, histories)
-    _save_points(judged)
+    save_points({one.turn.resource: one.found.points for one in judged})
     _update_incidents(judged)
     _save_statuses(judged, now)
     statuses = ResourceStatus.objects.filter(resource__in=resources).select_related("resource")
@@ -177,28 +178,6 @@ def _is_look_due(incident: Incident, seen_before: int) -> bool:
     if incident.external is None or incident.ended_at is not None:
         return True
     return incident.windows // LOOK_EACH != seen_before // LOOK_EACH
-
-
-def _save_points(judged: Sequence[_Judged]) -> None:
-    StatePoint.objects.bulk_create(
-        [
-            StatePoint(
-                resource=one.turn.resource,
-                at=point.at,
-                since=point.since,
-                state=point.state,
-                value=point.value,
-                threshold=point.threshold,
-                load=point.load,
-                device_load=point.device_load,
-                reason=point.reason,
-                signals=[to_plain(signal) for signal in point.signals],
-            )
-            for one in judged
-            for point in one.found.points
-        ],
-        ignore_conflicts=True,
-    )
 
 
 def _save_statuses(judged: Sequence[_Judged], now: datetime) -> None:

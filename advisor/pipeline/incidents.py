@@ -11,15 +11,14 @@ import numpy as np
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import from_plain, to_plain
 from advisor.core.detection import incident as core
-from advisor.core.detection.congestion import ALARMS, CongestionState, StatePoint
+from advisor.core.detection.congestion import ALARMS, StatePoint
 from advisor.core.detection.incident import SUMS, Folded, Parties, Sums, Tally
-from advisor.core.detection.nic_signals import NicEvidence
 from advisor.core.standing import standing_columns
 from advisor.history.history import History
+from advisor.history.levels import read_points
 from advisor.history.reader import read_history
 from advisor.history.usual_rates import usual_by_workload
 from advisor.models import Incident, Resource
-from advisor.models import StatePoint as StatePointRow
 from ingest.core.grid import grid_of
 
 DETAIL = timedelta(hours=1)
@@ -51,7 +50,7 @@ def update_incidents(
     if begins < history.grid.since:
         since = max(begins, until - DETAIL)
         history = read_history(resource, grid_of(since, until, resource.window_s))
-    found = core.fold(_points_from(resource, begins), _sums(history, begins))
+    found = core.fold(read_points(resource, since=begins), _sums(history, begins))
     return [_save(resource, one) for one in found]
 
 
@@ -61,12 +60,12 @@ def restate_parties(resource: Resource) -> None:
     Its windows were evaluated with the allocations of that time.
     """
     running = Incident.objects.filter(resource=resource, ended_at=None).first()
-    newest = StatePointRow.objects.filter(resource=resource).order_by("-at").first()
-    if running is None or newest is None or newest.at <= running.started_at:
+    points = [] if running is None else read_points(resource, since=running.started_at)
+    if running is None or not points:
         return
-    since = max(running.started_at, newest.at - DETAIL)
-    history = read_history(resource, grid_of(since, newest.at, resource.window_s))
-    points = _points_from(resource, running.started_at)
+    until = points[-1].at
+    since = max(running.started_at, until - DETAIL)
+    history = read_history(resource, grid_of(since, until, resource.window_s))
     for one in core.fold(points, _sums(history, running.started_at)):
         _save(resource, one)
 
@@ -90,24 +89,6 @@ def _sums(history: History, began_at: datetime) -> Sums:
         return with_usual, without
 
     return sums
-
-
-def _points_from(resource: Resource, begins: datetime) -> list[StatePoint]:
-    rows = StatePointRow.objects.filter(resource=resource, at__gt=begins).order_by("at")
-    return [
-        StatePoint(
-            at=row.at,
-            since=row.since,
-            state=CongestionState(row.state),
-            value=row.value,
-            threshold=row.threshold,
-            load=row.load,
-            reason=row.reason,
-            signals=tuple(from_plain(NicEvidence, one) for one in row.signals),
-            device_load=row.device_load,
-        )
-        for row in rows
-    ]
 
 
 def _save(resource: Resource, found: Folded, row: Incident | None = None) -> Incident:

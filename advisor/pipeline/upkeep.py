@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db import DatabaseError
-from django.db.models import QuerySet
 
+from advisor.history.levels import drop_points
 from advisor.models import (
     ComplianceRecord,
     Recommendation,
     RecommendationState,
     Resource,
-    StatePoint,
 )
 from advisor.pipeline.failed_work import drop_old_failures
 
@@ -45,10 +44,8 @@ def tidy(*, now: datetime) -> Tidied:
     ).update(state=RecommendationState.EXPIRED)
     points = records = 0
     for resource in Resource.objects.order_by("pk").values_list("pk", flat=True):
-        points += _delete(StatePoint.objects.filter(resource=resource, at__lt=now - KEEP))
-        records += _delete(
-            ComplianceRecord.objects.filter(resource=resource, reported_at__lt=now - KEEP)
-        )
+        points += _tried(drop_points, resource, before=now - KEEP)
+        records += _tried(_drop_records, resource, before=now - KEEP)
     return Tidied(
         expired=expired,
         state_points=points,
@@ -57,12 +54,17 @@ def tidy(*, now: datetime) -> Tidied:
     )
 
 
-def _delete(rows: QuerySet[Any]) -> int:
-    """Delete the rows; 0 if the database refuses, which the next run tries again."""
+def _drop_records(resource: int, *, before: datetime) -> int:
+    old = ComplianceRecord.objects.filter(resource=resource, reported_at__lt=before)
+    deleted, _ = old.delete()
+    return deleted
+
+
+def _tried(drop: Callable[..., int], resource: int, *, before: datetime) -> int:
+    """What was dropped; 0 if the database refuses, which the next run tries again."""
     try:
-        deleted, _ = rows.delete()
+        return drop(resource, before=before)
     except DatabaseError as error:
-        facts = {"rows": rows.model.__name__, "reason": str(error)}
+        facts = {"resource": resource, "step": drop.__name__, "reason": str(error)}
         log.warning("old rows not removed", extra=facts)
         return 0
-    return deleted

@@ -20,12 +20,14 @@ from advisor.advice.placement.kind import PLACEMENT
 from advisor.advice.policy.recommend import recommend
 from advisor.core.canonical import dumps
 from advisor.decisions import discovery
-from advisor.models import Resource, ResourceStatus, StatePoint
+from advisor.history.levels import forget_points, newest_ends, read_levels, stored_rows
+from advisor.models import Resource, ResourceStatus
 from advisor.pipeline.detect import LOOKBACK, detect, detect_resources
 from advisor.pipeline.groups import GROUP_SIZE
 from advisor.pipeline.store_history import store_history
 from advisor.tasks import ADVISE_EVERY_S
 from config.celery import BEAT_SCHEDULE
+from ingest.core.microseconds import moment
 
 LONGEST_LOOK: timedelta = LOOKBACK
 """One call of `judge` judges the windows of so much time at most."""
@@ -45,7 +47,7 @@ def forget_states(resources: Iterable[Resource]) -> None:
 
 def forget_windows(resource: Resource, *, since: datetime) -> None:
     """The windows from then on were never judged."""
-    StatePoint.objects.filter(resource=resource, at__gt=since).delete()
+    forget_points(resource, since=since)
     resource.incidents.filter(started_at__gte=since).delete()
 
 
@@ -118,29 +120,19 @@ def _every_s(name: str) -> float:
 
 def judged_until(resources: Iterable[int]) -> dict[int, datetime]:
     """By resource the end of its newest judged window."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            SELECT resource, at
-              FROM unnest(%s::bigint[]) AS resource
-             CROSS JOIN LATERAL (
-                   SELECT at FROM advisor_statepoint WHERE resource_id = resource
-                    ORDER BY at DESC LIMIT 1) AS newest
-            """,
-            [list(resources)],
-        )
-        return dict(cursor.fetchall())
+    return newest_ends(list(resources))
 
 
 def judged_windows(resource: int, *, since: datetime, until: datetime) -> set[datetime]:
     """The ends of the windows in (since, until] that have a state."""
-    points = StatePoint.objects.filter(resource=resource, at__gt=since, at__lte=until)
-    return set(points.values_list("at", flat=True))
+    row = Resource.objects.get(pk=resource)
+    levels = read_levels([row], since=since, until=until)[resource]
+    return {moment(at_us) for at_us in levels.at_us.tolist()}
 
 
 def stored_states() -> int:
     """Rows that say in which state some resource was."""
-    return StatePoint.objects.count()
+    return stored_rows()
 
 
 def scan_rows(resource: Resource, *, since: datetime, until: datetime) -> int:

@@ -9,9 +9,10 @@ import pytest
 
 from advisor.decisions import inventory
 from advisor.history.thresholds import threshold_of
-from advisor.models import Incident, Resource, ResourceKind, State, StatePoint, ThresholdMode
+from advisor.models import Incident, Resource, ResourceKind, State, ThresholdMode
 from advisor.pipeline.detect import detect
 from tests.advisor.disk_samples import DiskPhase, disk_lines
+from tests.advisor.judged_windows import judge, judged_window
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster, make_cluster
 
@@ -45,10 +46,7 @@ def learning(cluster: Cluster) -> Resource:
 def remember(lun: Resource, value: Callable[[datetime], float], *, days: int) -> None:
     """Windows of five minutes up to now."""
     times = [NOW - STEP * back for back in range(days * 288)]
-    StatePoint.objects.bulk_create(
-        StatePoint(resource=lun, at=at, since=at, state=State.CLEAR, value=value(at))
-        for at in times
-    )
+    judge(lun, *(judged_window(at, value=value(at)) for at in times))
 
 
 def in_noon_hour(at: datetime) -> bool:
