@@ -1,25 +1,40 @@
-"""What was judged of each window of a resource: the one place that stores and reads it."""
+"""What was judged of each window of a resource: the one place that reads it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import json
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from django.db.models import OuterRef, Subquery
 
 from accounts.models import Organisation
-from advisor.core.canonical import from_plain, to_plain
-from advisor.core.detection import congestion as core
+from advisor.core.canonical import from_plain
+from advisor.core.detection.congestion import CongestionState, StatePoint
 from advisor.core.detection.nic_signals import NicEvidence
-from advisor.models import Resource, State, StatePoint
+from advisor.core.level_records import (
+    FIGURES,
+    PART_US,
+    Records,
+    Run,
+    Window,
+    joined,
+    records_of,
+    unpack,
+)
+from advisor.core.worst_levels import WorstWindows, worst_windows
+from advisor.history.level_rows import (
+    newest_parts,
+    newest_runs,
+    read_parts,
+    read_runs,
+    read_worst,
+)
+from advisor.models import Resource, State, StateRun
 from ingest.core.grid import Flags, Floats, Grid, Integers
-from ingest.core.microseconds import microseconds
-
-LEVEL_COLUMNS = ("value", "threshold", "load", "device_load")
+from ingest.core.microseconds import microseconds, moment
 
 States = npt.NDArray[np.object_]
 
@@ -53,113 +68,114 @@ def read_levels(
     resources: Collection[Resource], *, since: datetime, until: datetime
 ) -> dict[int, Levels]:
     """What was judged of each resource, by its key, in the windows that end in (since, until]."""
-    rows = StatePoint.objects.filter(
-        resource__in=[resource.pk for resource in resources], at__gt=since, at__lte=until
-    )
-    found: dict[int, list[tuple[Any, ...]]] = {resource.pk: [] for resource in resources}
-    for row in rows.order_by("resource_id", "at").values_list(
-        "resource_id", "at", "state", *LEVEL_COLUMNS
-    ):
-        found[row[0]].append(row[1:])
-    return {key: _level_columns(own) for key, own in found.items()}
+    keys = [resource.pk for resource in resources]
+    judged = _read(keys, since=since, until=until)
+    return {key: _levels(judged[key]) for key in keys}
 
 
-def _level_columns(rows: Sequence[tuple[Any, ...]]) -> Levels:
-    ends, states, *values = zip(*rows, strict=True) if rows else ((),) * (2 + len(LEVEL_COLUMNS))
-    columns = {
-        # None becomes NaN.
-        name: np.array(column, dtype=np.float64)
-        for name, column in zip(LEVEL_COLUMNS, values, strict=True)
-    }
-    return Levels(
-        at_us=np.array([microseconds(at) for at in ends], dtype=np.int64),
-        state=np.array(states, dtype=np.object_),
-        **columns,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Judged:
+    """The ends of judged windows, and for each the place of the record that it repeats."""
+
+    at_us: Integers
+    places: Integers
+    records: Records
 
 
-def read_points(
-    resource: Resource, *, since: datetime, until: datetime | None = None
-) -> list[core.StatePoint]:
-    """The windows of one resource that end in (since, until], with reasons and signals."""
-    rows = StatePoint.objects.filter(resource=resource, at__gt=since).order_by("at")
-    if until is not None:
-        rows = rows.filter(at__lte=until)
+_NONE = _Judged(at_us=np.zeros(0, np.int64), places=np.zeros(0, np.int64), records=records_of(()))
+
+
+def _read(keys: Collection[int], *, since: datetime, until: datetime) -> dict[int, _Judged]:
+    runs = read_runs(keys, since=since, until=until)
+    parts = read_parts([key for key in keys if runs[key]], since=since, until=until)
+    found = dict.fromkeys(keys, _NONE)
+    for key, own in parts.items():
+        records = joined([unpack(data) for data in own])
+        found[key] = _judged(runs[key], records, microseconds(since), microseconds(until))
+    return found
+
+
+def _judged(runs: Sequence[Run], records: Records, since_us: int, until_us: int) -> _Judged:
+    """The windows of the runs that end in (since_us, until_us]."""
+    at_us = np.concatenate([run.ends(since_us, until_us) for run in runs])
+    places = np.searchsorted(records.at_us, at_us, side="right") - 1
+    known = places >= 0
+    return _Judged(at_us=at_us[known], places=places[known], records=records)
+
+
+def _levels(judged: _Judged) -> Levels:
+    places, records = judged.places, judged.records
+    states = np.array([one.state for one in records.sayings], dtype=np.object_)
+    figures = dict(zip(FIGURES, records.figures[:, places], strict=True))
+    return Levels(at_us=judged.at_us, state=states[records.said[places]], **figures)
+
+
+def read_windows(resource: int, *, since: datetime, until: datetime | None = None) -> list[Window]:
+    """The windows of one resource that end in (since, until], or after `since`."""
+    if until is None:
+        until = newest_ends([resource]).get(resource, since)
+    judged = _read([resource], since=since, until=until)[resource]
+    said = [judged.records.window(place) for place in range(len(judged.records.at_us))]
     return [
-        core.StatePoint(
-            at=row.at,
-            since=row.since,
-            state=core.CongestionState(row.state),
-            value=row.value,
-            threshold=row.threshold,
-            load=row.load,
-            reason=row.reason,
-            signals=tuple(from_plain(NicEvidence, one) for one in row.signals),
-            device_load=row.device_load,
-        )
-        for row in rows
+        said[place]._replace(at_us=at_us)
+        for at_us, place in zip(judged.at_us.tolist(), judged.places.tolist(), strict=True)
     ]
 
 
-def save_points(points: Mapping[Resource, Sequence[core.StatePoint]]) -> None:
-    """Store the windows that were judged of each resource, in order of time.
+def read_points(resource: Resource, *, since: datetime) -> list[StatePoint]:
+    """The windows of one resource that end after `since`, with reasons and signals."""
+    return [_point(window) for window in read_windows(resource.pk, since=since)]
 
-    A window that is stored keeps what was judged first.
+
+def _point(window: Window) -> StatePoint:
+    saying = window.saying
+    signals = json.loads(saying.signals) if saying.signals else ()
+    figures = dict(zip(FIGURES, window.figures, strict=True))
+    return StatePoint(
+        at=moment(window.at_us),
+        since=moment(saying.since_us),
+        state=CongestionState(saying.state),
+        reason=saying.reason,
+        signals=tuple(from_plain(NicEvidence, one) for one in signals),
+        **figures,
+    )
+
+
+def read_worst_windows(
+    resources: Sequence[int], *, since: datetime, until: datetime
+) -> WorstWindows:
+    """Of the windows that end in (since, until], in columns of five minutes from `since` on.
+
+    Both are multiples of five minutes. A window belongs to the column that it ends in, and one
+    that ends with a column to that.
     """
-    StatePoint.objects.bulk_create(
-        [
-            StatePoint(
-                resource=resource,
-                at=point.at,
-                since=point.since,
-                state=point.state,
-                value=point.value,
-                threshold=point.threshold,
-                load=point.load,
-                device_load=point.device_load,
-                reason=point.reason,
-                signals=[to_plain(signal) for signal in point.signals],
-            )
-            for resource, judged in points.items()
-            for point in judged
-        ],
-        ignore_conflicts=True,
+    runs = read_runs(resources, since=since, until=until)
+    worst = read_worst(resources, since=since, until=until)
+    return worst_windows(
+        [worst.get(key, b"") for key in resources],
+        [runs[key] for key in resources],
+        since_us=microseconds(since),
+        columns=(microseconds(until) - microseconds(since)) // PART_US,
     )
 
 
 def newest_loads(resources: Collection[int], *, since: datetime) -> dict[int, float]:
     """The load of the newest window of each resource, if it ends after `since` and has one."""
-    newest = StatePoint.objects.filter(resource=OuterRef("pk"), at__gt=since)
-    load = Subquery(newest.order_by("-at").values("load")[:1])
-    found = Resource.objects.filter(pk__in=resources).order_by().annotate(load=load)
-    return {pk: load for pk, load in found.values_list("pk", "load") if load is not None}
+    ends = newest_ends(resources)
+    recent = [key for key in resources if key in ends and ends[key] > since]
+    loads = {
+        key: unpack(part.data).figures[FIGURES.index("load"), -1]
+        for key, part in newest_parts(recent, since=since).items()
+    }
+    return {key: float(load) for key, load in loads.items() if load == load}
 
 
 def newest_ends(resources: Collection[int]) -> dict[int, datetime]:
     """The end of the newest window of each resource that was ever judged."""
-    newest = StatePoint.objects.filter(resource=OuterRef("pk")).order_by("-at")
-    found = Resource.objects.filter(pk__in=resources).order_by()
-    ends = found.annotate(end=Subquery(newest.values("at")[:1])).values_list("pk", "end")
-    return {pk: end for pk, end in ends if end is not None}
+    return {key: moment(one.run.until_us) for key, one in newest_runs(resources).items()}
 
 
 def was_ever_judged(organisation: Organisation) -> bool:
     """Whether the state of some window of the organisation was known."""
-    judged = StatePoint.objects.filter(resource__organisation=organisation)
+    judged = StateRun.objects.filter(resource__organisation=organisation)
     return judged.exclude(state=State.UNKNOWN).exists()
-
-
-def forget_points(resource: Resource, *, since: datetime) -> None:
-    """The windows that end after `since` were never judged."""
-    StatePoint.objects.filter(resource=resource, at__gt=since).delete()
-
-
-def drop_points(resource: int, *, before: datetime) -> int:
-    """Delete what is known of windows that end before; the number of rows."""
-    deleted, _ = StatePoint.objects.filter(resource=resource, at__lt=before).delete()
-    return deleted
-
-
-def stored_rows() -> int:
-    """Rows that say in which state some resource was."""
-    return StatePoint.objects.count()

@@ -4,7 +4,13 @@ from advisor.core.detection.maintenance_windows import Recurrence
 from advisor.core.detection.threshold import ThresholdMode
 from advisor.core.resource import IoCount, LimitScope, ResourceKind, Tier, Unit
 from advisor.models.compliance import ComplianceRecord
-from advisor.models.congestion import EvaluationGroup, Incident, ResourceStatus, StatePoint
+from advisor.models.congestion import (
+    EvaluationGroup,
+    Incident,
+    LevelRecords,
+    ResourceStatus,
+    StateRun,
+)
 from advisor.models.failed_work import FailedWork
 from advisor.models.history import (
     Chunk,
@@ -37,6 +43,7 @@ __all__ = [
     "HistoryRetention",
     "Incident",
     "IoCount",
+    "LevelRecords",
     "LimitScope",
     "MaintenanceWindow",
     "Member",
@@ -54,7 +61,7 @@ __all__ = [
     "Shard",
     "StaleDay",
     "State",
-    "StatePoint",
+    "StateRun",
     "ThresholdMode",
     "Tier",
     "Track",

@@ -23,7 +23,7 @@ from advisor.core.enumeration import listed
 from advisor.core.freshness import sample_gap
 from advisor.history.external_load import look_outside
 from advisor.history.history import History
-from advisor.history.levels import save_points
+from advisor.history.level_store import save_points
 from advisor.history.reader import read_histories
 from advisor.history.silence import silence_texts, why_unrated
 from advisor.history.thresholds import threshold_of
@@ -44,6 +44,7 @@ LOOK_EACH = 6
 
 DETECTED = (
     "state", "state_since", "value", "threshold", "reason", "looked_at", "detector",
+    "judged_until",
 )  # fmt: skip
 """The fields of a resource's status that the detector writes."""
 
@@ -83,7 +84,8 @@ def detect_resources(resources: Sequence[Resource], *, now: datetime) -> list[Re
     turns = _turns(resources, now)
     histories = _histories(turns)
     judged = _judge(turns, histories)
-    save_points({one.turn.resource: one.found.points for one in judged})
+    points = {one.turn.resource: one.found.points for one in judged}
+    save_points(points, with_status=True)
     _update_incidents(judged)
     _save_statuses(judged, now)
     statuses = ResourceStatus.objects.filter(resource__in=resources).select_related("resource")
@@ -206,6 +208,7 @@ def _update_status(
 ) -> None:
     status.looked_at = now
     status.detector = dumps(found.state)
+    status.judged_until = found.state.last_at
     if found.points:
         newest = found.points[-1]
         status.state = State(newest.state)

@@ -6,10 +6,11 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import DatabaseError
 
-from advisor.history.levels import drop_points
+from advisor.history.level_store import drop_points
 from advisor.models import (
     ComplianceRecord,
     Recommendation,
@@ -29,7 +30,7 @@ class Tidied:
     """How many rows were ended or removed."""
 
     expired: int
-    state_points: int
+    levels: int
     compliance_records: int
     failures: int
 
@@ -37,34 +38,33 @@ class Tidied:
 def tidy(*, now: datetime) -> Tidied:
     """Expire undecided recommendations and remove windows, reports and failures beyond retention.
 
-    Resource by resource, so that rows that cannot be removed now do not block others.
+    Reports go resource by resource, so that rows that cannot be removed now do not block others.
     """
     expired = Recommendation.objects.filter(
         state=RecommendationState.PROPOSED, expires_at__lte=now
     ).update(state=RecommendationState.EXPIRED)
-    points = records = 0
+    records = 0
     for resource in Resource.objects.order_by("pk").values_list("pk", flat=True):
-        points += _tried(drop_points, resource, before=now - KEEP)
-        records += _tried(_drop_records, resource, before=now - KEEP)
+        records += _tried(_drop_records, resource=resource, before=now - KEEP)
     return Tidied(
         expired=expired,
-        state_points=points,
+        levels=_tried(drop_points, before=now - KEEP),
         compliance_records=records,
         failures=drop_old_failures(now=now),
     )
 
 
-def _drop_records(resource: int, *, before: datetime) -> int:
+def _drop_records(*, resource: int, before: datetime) -> int:
     old = ComplianceRecord.objects.filter(resource=resource, reported_at__lt=before)
     deleted, _ = old.delete()
     return deleted
 
 
-def _tried(drop: Callable[..., int], resource: int, *, before: datetime) -> int:
+def _tried(drop: Callable[..., int], **which: Any) -> int:
     """What was dropped; 0 if the database refuses, which the next run tries again."""
     try:
-        return drop(resource, before=before)
+        return drop(**which)
     except DatabaseError as error:
-        facts = {"resource": resource, "step": drop.__name__, "reason": str(error)}
+        facts = {"step": drop.__name__, "reason": str(error)}
         log.warning("old rows not removed", extra=facts)
         return 0

@@ -11,14 +11,11 @@ from enum import StrEnum
 
 from django.core.cache import cache
 
-from advisor.history.worst_windows import (
-    COLUMN_S,
-    CONGESTED_WINDOW,
-    STALLED_WINDOW,
-    WorstWindows,
-    read_worst_windows,
-)
+from advisor.core.worst_levels import CONGESTED_WINDOW, STALLED_WINDOW, WorstWindows
+from advisor.history.levels import read_worst_windows
 from advisor.models import Resource
+
+COLUMN_S = 300
 
 COLUMNS = 288
 OPEN_COLUMNS = 3

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from advisor.core.detection.congestion import CongestionState, StatePoint
-from advisor.history.levels import save_points
+from advisor.history.level_store import save_points
 from advisor.models import Resource
 from bench.fleet.copy_rows import Integers
 from bench.fleet.shape import FleetShape, History

@@ -20,7 +20,8 @@ from advisor.advice.placement.kind import PLACEMENT
 from advisor.advice.policy.recommend import recommend
 from advisor.core.canonical import dumps
 from advisor.decisions import discovery
-from advisor.history.levels import forget_points, newest_ends, read_levels, stored_rows
+from advisor.history.level_store import forget_points, stored_rows
+from advisor.history.levels import newest_ends, read_levels
 from advisor.models import Resource, ResourceStatus
 from advisor.pipeline.detect import LOOKBACK, detect, detect_resources
 from advisor.pipeline.groups import GROUP_SIZE

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from advisor.core.detection.congestion import CongestionState, StatePoint
-from advisor.history.levels import save_points
+from advisor.history.level_store import save_points
 from advisor.models import Resource, State
 
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
