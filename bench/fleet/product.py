@@ -14,16 +14,18 @@ from django.db import connection
 
 from accounts.models import Organisation
 from advisor.advice.advise import advise
+from advisor.advice.due import to_advise_on
 from advisor.advice.placement.decide.disk_inputs import PlacementInputs
 from advisor.advice.placement.gather import placement_inputs
 from advisor.advice.placement.kind import PLACEMENT
+from advisor.advice.policy.calm import congested_lately, note_calm
 from advisor.advice.policy.recommend import recommend
 from advisor.core.canonical import dumps
 from advisor.decisions import discovery
 from advisor.history.level_store import forget_points, stored_rows
 from advisor.history.levels import newest_ends, read_levels
 from advisor.models import Resource, ResourceStatus
-from advisor.pipeline.detect import LOOKBACK, detect, detect_resources
+from advisor.pipeline.detect import LOOKBACK, detect_resources
 from advisor.pipeline.groups import GROUP_SIZE
 from advisor.pipeline.store_history import store_history
 from advisor.tasks import ADVISE_EVERY_S
@@ -97,20 +99,36 @@ def rounds() -> list[Round]:
         Round(
             name="judging",
             every_s=_every_s("detect"),
-            # The worker has a task for each resource.
-            work=lambda resources, now: [detect(resource=one, now=now) for one in resources],
+            work=judge,
         ),
         Round(
             name="policy advice",
             every_s=_every_s("recommend"),
-            work=lambda resources, now: [advise_policy(one, now) for one in resources],
+            work=_advise_on_policies,
+        ),
+        Round(
+            name="choice of other advice",
+            every_s=_every_s("advise"),
+            work=lambda _, now: list(to_advise_on(now)),
         ),
         Round(
             name="other advice",
             every_s=ADVISE_EVERY_S,
-            work=lambda resources, now: [advise(resource=one, now=now) for one in resources],
+            work=lambda _, now: advise_where_due(now),
         ),
     ]
+
+
+def advise_where_due(now: datetime) -> None:
+    """Advice beside policies on all resources that may call for it."""
+    for one in to_advise_on(now):
+        advise(resource=one, now=now)
+
+
+def _advise_on_policies(_: Sequence[Resource], now: datetime) -> None:
+    note_calm(now)
+    for one in congested_lately(now):
+        advise_policy(one, now)
 
 
 def _every_s(name: str) -> float:

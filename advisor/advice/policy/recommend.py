@@ -9,6 +9,7 @@ import numpy as np
 from django.db import transaction
 
 from accounts.models import Organisation
+from advisor.advice.policy.calm import RECENT, calm_gap
 from advisor.advice.policy.decide.policy_inputs import (
     AdviceAllocation,
     AdviceInputs,
@@ -52,9 +53,6 @@ STALLED_GAP = "it stalled: no share, limit or reservation makes I/O complete"
 GONE = timedelta(minutes=5)
 """Samples may come late, but not so late."""
 
-RECENT = timedelta(hours=24)
-"""An incident that ended longer ago calls for no advice any more."""
-
 
 def recommend_all(
     *, organisation: Organisation, now: datetime
@@ -76,10 +74,7 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     status = ResourceStatus.objects.get(resource=resource)
     incident = _newest_incident(resource, now)
     if incident is None:
-        if status.state == State.UNKNOWN:
-            why = status.reason or "nobody has looked at it"
-            return _save_gap(status, f"whether it is congested is not known: {why}")
-        return _save_gap(status, "it was not congested in the last 24 hours")
+        return _save_gap(status, calm_gap(status))
     muting = muting_of(incident, maintenance_windows_of(resource.organisation), now=now)
     if muting.muted:
         return _save_gap(status, f"maintenance window: {muting.reason}")
