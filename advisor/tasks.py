@@ -34,6 +34,7 @@ MOST_ADVICE = 20
 MOST_UPKEEP = 100
 
 ADVISE_EVERY_S = 300.0
+LEARN_EVERY_S = 300.0
 STORE_EVERY_S = 300.0
 STORE_LIMIT_S = 60.0
 """A turn of sealing takes about so long at most, so that organisations wait little."""
@@ -79,6 +80,25 @@ def detect_resource(resource_id: int) -> None:
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
         groups.judge_alone(resource, now=timezone.now())
+
+
+@shared_task
+def look_outside_everywhere() -> None:
+    """Queue the resources with an incident whose load may come from outside."""
+    from advisor.pipeline.look_outside import resources_to_look_at
+
+    due = resources_to_look_at(now=timezone.now()).order_by("pk").values_list("organisation", "pk")
+    _queue_turns(look_outside, due, most=MOST_ADVICE)
+
+
+@shared_task
+def look_outside(resource_id: int) -> None:
+    """Look for load from outside in the incidents of one resource."""
+    from advisor.pipeline.look_outside import look_where_due
+
+    resource = Resource.objects.filter(pk=resource_id).first()
+    if resource is not None:
+        look_where_due(resource=resource, now=timezone.now())
 
 
 @shared_task
@@ -138,6 +158,25 @@ def place_on_hosts(resource_id: int) -> None:
     resource = Resource.objects.filter(pk=resource_id).first()
     if resource is not None:
         advise.advise(resource=resource, now=timezone.now(), topics=[TOPIC])
+
+
+@shared_task
+def learn_everywhere() -> None:
+    """Queue the resources whose threshold is to be learnt for the next hour."""
+    from advisor.pipeline.learn_thresholds import resources_to_learn
+
+    due = resources_to_learn(now=timezone.now()).order_by("pk").values_list("organisation", "pk")
+    _queue_turns(learn_threshold, due, most=MOST_UPKEEP, every_s=LEARN_EVERY_S)
+
+
+@shared_task
+def learn_threshold(resource_id: int) -> None:
+    """Learn the threshold of one resource from its history."""
+    from advisor.pipeline import learn_thresholds
+
+    resource = Resource.objects.filter(pk=resource_id).first()
+    if resource is not None:
+        learn_thresholds.learn_threshold(resource=resource, now=timezone.now())
 
 
 @shared_task

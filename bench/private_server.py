@@ -10,7 +10,7 @@ from pathlib import Path
 def private_server(
     folder: Path, *, timescaledb: bool, durable: bool = True
 ) -> Iterator[list[str]]:
-    """A PostgreSQL of this run with the product's tables; yields the psql command.
+    """A PostgreSQL of this run with the product's tables and settings; yields the psql command.
 
     A cluster that lies in the folder already is used.
     """
@@ -21,6 +21,7 @@ def private_server(
 
     from appliance.embedded.child import Child
     from appliance.embedded.postgres_cluster import PostgresCluster
+    from appliance.embedded.postgres_memory import machine_memory_bytes
     from appliance.embedded.postgres_programs import choose_programs, runnable_by
     from appliance.embedded.service_user import make_directory, service_user
     from config.paths import POSTGRES_PORT, data_dir
@@ -32,6 +33,7 @@ def private_server(
     make_directory(data.sockets, user)
     if not cluster.exists:
         cluster.create()
+    cluster.configure(machine_memory_bytes())
     server = Child(cluster.server(durable=durable))
     try:
         server.wait_until_ready()

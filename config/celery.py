@@ -17,11 +17,15 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 # A message expires as its task says, and one that still waits is not queued again.
 BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "detect": {"task": "advisor.tasks.detect_everywhere", "schedule": 5.0},
+    # Before advice, which waits for it.
+    "look-outside": {"task": "advisor.tasks.look_outside_everywhere", "schedule": 10.0},
     "recommend": {"task": "advisor.tasks.recommend_everywhere", "schedule": 15.0},
     # A few resources at a time; each at most every five minutes.
     "advise": {"task": "advisor.tasks.advise_everywhere", "schedule": 15.0},
     # A violated reservation must be fixed within five minutes, so it must be found well before.
     "place": {"task": "advisor.tasks.place_everywhere", "schedule": 30.0},
+    # Each threshold once an hour, for the hour that comes.
+    "learn": {"task": "advisor.tasks.learn_everywhere", "schedule": 60.0},
     "score": {"task": "advisor.tasks.score_everywhere", "schedule": 300.0},
     "discover": {"task": "advisor.tasks.discover_everywhere", "schedule": 30.0},
     # An organisation's turn comes every five minutes; hours are sealed soon after they settled.

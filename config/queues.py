@@ -35,16 +35,17 @@ QUEUES = (
     WorkQueue(
         name="advise",
         tasks=(
-            "recommend_everywhere", "recommend_resource", "advise_everywhere", "advise_resource",
-            "place_everywhere", "place_on_hosts",
+            "look_outside_everywhere", "look_outside", "recommend_everywhere",
+            "recommend_resource", "advise_everywhere", "advise_resource", "place_everywhere",
+            "place_on_hosts",
         ),
     ),
     WorkQueue(name="report", tasks=()),
     WorkQueue(
         name="upkeep",
         tasks=(
-            "discover_everywhere", "discover_organisation", "score_everywhere",
-            "score_prediction", "tidy", "maintain_samples",
+            "discover_everywhere", "discover_organisation", "learn_everywhere", "learn_threshold",
+            "score_everywhere", "score_prediction", "tidy", "maintain_samples",
             "store_everywhere", "store_organisation",
         ),
     ),

@@ -103,7 +103,7 @@ def _decoder(kind: Any) -> Decoder:
     """Made once for each type, so that its hints are looked up once and not for each value."""
     origin = typing.get_origin(kind)
     if origin is tuple:
-        return _list_decoder(_decoder(typing.get_args(kind)[0]))
+        return _list_decoder(typing.get_args(kind)[0])
     if origin in (types.UnionType, typing.Union):
         inner = next(arg for arg in typing.get_args(kind) if arg is not types.NoneType)
         return _optional_decoder(_decoder(inner))
@@ -114,10 +114,14 @@ def _decoder(kind: Any) -> Decoder:
     return _scalar_decoder(kind)
 
 
-def _list_decoder(item: Decoder) -> Decoder:
+def _list_decoder(kind: Any) -> Decoder:
+    item = _decoder(kind)
+
     def decode_list(plain: Any, lax: bool) -> tuple[Any, ...]:
         if not isinstance(plain, list):
             raise ContractError("$", f"expected a list, got {_describe(plain)}")
+        if _are_finite_floats(kind, plain):
+            return tuple(plain)
         found = []
         for place, one in enumerate(plain):
             try:
@@ -127,6 +131,16 @@ def _list_decoder(item: Decoder) -> Decoder:
         return tuple(found)
 
     return decode_list
+
+
+def _are_finite_floats(kind: Any, items: list[Any]) -> bool:
+    """Whether the items are what they become: long columns are looked at as a whole."""
+    if kind is float:
+        return set(map(type, items)) <= {float} and all(map(math.isfinite, items))
+    if kind != float | None:
+        return False
+    known = [item for item in items if item is not None]
+    return set(map(type, known)) <= {float} and all(map(math.isfinite, known))
 
 
 def _optional_decoder(inner: Decoder) -> Decoder:

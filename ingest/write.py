@@ -21,9 +21,14 @@ from ingest.core.catalogue import Measurement
 from ingest.core.copy_encoding import encode_rows
 from ingest.core.line_protocol import Precision, excerpt
 from ingest.models import RejectedLine
-from ingest.open_hours import note_open_hours, open_hours_of
 from ingest.partitions import PART, ensure_parts
-from ingest.series_rows import SeriesDeletedError, note_samples, series_ids
+from ingest.series_rows import (
+    SeriesDeletedError,
+    note_open_hours,
+    note_samples,
+    open_hours_of,
+    series_ids,
+)
 
 FUTURE_TOLERANCE = timedelta(minutes=10)
 """How far a host's clock may be ahead."""

@@ -143,10 +143,7 @@ def wanted(
     (windows, allocations), NaN where an allocation takes no part; so is `throttled`, and the rest
     are (allocations).
     """
-    middle = np.zeros((len(rate), 1))
-    some = ~np.isnan(rate).all(axis=1)
-    middle[some, 0] = np.nanmedian(rate[some], axis=1)
-    found = np.where(rate >= KEEPS_UP_RATIO * middle, np.inf, rate)
+    found = np.where(rate >= KEEPS_UP_RATIO * _median(rate), np.inf, rate)
     if reservation is not None:
         starved = (TRICKLE_RATIO * reservation < rate) & (rate < reservation)
         found = np.where(starved, np.inf, found)
@@ -156,6 +153,19 @@ def wanted(
     held = np.zeros(rate.shape, dtype=np.bool_) if throttled is None else throttled
     found = np.where((backlogged == 0) | held, rate, found)
     return np.where((backlogged == 1) & ~held & ~np.isnan(rate), np.inf, found)
+
+
+def _median(rate: Floats) -> Floats:
+    """Of the known rates of each window, 0 without one; (windows, 1)."""
+    if not rate.shape[1]:
+        return np.zeros((len(rate), 1))
+    # NaN comes last. What NumPy has for this takes ten times as long for a window.
+    ordered = np.sort(rate, axis=1)
+    count = (~np.isnan(rate)).sum(axis=1)
+    windows = np.arange(len(rate))
+    last = np.maximum(count - 1, 0)
+    middle = (ordered[windows, last // 2] + ordered[windows, (last + 1) // 2]) / 2
+    return np.where(count > 0, middle, 0.0)[:, np.newaxis]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from django.db import transaction
 from advisor.core.compliance import Compliance, Measured, Promise, Verdict, beside_host, judge
 from advisor.core.resource import Unit
 from advisor.errors import ReportRefused
+from advisor.history.inventory import inventory_of
 from advisor.history.reader import read_histories
 from advisor.models import Allocation, ComplianceRecord, Enforcer, Policy, PublishedDocument
 from advisor.models.workload import allocation_id, allocation_pk
@@ -174,8 +175,9 @@ def _observed(allocations: Mapping[str, Allocation], report: ComplianceReport) -
         grid = grid_of(
             report.reported_at - timedelta(seconds=seconds), report.reported_at, window_s
         )
-        resources = {row.resource_id: row.resource for row in rows}
-        for history in read_histories(resources.values(), grid, allocations=rows).values():
+        resources = list({row.resource_id: row.resource for row in rows}.values())
+        inventory = inventory_of(resources, rows)
+        for history in read_histories(resources, grid, inventory=inventory).values():
             own = history.allocations
             for row, rates in zip(own.rows, own.rate.T, strict=True):
                 known = rates[~np.isnan(rates)]

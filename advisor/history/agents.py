@@ -9,7 +9,19 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
-from django.db.models import DateTimeField, DurationField, F, Func, Max, Sum, Value
+from django.db.models import (
+    DateTimeField,
+    DurationField,
+    F,
+    Func,
+    Max,
+    OuterRef,
+    Q,
+    Subquery,
+    Sum,
+    Value,
+)
+from django.db.models.expressions import RawSQL
 
 from advisor.core.compliance import Measured, wants_more
 from advisor.core.own_limit import AT_LIMIT_RATIO, PASSED_BY_RATIO
@@ -100,8 +112,9 @@ def _queue_reports(
     }
     rows = (
         ComplianceRecord.objects.filter(
-            host__in={host for host, _ in names},
-            allocation__in=[name for _, name in names],
+            # As lists: thousands of parameters of a statement cost more than its answer.
+            host__in=RawSQL("SELECT unnest(%s::bigint[])", [list({host for host, _ in names})]),
+            allocation__in=RawSQL("SELECT unnest(%s::text[])", [[name for _, name in names]]),
             reported_at__gt=grid.since - LONGEST_REPORT,
             reported_at__lte=grid.until + LONGEST_REPORT,
             sample_count__gt=0,
@@ -181,7 +194,14 @@ def limits_in_force(
         resource: np.full((grid.count, len(rows)), np.nan)
         for resource, rows in allocations.items()
     }
-    versions = Policy.objects.filter(resource__in=allocations, created_at__lt=grid.until)
+    older = Policy.objects.filter(created_at__lte=grid.since, resource=OuterRef("resource"))
+    versions = Policy.objects.filter(
+        # The one that is in force as the grid begins, and the later ones.
+        Q(created_at__gt=grid.since)
+        | Q(version=Subquery(older.order_by("-version").values("version")[:1])),
+        resource__in=list(allocations),
+        created_at__lt=grid.until,
+    )
     fields = ("resource_id", "created_at", "allocations")
     for resource, created_at, granted in versions.order_by("version").values_list(*fields):
         begin = int(np.searchsorted(grid.ends_us, microseconds(created_at), side="right"))

@@ -101,14 +101,33 @@ class History:
 
     def observations(self) -> list[Observation]:
         """One per window in which some device was measured, in order of time."""
+        return self._observations(self.allocations.measured)
+
+    def deciding_observations(self) -> list[Observation]:
+        """The same with those allocations alone that can decide a state.
+
+        They are those with a known queue, and those at their own limit. Where queues are no
+        signal, they only matter beside one that is at its limit.
+        """
+        own = self.allocations
+        queues = (own.backlogged, own.backlog_bytes, own.drops)
+        is_known = ~np.logical_and.reduce([np.isnan(one) for one in queues])
+        deciding = own.measured & (own.throttled | is_known)
+        if not self.resource.traits.shows_queues:
+            deciding &= own.throttled.any(axis=1, keepdims=True)
+        return self._observations(deciding)
+
+    def _observations(self, chosen: Flags) -> list[Observation]:
+        """With the allocations that are chosen in each window, (windows, allocations)."""
         ends, reader = self.grid.ends, self.resource.traits.reader
         return [
-            reader.window(self.read_resource, ends[place], place, self.devices, self._seen(place))
+            reader.window(
+                self.read_resource, ends[place], place, self.devices, self._seen(place, chosen)
+            )
             for place in np.flatnonzero(self.devices.measured.any(axis=1)).tolist()
         ]
 
-    def _seen(self, place: int) -> list[SeenAllocation]:
-        """The allocations that were measured in a window."""
+    def _seen(self, place: int, chosen: Flags) -> list[SeenAllocation]:
         own = self.allocations
         return [
             SeenAllocation(
@@ -126,7 +145,7 @@ class History:
                 backlog_bytes=_number(own.backlog_bytes[place, index]),
                 drops=_number(own.drops[place, index]),
             )
-            for index in np.flatnonzero(own.measured[place]).tolist()
+            for index in np.flatnonzero(chosen[place]).tolist()
         ]
 
     def windows_by_allocation(self) -> dict[int, list[AllocationWindow]]:

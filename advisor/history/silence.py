@@ -11,7 +11,6 @@ from django.db.models import F, OuterRef, Subquery
 
 from advisor.core.enumeration import listed
 from advisor.models import Attachment, Resource
-from ingest import queries
 from ingest.models import Series
 
 SILENCE = timedelta(minutes=2)
@@ -62,18 +61,3 @@ def silence_texts(resources: Collection[Resource], *, at: datetime) -> dict[int,
         key: f"no samples of {listed(map(str, found))}" if found else ""
         for key, found in silent.items()
     }
-
-
-def why_unrated(resource: Resource, *, at: datetime) -> str:
-    """Why the samples of its devices give no rates; empty without samples."""
-    for one in resource.attachments.select_related("host"):
-        why = queries.why_unrated(
-            resource.traits.reader.figures,
-            host=one.host,
-            name=one.device,
-            since=at - SILENCE,
-            until=at,
-        )
-        if why is not None:
-            return f"samples of {one} arrive but give no rate: {why}"
-    return ""

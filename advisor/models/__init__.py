@@ -7,6 +7,7 @@ from advisor.models.compliance import ComplianceRecord
 from advisor.models.congestion import (
     EvaluationGroup,
     Incident,
+    LearntThreshold,
     LevelRecords,
     ResourceStatus,
     StateRun,
@@ -43,6 +44,7 @@ __all__ = [
     "HistoryRetention",
     "Incident",
     "IoCount",
+    "LearntThreshold",
     "LevelRecords",
     "LimitScope",
     "MaintenanceWindow",

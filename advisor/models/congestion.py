@@ -6,6 +6,7 @@ from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from advisor.core.detection.congestion import CongestionState as State
+from advisor.core.detection.threshold import ThresholdMode
 from advisor.models.choices import choices_of
 from advisor.models.resource import Resource
 
@@ -22,6 +23,9 @@ class ResourceStatus(models.Model):
     value = models.FloatField(null=True, blank=True)
     threshold = models.FloatField(null=True, blank=True)
     reason = models.TextField(blank=True)
+    silence = models.TextField(
+        blank=True, help_text="Devices without samples, or why there are no windows"
+    )
     looked_at = models.DateTimeField(null=True, blank=True)
     detector = models.TextField(blank=True, help_text="Canonical text of the state")
     judged_until = models.DateTimeField(
@@ -41,6 +45,11 @@ class ResourceStatus(models.Model):
 
     def __str__(self) -> str:
         return f"{self.resource}: {self.state}"
+
+    @property
+    def why(self) -> str:
+        """The reason of the state, with what is silent."""
+        return "; ".join(part for part in (self.reason, self.silence) if part)
 
 
 class EvaluationGroup(models.Model):
@@ -128,6 +137,33 @@ class LevelRecords(models.Model):
         return f"{self.resource} from {self.at:%Y-%m-%d %H:%M}"
 
 
+class LearntThreshold(models.Model):
+    """The threshold of windows that end at `since` or later, until that of a newer row.
+
+    Upkeep learns it each hour by the mode that the resource then has. `value` is None if it could
+    not be learnt, which `reason` explains.
+    """
+
+    resource = models.ForeignKey(
+        Resource, on_delete=models.CASCADE, related_name="learnt_thresholds"
+    )
+    since = models.DateTimeField()
+    mode = models.CharField(max_length=15, choices=choices_of(ThresholdMode))
+    value = models.FloatField(null=True)
+    reason = models.TextField()
+
+    class Meta:
+        ordering = ["resource", "since"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["resource", "since"], name="one_learnt_threshold_per_time"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.resource} from {self.since:%Y-%m-%d %H:%M}: {self.value}"
+
+
 class Incident(models.Model):
     """One period of congestion of one resource, however many workloads it affects.
 
@@ -158,6 +194,9 @@ class Incident(models.Model):
     )
     external = models.JSONField(
         null=True, help_text="Whether load from outside is seen, and what says so"
+    )
+    looked_outside_until = models.DateTimeField(
+        null=True, help_text="The end of the windows that `external` is about"
     )
 
     objects = OrganisationOwnedQuerySet.as_manager()

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from accounts.models import Organisation
 from advisor.core.canonical import dumps, loads
 from advisor.core.detection import congestion
 from advisor.core.detection.congestion import (
@@ -19,28 +18,21 @@ from advisor.core.detection.congestion import (
     DetectorSettings,
     DetectorState,
 )
-from advisor.core.enumeration import listed
-from advisor.core.freshness import sample_gap
-from advisor.history.external_load import look_outside
 from advisor.history.history import History
+from advisor.history.inventory import kept_inventory
 from advisor.history.level_store import save_points
 from advisor.history.reader import read_histories
-from advisor.history.silence import silence_texts, why_unrated
-from advisor.history.thresholds import threshold_of
+from advisor.history.thresholds import thresholds_of
 from advisor.history.whole_windows import whole_windows_of
 from advisor.models import Incident, Resource, ResourceStatus, State
 from advisor.pipeline.evaluation_lag import note_lags_when_stored
-from advisor.pipeline.incidents import update_incidents
+from advisor.pipeline.incidents import save_grown, update_incidents
 from ingest.core.grid import grid_of
 
 log = logging.getLogger(__name__)
 
 LOOKBACK = timedelta(hours=1)
 """How far back the first evaluation goes, and one after a long pause."""
-
-
-LOOK_EACH = 6
-"""Load from outside is looked for after so many windows of an incident."""
 
 DETECTED = (
     "state", "state_since", "value", "threshold", "reason", "looked_at", "detector",
@@ -62,11 +54,6 @@ class _Turn:
     @property
     def resource(self) -> Resource:
         return self.status.resource
-
-
-def detect_all(*, organisation: Organisation, now: datetime) -> list[ResourceStatus]:
-    """Bring the status of every resource of the organisation up to date."""
-    return detect_resources(list(Resource.objects.filter(organisation=organisation)), now=now)
 
 
 def detect(*, resource: Resource, now: datetime) -> ResourceStatus:
@@ -135,7 +122,8 @@ def _histories(turns: Sequence[_Turn]) -> dict[int, History]:
         together[turn.resource.window_s, turn.since, turn.until].append(turn)
     for (window_s, since, until), group in together.items():
         grid = grid_of(since, until, window_s)
-        found |= read_histories([turn.resource for turn in group], grid)
+        resources = [turn.resource for turn in group]
+        found |= read_histories(resources, grid, inventory=kept_inventory(resources))
     return found
 
 
@@ -149,13 +137,20 @@ class _Judged:
 
 
 def _judge(turns: Sequence[_Turn], histories: Mapping[int, History]) -> list[_Judged]:
+    if not turns:
+        return []
+    thresholds = thresholds_of(
+        [turn.resource for turn in turns],
+        since=min(turn.since for turn in turns),
+        until=max(turn.until for turn in turns),
+    )
     judged = []
     for turn in turns:
         history = histories[turn.resource.pk]
         found = congestion.detect(
-            history.observations(),
+            history.deciding_observations(),
             settings=_settings(turn.resource),
-            threshold=threshold_of(turn.resource, until=turn.until),
+            threshold=thresholds[turn.resource.pk],
             initial=turn.state,
         )
         judged.append(_Judged(turn=turn, history=history, found=found))
@@ -167,25 +162,16 @@ def _settings(resource: Resource) -> DetectorSettings:
 
 
 def _update_incidents(judged: Sequence[_Judged]) -> None:
+    grown: list[Incident] = []
     for one in judged:
-        running = one.turn.running
-        seen_before = running.windows if running else 0
-        for incident in update_incidents(one.history, running, one.found.points):
-            if _is_look_due(incident, seen_before):
-                look_outside(incident=incident, until=one.turn.until)
-
-
-def _is_look_due(incident: Incident, seen_before: int) -> bool:
-    """Whether load from outside is looked for: at the beginning, at the end, each minute."""
-    if incident.external is None or incident.ended_at is not None:
-        return True
-    return incident.windows // LOOK_EACH != seen_before // LOOK_EACH
+        changed = update_incidents(one.history, one.turn.running, one.found.points)
+        grown += [row for row in changed if row is one.turn.running and row.ended_at is None]
+    save_grown(grown)
 
 
 def _save_statuses(judged: Sequence[_Judged], now: datetime) -> None:
-    silent = silence_texts([one.turn.resource for one in judged], at=now)
     for one in judged:
-        _update_status(one.turn.status, one.found, now=now, silent=silent[one.turn.resource.pk])
+        _update_status(one.turn.status, one.found, now=now)
     # The gaps in advice are written by the adviser, which may be running.
     ResourceStatus.objects.bulk_create(
         [one.turn.status for one in judged],
@@ -203,9 +189,7 @@ def _save_statuses(judged: Sequence[_Judged], now: datetime) -> None:
     )
 
 
-def _update_status(
-    status: ResourceStatus, found: Detection, *, now: datetime, silent: str
-) -> None:
+def _update_status(status: ResourceStatus, found: Detection, *, now: datetime) -> None:
     status.looked_at = now
     status.detector = dumps(found.state)
     status.judged_until = found.state.last_at
@@ -215,23 +199,18 @@ def _update_status(
         status.state_since = newest.since
         status.value = newest.value
         status.threshold = newest.threshold
-        status.reason = f"{newest.reason}; {silent}" if silent else newest.reason
+        status.reason = newest.reason
     last_at = found.state.last_at
     silent_s = None if last_at is None else (now - last_at).total_seconds()
     longest_s = _settings(status.resource).longest_gap_s
     if not found.points and (silent_s is None or silent_s > longest_s):
-        _fall_silent(status, last_at, now=now, why=why_unrated(status.resource, at=now))
+        _fall_silent(status, last_at)
 
 
-def _fall_silent(
-    status: ResourceStatus, last_at: datetime | None, *, now: datetime, why: str
-) -> None:
+def _fall_silent(status: ResourceStatus, last_at: datetime | None) -> None:
+    """Unknown for lack of windows; `advisor.pipeline.note_silence` says why there are none."""
     if status.state != CongestionState.UNKNOWN:
         status.state_since = last_at
     status.state = State.UNKNOWN
     status.value = None
-    attachments = status.resource.attachments.select_related("host")
-    hosts = listed(attachment.host.name for attachment in attachments)
-    since = "" if last_at is None else f", since {last_at:%H:%M:%S} UTC"
-    gap = sample_gap(last_at, now=now)
-    status.reason = why or f"{gap}{since}; is Telegraf running on {hosts}?"
+    status.reason = ""

@@ -19,6 +19,7 @@ from accounts.models import Organisation
 from advisor.core.turns import MOST_GROUPS, group_number
 from advisor.models import EvaluationGroup, Resource, ResourceStatus
 from advisor.pipeline.detect import detect, detect_resources
+from advisor.pipeline.note_silence import note_silence
 
 GROUP_SIZE = 200
 KILLED_AFTER = timedelta(minutes=1)
@@ -62,7 +63,9 @@ def judge_group(number: int, *, now: datetime) -> Judged | None:
         )
     )
     try:
-        detect_resources([one for one in members if one.pk not in alone], now=now)
+        together = [one for one in members if one.pk not in alone]
+        detect_resources(together, now=now)
+        note_silence(together, now=now)
     except Exception:
         _set_alone(members)
         raise
@@ -93,7 +96,17 @@ def _begin(
 def judge_alone(resource: Resource, *, now: datetime) -> None:
     """Judge one resource; if that succeeds, it is judged with its group again."""
     detect(resource=resource, now=now)
+    note_silence([resource], now=now)
     ResourceStatus.objects.filter(resource=resource, judged_alone=True).update(judged_alone=False)
+
+
+def judge_all(*, organisation: Organisation, now: datetime) -> list[ResourceStatus]:
+    """Bring the status of every resource of the organisation up to date, now."""
+    resources = list(Resource.objects.filter(organisation=organisation))
+    detect_resources(resources, now=now)
+    note_silence(resources, now=now)
+    rows = ResourceStatus.objects.filter(resource__in=resources).select_related("resource")
+    return list(rows.order_by("resource"))
 
 
 def members_of(number: int) -> list[Resource]:

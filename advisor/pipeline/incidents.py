@@ -24,9 +24,12 @@ from ingest.core.grid import grid_of
 DETAIL = timedelta(hours=1)
 """After a change of allocations, victims and aggressors come from the last hour."""
 
-STORED = ("peak_value", "threshold", "windows", "stalled_windows", "victims", "aggressors",
-          "evidence", "signals")  # fmt: skip
+NEEDED = ("peak_value", "threshold", "windows", "stalled_windows", "signals")
+"""The fields of an open incident's row that it needs to go on."""
+STORED = (*NEEDED, "victims", "aggressors", "evidence")
 """The fields of an incident that have the same name in the core and in its row."""
+GROWN = (*STORED, "tally")
+"""The fields that change as an open incident goes on."""
 
 
 def update_incidents(
@@ -34,16 +37,21 @@ def update_incidents(
 ) -> list[Incident]:
     """Go on with the open incident, and begin new ones; the rows that changed.
 
-    `history` has the windows of the new points.
+    `history` has the windows of the new points. An incident that stays open is not saved: that is
+    done by `save_grown` for those of all resources at once.
     """
     alarms = [point for point in new_points if point.state in ALARMS]
     if not new_points or (running is None and not alarms):
         return []
     resource = history.resource
-    if running is not None and running.tally is not None:
-        before = _folded(running)
+    before = None if running is None else _folded(running)
+    if running is not None and before is not None:
         found = core.fold(new_points, _sums(history, running.started_at), before)
-        return [_save(resource, one, running if one is found[0] else None) for one in found]
+        _put(running, found[0])
+        if running.ended_at is not None:
+            # Before the next one begins: a resource has one open incident.
+            running.save(update_fields=[*GROWN, "ended_at"])
+        return [running, *(_save(resource, one) for one in found[1:])]
     begins = running.started_at if running else min(point.since for point in alarms)
     until = new_points[-1].at
     # The windows by which congestion was recognised were judged in an earlier run.
@@ -91,31 +99,44 @@ def _sums(history: History, began_at: datetime) -> Sums:
     return sums
 
 
-def _save(resource: Resource, found: Folded, row: Incident | None = None) -> Incident:
-    """Store what was found in its row: that which is given, or that of its beginning."""
-    if row is None:
-        row, _ = Incident.objects.get_or_create(
-            resource=resource,
-            started_at=found.incident.started_at,
-            defaults={"organisation": resource.organisation},
-        )
+def save_grown(rows: Sequence[Incident]) -> None:
+    """Save incidents that went on, in one statement."""
+    Incident.objects.bulk_create(
+        rows, update_conflicts=True, unique_fields=["id"], update_fields=list(GROWN)
+    )
+
+
+def _save(resource: Resource, found: Folded) -> Incident:
+    """Store what was found in the row of its beginning."""
+    row, _ = Incident.objects.get_or_create(
+        resource=resource,
+        started_at=found.incident.started_at,
+        defaults={"organisation": resource.organisation},
+    )
+    _put(row, found)
+    row.save(update_fields=[*GROWN, "ended_at"])
+    return row
+
+
+def _put(row: Incident, found: Folded) -> None:
+    """What was found, as fields of the row."""
     plain = to_plain(found.incident)
+    plain["evidence"] = [row.evidence[place] for place in found.stays] + plain["evidence"]
     for name in STORED:
         setattr(row, name, plain[name])
     row.ended_at = found.incident.ended_at
     row.tally = None if row.ended_at else pack(found.tally)
-    row.save(update_fields=[*STORED, "ended_at", "tally"])
-    return row
 
 
-def _folded(row: Incident) -> Folded:
-    """An open incident as it was stored, to go on with."""
-    plain = {name: getattr(row, name) for name in STORED}
+def _folded(row: Incident) -> Folded | None:
+    """An open incident as it was stored, to go on with; None if it cannot."""
+    tally = None if row.tally is None else unpack(bytes(row.tally))
+    if tally is None:
+        return None
+    plain = {name: getattr(row, name) for name in NEEDED}
+    others: dict[str, list[object]] = {"victims": [], "aggressors": [], "evidence": []}
     times = {"started_at": row.started_at.isoformat(), "ended_at": None}
-    assert row.tally is not None
-    return Folded(
-        incident=from_plain(core.Incident, plain | times), tally=unpack(bytes(row.tally))
-    )
+    return Folded(incident=from_plain(core.Incident, plain | others | times), tally=tally)
 
 
 def pack(tally: Tally) -> bytes:
@@ -125,16 +146,19 @@ def pack(tally: Tally) -> bytes:
         "alarm_at": tally.alarm_at.isoformat(),
         "stride": tally.stride,
         "kept": tally.kept,
+        "values": tally.values,
         "workloads": [tally.parties.workloads, tally.plain.workloads],
     }
     sums = [getattr(one, name) for one in (tally.parties, tally.plain) for name in SUMS]
     return json.dumps(head).encode() + b"\n" + np.concatenate(sums).astype("<f8").tobytes()
 
 
-def unpack(packed: bytes) -> Tally:
-    """The tally that `pack` wrote."""
+def unpack(packed: bytes) -> Tally | None:
+    """The tally that `pack` wrote; None if it is from before it had the values of windows."""
     line, _, rest = packed.partition(b"\n")
     head = json.loads(line)
+    if "values" not in head:
+        return None
     sums = np.frombuffer(rest, dtype="<f8")
     first, second = (tuple(names) for names in head["workloads"])
     split = len(SUMS) * len(first)
@@ -143,6 +167,7 @@ def unpack(packed: bytes) -> Tally:
         alarm_at=datetime.fromisoformat(head["alarm_at"]),
         stride=head["stride"],
         kept=tuple(head["kept"]),
+        values=tuple(head["values"]),
         parties=_parties(first, sums[:split]),
         plain=_parties(second, sums[split:]),
     )

@@ -13,6 +13,7 @@ from django.db import DatabaseError
 from advisor.history.level_store import drop_points
 from advisor.models import (
     ComplianceRecord,
+    LearntThreshold,
     Recommendation,
     RecommendationState,
     Resource,
@@ -32,24 +33,27 @@ class Tidied:
     expired: int
     levels: int
     compliance_records: int
+    learnt_thresholds: int
     failures: int
 
 
 def tidy(*, now: datetime) -> Tidied:
-    """Expire undecided recommendations and remove windows, reports and failures beyond retention.
+    """Expire undecided recommendations and remove what is beyond retention.
 
-    Reports go resource by resource, so that rows that cannot be removed now do not block others.
+    Rows of resources go one by one, so that those that cannot be removed now block no others.
     """
     expired = Recommendation.objects.filter(
         state=RecommendationState.PROPOSED, expires_at__lte=now
     ).update(state=RecommendationState.EXPIRED)
-    records = 0
+    records = thresholds = 0
     for resource in Resource.objects.order_by("pk").values_list("pk", flat=True):
         records += _tried(_drop_records, resource=resource, before=now - KEEP)
+        thresholds += _tried(_drop_thresholds, resource=resource, before=now - KEEP)
     return Tidied(
         expired=expired,
         levels=_tried(drop_points, before=now - KEEP),
         compliance_records=records,
+        learnt_thresholds=thresholds,
         failures=drop_old_failures(now=now),
     )
 
@@ -57,6 +61,11 @@ def tidy(*, now: datetime) -> Tidied:
 def _drop_records(*, resource: int, before: datetime) -> int:
     old = ComplianceRecord.objects.filter(resource=resource, reported_at__lt=before)
     deleted, _ = old.delete()
+    return deleted
+
+
+def _drop_thresholds(*, resource: int, before: datetime) -> int:
+    deleted, _ = LearntThreshold.objects.filter(resource=resource, since__lt=before).delete()
     return deleted
 
 

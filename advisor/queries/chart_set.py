@@ -8,8 +8,13 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from advisor.history.adapters import cgroup_device_numbers, device_subject, rate_subjects
-from advisor.history.rates import devices_of, rates_of
+from advisor.history.rates import (
+    cgroup_device_numbers,
+    device_subject,
+    devices_of,
+    rate_subjects,
+    rates_of,
+)
 from advisor.models import Incident, Resource
 from advisor.queries.allocation_rates import allocations_in_order, workload_tracks
 from advisor.queries.charts import (

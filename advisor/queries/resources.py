@@ -78,7 +78,7 @@ def resource_line(row: Resource, *, now: datetime) -> ResourceLine:
         state_since=status.state_since if is_known and status and shown != NEAR else None,
         value=status.value if is_known and status else None,
         threshold=_threshold(row, status),
-        reason=gap or (status.reason if status else ""),
+        reason=gap or (status.why if status else ""),
         looked_at=status.looked_at if status else None,
         advice_gap=status.advice_gap if status else "",
     )

@@ -13,6 +13,7 @@ from django.db.models import Q
 from advisor.core.detection.congestion import ALARMS
 from advisor.core.own_limit import is_held_back
 from advisor.history.history import AllocationWindow, History
+from advisor.history.inventory import inventory_of
 from advisor.history.reader import read_histories
 from advisor.models import Allocation, Policy, Resource, Workload
 from advisor.queries.incidents import IncidentLine, incident_lines, incident_rows
@@ -72,9 +73,11 @@ def allocation_days(workload: Workload, *, now: datetime) -> list[AllocationDay]
         together[max(allocation.resource.window_s, SHORTEST_WINDOW_S)].append(allocation)
     days = {}
     for window_s, group in together.items():
-        resources = {allocation.resource_id: allocation.resource for allocation in group}
+        by_key = {allocation.resource_id: allocation.resource for allocation in group}
+        resources = list(by_key.values())
         grid = grid_of(now - LENGTH, now, window_s)
-        for history in read_histories(resources.values(), grid, allocations=group).values():
+        inventory = inventory_of(resources, group)
+        for history in read_histories(resources, grid, inventory=inventory).values():
             windows = history.windows_by_allocation()
             for allocation in history.allocations.rows:
                 days[allocation.pk] = _allocation_day(

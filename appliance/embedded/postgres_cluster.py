@@ -103,7 +103,14 @@ class PostgresCluster:
                 "timescaledb.telemetry_level": "off",
             }
         if not durable:
-            options |= {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
+            options |= {
+                "fsync": "off",
+                "full_page_writes": "off",
+                "synchronous_commit": "off",
+                # What a transaction writes to a table that it made or emptied is not logged.
+                "wal_level": "minimal",
+                "max_wal_senders": "0",
+            }
         settings = [part for k, v in options.items() for part in ("-c", f"{k}={v}")]
         return ChildSpec(
             name="postgres",

@@ -12,11 +12,10 @@ from bench.fleet.fill import fill
 from bench.fleet.inventory import hear_hosts
 from bench.fleet.rows import Row, at_most, below
 from bench.fleet.shape import BRIEF, END, FleetShape
-from bench.fleet.slope import log_log_slope
+from bench.fleet.slope import slope_row
 from bench.fleet.stage import LOOKS, WINDOW, Stage, find_stage
 
 CPU_S_ASKED = {2_000: 0.1, 10_000: 0.4}
-SLOPE_ASKED = 1.10
 
 
 def window_rows(stage: Stage) -> list[Row]:
@@ -37,8 +36,14 @@ def _window_row(workloads: int, cpu_s: float, note: str) -> Row:
     )
 
 
-def slope_rows(sizes: Sequence[int], say: Callable[[str], None]) -> list[Row]:
-    """The exponents by which the CPU of a window grows with the workloads."""
+def slope_rows(
+    sizes: Sequence[int], say: Callable[[str], None], *, last_too: bool = False
+) -> list[Row]:
+    """The exponents by which the CPU of a window grows with the workloads.
+
+    With `last_too` also those between the two largest sizes alone: in small fleets what each look
+    costs anyway hides how the rest grows.
+    """
     calm: dict[int, float] = {}
     congested: dict[int, float] = {}
     for size in sizes:
@@ -46,10 +51,9 @@ def slope_rows(sizes: Sequence[int], say: Callable[[str], None]) -> list[Row]:
         say(f"{size} workloads: calm {calm[size]:.3f} s, congested {congested[size]:.3f} s of CPU")
     rows = []
     for name, costs in (("calm", calm), ("congested", congested)):
-        slope = log_log_slope(costs)
-        note = ", ".join(f"{size}: {1000 * cpu_s:.0f} ms" for size, cpu_s in costs.items())
-        what = f"slope of CPU per window, {min(sizes)} to {max(sizes)} workloads, {name}"
-        rows.append(at_most(what, "exponent", SLOPE_ASKED, slope, note))
+        rows.append(slope_row(name, costs))
+        if last_too:
+            rows.append(slope_row(name, {size: costs[size] for size in sorted(sizes)[-2:]}))
     largest = max(sizes)
     if largest > max(CPU_S_ASKED, default=0) / 2:
         rows.append(_window_row(largest, congested[largest], "20 minutes of history"))

@@ -19,7 +19,15 @@ from bench.fleet.shape import FleetShape, History
 from bench.private_server import private_server
 
 ROOT = Path(__file__).resolve().parents[2]
-GENERATOR = ("copy_rows", "fill", "inventory", "past_states", "shape", "traffic")
+GENERATOR = (
+    "copy_rows",
+    "fill",
+    "inventory",
+    "past_states",
+    "sample_writer",
+    "shape",
+    "traffic",
+)
 """The files of this folder that decide what is written."""
 APPLICATIONS = ("accounts", "advisor", "ingest", "web")
 

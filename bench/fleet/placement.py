@@ -10,12 +10,12 @@ from bench.fleet import product
 from bench.fleet.cost import Cost, cost_of
 from bench.fleet.rows import Row, at_most, below, not_measured
 from bench.fleet.shape import END
-from bench.fleet.slope import log_log_slope
+from bench.fleet.slope import SLOPE_ASKED, log_log_slope
 from bench.fleet.stage import Stage
 
 ENOUGH_S = 60.0
 """No larger part of the fleet is tried once gathering takes as long as this."""
-PLAN_S_ASKED, SLOPE_ASKED = 5.0, 1.10
+PLAN_S_ASKED = 5.0
 SIZE_BYTES = 10e12
 
 

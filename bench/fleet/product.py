@@ -27,6 +27,8 @@ from advisor.history.levels import newest_ends, read_levels
 from advisor.models import Resource, ResourceStatus
 from advisor.pipeline.detect import LOOKBACK, detect_resources
 from advisor.pipeline.groups import GROUP_SIZE
+from advisor.pipeline.look_outside import look_where_due, resources_to_look_at
+from advisor.pipeline.note_silence import note_silence
 from advisor.pipeline.store_history import store_history
 from advisor.tasks import ADVISE_EVERY_S
 from config.celery import BEAT_SCHEDULE
@@ -40,7 +42,9 @@ def judge(resources: Iterable[Resource], now: datetime) -> None:
     """Judge every window of these resources that is complete and was not judged."""
     rows = list(resources)
     for begin in range(0, len(rows), GROUP_SIZE):
-        detect_resources(rows[begin : begin + GROUP_SIZE], now=now)
+        group = rows[begin : begin + GROUP_SIZE]
+        detect_resources(group, now=now)
+        note_silence(group, now=now)
 
 
 def forget_states(resources: Iterable[Resource]) -> None:
@@ -102,6 +106,11 @@ def rounds() -> list[Round]:
             work=judge,
         ),
         Round(
+            name="load from outside",
+            every_s=_every_s("look-outside"),
+            work=_look_outside,
+        ),
+        Round(
             name="policy advice",
             every_s=_every_s("recommend"),
             work=_advise_on_policies,
@@ -129,6 +138,12 @@ def _advise_on_policies(_: Sequence[Resource], now: datetime) -> None:
     note_calm(now)
     for one in congested_lately(now):
         advise_policy(one, now)
+
+
+def _look_outside(resources: Sequence[Resource], now: datetime) -> None:
+    keys = [one.pk for one in resources]
+    for resource in resources_to_look_at(now=now).filter(pk__in=keys):
+        look_where_due(resource=resource, now=now)
 
 
 def _every_s(name: str) -> float:

@@ -6,15 +6,19 @@ imports, and for what they miss those a little further. Exit status 1 below the 
 """
 
 import argparse
+import hashlib
 import json
 import os
+import signal
 import sys
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
+from contextlib import closing
+from heapq import nsmallest
 from pathlib import Path
-from random import Random
 
 from bench.mutation.imports import Importers, module_name
+from bench.mutation.journal import Journal
 from bench.mutation.mutants import Mutant, count_mutants, describe
 from bench.mutation.report import Judged, rows_of, table_of
 from bench.mutation.trial import NotGreen, Trial, Verdict, quick_tests, run_trials
@@ -30,16 +34,27 @@ Key = tuple[str, str, str]
 def main() -> int:
     """Measure, print and answer with the exit status."""
     options = _parser().parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     equivalents = known_equivalents(options.equivalents)
     mutants = sample(options.paths, seed=options.seed, count=options.count)
-    tried = [mutant for mutant in mutants if key_of(mutant) not in equivalents]
-    verdicts = dict(_verdicts(tried, jobs=options.jobs, limit_s=options.limit))
-    judged = [Judged(mutant=mutant, verdict=verdicts.get(mutant)) for mutant in mutants]
+    verdicts = _judge(
+        [mutant for mutant in mutants if key_of(mutant) not in equivalents],
+        Journal(options.journal),
+        jobs=options.jobs,
+        limit_s=options.limit,
+    )
+    judged = [
+        Judged(mutant=mutant, verdict=verdicts.get(mutant))
+        for mutant in mutants
+        if mutant in verdicts or key_of(mutant) in equivalents
+    ]
     rows = rows_of(judged)
     print(f"seed {options.seed}", *table_of(judged), sep="\n")
     if options.json:
         options.json.write_text(json.dumps(rows, indent=2) + "\n")
-    return 0 if rows[-1]["holds"] else 1
+    if untried := len(mutants) - len(judged):
+        print(f"stopped: {untried} of {len(mutants)} mutants have no verdict")
+    return 0 if rows[-1]["holds"] and not untried else 1
 
 
 def key_of(mutant: Mutant) -> Key:
@@ -54,14 +69,21 @@ def known_equivalents(path: Path = EQUIVALENTS) -> dict[Key, str]:
 
 
 def sample(paths: Sequence[str], *, seed: int, count: int) -> list[Mutant]:
-    """Up to `count` mutants of the modules below the paths, each as likely as any other."""
+    """Up to `count` mutants of the modules below the paths, each as likely as any other.
+
+    A change of one module changes no choice among the others.
+    """
     files = sorted({file for path in paths for file in _modules(Path(path))})
     sources = {str(file): file.read_text() for file in files}
     places = [
         (path, number) for path, text in sources.items() for number in range(count_mutants(text))
     ]
-    chosen = sorted(Random(seed).sample(places, min(count, len(places))))
-    return [describe(path, sources[path], number) for path, number in chosen]
+    chosen = nsmallest(count, places, key=lambda place: _drawn(seed, *place))
+    return [describe(path, sources[path], number) for path, number in sorted(chosen)]
+
+
+def _drawn(seed: int, path: str, number: int) -> bytes:
+    return hashlib.sha256(f"{seed} {path} {number}".encode()).digest()
 
 
 def _modules(path: Path) -> Iterator[Path]:
@@ -70,31 +92,67 @@ def _modules(path: Path) -> Iterator[Path]:
     yield from path.rglob("*.py") if path.is_dir() else [path]
 
 
+def _judge(
+    mutants: Sequence[Mutant], journal: Journal, *, jobs: int, limit_s: float
+) -> dict[Mutant, Verdict]:
+    """The verdict of each mutant; when the run is stopped, of those that have one."""
+    verdicts = {mutant: Verdict.KILLED for mutant in mutants if journal.has_killed(mutant)}
+    if verdicts:
+        _tell(f"{len(verdicts)} of {len(mutants)} were killed before")
+    left = [mutant for mutant in mutants if mutant not in verdicts]
+    try:
+        with closing(_verdicts(left, jobs=jobs, limit_s=limit_s)) as found:
+            for mutant, verdict in found:
+                verdicts[mutant] = verdict
+                journal.add(mutant, verdict)
+                if verdict is not Verdict.KILLED:
+                    _tell(f"{verdict}: {mutant}")
+    except KeyboardInterrupt:
+        _tell("stopped")
+    return verdicts
+
+
 def _verdicts(
     mutants: Sequence[Mutant], *, jobs: int, limit_s: float
-) -> Iterator[tuple[Mutant, Verdict]]:
-    """Try each mutant on the nearest tests, and what survives them on those further away."""
+) -> Generator[tuple[Mutant, Verdict]]:
+    """Try each mutant on the nearest tests, and what survives them on those further away.
+
+    Of the tests, those come first that take the least time.
+    """
     importers = Importers(Path(), IMPORTING, through=PATHS)
     paths = sorted({mutant.path for mutant in mutants})
-    rings = {path: importers.tests_of(module_name(Path(path))) for path in paths}
+    modules = {path: module_name(Path(path)) for path in paths}
+    quick = _quick(
+        {test for name in modules.values() for test in importers.tests_that_reach(name)}
+    )
+    rings = {path: importers.tests_of(name, among=quick) for path, name in modules.items()}
     left = list(mutants)
     for ring in range(2):
-        quick = _quick({test for mutant in left for test in rings[mutant.path][ring]})
         trials = {
-            Trial(path=mutant.path, number=mutant.number, tests=tests): mutant
+            Trial(
+                path=mutant.path,
+                number=mutant.number,
+                tests=tests,
+                cpu_s=sum(quick[test] for test in tests),
+            ): mutant
             for mutant in left
-            if (tests := _in_order(rings[mutant.path][ring], quick))
+            if (tests := tuple(sorted(rings[mutant.path][ring], key=quick.__getitem__)))
         }
         results = run_trials(list(trials), jobs=jobs, limit_s=limit_s)
-        for done, (trial, verdict) in enumerate(results, start=1):
-            if done % SHOWN_EVERY == 0:
-                print(f"{done} of {len(trials)} tried", file=sys.stderr, flush=True)
-            if verdict is Verdict.SURVIVED:
-                print(f"unnoticed so far: {trials[trial]}", file=sys.stderr, flush=True)
-            else:
-                left.remove(trials[trial])
-                yield trials[trial], verdict
+        with closing(results):
+            for done, (trial, verdict) in enumerate(results, start=1):
+                if done % SHOWN_EVERY == 0:
+                    _tell(f"{done} of {len(trials)} tried")
+                if verdict is Verdict.SURVIVED:
+                    _tell(f"unnoticed so far: {trials[trial]}")
+                else:
+                    left.remove(trials[trial])
+                    yield trials[trial], verdict
     yield from ((mutant, Verdict.SURVIVED) for mutant in left)
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def _quick(tests: Collection[str]) -> dict[str, float]:
@@ -105,20 +163,19 @@ def _quick(tests: Collection[str]) -> dict[str, float]:
         sys.exit("mutation: the tests fail without any fault; see `make test-fast`")
 
 
-def _in_order(tests: Sequence[str], seconds: Mapping[str, float]) -> tuple[str, ...]:
-    """The files with quick tests, those first that take the least time."""
-    found = [test for test in tests if test in seconds]
-    return tuple(sorted(found, key=lambda test: seconds[test]))
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.mutation", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="chooses the sample")
     parser.add_argument("--count", type=int, default=300, help="how many mutants to try")
     parser.add_argument("--paths", nargs="+", default=PATHS, help="files or folders to mutate")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
-    parser.add_argument("--limit", type=float, default=120, help="seconds for one mutant's tests")
+    parser.add_argument(
+        "--limit", type=float, default=1800, help="seconds for one mutant's tests, waits included"
+    )
     parser.add_argument("--json", type=Path, help="write the rows of the result to this file")
+    parser.add_argument(
+        "--journal", type=Path, help="note verdicts here at once; do not repeat the kills in it"
+    )
     parser.add_argument("--equivalents", type=Path, default=EQUIVALENTS, help="known equivalents")
     return parser
 

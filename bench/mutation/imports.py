@@ -2,7 +2,7 @@
 
 import ast
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 REACH = 2
@@ -36,21 +36,29 @@ class Importers:
                 if imported in files and imported != name:
                     self._importers[imported].add(name)
 
-    def tests_of(self, module: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def tests_that_reach(self, module: str) -> tuple[str, ...]:
+        """The test files that import the module or what imports it, over any distance."""
+        names = sorted(name for name in self._distances(module) if _is_test(name))
+        return tuple(str(self._files[name]) for name in names)
+
+    def tests_of(
+        self, module: str, *, among: Collection[str]
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The test files that are nearest to the module by imports, and those a little further.
 
-        Nearest are those that import it; where there are none, those that import a module which
-        imports it, and so on outwards.
+        Nearest are those that import it; where `among` has none of them, those that import a
+        module which imports it, and so on outwards.
         """
         distance = {
-            name: steps for name, steps in self._distances(module).items() if _is_test(name)
+            str(self._files[name]): steps
+            for name, steps in self._distances(module).items()
+            if _is_test(name) and str(self._files[name]) in among
         }
         nearest = min(distance.values(), default=0)
         near, further = range(nearest, nearest + 1), range(nearest + 1, nearest + 1 + REACH)
 
         def files(steps: range) -> tuple[str, ...]:
-            found = sorted(name for name in distance if distance[name] in steps)
-            return tuple(str(self._files[name]) for name in found)
+            return tuple(sorted(file for file in distance if distance[file] in steps))
 
         return files(near), files(further)
 

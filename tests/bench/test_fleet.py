@@ -14,7 +14,7 @@ from bench.fleet.kept_cluster import cache_key
 from bench.fleet.lag import Judgement, due_s, lags_s, percentile
 from bench.fleet.rows import as_json, as_table, at_most, below, not_measured
 from bench.fleet.shape import BRIEF, MONTH, FleetShape, History
-from bench.fleet.slope import log_log_slope
+from bench.fleet.slope import log_log_slope, slope_row
 from bench.fleet.traffic import (
     AGGRESSOR_SHARE,
     CAPACITY_BITS_PER_S,
@@ -170,6 +170,12 @@ def test_slope_of_a_constant_cost_is_zero() -> None:
 @pytest.mark.parametrize("costs", [{}, {100: 1.0}, {100: 0.0, 1000: 1.0}])
 def test_slope_is_unknown_without_two_costs(costs: dict[int, float]) -> None:
     assert log_log_slope(costs) is None
+
+
+def test_slope_row_that_grows_faster_than_the_fleet_does_not_hold() -> None:
+    # Ten times the workloads cost 12 and 13 times as much: 10^1.08 and 10^1.11
+    assert slope_row("calm", {100: 0.1, 1_000: 1.2}).holds
+    assert not slope_row("calm", {100: 0.1, 1_000: 1.3}).holds
 
 
 # --- Lag

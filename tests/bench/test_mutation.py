@@ -2,16 +2,20 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
-from bench.mutation.__main__ import known_equivalents
+from bench.mutation.__main__ import known_equivalents, sample
 from bench.mutation.imports import Importers
+from bench.mutation.journal import Journal
 from bench.mutation.mutants import Mutant, count_mutants, describe
+from bench.mutation.trial import Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 # Three faults: it returns None, `>` stands for `>=`, and 11 for 10.
@@ -83,6 +87,26 @@ def test_fault_is_shown_with_its_line_and_what_is_around_it() -> None:
     )
 
 
+def test_sample_is_chosen_by_the_seed_and_stays_where_other_modules_change(
+    tmp_path: Path,
+) -> None:
+    one, other = tmp_path / "one.py", tmp_path / "other.py"
+    one.write_text("".join(f"a = {value}\n" for value in range(100)))
+    other.write_text("".join(f"b = {value}\n" for value in range(100)))
+
+    def chosen(seed: int) -> dict[str, list[int]]:
+        found = sample([str(tmp_path)], seed=seed, count=100)
+        assert len(found) == 100
+        return {str(m): [f.line for f in found if f.path == str(m)] for m in (one, other)}
+
+    first, second = chosen(1), chosen(2)
+    assert first == chosen(1) != second
+    # About a half of each; one line less there is one fault less.
+    assert all(30 < len(lines) < 70 for lines in first.values())
+    one.write_text(one.read_text().removesuffix("a = 99\n"))
+    assert set(first[str(other)]) <= set(chosen(1)[str(other)])
+
+
 def plant(root: Path, *, source: str, tests: str) -> None:
     """A product of one module, and its tests."""
     for name, text in {
@@ -95,17 +119,24 @@ def plant(root: Path, *, source: str, tests: str) -> None:
         (root / name).write_text(text)
 
 
-def measure(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Run the program on the planted product."""
+def started(root: Path, *options: str) -> subprocess.Popen[str]:
+    """The program at work on the planted product."""
     environment = {k: v for k, v in os.environ.items() if k != "DJANGO_SETTINGS_MODULE"}
-    return subprocess.run(
+    return subprocess.Popen(
         [sys.executable, "-m", "bench.mutation", "--paths", "enforcers", "--jobs", "1", *options],
         cwd=root,
         env=environment | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
     )
+
+
+def measure(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run the program on the planted product."""
+    process = started(root, *options)
+    stdout, stderr = process.communicate()
+    return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
 
 def asked_at(*counts: int) -> str:
@@ -180,6 +211,51 @@ def test_endless_mutant_is_ended_and_counts_as_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_stopped_run_shows_what_it_has_and_the_next_goes_on_from_there(tmp_path: Path) -> None:
+    test = "from enforcers.planted import countdown\ndef test_end(): assert countdown(3) == 0\n"
+    plant(tmp_path, source=COUNTDOWN, tests=test)
+    journal = tmp_path / "verdicts"
+
+    process = started(tmp_path, "--journal", "verdicts")
+    # The third fault counts upwards, so the run is in it for long.
+    while not (journal.exists() and journal.read_text().count("\n") == 2):
+        time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    stdout, _ = process.communicate()
+
+    assert process.returncode == 1
+    # Mutants, killed, equivalent, survived.
+    assert stdout.splitlines()[-2].split()[-4:] == ["2", "2", "0", "0"]
+    assert stdout.splitlines()[-1] == "stopped: 4 of 6 mutants have no verdict"
+
+    result = measure(tmp_path, "--journal", "verdicts", "--limit", "8")
+
+    assert "2 of 6 were killed before" in result.stderr
+    assert result.stdout.splitlines()[3].split()[-4:] == ["6", "6", "0", "0"]
+
+
+def test_journal_knows_kills_of_a_module_until_it_changes(tmp_path: Path) -> None:
+    module, file = tmp_path / "m.py", tmp_path / "verdicts"
+    module.write_text(LARGE)
+    none, larger, eleven = mutants_of(LARGE, str(module))
+    journal = Journal(file)
+    for mutant, verdict in {
+        none: Verdict.KILLED,
+        larger: Verdict.SURVIVED,
+        eleven: Verdict.TIMED_OUT,
+    }.items():
+        journal.add(mutant, verdict)
+
+    again = Journal(file)
+
+    assert [again.has_killed(mutant) for mutant in (none, larger, eleven)] == [True, False, False]
+
+    module.write_text(f"{LARGE}# and a comment\n")
+
+    assert not again.has_killed(none)
+
+
+@pytest.mark.slow
 def test_tests_that_fail_without_a_fault_measure_nothing(tmp_path: Path) -> None:
     plant(tmp_path, source=LARGE, tests="def test_broken():\n    assert False\n")
     (tmp_path / "tests/test_planted.py").write_text(
@@ -210,11 +286,15 @@ def test_nearest_tests_come_first_helpers_are_no_step_and_pages_lead_to_none(
 
     importers = Importers(tmp_path, ["advisor", "tests", "web"], through=["advisor"])
 
-    assert importers.tests_of("advisor.inner") == (
+    every = ("tests/test_inner.py", "tests/test_outer.py", "tests/test_rigged.py")
+    assert importers.tests_that_reach("advisor.inner") == every
+    assert importers.tests_of("advisor.inner", among=every) == (
         ("tests/test_inner.py", "tests/test_rigged.py"),
         ("tests/test_outer.py",),
     )
-    assert importers.tests_of("advisor.outer") == (("tests/test_outer.py",), ())
+    assert importers.tests_of("advisor.outer", among=every) == (("tests/test_outer.py",), ())
+    # Where those that import a module need a service, the next take their place.
+    assert importers.tests_of("advisor.inner", among=every[1:2]) == (("tests/test_outer.py",), ())
 
 
 @pytest.mark.parametrize("path", sorted({key[0] for key in known_equivalents()}))

@@ -171,6 +171,7 @@ def test_mechanism_sample_is_part_of_a_valid_configuration(folder: Path, name: s
         ("https://sluice", "http://sluice", "server.url", "plain http would show the token"),
         ("https://sluice", "https://u:p@sluice", "server.url", "no user, query or fragment"),
         (":8443", ":99999", "server.url", "Port out of range"),
+        (":8443", ":0", "server.url", "must be https://HOST"),
         ('= "token"', '= "missing"', "server.token_file", "No such file or directory"),
         ("timeout_s = 3", "timeout_s = 0", "server.timeout_s", "within 0.1..120.0"),
     ],

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enforcers.audit import AuditLog
+from enforcers.audit import LARGEST_FILE_BYTES, AuditLog
 from enforcers.change import Change, Command, Effect, FileWrite, in_safe_order
 from enforcers.errors import CommandError, StateError
 from enforcers.executor import Executor
@@ -165,3 +165,16 @@ def test_audit_file_that_is_full_is_set_aside(tmp_path: Path) -> None:
 
     assert (tmp_path / "audit.jsonl").stat().st_size < 1000
     assert (tmp_path / "audit.1.jsonl").stat().st_size > 8 * 1024 * 1024
+
+
+@pytest.mark.parametrize(("more", "kept"), [(0, False), (1, True)])
+def test_audit_log_begins_a_new_file_above_8_mib(tmp_path: Path, more: int, kept: bool) -> None:
+    path = tmp_path / "audit.jsonl"
+    with path.open("wb") as file:
+        file.truncate(8 * 1024 * 1024 + more)
+    assert LARGEST_FILE_BYTES == 8 * 1024 * 1024
+
+    AuditLog(path, lambda: NOON).record(change("one"), error=None)
+
+    assert (tmp_path / "audit.1.jsonl").exists() is kept
+    assert (path.stat().st_size < 1000) is kept

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ingest.core.grid import LONGEST_INTERVAL_S
 from ingest.models import OpenHour
-from ingest.open_hours import open_hours_of
+from ingest.series_rows import open_hours_of
 from tests.ingest.scenario import Tenant, disk_line, write_lines
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

@@ -8,7 +8,9 @@ from advisor.advice.policy.recommend import recommend, recommend_all
 from advisor.decisions.decide import reject
 from advisor.decisions.enrolment import enroll
 from advisor.models import Allocation, Resource, ResourceKind, State, Tier
-from advisor.pipeline.detect import LOOKBACK, detect, detect_all
+from advisor.pipeline.detect import LOOKBACK, detect
+from advisor.pipeline.groups import judge_all
+from advisor.pipeline.look_outside import look_where_due, resources_to_look_at
 from ingest.models import Host
 from ingest.partitions import ensure_partitions
 from tests.advisor.agent_support import state_support
@@ -42,10 +44,16 @@ def noisy_neighbour(now: datetime, *, hours: float = 24.0) -> Fleet:
         story.decided_last_night()
     fleet.hosts["kvm-05"].last_sample_at = now - timedelta(minutes=25)
     fleet.hosts["kvm-05"].save()
-    detect_all(organisation=fleet.organisation, now=now)
+    judge_all(organisation=fleet.organisation, now=now)
+    _look_outside(fleet, now)
     story.reports()
     recommend_all(organisation=fleet.organisation, now=now)
     return fleet
+
+
+def _look_outside(fleet: Fleet, now: datetime) -> None:
+    for resource in resources_to_look_at(now=now).filter(organisation=fleet.organisation):
+        look_where_due(resource=resource, now=now)
 
 
 class _Story:
@@ -195,6 +203,7 @@ class _Story:
         Host.objects.filter(organisation=self.fleet.organisation).update(last_sample_at=night)
         for name in ("nfs-07", "san-02", "kvm-02/eno1"):
             detect(resource=self.fleet.resources[name], now=night)
+        _look_outside(self.fleet, night)
         advice = recommend(resource=self.fleet.resources["nfs-07"], now=night)
         assert not isinstance(advice, str), advice
         reject(

@@ -12,7 +12,14 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from advisor.advice.what_if.decide.what_if_draft import changed_controls
-from advisor.advice.what_if.drafts import repeated_policy, save_draft, scene_of, what_if_inputs
+from advisor.advice.what_if.drafts import (
+    WhatIfPast,
+    past_of,
+    repeated_policy,
+    save_draft,
+    scene_of,
+    what_if_inputs,
+)
 from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, what_if
 from advisor.errors import DecisionRefused, InventoryError
@@ -30,38 +37,39 @@ def page(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
     now = timezone.now()
     workspace, row = open_row(workspace, Resource, pk, "status")
     form = read_form(scene_of(row, now=now), request.GET)
+    past = past_of(form.scene, length=form.length, now=now)
     if "HX-Request" in request.headers:
         template = "web/parts/what_if_answer.html"
-        context = _answer(form, row, now)
+        context = _answer(form, past, now)
         return render_part(request, workspace, template, now=now, resource=row, **context)
-    return _page(request, workspace, form, now=now)
+    return _page(request, workspace, form, past, now=now)
 
 
 def _page(
     request: HttpRequest,
     workspace: Workspace,
     form: WhatIfForm,
+    past: WhatIfPast,
     *,
     now: datetime,
     status: int = 200,
 ) -> HttpResponseBase:
-    row = form.scene.resource
     return render_page(
         request,
         workspace,
         "web/what_if.html",
         now=now,
         status=status,
-        resource=row,
+        resource=form.scene.resource,
         lengths=LENGTHS,
-        **_answer(form, row, now),
+        **_answer(form, past, now),
     )
 
 
-def _answer(form: WhatIfForm, row: Resource, now: datetime) -> dict[str, Any]:
+def _answer(form: WhatIfForm, past: WhatIfPast, now: datetime) -> dict[str, Any]:
     context: dict[str, Any] = {"form": form, "scale": form.scale, "problem": ""}
     try:
-        inputs = _inputs(form, now)
+        inputs = _inputs(form, past)
     except InventoryError as error:
         return context | {"problem": str(error)}
     found = what_if(inputs)
@@ -74,19 +82,15 @@ def _answer(form: WhatIfForm, row: Resource, now: datetime) -> dict[str, Any]:
         "losing": [one for one in found.rows if one.change is Change.LOSES],
         "changes": changed_controls(inputs),
         "why_no_draft": _why_no_draft(form, inputs, found),
-        "replaces": row.recommendations.filter(
+        "replaces": form.scene.resource.recommendations.filter(
             topic=POLICY_TOPIC, state=RecommendationState.PROPOSED, expires_at__gt=now
         ).first(),
     }
 
 
-def _inputs(form: WhatIfForm, now: datetime) -> WhatIfInputs:
+def _inputs(form: WhatIfForm, past: WhatIfPast) -> WhatIfInputs:
     return what_if_inputs(
-        scene=form.scene,
-        candidate=form.candidate,
-        capacity=form.capacity,
-        length=form.length,
-        now=now,
+        scene=form.scene, past=past, candidate=form.candidate, capacity=form.capacity
     )
 
 
@@ -111,16 +115,17 @@ def save(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
     workspace, row = open_row(workspace, Resource, pk, "status")
     require_operator(workspace)
     form = read_form(scene_of(row, now=now), request.POST)
+    past = past_of(form.scene, length=form.length, now=now)
     if form.errors:
         messages.error(request, "Nothing was saved: correct the fields.")
-        return _page(request, workspace, form, now=now, status=400)
+        return _page(request, workspace, form, past, now=now, status=400)
     try:
         draft = save_draft(
-            inputs=_inputs(form, now), resource=row, user=workspace.membership.user, now=now
+            inputs=_inputs(form, past), resource=row, user=workspace.membership.user, now=now
         )
     except (DecisionRefused, InventoryError) as error:
         messages.error(request, f"Nothing was saved: {error}.")
-        return _page(request, workspace, form, now=now, status=409)
+        return _page(request, workspace, form, past, now=now, status=409)
     messages.success(
         request, "Saved as a draft. Nothing on any host changes until somebody approves it."
     )

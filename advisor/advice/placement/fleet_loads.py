@@ -20,6 +20,7 @@ from advisor.core.device.device_model import DeviceModel, MixPoint, fit_device_m
 from advisor.core.iosize import REFERENCE_BYTES, SIZE_TERM_BYTES, size_cost
 from advisor.history.external_load import disturbed_times_of
 from advisor.history.history import History
+from advisor.history.inventory import inventory_of
 from advisor.history.load_points import DeviceWindow, device_windows, load_grid
 from advisor.history.reader import read_histories
 from advisor.models import Allocation, Resource
@@ -117,7 +118,8 @@ def fleet_loads(
         own = [one for one in allocations if one.resource_id in keys]
         grid = load_grid(alike[0], until=now)
         disturbed = disturbed_times_of(alike, since=grid.since, until=now)
-        for pk, history in read_histories(alike, grid, allocations=own).items():
+        inventory = inventory_of(alike, own)
+        for pk, history in read_histories(alike, grid, inventory=inventory).items():
             loads[pk] = _store(device_windows(history, disturbed[pk]))
             vdisks |= _vdisks(history)
     return FleetLoads(stores=loads, vdisks=vdisks)

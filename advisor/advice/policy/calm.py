@@ -21,7 +21,7 @@ _NEVER = "nobody has looked at it"
 def calm_gap(status: ResourceStatus) -> str:
     """Why there is no policy advice for a resource without a recent incident."""
     if status.state == State.UNKNOWN:
-        return _UNKNOWN_GAP + (status.reason or _NEVER)
+        return _UNKNOWN_GAP + (status.why or _NEVER)
     return CALM_GAP
 
 
@@ -37,8 +37,15 @@ def note_calm(now: datetime) -> int:
     What the detector is writing at this moment is left for the next time.
     """
     text = TextField()
-    reason = Case(When(reason="", then=Value(_NEVER)), default=F("reason"), output_field=text)
-    unknown = Concat(Value(_UNKNOWN_GAP), reason, output_field=text)
+    # As `ResourceStatus.why` has it.
+    why = Case(
+        When(reason="", silence="", then=Value(_NEVER)),
+        When(reason="", then=F("silence")),
+        When(silence="", then=F("reason")),
+        default=Concat("reason", Value("; "), "silence", output_field=text),
+        output_field=text,
+    )
+    unknown = Concat(Value(_UNKNOWN_GAP, output_field=text), why, output_field=text)
     gap = Case(When(state=State.UNKNOWN, then=unknown), default=Value(CALM_GAP), output_field=text)
     calm = ResourceStatus.objects.filter(
         ~Exists(_recent(now).filter(resource=OuterRef("resource")))

@@ -50,6 +50,8 @@ USUAL_SPAN = timedelta(hours=24)
 
 STALLED_GAP = "it stalled: no share, limit or reservation makes I/O complete"
 
+NOT_LOOKED_GAP = "load from outside has not been looked for yet"
+
 GONE = timedelta(minutes=5)
 """Samples may come late, but not so late."""
 
@@ -80,10 +82,8 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
         return _save_gap(status, f"maintenance window: {muting.reason}")
     if status.state == State.STALLED or incident.peak_value is None:
         return _save_gap(status, STALLED_GAP)
-    outside = comes_from_outside(incident)
-    if outside:
-        _withdraw(incident)
-        return _save_gap(status, f"suspended, load from outside: {outside}")
+    if outside := _outside(incident):
+        return _save_gap(status, outside)
     if draft := open_draft(resource, now):
         return _save_gap(status, _waits(draft))
     inputs = dumps(_inputs(resource, incident, now))
@@ -116,6 +116,16 @@ def _newest_incident(resource: Resource, now: datetime) -> Incident | None:
     if newest is None or (newest.ended_at is not None and newest.ended_at < now - RECENT):
         return None
     return newest
+
+
+def _outside(incident: Incident) -> str:
+    """Why nothing is advised because of load from outside; empty if it is not."""
+    if incident.external is None and incident.resource.traits.hides_load:
+        return NOT_LOOKED_GAP
+    if reason := comes_from_outside(incident):
+        _withdraw(incident)
+        return f"suspended, load from outside: {reason}"
+    return ""
 
 
 def _withdraw(incident: Incident) -> None:

@@ -16,12 +16,17 @@ from advisor.advice.what_if.kind import WHAT_IF
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps, loads
 from advisor.core.enumeration import listed
+from advisor.core.forecast.prediction_interval import Outcome
 from advisor.core.forecast.what_if import CandidateAllocation, WhatIfInputs, what_if
 from advisor.core.grant import Grant
 from advisor.core.quantity import format_rate
 from advisor.core.resource import Unit
 from advisor.errors import DecisionRefused, InventoryError
-from advisor.history.allocation_history import allocation_history, past_outcomes
+from advisor.history.allocation_history import (
+    AllocationHistory,
+    allocation_history,
+    past_outcomes,
+)
 from advisor.history.policy_state import policy_state
 from advisor.models import (
     Allocation,
@@ -121,27 +126,41 @@ def _stated(allocation: Allocation) -> Grant:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfPast:
+    """What was measured of a scene's allocations, and how earlier predictions came out."""
+
+    history: AllocationHistory
+    outcomes: tuple[Outcome, ...]
+
+
+def past_of(scene: WhatIfScene, *, length: timedelta, now: datetime) -> WhatIfPast:
+    """The last `length` that is stored."""
+    return WhatIfPast(
+        history=allocation_history(
+            resource=scene.resource,
+            allocations=scene.allocations,
+            policy=scene.policy,
+            length=length,
+            now=now,
+        ),
+        outcomes=past_outcomes(scene.resource),
+    )
+
+
 def what_if_inputs(
     *,
     scene: WhatIfScene,
+    past: WhatIfPast,
     candidate: Mapping[int, Grant],
     capacity: float | None,
-    length: timedelta,
-    now: datetime,
 ) -> WhatIfInputs:
     """Everything the answer is computed from; an allocation without a candidate keeps what is
     proposed.
 
     Raises InventoryError if the capacity is unknown, or a limit is below a reservation.
     """
-    resource = scene.resource
-    history = allocation_history(
-        resource=resource,
-        allocations=scene.allocations,
-        policy=scene.policy,
-        length=length,
-        now=now,
-    )
+    resource, history = scene.resource, past.history
     known, source = _capacity(scene, history.largest)
     after = capacity or known
     try:
@@ -176,7 +195,7 @@ def what_if_inputs(
             rates=history.rates,
             latency_ms=history.latency_ms,
             latency_gap=history.latency_gap,
-            outcomes=past_outcomes(resource),
+            outcomes=past.outcomes,
         )
     except ValueError as error:
         raise InventoryError(str(error)) from error

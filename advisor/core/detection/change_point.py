@@ -49,8 +49,8 @@ def cusum(
     check_positive("spread", spread)
     check_amount("slack", slack)
     check_positive("alarm", alarm)
-    total, began, sums = 0.0, 0, []
-    alarm_index = began_index = None
+    total, sums = 0.0, []
+    began = alarm_index = began_index = None
     for index, value in enumerate(values):
         if value is not None:
             if not math.isfinite(value):

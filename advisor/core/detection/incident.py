@@ -167,24 +167,30 @@ class Tally:
     """What an open incident needs to go on.
 
     `points` windows were seen, the last in alarm at `alarm_at`. Each `stride`-th of them has a row
-    of evidence, whose places are `kept`. `parties` and `plain` are the sums with the usual rates
-    of workloads, and without.
+    of evidence; the places of those windows are `kept`, their values `values`. `parties` and
+    `plain` are the sums with the usual rates of workloads, and without.
     """
 
     points: int
     alarm_at: datetime
     stride: int
     kept: tuple[int, ...]
+    values: tuple[float | None, ...]
     parties: Parties
     plain: Parties
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Folded:
-    """An incident as far as it was seen, and what it needs to go on."""
+    """An incident as far as it was seen, and what it needs to go on.
+
+    Of one that went on, `evidence` has rows of the new windows alone; of the rows before them
+    those at the places `stays` are still its evidence. So nobody has to read them to go on.
+    """
 
     incident: Incident
     tally: Tally
+    stays: tuple[int, ...] = ()
 
 
 Sums = Callable[[Sequence[datetime]], tuple[Parties, Parties]]
@@ -293,7 +299,7 @@ class _Stretch:
             )
         )
         was = None if before is None else before.incident
-        evidence = _evidence(before, self.points)
+        evidence = _evidence(None if before is None else before.tally, self.points)
         stalled = sum(point.state is CongestionState.STALLED for point in self.points)
         peak_value, threshold = _peak(was, judged)
         # Perhaps no workload gets less than usual, yet I/O waits longer for the same rate.
@@ -309,7 +315,7 @@ class _Stretch:
                 windows=len(judged) + (was.windows if was else 0),
                 victims=victims,
                 aggressors=aggressors,
-                evidence=tuple(evidence.rows.values()),
+                evidence=evidence.rows,
                 signals=count_signals(
                     (point.signals for point in self.points), was.signals if was else ()
                 ),
@@ -319,10 +325,12 @@ class _Stretch:
                 points=len(self.points) + (before.tally.points if before else 0),
                 alarm_at=self.alarm_at,
                 stride=evidence.stride,
-                kept=tuple(evidence.rows),
+                kept=evidence.kept,
+                values=evidence.values,
                 parties=parties,
                 plain=plain,
             ),
+            stays=evidence.stays,
         )
 
 
@@ -335,31 +343,38 @@ def _peak(was: Incident | None, judged: Sequence[StatePoint]) -> tuple[float | N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Evidence:
-    """Rows by the place of their window in the incident, in order."""
+    """Windows by their places in the incident, in order, with their values.
+
+    `stays` are those of the rows before that are kept, `rows` are new.
+    """
 
     stride: int
-    rows: dict[int, EvidenceRow]
+    kept: tuple[int, ...]
+    values: tuple[float | None, ...]
+    stays: tuple[int, ...]
+    rows: tuple[EvidenceRow, ...]
 
 
-def _evidence(before: Folded | None, points: Sequence[StatePoint]) -> _Evidence:
+def _evidence(before: Tally | None, points: Sequence[StatePoint]) -> _Evidence:
     """Each `stride`-th window, the worst, and the newest; the stride doubles as rows grow many."""
-    rows: dict[int, EvidenceRow] = {}
+    values: dict[int, float | None] = {}
     count, stride = 0, 1
     if before is not None:
-        rows = dict(zip(before.tally.kept, before.incident.evidence, strict=True))
-        count, stride = before.tally.points, before.tally.stride
-    rows |= {count + place: _row(point) for place, point in enumerate(points)}
-    worst = max(rows, key=lambda place: -1.0 if (value := rows[place].value) is None else value)
-    while sum(place % stride == 0 for place in rows) > EVIDENCE_ROWS - 2:
+        values = dict(zip(before.kept, before.values, strict=True))
+        count, stride = before.points, before.stride
+    earlier = list(values)
+    values |= {count + place: point.value for place, point in enumerate(points)}
+    worst = max(values, key=lambda place: -1.0 if (value := values[place]) is None else value)
+    while sum(place % stride == 0 for place in values) > EVIDENCE_ROWS - 2:
         stride *= 2
-    newest = max(rows)
+    newest = max(values)
+    kept = [place for place in values if place % stride == 0 or place in (worst, newest)]
     return _Evidence(
         stride=stride,
-        rows={
-            place: row
-            for place, row in rows.items()
-            if place % stride == 0 or place in (worst, newest)
-        },
+        kept=tuple(kept),
+        values=tuple(values[place] for place in kept),
+        stays=tuple(at for at, place in enumerate(earlier) if place in kept),
+        rows=tuple(_row(points[place - count]) for place in kept if place >= count),
     )
 
 

@@ -4,9 +4,10 @@ An unknown threshold is None with the reason; if a caller gives a fixed value as
 reason says so.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from math import ceil
 
@@ -26,6 +27,8 @@ TAIL_SAMPLES = 5
 """Samples that must lie beyond a percentile."""
 SEEN_PART = 0.5
 """A day or week counts if it has this fraction of its windows."""
+LEARNT_HOLDS = timedelta(hours=6)
+"""A learnt value holds for so long while no newer one is learnt; one is due every hour."""
 
 
 class ThresholdMode(StrEnum):
@@ -109,7 +112,45 @@ class BaselineThreshold:
         return ThresholdReading(value=value, reason=f"p{self.percentile:g} of {source}{left_out}")
 
 
-Threshold = FixedThreshold | BaselineThreshold | NoThreshold
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearntReading:
+    """What was learnt for the windows that end at `since` or later; None has its reason."""
+
+    since: datetime
+    value: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearntThreshold:
+    """At each time the newest of the `readings`, which are in order of time.
+
+    Where none holds, the fixed `fallback` with the reason.
+    """
+
+    readings: tuple[LearntReading, ...]
+    fallback: float
+
+    def __post_init__(self) -> None:
+        check_positive("threshold", self.fallback)
+
+    def at(self, at: datetime) -> ThresholdReading:
+        """The value as of that time: what is learnt later does not change it."""
+        place = bisect_right(self.readings, at, key=lambda one: one.since)
+        if place == 0:
+            return self._fixed("it is not learnt yet")
+        newest = self.readings[place - 1]
+        if at - newest.since >= LEARNT_HOLDS:
+            return self._fixed(f"none was learnt since {newest.since:%Y-%m-%d %H:%M} UTC")
+        if newest.value is None:
+            return self._fixed(newest.reason)
+        return ThresholdReading(value=newest.value, reason=newest.reason)
+
+    def _fixed(self, reason: str) -> ThresholdReading:
+        return ThresholdReading(value=self.fallback, reason=f"fixed, because {reason}")
+
+
+Threshold = FixedThreshold | BaselineThreshold | LearntThreshold | NoThreshold
 
 
 def baseline_threshold(

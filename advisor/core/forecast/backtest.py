@@ -12,9 +12,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from advisor.core.forecast.comparison import Comparison
+from advisor.core.forecast.comparison import Comparison, Played, Pressure
 from advisor.core.forecast.past import HistoryWindow
-from advisor.core.forecast.play import Played, Pressure
 from advisor.core.waterfill import Floats
 
 CHANGE_TOLERANCE = 0.05
@@ -106,7 +105,7 @@ def _workload(
     after = float(new.rates[:, index] @ weight)
     return WorkloadBacktest(
         workload=name,
-        change=_change(before, after),
+        change=change_between(before, after),
         rate_before=before,
         rate_after=after,
         throttled_min_before=float(minutes[old.throttled[:, index]].sum()),
@@ -117,7 +116,8 @@ def _workload(
     )
 
 
-def _change(before: float, after: float) -> Change:
+def change_between(before: float, after: float) -> Change:
+    """Whether a mean rate differs by more than `CHANGE_TOLERANCE` of the higher one."""
     if abs(after - before) <= CHANGE_TOLERANCE * max(before, after):
         return Change.SAME
     return Change.GAINS if after > before else Change.LOSES

@@ -1,13 +1,42 @@
-"""Two policies for the same allocations, simulated on the same history."""
+"""Past windows solved at once under a policy, and two policies compared on the same windows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from advisor.core.allocation import ReservationMode
+import numpy as np
+
+from advisor.core.allocation import ReservationMode, solve
 from advisor.core.forecast.past import HistoryWindow
-from advisor.core.forecast.play import Played, Pressure, play
 from advisor.core.grant import Grant
 from advisor.core.number_checks import check_positive
+from advisor.core.waterfill import Booleans, Floats, groups_of
+
+BINDING_TOLERANCE = 1e-6
+"""Relative tolerance for a rate at its limit or reservation."""
+Pressure = Sequence[Sequence[float]]
+"""Weights (windows, workloads); empty if the policy's shares and reservations count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """Rates, demands (infinite if unknown) and what limited them, each (windows, workloads).
+
+    `capacity` is (windows).
+    """
+
+    rates: Floats
+    demands: Floats
+    capacity: Floats
+    throttled: Booleans
+    unmet: Booleans
+
+    def idle_ratio(self, minutes: Floats) -> float:
+        """Fraction of capacity unused in windows with a throttled workload."""
+        idle = np.where(
+            self.throttled.any(axis=1), self.capacity - self.rates.sum(axis=1), 0.0
+        ).clip(min=0.0)
+        total = float(self.capacity @ minutes)
+        return float(idle @ minutes) / total if total > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,3 +80,43 @@ class Comparison:
                 pressure=pressure if self.after_as_pressed else (),
             ),
         )
+
+
+def play(
+    windows: Sequence[HistoryWindow],
+    policy: Sequence[Grant],
+    mode: ReservationMode,
+    *,
+    capacity_ratio: float = 1.0,
+    pressure: Pressure = (),
+) -> Played:
+    """Solve all windows at once under one policy.
+
+    With `pressure` only the policy's limits count: the capacity is divided by how strongly each
+    workload competed.
+    """
+    demands = np.array(
+        [[np.inf if value is None else value for value in window.demands] for window in windows]
+    )
+    capacity = np.array([window.capacity * capacity_ratio for window in windows])
+    limit = np.array([np.inf if grant.limit is None else grant.limit for grant in policy])
+    reservation = np.array([0.0 if pressure else grant.reservation for grant in policy])
+    shape = demands.shape
+    stated = np.array([float(grant.shares) for grant in policy])
+    shares = np.broadcast_to(np.array(pressure) if pressure else stated, shape)
+    rates = solve(
+        capacity,
+        np.broadcast_to(reservation, shape).ravel(),
+        np.minimum(demands, limit).ravel(),
+        shares.ravel(),
+        mode=mode,
+        groups=groups_of(np.full(shape[0], shape[1])),
+    ).reshape(shape)
+    due = np.minimum(np.minimum(reservation, limit), demands)
+    return Played(
+        rates=rates,
+        demands=demands,
+        capacity=capacity,
+        throttled=(rates >= limit * (1 - BINDING_TOLERANCE)) & (demands > limit),
+        unmet=rates < due * (1 - BINDING_TOLERANCE),
+    )

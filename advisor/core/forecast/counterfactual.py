@@ -11,14 +11,13 @@ from advisor.core.forecast.backtest import (
     WorkloadBacktest,
     backtest,
 )
-from advisor.core.forecast.bounds import Bounds, bounded
 from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.latency_backtest import (
     ENOUGH_WINDOWS,
     WorkloadLatency,
     latency_backtest,
 )
-from advisor.core.forecast.past import Past
+from advisor.core.forecast.past import Bounds, Past, bounded
 from advisor.core.forecast.prediction_interval import Interval
 
 NO_OUTSTANDING = "the outstanding I/O of each workload is not known"

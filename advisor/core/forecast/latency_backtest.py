@@ -12,9 +12,8 @@ import numpy as np
 
 from advisor.core.dependence import Floats
 from advisor.core.explanation.rounding import round_all
-from advisor.core.forecast.comparison import Comparison
+from advisor.core.forecast.comparison import Comparison, Pressure
 from advisor.core.forecast.past import HistoryWindow
-from advisor.core.forecast.play import Pressure
 from advisor.core.number_checks import check_amount
 
 ENOUGH_WINDOWS = 30

@@ -12,8 +12,7 @@ from advisor.core.admission import RequestedReservation, admit, refusal_text
 from advisor.core.allocation import Allocation, ReservationMode, entitlements
 from advisor.core.duration import duration_text
 from advisor.core.explanation.rounding import round_all
-from advisor.core.forecast.backtest import CHANGE_TOLERANCE, Change, WorkloadBacktest
-from advisor.core.forecast.bounds import bounds_of
+from advisor.core.forecast.backtest import Change, WorkloadBacktest, change_between
 from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.counterfactual import (
     AllocationEffect,
@@ -24,7 +23,7 @@ from advisor.core.forecast.counterfactual import (
     latency_interval,
     unknown_latency,
 )
-from advisor.core.forecast.past import HistoryWindow, Past, Row
+from advisor.core.forecast.past import HistoryWindow, Past, Row, bounds_of
 from advisor.core.forecast.prediction_interval import Interval, Outcome, interval_or_gap
 from advisor.core.grant import Grant
 from advisor.core.number_checks import check_amount, check_aware, check_positive
@@ -253,7 +252,7 @@ def _row(
         host=one.host,
         before=one.before,
         after=one.after,
-        change=_change(now, then),
+        change=change_between(now, then),
         now=now,
         then=then,
         entitlement_before=entitled[0],
@@ -265,12 +264,6 @@ def _row(
         then_interval=interval,
         interval_gap=gap,
     )
-
-
-def _change(before: float, after: float) -> Change:
-    if abs(after - before) <= CHANGE_TOLERANCE * max(before, after):
-        return Change.SAME
-    return Change.GAINS if after > before else Change.LOSES
 
 
 def _gap(inputs: WhatIfInputs) -> str:

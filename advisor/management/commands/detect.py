@@ -9,7 +9,7 @@ from django.utils import timezone
 from accounts.models import Organisation
 from advisor.decisions import discovery
 from advisor.management.product_command import ProductCommand, level_text
-from advisor.pipeline import detect
+from advisor.pipeline import groups, look_outside
 
 
 class Command(ProductCommand):
@@ -17,7 +17,12 @@ class Command(ProductCommand):
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         discovery.discover(organisation=organisation)
-        statuses = detect.detect_all(organisation=organisation, now=timezone.now())
+        now = timezone.now()
+        statuses = groups.judge_all(organisation=organisation, now=now)
+        for resource in look_outside.resources_to_look_at(now=now).filter(
+            organisation=organisation
+        ):
+            look_outside.look_where_due(resource=resource, now=now)
         self.show(
             [
                 {
@@ -27,7 +32,7 @@ class Command(ProductCommand):
                     "threshold": status.threshold,
                     "level": level_text(status.value, status.resource.kind),
                     "allowed": level_text(status.threshold, status.resource.kind),
-                    "reason": status.reason,
+                    "reason": status.why,
                 }
                 for status in statuses
             ],

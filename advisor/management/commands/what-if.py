@@ -13,7 +13,13 @@ from django.utils import timezone
 
 from accounts.models import Organisation
 from accounts.table import table
-from advisor.advice.what_if.drafts import WhatIfScene, save_draft, scene_of, what_if_inputs
+from advisor.advice.what_if.drafts import (
+    WhatIfScene,
+    past_of,
+    save_draft,
+    scene_of,
+    what_if_inputs,
+)
 from advisor.core.enumeration import listed
 from advisor.core.forecast.prediction_interval import Interval
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, WhatIfRow, what_if
@@ -59,10 +65,9 @@ class Command(ProductCommand):
         capacity = options["capacity"]
         inputs = what_if_inputs(
             scene=scene,
+            past=past_of(scene, length=timedelta(hours=options["hours"]), now=now),
             candidate=_candidate(scene, options["changes"]),
             capacity=parse_rate(capacity, resource.unit) if capacity else None,
-            length=timedelta(hours=options["hours"]),
-            now=now,
         )
         found = what_if(inputs)
         draft = None

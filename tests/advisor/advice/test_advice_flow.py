@@ -20,6 +20,7 @@ from advisor.models import (
     State,
 )
 from advisor.pipeline.detect import detect
+from advisor.pipeline.groups import judge_alone
 from tests.advisor.judged_windows import EVER
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
@@ -106,12 +107,12 @@ def test_silent_host_makes_the_state_unknown_with_advice(cluster: Cluster) -> No
     play(cluster, phase(30, CALM))
     detect(resource=cluster.uplink, now=NOW)
 
-    status = detect(resource=cluster.uplink, now=NOW + timedelta(minutes=10))
+    later = NOW + timedelta(minutes=10)
+    judge_alone(cluster.uplink, now=later)
 
+    status = ResourceStatus.objects.get(resource=cluster.uplink)
     assert status.state == State.UNKNOWN
-    assert status.reason == (
-        "no samples for 10 min, since 12:00:00 UTC; is Telegraf running on h1?"
-    )
+    assert status.why == ("no samples for 10 min, since 12:00:00 UTC; is Telegraf running on h1?")
 
 
 @pytest.mark.parametrize(
@@ -130,10 +131,11 @@ def test_samples_without_a_rate_have_their_reason(
     lines = [f"net,host=h1,interface=up0 {fields} {time}000000000" for time in times]
     send(cluster.organisation, "\n".join(lines), now=NOW)
 
-    status = detect(resource=cluster.uplink, now=NOW)
+    judge_alone(cluster.uplink, now=NOW)
 
+    status = ResourceStatus.objects.get(resource=cluster.uplink)
     assert status.state == State.UNKNOWN
-    assert status.reason == f"samples of h1:up0 arrive but give no rate: {why}"
+    assert status.why == f"samples of h1:up0 arrive but give no rate: {why}"
 
 
 def test_unmet_reservation_is_recommended_with_the_solvers_split(cluster: Cluster) -> None:

@@ -217,15 +217,21 @@ def test_policy_is_looked_for_as_long_as_an_incident_calls_for_it(
 
 
 @pytest.mark.parametrize(
-    ("state", "reason"),
-    [(State.CLEAR, "idle"), (State.UNKNOWN, "no samples"), (State.UNKNOWN, "")],
-    ids=["clear", "unknown", "never looked at"],
+    ("state", "reason", "silence"),
+    [
+        (State.CLEAR, "idle", ""),
+        (State.UNKNOWN, "no capacity", ""),
+        (State.UNKNOWN, "", "no samples of h1:lun"),
+        (State.UNKNOWN, "no capacity", "no samples of h1:lun"),
+        (State.UNKNOWN, "", ""),
+    ],
+    ids=["clear", "unknown", "silent", "both", "never looked at"],
 )
 def test_calm_resources_are_told_of_as_each_by_itself(
-    cluster: Cluster, state: State, reason: str
+    cluster: Cluster, state: State, reason: str, silence: str
 ) -> None:
     ResourceStatus.objects.update_or_create(
-        resource=cluster.uplink, defaults={"state": state, "reason": reason}
+        resource=cluster.uplink, defaults={"state": state, "reason": reason, "silence": silence}
     )
 
     noted = note_calm(NOW)

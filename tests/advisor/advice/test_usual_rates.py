@@ -13,6 +13,7 @@ from advisor.advice.policy.recommend import recommend
 from advisor.history.usual_rates import usual_rates
 from advisor.models import Allocation, Incident, Recommendation
 from advisor.pipeline.detect import detect
+from advisor.pipeline.look_outside import look_where_due
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
@@ -118,6 +119,7 @@ def test_iops_are_of_each_workloads_own_size() -> None:
         send(organisation, lines, now=NOW)
     detect(resource=lun, now=START)
     detect(resource=lun, now=NOW)
+    look_where_due(resource=lun, now=NOW)
 
     found = recommend(resource=lun, now=NOW)
 

@@ -10,7 +10,7 @@ import pytest
 
 from advisor.advice.policy.recommend import recommend
 from advisor.advice.registry import answer
-from advisor.advice.what_if.drafts import save_draft, scene_of, what_if_inputs
+from advisor.advice.what_if.drafts import past_of, save_draft, scene_of, what_if_inputs
 from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.what_if import WhatIf, WhatIfInputs, what_if
 from advisor.core.grant import Grant
@@ -59,12 +59,12 @@ def asked(
     candidate: dict[int, Grant] | None = None,
     capacity: float | None = None,
 ) -> WhatIfInputs:
+    scene = scene_of(Resource.objects.get(pk=cluster.uplink.pk), now=NOW)
     return what_if_inputs(
-        scene=scene_of(Resource.objects.get(pk=cluster.uplink.pk), now=NOW),
+        scene=scene,
+        past=past_of(scene, length=HOUR, now=NOW),
         candidate=candidate or {},
         capacity=capacity,
-        length=HOUR,
-        now=NOW,
     )
 
 

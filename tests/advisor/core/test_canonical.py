@@ -150,6 +150,41 @@ def test_a_value_of_another_type_is_refused_with_its_path(field, value, message)
         loads(Whole, text)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    rates: tuple[float, ...]
+    gaps: tuple[float | None, ...]
+
+
+@given(rates=st.lists(numbers).map(tuple), gaps=st.lists(st.none() | numbers).map(tuple))
+def test_columns_of_numbers_are_read_as_they_were_written(rates, gaps):
+    columns = Columns(rates=rates, gaps=gaps)
+
+    assert loads(Columns, dumps(columns)) == columns
+
+
+@pytest.mark.parametrize(
+    ("rates", "gaps", "message"),
+    [
+        ([1.0, None], [], r"^\$\.rates\[1\]: expected float, got null"),
+        ([1.0, "2"], [], r'^\$\.rates\[1\]: expected float, got "2"'),
+        ([1.0, float("inf")], [], r"^\$\.rates\[1\]: number is not finite"),
+        ([], [None, True], r"^\$\.gaps\[1\]: expected float, got true"),
+        ([], [None, float("nan")], r"^\$\.gaps\[1\]: number is not finite"),
+    ],
+)
+def test_number_of_a_column_that_does_not_fit_is_refused_with_its_place(rates, gaps, message):
+    with pytest.raises(CanonicalError, match=message):
+        from_plain(Columns, {"rates": rates, "gaps": gaps})
+
+
+def test_whole_numbers_of_a_column_are_read_as_floats():
+    columns = from_plain(Columns, {"rates": [1, 2.0], "gaps": [None, 3]})
+
+    assert list(map(type, columns.rates)) == [float, float]
+    assert columns.gaps == (None, 3.0)
+
+
 def test_values_that_contradict_each_other_are_refused():
     text = dumps(DetectorSettings(activity_floor=1.0)).replace(
         '"leave_windows":3', '"leave_windows":0'

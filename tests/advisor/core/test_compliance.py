@@ -127,6 +127,13 @@ def test_entitlements_shrink_above_the_reservations_beside_the_host() -> None:
     )
 
 
+def test_reservations_beyond_the_room_leave_nothing_above_them():
+    # 5 are reserved of 3.
+    (left,) = beside_host([Promise(reservation=5.0, limit=None, entitlement=10.0)], 3.0)
+
+    assert (left.reservation, left.entitlement) == (5.0, 5.0)
+
+
 @given(st.lists(st.tuples(st.floats(0, 1e9), st.floats(0, 1e9)), max_size=6), st.floats(0, 6e9))
 def test_entitlements_beside_the_host_fit_unless_reservations_do_not(amounts, room):
     promises = [

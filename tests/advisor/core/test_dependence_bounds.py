@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from advisor.core import dependence
 from advisor.core.dependence import (
     Floats,
     correlation,
@@ -149,3 +150,26 @@ def test_inflation_follows_from_the_product_of_the_autocorrelations() -> None:
     assert variance_inflation(rising, np.array([0.0, 1.0] * 5)) == 1.0
     assert variance_inflation(rising[:2], rising[:2]) == 1.0
     assert variance_inflation(rising[:3], rising[:3]) > 1.0
+
+
+@pytest.mark.parametrize("swapped", [False, True], ids=["cause", "effect"])
+def test_control_explains_a_series_only_above_the_bound(
+    monkeypatch: pytest.MonkeyPatch, swapped: bool
+) -> None:
+    # Ranks with two neighbours exchanged are nearly those of the control.
+    control = np.arange(10.0)
+    near, other = control.copy(), jumping(10)
+    near[[4, 5]] = near[[5, 4]]
+    other[0] = 20.0
+    # With n = 10 ranks: 1 - 6 · (1 + 1) / (10 · 99).
+    near_correlation = correlation(near, control)
+    assert near_correlation == pytest.approx(1 - 12 / 990)
+    # The control has to go up with the effect, or it explains nothing.
+    effect = near if swapped else control + other
+    cause = control + other if swapped else near
+
+    monkeypatch.setattr(dependence, "SAME_SERIES", near_correlation)
+    assert residual_ranks(cause, effect, control) is not None
+
+    monkeypatch.setattr(dependence, "SAME_SERIES", math.nextafter(near_correlation, 0.0))
+    assert residual_ranks(cause, effect, control) is None

@@ -6,7 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from advisor.core.entitlement_checks import check_entitlements, check_stored_entitlements
+from advisor.core.entitlement_checks import (
+    COMPUTED_TOLERANCE,
+    SMALLEST,
+    STORED_TOLERANCE,
+    check_entitlements,
+    check_stored_entitlements,
+)
 from advisor.core.waterfill import groups_of
 
 INVARIANT = "invariant entitlements-within-capacity: "
@@ -49,6 +55,27 @@ def test_entitlements_beyond_caps_or_capacity_stop_the_solver(
     assert found == expected
 
 
+@pytest.mark.parametrize("capacity", [0.0, 100.0])
+@pytest.mark.parametrize("beyond", [False, True])
+def test_sum_may_be_off_by_the_tolerance_and_by_nothing_more(
+    capacity: float, beyond: bool
+) -> None:
+    most = capacity * (1 + COMPUTED_TOLERANCE) + SMALLEST
+    amount = np.array([np.nextafter(most, np.inf) if beyond else most])
+
+    found = complaint(
+        AssertionError,
+        lambda: check_entitlements(
+            amount,
+            capacity=np.array([capacity]),
+            most=np.array([np.inf]),
+            groups=groups_of(np.array([1])),
+        ),
+    )
+
+    assert found == ("above the capacity" if beyond else None)
+
+
 def stored(**change: Any) -> dict[str, Any]:
     """Workload web may have 10 to 60 and is entitled to 50."""
     return {"workload": "web", "reservation": 10.0, "limit": 60.0, "entitlement": 50.0} | change
@@ -66,6 +93,8 @@ OUTSIDE = "the entitlement of web is not within 0 and its limit"
         ([stored(reservation=60.0, entitlement=60.0)], 60.0, None),
         # Reservations that do not fit are cut: an entitlement may lie below its reservation.
         ([stored(entitlement=0.0)], 100.0, None),
+        ([stored(entitlement=60.0 * (1 + STORED_TOLERANCE))], None, None),
+        ([stored(entitlement=60.0 * (1 + 2 * STORED_TOLERANCE))], None, OUTSIDE),
         # Nine significant digits are stored.
         ([stored(limit=None, entitlement=33.3333334)] * 3, 100.0, None),
         ([], 0.0, None),

@@ -36,6 +36,11 @@ DISK = answer("cgroup_io", units=(Unit.IOPS, Unit.BYTES_PER_S), selectors=("cgro
         ((answer("a", supported=False),), ["vnic"], "a"),
         ((answer("a"), answer("b", selectors=("vnic", "mark"))), ["vnic", "mark"], "b"),
         ((answer("a", supported=False, selectors=("mark",)), answer("b")), ["mark"], "a"),
+        (
+            (answer("a", supported=False, selectors=("vnic", "mark")), answer("b")),
+            ["vnic", "mark"],
+            "b",
+        ),
         ((HTB,), ["cgroup"], "tc_htb"),
     ],
     ids=[
@@ -45,6 +50,7 @@ DISK = answer("cgroup_io", units=(Unit.IOPS, Unit.BYTES_PER_S), selectors=("cgro
         "only one, which says what it lacks",
         "recognises more",
         "recognises at all",
+        "supported, though another would recognise more",
         "recognises nothing, which it says",
     ],
 )

@@ -231,3 +231,9 @@ def test_contradictory_law_is_refused():
         WindowLaw(threshold_ms=12, lowest=300)
     with pytest.raises(ValueError, match="gain"):
         WindowLaw(threshold_ms=12, gain=0)
+
+
+def test_latency_of_0_opens_the_window_to_its_bound():
+    law = WindowLaw(threshold_ms=25.0, gain=0.5, lowest=4.0, highest=64.0)
+
+    assert next_window(10.0, latency_ms=0.0, beta=1.0, law=law) == 64.0

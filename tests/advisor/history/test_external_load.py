@@ -24,7 +24,8 @@ from advisor.models import (
     ResourceStatus,
     State,
 )
-from advisor.pipeline.detect import detect
+from advisor.pipeline.groups import judge_alone
+from advisor.pipeline.look_outside import look_outside, look_where_due, resources_to_look_at
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster, make_cluster
@@ -60,7 +61,9 @@ def play(cluster: Cluster, *phases: DiskPhase, allocations: Collection[str] = ()
     start = NOW - length
     send(cluster.organisation, disk_lines("h1", "lun", phases, start=start), now=NOW)
     for minutes in range(10, int(length.total_seconds() / 60) + 1, 10):
-        detect(resource=lun, now=start + timedelta(minutes=minutes))
+        now = start + timedelta(minutes=minutes)
+        judge_alone(lun, now=now)
+        look_where_due(resource=lun, now=now)
     return lun
 
 
@@ -111,7 +114,9 @@ def test_load_of_a_host_that_fell_silent_is_not_from_outside(
     send(cluster.organisation, disk_lines("h1", "lun", (CALM, SLOW), start=start), now=NOW)
     send(cluster.organisation, disk_lines("h2", "lun", seen, start=start), now=NOW)
     for minutes in range(10, 41, 10):
-        detect(resource=lun, now=start + timedelta(minutes=minutes))
+        now = start + timedelta(minutes=minutes)
+        judge_alone(lun, now=now)
+        look_where_due(resource=lun, now=now)
 
     found = external_load(Incident.objects.get(resource=lun))
 
@@ -120,7 +125,7 @@ def test_load_of_a_host_that_fell_silent_is_not_from_outside(
     assert reason in found.reason
     # The state itself says whose samples are missing, too.
     status = ResourceStatus.objects.get(resource=lun)
-    assert (reason in status.reason) is stops
+    assert (reason in status.why) is stops
 
 
 @pytest.mark.parametrize(
@@ -227,3 +232,66 @@ def test_calm_datastore_has_no_incident_to_look_outside_for(cluster: Cluster) ->
 
     assert ResourceStatus.objects.get(resource=lun).state == State.CLEAR
     assert not Incident.objects.filter(resource=lun).exists()
+
+
+def test_incident_is_looked_at_when_it_begins_each_minute_and_when_it_ends(
+    cluster: Cluster,
+) -> None:
+    lun = stated_datastore(cluster.organisation, "lun", "h1")
+    incident = Incident.objects.create(
+        organisation=cluster.organisation, resource=lun, started_at=NOW
+    )
+
+    due = []
+    # It ends at 90 s, which is seen at 120 s.
+    for seconds in (10, 20, 69, 70, 120, 121, 600):
+        now = NOW + timedelta(seconds=seconds)
+        if seconds == 120:
+            incident.ended_at = NOW + timedelta(seconds=90)
+            incident.save()
+        if lun in resources_to_look_at(now=now):
+            due.append(seconds)
+            look_where_due(resource=lun, now=now)
+
+    assert due == [10, 70, 120]
+    incident.refresh_from_db()
+    assert incident.looked_outside_until == incident.ended_at
+
+
+def test_incident_that_ends_while_it_is_looked_at_is_due_again(cluster: Cluster) -> None:
+    lun = stated_datastore(cluster.organisation, "lun", "h1")
+    Incident.objects.create(organisation=cluster.organisation, resource=lun, started_at=NOW)
+    stale = Incident.objects.get(resource=lun)
+    now = NOW + timedelta(minutes=5)
+    Incident.objects.update(ended_at=now - timedelta(seconds=30))
+
+    look_outside(incident=stale, now=now)
+
+    assert lun in resources_to_look_at(now=now)
+
+
+def test_uplink_is_never_due(cluster: Cluster) -> None:
+    Incident.objects.create(
+        organisation=cluster.organisation, resource=cluster.uplink, started_at=NOW
+    )
+
+    assert not resources_to_look_at(now=NOW).exists()
+
+
+def test_advice_waits_for_the_first_look(cluster: Cluster) -> None:
+    lun = play(cluster, CALM, SLOW)
+    Incident.objects.update(external=None)
+
+    assert recommend(resource=lun, now=NOW) == "load from outside has not been looked for yet"
+
+
+def test_incident_that_ended_before_anybody_looked_is_due(cluster: Cluster) -> None:
+    lun = stated_datastore(cluster.organisation, "lun", "h1")
+    Incident.objects.create(
+        organisation=cluster.organisation,
+        resource=lun,
+        started_at=NOW,
+        ended_at=NOW + timedelta(minutes=1),
+    )
+
+    assert lun in resources_to_look_at(now=NOW + timedelta(minutes=2))

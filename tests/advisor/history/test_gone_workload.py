@@ -10,6 +10,7 @@ import pytest
 from advisor.advice.policy.recommend import recommend
 from advisor.models import Recommendation
 from advisor.pipeline.detect import detect
+from advisor.pipeline.look_outside import look_where_due
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, make_cluster
@@ -44,6 +45,7 @@ def test_a_workload_that_is_gone_needs_no_samples(intervals_there: int) -> None:
         lines = cgroup_lines("h1", f"/{name}", phases, start=start)
         send(organisation, lines, now=NOW)
     detect(resource=lun, now=NOW)
+    look_where_due(resource=lun, now=NOW)
 
     advice = recommend(resource=lun, now=NOW)
 

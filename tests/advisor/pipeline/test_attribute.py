@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from advisor.core.detection.external_workload import ExternalState
-from advisor.history.external_load import look_outside
 from advisor.models import Incident, Unit
 from advisor.pipeline.attribute import Study, study_incident
+from advisor.pipeline.look_outside import look_outside
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.judged_windows import judge, judged_window
 from tests.advisor.samples import Phase, net_lines, send
@@ -126,7 +126,8 @@ def test_latency_without_own_load_hints_at_load_from_outside(
         threshold=20.0,
     )
 
-    look_outside(incident=incident, until=NOW)
+    look_outside(incident=incident, now=NOW)
+    incident.refresh_from_db()
 
     found = study(incident).external
 

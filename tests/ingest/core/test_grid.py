@@ -97,6 +97,15 @@ class TestExamples:
         found = on_grid(with_gauge, grid(3), series_count=1, counters=1)
         assert found.gauges[0, :, 0].tolist() == [7, NOT_SENT, 9, 9]
 
+    def test_gauge_of_another_series_is_not_its_own(self) -> None:
+        # The only reading of the first series lies before those of the second.
+        rows = readings([(0, 1)], [(10, 5)])
+        with_gauge = Readings(
+            series=rows.series, at_us=rows.at_us, values=np.column_stack([rows.values, [7, 8]])
+        )
+        found = on_grid(with_gauge, grid(1), series_count=2, counters=1)
+        assert found.gauges[0].tolist() == [[7, NOT_SENT], [7, 8]]
+
     def test_without_readings_nothing_is_known(self) -> None:
         found = on_grid(readings([], [(0, 1)]), grid(2), series_count=3, counters=1)
         assert found.seconds.tolist() == [[0.0] * 3] * 2
@@ -118,6 +127,13 @@ class TestGrids:
 
     def test_part_of_a_grid(self) -> None:
         assert grid(5).part(1, 3).ends == grid(5).ends[1:3]
+
+    def test_time_that_ends_before_it_begins_has_no_window(self) -> None:
+        at = datetime(2026, 1, 1, 12, tzinfo=UTC)
+        before = at - timedelta(seconds=60)
+        assert [grid_of(at, before, 10).count, grid_around(at, before, 10).count] == [0, 0]
+        assert [grid_of(at, at, 10).count, grid_around(at, at, 10).count] == [0, 0]
+        assert grid(5).part(3, 2).count == 0
 
 
 class TestMerging:

@@ -171,10 +171,15 @@ class TestWhyNoRate:
         lacking = (*self.SENT[:7], None)
         assert why((0, lacking), (10, self.MORE)) == "the one before lacks counters"
 
-    @pytest.mark.parametrize("before", [[], [(-1801.0, (7,) * 8)]], ids=["first", "rare"])
+    @pytest.mark.parametrize("before", [[], [(-901.0, (7,) * 8)]], ids=["first", "rare"])
     def test_one_reading_alone_makes_no_rate(self, before: list[tuple[float, Sent]]) -> None:
         text = "none came in the 15 min before, and a rate needs two"
         assert why(*before, (0, self.SENT)) == text
+
+    def test_one_reading_a_quarter_of_an_hour_before_is_one_too_far_apart(self) -> None:
+        assert why((-900, self.SENT), (0, self.MORE)) == "they are too far apart"
+        # A host that sends every ten minutes is not late.
+        assert why((-1500, self.SENT), (-900, self.SENT), (0, self.MORE)) is None
 
     def test_pause_of_a_frequent_host(self) -> None:
         rows = [(0, self.SENT), (10, self.SENT), (100, self.MORE)]

@@ -200,6 +200,7 @@ def _with_detour(
         copy_s += length_s
         for name in (step.source, step.target):
             load = layout.loads[name]
-            slope_ms = load.line.slope_ms if load.line else 0.0
-            cost += inputs.copy_outstanding_io * load.iops * slope_ms * length_s
+            # What is exchanged lies on known devices, and waits on no other.
+            assert load.line is not None
+            cost += inputs.copy_outstanding_io * load.iops * load.line.slope_ms * length_s
     return replace(effect, copy_s=copy_s, cost=cost)

@@ -18,11 +18,11 @@ from advisor.advice.placement.decide.disk_rules import RuleBook
 from advisor.advice.placement.decide.line_columns import Bools, LineColumns
 from advisor.advice.placement.decide.unit_columns import (
     ALLOWED,
-    CELLS,
     KINDS,
     Codes,
     StoreColumns,
     UnitColumns,
+    batches,
 )
 from advisor.core.dependence import Floats
 
@@ -56,15 +56,13 @@ def single_moves(
     """All moves of these units to another datastore; of either kind the `most` best."""
     allowed, refused = _Best(most), _Best(most)
     counts = np.zeros(ALLOWED + 1, dtype=np.int64)
-    step = max(CELLS // max(len(stores.names), 1), 1)
-    for begin in range(0, len(units.names), step):
-        rows = np.arange(begin, min(begin + step, len(units.names)))
-        part = units.at(rows)
+    for rows in batches(len(units.names), len(stores.names)):
+        part = units.at(np.arange(rows.start, rows.stop))
         codes, net = _weighed(inputs, stores, part, _closed(layout, rules, stores, part))
         elsewhere = part.sources[:, None] != np.arange(len(stores.names))
         counts += np.bincount(codes[elsewhere], minlength=ALLOWED + 1)
-        allowed.add(net, elsewhere & (codes == ALLOWED), begin)
-        refused.add(net, elsewhere & (codes != ALLOWED), begin)
+        allowed.add(net, elsewhere & (codes == ALLOWED), rows.start)
+        refused.add(net, elsewhere & (codes != ALLOWED), rows.start)
     found = {kind: int(count) for kind, count in zip(KINDS, counts, strict=False) if count}
     return SingleMoves(
         allowed=allowed.moves(stores, units),

@@ -3,7 +3,7 @@
 Rows and columns are in the order of names, as everything that is searched.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -152,6 +152,12 @@ def unit_columns(
         )
 
 
+def batches(rows: int, columns: int) -> Iterator[slice]:
+    """All rows, so many at a time that they have `CELLS` cells at most, and at least one."""
+    step = max(CELLS // max(columns, 1), 1)
+    return (slice(begin, min(begin + step, rows)) for begin in range(0, rows, step))
+
+
 def _sums(values: Floats, begins: Places) -> Floats:
     return np.add.reduceat(values, begins, axis=0) if len(begins) else values
 
@@ -162,9 +168,7 @@ def _arriving(
     """What each virtual disk would keep outstanding on each datastore: `moved_outstanding`."""
     count = devices.fitted.slope_ms.size
     found = np.empty((sources.size, count))
-    step = max(CELLS // max(count, 1), 1)
-    for begin in range(0, sources.size, step):
-        rows = slice(begin, begin + step)
+    for rows in batches(sources.size, count):
         own = disks.at(rows)
         here = devices.at(sources[rows]).lines_of(own).slope_ms
         there = devices.lines_of(own.column()).slope_ms

@@ -155,6 +155,20 @@ def test_smallest_reservation_that_ends_the_violation_is_moved_else_the_largest(
     assert [one.workload for one in moves(named("h1", "h2"), *equal)] == ["i", "a"]
 
 
+def test_only_hosts_that_something_leaves_could_be_left_as_they_are() -> None:
+    # h3 is above 7.5, too, but what it has may not be moved.
+    result = advised(
+        named("h1", "h2", "h3"),
+        workload("a", "h1", 5.0),
+        workload("b", "h1", 3.0),
+        workload("c", "h3", 8.0, movable=False),
+    )
+
+    assert isinstance(result, HostPlacementAdvice)
+    assert [one.name for one in result.alternatives] == ["leave everything on h1"]
+    assert result.alternatives[0].reason.startswith("500 Mbit/s more than may be are reserved")
+
+
 def test_what_may_not_move_and_what_reserves_nothing_stays() -> None:
     found = moves(
         named("h1", "h2"),

@@ -325,3 +325,45 @@ def test_every_finding_has_an_action_and_good_ones_ask_for_none() -> None:
         LimitFinding.NOT_REACHED,
     }
     assert {LimitFinding.HOLDS, LimitFinding.UNKNOWN}.isdisjoint(MISBEHAVIOUR)
+
+
+@pytest.mark.parametrize(
+    ("scope", "count", "stated"),
+    [
+        (LimitScope.POOLED, IoCount.PLAIN, "limits are pooled, I/Os are counted plain"),
+        (
+            LimitScope.PER_VDISK,
+            IoCount.PER_32_KIB,
+            "each virtual disk has its own limit, I/Os are counted per 32 kib",
+        ),
+    ],
+)
+def test_formula_says_how_the_limits_are_stated(
+    scope: LimitScope, count: IoCount, stated: str
+) -> None:
+    windows = steady(1000.0, mean_io_bytes=8192.0)
+
+    result = check(disk("a", 1000.0, windows), scope=scope, count=count)
+
+    assert result.formula.endswith(f"; {stated}")
+
+
+def test_reason_gives_the_size_in_kib_and_what_one_io_counts() -> None:
+    # 1 MiB is 32 times 32 KiB: a limit of 3200 lets 100 pass.
+    (found,) = check(disk("a", 3200.0, steady(100.0, mean_io_bytes=1_048_576.0))).limits
+
+    assert found.reason.endswith("I/Os of 1024 KiB count 32 each")
+
+
+def test_ios_counted_by_size_need_one_io_to_tell_what_passes() -> None:
+    idle = steady(0.0, backlogged=False, mean_io_bytes=65_536.0)
+
+    unit = unit_of(inputs_of(count=IoCount.PER_32_KIB), [disk("a", 1000.0, idle)], "a")
+
+    assert unit.passes is None
+
+
+def test_size_of_a_unit_without_io_is_not_known() -> None:
+    unit = unit_of(inputs_of(), [disk("a", 9.0, steady(0.0, mean_io_bytes=4096.0))], "a")
+
+    assert unit.mean_io_bytes is None

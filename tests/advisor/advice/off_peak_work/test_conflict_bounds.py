@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from advisor.advice.off_peak_work.decide import scsi_conflicts
 from advisor.advice.off_peak_work.decide.scsi_conflicts import (
     ConflictInputs,
     ConflictWindow,
@@ -84,6 +85,21 @@ def test_other_hours_must_have_less_than_four_fifths_of_the_load(
     assert isinstance(answer, OffPeakAdvice) or "spread its hosts" in answer.summary
 
 
+def test_other_hours_must_have_less_than_the_part_that_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # 96,000 commands in every hour: just as many elsewhere as asked.
+    monkeypatch.setattr(scsi_conflicts, "WORTH_MOVING", 1.0)
+
+    answer = advised(
+        before=0.0,
+        after=nine_to_eleven,
+        commands=lambda hour: 96_000.0 + nine_to_eleven(hour),
+    )
+
+    assert "spread its hosts" in answer.summary
+
+
 @pytest.mark.parametrize(("first", "hour"), [(10_900.0, 0), (11_100.0, 1)])
 def test_hours_that_differ_by_a_tenth_are_equally_quiet(first: float, hour: int) -> None:
     # The hours 2 and 3 have 10,000. Two hours from 1 on have half of each.
@@ -159,6 +175,22 @@ def test_confidence_follows_from_the_windows_and_from_what_operations_explain() 
         ("windows", 1.0),
         ("cause", 1.0),
     ]
+
+
+def test_operations_cause_the_part_of_conflicts_that_ends_when_they_pause() -> None:
+    # From nine to eleven 20,000 of 100,000 commands meet a lock, else 1,250 of 50,000 as ever.
+    answer = advised(
+        before=1250.0,
+        after=lambda hour: 20_000.0 if 9 <= hour < 11 else 1250.0,
+        commands=lambda hour: 100_000.0 if 9 <= hour < 11 else 50_000.0,
+        counted=True,
+    )
+
+    assert isinstance(answer, OffPeakAdvice)
+    cause = answer.confidence.parts[1]
+    # 1 - 0.025 / 0.2.
+    assert (cause.name, cause.value) == ("cause", 0.875)
+    assert cause.how == "20.00% of commands while work is done, 2.50% while none is"
 
 
 def test_work_may_take_the_whole_day_and_takes_two_hours_unless_stated() -> None:

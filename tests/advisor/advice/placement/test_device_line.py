@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from advisor.advice.placement.decide.device_line import LineSource, Mix, SeenModel, choose_lines
 from advisor.advice.placement.decide.disk_answer import LineUsed, Objection
 from advisor.advice.placement.decide.disk_inputs import PlacementInputs
 from advisor.advice.placement.decide.disk_placement import advise_placement
+from advisor.advice.placement.decide.line_columns import TrafficColumns, device_columns
 from advisor.core.device.device_model import DeviceLine, DeviceModel
 from tests.advisor.advice.placement.placements import GB, NOW, datastore, vdisk
 
@@ -56,6 +58,56 @@ def test_the_one_line_holds_for_all_where_the_model_cannot_speak_of_each(seen, m
 
 def test_without_model_and_line_there_is_none():
     assert choose_lines(None, None, [READS]) is None
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "reads", "is_known"),
+    [
+        # A quarter more or less than 4 to 16 kB, and a tenth more or less than 0.3 to 0.6 reads.
+        (3200.0, 0.5, True),
+        (3199.0, 0.5, False),
+        (20_000.0, 0.5, True),
+        (20_001.0, 0.5, False),
+        (8000.0, 0.25, True),
+        (8000.0, 0.19, False),
+        (8000.0, 0.65, True),
+        (8000.0, 0.71, False),
+    ],
+)
+def test_table_asks_the_model_about_the_same_mixes_as_for_one(size_bytes, reads, is_known):
+    seen = replace(SEEN, least_read_ratio=0.3, most_read_ratio=0.6)
+    columns = device_columns([datastore("ds1", intercept=2.0, slope=0.5, seen_model=seen)])
+    traffic = TrafficColumns(
+        iops=np.array([100.0]),
+        bytes_per_s=np.array([100.0 * size_bytes]),
+        reads_per_s=np.array([100.0 * reads]),
+    )
+
+    slope_ms = float(columns.lines_of(traffic).slope_ms[0])
+
+    # Reads take 0.1 ms for each one that waits, writes 0.3 ms.
+    expected = 0.3 - 0.2 * reads if is_known else 0.5
+    assert slope_ms == pytest.approx(expected)
+    line = seen.line_at(Mix(mean_io_bytes=size_bytes, read_ratio=reads))
+    assert (line is not None) is is_known
+
+
+@pytest.mark.parametrize(("iops", "slope_ms"), [(0.0, 0.1), (0.5, 0.5)])
+def test_both_lines_of_a_table_are_fitted_once_one_io_is_of_a_size_never_seen(iops, slope_ms):
+    columns = device_columns([datastore("ds1", intercept=2.0, slope=0.5, seen_model=SEEN)])
+    reads, large = (
+        TrafficColumns(
+            iops=np.array([rate]),
+            bytes_per_s=np.array([rate * size]),
+            reads_per_s=np.array([rate]),
+        )
+        for rate, size in ((100.0, 8000.0), (iops, 64_000.0))
+    )
+
+    with np.errstate(invalid="ignore"):
+        lines = [*columns.lines_of_two(reads, large), *columns.lines_of_two(large, reads)]
+
+    assert [float(one.slope_ms[0]) for one in lines] == [slope_ms] * 4
 
 
 # ds1 carries 4000 reads/s and 1000 writes/s: 80 % reads, so 1 + (0.08 + 0.06) · 100 = 15 ms.

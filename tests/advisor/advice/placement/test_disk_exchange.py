@@ -132,6 +132,10 @@ def test_without_room_for_any_copy_the_exchange_is_refused_with_what_is_there():
         "ds2 has 10 GB for a copy of 100 GB and ds1 has 10 GB for a copy of 95 GB, and no third "
         "datastore has room for one of the two"
     )
+    # big alone and the exchange lack space, rest may not be moved.
+    counts = {one.objection: one.moves for one in result.rejections}
+    assert counts == {Objection.SPACE: 2, Objection.UNMOVABLE: 1}
+    assert result.summary.startswith("No beneficial move: 3 moves and exchanges were looked at")
 
 
 @pytest.mark.parametrize(

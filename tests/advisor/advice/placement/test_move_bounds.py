@@ -165,6 +165,8 @@ def test_so_many_moves_are_advised_at_most(most: dict[str, int], moves: int) -> 
     result = advise_placement(inputs)
 
     assert len(getattr(result, "moves", ())) == moves
+    # The first is told, the others are counted.
+    assert (f", and {moves - 1} more:" in result.summary) is (moves > 1)
 
 
 SEEN = SeenModel(

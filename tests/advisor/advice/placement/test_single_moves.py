@@ -8,15 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.advice.placement.decide.device_line import SeenModel
+from advisor.advice.placement.decide.disk_answer import Objection
 from advisor.advice.placement.decide.disk_inputs import PlacementRules
 from advisor.advice.placement.decide.disk_layout import layout_of
 from advisor.advice.placement.decide.disk_objections import Proposal
 from advisor.advice.placement.decide.disk_rules import RuleBook, units
 from advisor.advice.placement.decide.next_move import Place, alone, needs_help
 from advisor.advice.placement.decide.single_moves import single_moves
-from advisor.advice.placement.decide.unit_columns import store_columns, unit_columns
+from advisor.advice.placement.decide.unit_columns import batches, store_columns, unit_columns
 from advisor.core.device.device_model import DeviceModel
-from tests.advisor.advice.placement.placements import random_inputs
+from tests.advisor.advice.placement.placements import BUSY, datastore, random_inputs
 
 factors = st.tuples(*[st.floats(0, 1)] * 4)
 models = st.none() | st.builds(
@@ -106,3 +107,52 @@ def test_datastores_closed_by_rules_are_those_where_a_move_would_break_one(
             if name != source and rules.broken(layout, dict.fromkeys(unit, name)) is not None
         }
         assert rules.closed_to(layout, unit) - {source} == broken
+
+
+@pytest.mark.parametrize(("asked", "refused"), [(7 / 32, 0), (0.22, 1), (0.5, 1), (0.51, 2)])
+def test_table_refuses_moves_that_gain_less_than_asked(asked, refused):
+    # ds1 answers 5000 I/Os in 15 + 0.25 · 100 = 40 ms. Without big in 20 ms, in which ds2, twice
+    # as fast, answers it: a gain of a half. Without small in 35 ms, and it in 16.25 ms there:
+    # (1000 · 23.75 + 4000 · 5) / (5000 · 40) = 7/32.
+    slow, fast = (
+        datastore(name, intercept=15.0, slope=slope)
+        for name, slope in (("ds1", 0.25), ("ds2", 0.125))
+    )
+    inputs = replace(BUSY, datastores=(slow, fast), threshold_ms=30.0, improvement_ratio=asked)
+    layout, rules = layout_of(inputs), RuleBook(inputs.rules)
+    movable = unit_columns(inputs, layout, units(inputs.rules, layout.vdisks))
+
+    table = single_moves(inputs, layout, rules, store_columns(inputs, layout), movable, most=9)
+
+    assert table.counts == Counter({Objection.TOO_LITTLE_GAIN: refused})
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "expected"),
+    [
+        # 65,536 cells at a time.
+        (5, 32_768, [(0, 2), (2, 4), (4, 5)]),
+        (2, 32_769, [(0, 1), (1, 2)]),
+        (2, 100_000, [(0, 1), (1, 2)]),
+        (70_000, 1, [(0, 65_536), (65_536, 70_000)]),
+        (70_000, 0, [(0, 65_536), (65_536, 70_000)]),
+        (0, 3, []),
+    ],
+)
+def test_rows_are_weighed_so_many_at_a_time_that_arrays_stay_small(rows, columns, expected):
+    assert [(one.start, one.stop) for one in batches(rows, columns)] == expected
+
+
+def test_table_is_the_same_whatever_is_weighed_at_a_time(monkeypatch):
+    inputs = replace(BUSY, improvement_ratio=0.99)
+    layout, rules = layout_of(inputs), RuleBook(inputs.rules)
+
+    def table():
+        movable = unit_columns(inputs, layout, units(inputs.rules, layout.vdisks))
+        return single_moves(inputs, layout, rules, store_columns(inputs, layout), movable, most=9)
+
+    whole = table()
+    monkeypatch.setattr("advisor.advice.placement.decide.unit_columns.CELLS", 1)
+
+    assert table() == whole
+    assert len(whole.refused) == 2

@@ -9,7 +9,7 @@ from advisor.advice.policy.decide.policy_answer import RecommendationKind
 from advisor.advice.policy.decide.policy_inputs import NO_PAST
 from advisor.core.explanation.answer import AdviceOutcome
 from advisor.core.forecast.backtest import Change
-from tests.advisor.advice.policy.contended_resources import crowded, steady
+from tests.advisor.advice.policy.contended_resources import crowded, incident, steady
 from tests.advisor.core.forecast.weeks import week
 
 
@@ -69,6 +69,29 @@ def test_a_limit_that_the_week_does_not_bear_out_is_told_among_what_was_tried(pa
     assert tried.name == "limit batch"
     assert words in tried.reason
     assert tried.reason in advice.summary
+
+
+def test_only_the_limit_that_throttles_too_long_is_dropped_before_the_rest_is_judged():
+    # app and batch take 400 each. app wants 250 in the past, below its limit of 302; batch would
+    # be throttled for 120 minutes of the week.
+    past = week(busy_minutes=120, busy=(200.0, 400.0, 400.0), wanted=(None, 250.0, None))
+    inputs = crowded(past, congested=steady(400.0))
+    app = replace(
+        inputs.allocations[1], congested=steady(400.0), usual=steady(250.0, span_days=20.0)
+    )
+    inputs = replace(
+        inputs,
+        allocations=(inputs.allocations[0], app, inputs.allocations[2]),
+        incident=incident(
+            {"db": (200.0, 571.0)}, {"app": (400.0, 286.0), "batch": (400.0, 143.0)}
+        ),
+    )
+
+    refused = advise(inputs).alternatives
+
+    assert [one.name for one in refused] == ["limit batch", "limit app"]
+    assert "batch would be throttled 1.18%" in refused[0].reason
+    assert "app would be throttled 0.00%" in refused[1].reason
 
 
 def test_a_limit_in_force_that_nobody_stated_is_kept():

@@ -309,3 +309,27 @@ def test_queue_on_an_uplink_proves_that_more_is_wanted_and_waiting_on_a_datastor
     assert most_wanted(on_disk, on_disk.allocations[2]) == pytest.approx(735.0)
     unseen = changed(on_disk, 2, congested=steady(800.0))
     assert most_wanted(unseen, unseen.allocations[2]) == pytest.approx(840.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "costs"),
+    [
+        # (51 + 67) / (51 + 8) = 2: the mean I/O costs 0.3 · 1 + 0.7 · 2 = 1.7.
+        ({}, (1 / 1.7, 1 / 1.7, 2 / 1.7)),
+        # What is inactive has no part in the mean, which is then 1.
+        ({"active": False}, (1.0, 1.0, 2.0)),
+    ],
+    ids=str,
+)
+def test_cost_of_an_io_is_told_in_mean_ios_of_those_that_are_active(
+    changes: dict[str, Any], costs: tuple[float, ...]
+) -> None:
+    inputs = changed(datastore(), 2, mean_io_bytes=67_000.0, **changes)
+
+    assert setting(inputs).io_costs == pytest.approx(costs)
+
+
+def test_fewest_shares_are_1() -> None:
+    assert changed(datastore(), 0, shares=1).allocations[0].stated_shares == 1
+    with pytest.raises(ValueError, match="shares of db is 0; it must be at least 1"):
+        changed(datastore(), 0, shares=0)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from advisor.advice.policy.decide.candidate import due_of, setting_of
 from advisor.advice.policy.decide.policy_advice import advise
 from advisor.core.explanation.answer import AdviceOutcome
 from advisor.core.forecast.past import Past
@@ -68,6 +69,26 @@ def test_confidence_is_that_of_its_weakest_part():
         "steadiness": 1.0,
     }
     assert confidence.value == pytest.approx(1 - 0.4 / 188)
+    assert confidence.parts[0].how == ("60 samples of the workload with the fewest, 60 are plenty")
+
+
+@pytest.mark.parametrize(
+    ("excess", "text"),
+    [
+        (0.0, "143 IOPS"),
+        (1.0, "144 IOPS where 143 IOPS were due"),
+    ],
+)
+def test_what_is_due_is_named_only_where_an_aggressor_took_more(excess, text):
+    # Shares 2000, 1000 and 500 of 1000 IOPS: 571, 286 and 143.
+    due = due_of(setting_of(datastore(), 1000.0))
+    aggressor = {"batch": (due["batch"] + excess, 1.0)}
+    victims = {"db": (due["db"], 900.0), "app": (100.0, 286.0)}
+
+    evidence = advise(replace(datastore(), incident=incident(victims, aggressor))).evidence
+
+    assert evidence.victims == ("db got 571 IOPS", "app got 100 IOPS of 286 IOPS due")
+    assert evidence.aggressors[0].endswith(f"%, {text}")
 
 
 def test_a_prediction_has_an_interval_once_enough_earlier_ones_were_measured():

@@ -221,3 +221,20 @@ def test_a_depth_below_one_is_refused(depth):
 def test_a_host_given_twice_is_refused():
     with pytest.raises(ValueError, match="same host"):
         lun((*equal_hosts(1), *equal_hosts(1)))
+
+
+def test_summary_names_the_smallest_and_the_largest_depth():
+    # 28 over shares 1:2:4 is 4, 8, 16.
+    rows = [("a", 1000), ("b", 2000), ("c", 4000)]
+    hosts = tuple(HostDepth(host=h, device_queue_depth=32, shares=s) for h, s in rows)
+
+    result = advise_queue_depth(replace(lun(hosts), lun_queue_depth=28))
+
+    assert result.summary.startswith("Set the queue depth of 3 hosts of datastore ds1 to 4 to 16:")
+
+
+@pytest.mark.parametrize(("peak", "overflow"), [(256.0, 0.4), (257.0, 1.0)])
+def test_overflow_is_seen_only_above_what_the_lun_takes(peak, overflow):
+    inputs = lun(equal_hosts(64), peak_outstanding_io=peak, peak_windows=300)
+
+    assert advise_queue_depth(inputs).confidence.value == overflow

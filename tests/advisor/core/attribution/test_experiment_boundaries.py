@@ -129,3 +129,17 @@ def test_thinned_sample_keeps_least_and_most_and_what_lies_evenly_between() -> N
     # Half of all windows are equal, which makes the deviation smaller by √(1 - (1/2)³).
     half *= math.sqrt(1 - 1 / 8)
     assert found.shift_high == pytest.approx(1999 * (0.5 + half), abs=3)
+
+
+@pytest.mark.parametrize(("windows", "shift"), [(999, 10.0), (1001, 50.0)])
+def test_more_than_a_thousand_windows_are_thinned_evenly(windows: int, shift: float) -> None:
+    # The middle one has 10, those below 0, those above 100. Of 1001 evenly spaced ones, 1000 are
+    # kept and the middle is left out, so that the median lies between 0 and 100.
+    half = windows // 2
+    harm = np.zeros(2 * windows)
+    harm[1::2] = [0.0] * half + [10.0] + [100.0] * half
+
+    found = compared(alternating(2 * windows), harm)
+
+    assert isinstance(found, NaturalExperiment)
+    assert found.shift == shift

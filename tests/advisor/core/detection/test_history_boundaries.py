@@ -199,6 +199,14 @@ def test_weekday_is_known_from_three_weeks_on() -> None:
     assert normal_history(points(value, days=24)).change is None
 
 
+def test_week_without_load_does_not_tell_the_weekdays_apart() -> None:
+    # Nothing for a week, then 5 for three.
+    normal = normal_history(points(lambda at: 5.0 if at > MONDAY + 7 * DAY else 0.0, days=28))
+
+    assert normal.change is not None
+    assert (normal.change.before, normal.change.after) == (0.0, 5.0)
+
+
 @pytest.mark.parametrize(
     ("height", "is_change"),
     # From 10 on, a tenth is the least that counts as noise.

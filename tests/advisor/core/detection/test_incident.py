@@ -1,5 +1,6 @@
 """Incidents: where they begin and end, who suffers, who causes it, and what proves it."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -273,6 +274,16 @@ def test_a_long_incident_keeps_its_first_worst_and_last_window_as_evidence():
     assert max(row.value for row in rows) == 99.0 == incident.peak_value
 
 
+def _as_stored(found, before):
+    """The rows of evidence that stay are put before the new ones."""
+    if not found.stays:
+        return found
+    rows = tuple(before.incident.evidence[place] for place in found.stays)
+    incident = replace(found.incident, evidence=rows + found.incident.evidence)
+    assert [row.value for row in incident.evidence] == list(found.tally.values)
+    return replace(found, incident=incident)
+
+
 @given(
     latencies=st.lists(st.sampled_from([1.0, 9.0, 15.0, 40.0]), min_size=1, max_size=150),
     cuts=st.sets(st.integers(1, 149), max_size=6),
@@ -299,7 +310,9 @@ def test_an_incident_that_goes_on_from_its_sums_is_that_of_all_windows(latencies
     for begin, end in pairwise(edges):
         # Who goes on sees the windows by which an incident is recognised once more.
         first = begin if open_one is not None else max(begin - SETTINGS.enter_of, 0)
-        again = fold(found.points[first:end], sums, open_one)
+        again = [
+            _as_stored(one, open_one) for one in fold(found.points[first:end], sums, open_one)
+        ]
         is_open = bool(again) and again[-1].incident.ended_at is None
         parts += [one.incident for one in again[: len(again) - is_open]]
         open_one = again[-1] if is_open else None
@@ -314,6 +327,8 @@ def test_an_incident_that_goes_on_from_its_sums_is_that_of_all_windows(latencies
             other.peak_value,
         )
         assert one.evidence[-1] == other.evidence[-1]
+        assert one.evidence[0] == other.evidence[0]
+        assert one.peak_value in {row.value for row in one.evidence}
         for mine, theirs in ((one.victims, other.victims), (one.aggressors, other.aggressors)):
             assert [party.workload for party in mine] == [party.workload for party in theirs]
             for a, b in zip(mine, theirs, strict=True):

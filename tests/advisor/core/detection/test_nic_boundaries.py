@@ -146,8 +146,8 @@ def test_no_window_has_no_signal() -> None:
 
 @pytest.mark.parametrize(
     ("segments", "retransmits", "ratio"),
-    [(0.0, 5.0, 1.0), (0.0, 0.0, 0.0), (0.5, 5.0, 1.0), (10.0, 5.0, 0.5)],
-    ids=["all", "none", "more than all", "half"],
+    [(0.0, 5.0, 1.0), (0.0, 0.0, 0.0), (0.5, 5.0, 1.0), (10.0, 5.0, 0.5), (1.0, 0.5, 0.5)],
+    ids=["all", "none", "more than all", "half", "half of one"],
 )
 def test_lost_fraction_lies_between_0_and_1(
     segments: float, retransmits: float, ratio: float

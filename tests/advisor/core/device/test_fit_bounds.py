@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from advisor.core.device import device_fit
 from advisor.core.device.device_fit import DeviceFit, FitRefused, LoadPoint, fit_device
 from advisor.core.device.device_model import MixPoint, fit_device_model
 from advisor.core.device.queueing import (
@@ -210,3 +211,18 @@ def test_law_needs_four_levels(levels: Sequence[float], is_fitted: bool) -> None
     ]
 
     assert (fit_scalability(points) is not None) is is_fitted
+
+
+def test_line_may_explain_just_as_much_of_the_latency_as_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    points = line(DEPTHS)
+    points[2] = LoadPoint(outstanding_io=4.0, latency_ms=6.0, iops=4000 / 6)
+    explained = fitted(points).r_squared
+    assert explained < 1
+
+    monkeypatch.setattr(device_fit, "ENOUGH_R_SQUARED", explained)
+    assert reason(points) == ""
+
+    monkeypatch.setattr(device_fit, "ENOUGH_R_SQUARED", np.nextafter(explained, 1.0))
+    assert reason(points).startswith("the line explains")

@@ -5,10 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from advisor.core.allocation import ReservationMode
-from advisor.core.forecast.bounds import bounded, bounds_of
 from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.counterfactual import PlayedAllocation, counterfactual
-from advisor.core.forecast.past import HistoryWindow, Past
+from advisor.core.forecast.past import HistoryWindow, Past, bounded, bounds_of
 from advisor.core.grant import Grant
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -7,13 +7,11 @@ import pytest
 
 from advisor.core.allocation import ReservationMode
 from advisor.core.forecast.backtest import Backtest, Change, NoHistory, backtest
-from advisor.core.forecast.bounds import bounds_of
 from advisor.core.forecast.calibration import PredictedRate, Score, calibrate, score
-from advisor.core.forecast.comparison import Comparison
+from advisor.core.forecast.comparison import Comparison, play
 from advisor.core.forecast.counterfactual import LatencyEffect, latency_interval
 from advisor.core.forecast.latency_backtest import latency_backtest
-from advisor.core.forecast.past import HistoryWindow, Past, history_of
-from advisor.core.forecast.play import play
+from advisor.core.forecast.past import HistoryWindow, Past, bounds_of, history_of
 from advisor.core.forecast.prediction_interval import (
     Interval,
     Outcome,
@@ -224,6 +222,17 @@ def test_slowest_twentieth_of_ios_is_left_out_of_the_latency(slow: int, p95_ms: 
     assert found.p95_before_ms == p95_ms
 
 
+def test_latency_may_be_that_of_the_slowest_window() -> None:
+    # 29 windows of 1000 IOPS wait 1 ms; the last has 10 000 of 39 000 I/Os and waits 10 ms.
+    rows = windows(*[(None,)] * 29) + windows((None,), capacity=10_000.0)
+    outstanding = [*[(1.0,)] * 29, (100.0,)]
+    comparison = Comparison(mode=FLOOR, before=[grant(1)], after=[grant(1)])
+
+    (found,) = latency_backtest(["1"], rows, outstanding, comparison)
+
+    assert found.p95_before_ms == 10.0
+
+
 def test_time_without_any_io_is_starved() -> None:
     rows = windows(*[(None,)] * 30, capacity=0.0)
     comparison = Comparison(mode=FLOOR, before=[grant(1)], after=[grant(1)])
@@ -266,6 +275,20 @@ def test_four_outcomes_are_enough_for_an_interval_and_three_are_not() -> None:
     )
     assert interval_or_gap(50.0, four[:1])[1].startswith("1 earlier prediction were measured")
     assert interval_or_gap(0.0, four) == (None, "nothing is predicted for it")
+
+
+@pytest.mark.parametrize(
+    ("predicted", "expected"),
+    [
+        # The largest of four errors is a fifth.
+        (0.5, (Interval(low=0.4, high=0.6, level=0.8), "")),
+        (0.0, (None, "nothing is predicted for it")),
+    ],
+)
+def test_any_rate_above_0_has_an_interval(
+    predicted: float, expected: tuple[Interval | None, str]
+) -> None:
+    assert interval_or_gap(predicted, outcomes(90.0, 105.0, 120.0, 98.0)) == expected
 
 
 def test_interval_ends_at_0_and_needs_a_finite_end() -> None:
@@ -347,6 +370,20 @@ def test_history_has_what_was_delivered_while_congested_and_at_least_the_capacit
     )
     # In calm windows every demand was met, whoever waited; in congestion waiting is wanting more.
     assert [one.demands for one in found] == [(30.0, 10.0), (None, 200.0), (0.0, 1500.0)]
+
+
+def test_least_io_counts_among_those_that_others_keep_up_with() -> None:
+    # The median of 0.5 and 0.1 IOPS is 0.3: who takes more may have wanted more. Idle is idle.
+    found = history_of(
+        [START],
+        np.array([[0.5, 0.1, 0.0]]),
+        np.full((1, 3), np.nan),
+        window_s=60.0,
+        capacity=1000.0,
+        congested=[True],
+    )
+
+    assert [one.demands for one in found] == [(None, 0.1, 0.0)]
 
 
 def test_past_knows_outstanding_io_and_pressure_of_each_window() -> None:

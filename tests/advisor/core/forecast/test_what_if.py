@@ -294,3 +294,37 @@ def test_text_of_something_else_is_refused():
             "what_if",
             '{"resource": "x", "kind": "uplink", "unit": "iops", "mode": "floor"}',
         )
+
+
+def test_confidence_names_congested_windows_and_the_time_of_unknown_demand():
+    # 15 of 30 windows are congested; one of two workloads' demands is unknown in all of them.
+    asked = inputs(
+        candidate(1),
+        candidate(2),
+        windows=[window(minute, None, 10.0) for minute in range(1, 31)],
+        congested=[True] * 15 + [False] * 15,
+    )
+
+    parts = {part.name: part for part in draft(asked).confidence.parts}
+
+    assert parts["congestion"].value == 0.5
+    assert parts["demand"].value == 0.75
+    assert parts["demand"].how.startswith("in 50% of the congested time")
+
+
+def test_unknown_demand_never_takes_more_than_the_congested_time():
+    # A first window of half the length must not make 190 % of the other nine.
+    half = replace(window(0, None), window_s=30.0)
+    windows = [half, *(window(minute, None) for minute in range(1, 10))]
+    asked = inputs(candidate(1), windows=windows, congested=[True] * 10)
+
+    (demand,) = [one for one in draft(asked).confidence.parts if one.name == "demand"]
+
+    assert demand.value == 0.5
+    assert demand.how.startswith("in 100% of the congested time")
+
+
+def test_limit_may_equal_the_reservation():
+    one = candidate(1, after=grant(1, limit=20.0, reservation=20.0))
+
+    assert (one.after.limit, one.after.reservation) == (20.0, 20.0)

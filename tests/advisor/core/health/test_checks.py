@@ -117,6 +117,24 @@ def test_condition_that_needs_attention(figures: Figures, name: str, condition: 
 
 
 @pytest.mark.parametrize(
+    ("free", "total", "condition"),
+    [
+        # A twentieth of 100 GB, which is more than a GiB, and just less.
+        (5 * 10**9, 100 * 10**9, Condition.CLEAR),
+        (5 * 10**9 - 1, 100 * 10**9, Condition.LOW),
+        (GIB, 2 * GIB, Condition.CLEAR),
+        (GIB - 1, 2 * GIB, Condition.LOW),
+    ],
+)
+def test_free_disk_is_low_below_a_twentieth_or_a_gib(
+    free: int, total: int, condition: Condition
+) -> None:
+    storage = replace(WELL.storage, free_bytes=free, total_bytes=total)
+
+    assert found(replace(WELL, storage=storage))["Free disk"].condition is condition
+
+
+@pytest.mark.parametrize(
     ("figures", "name", "text"),
     [
         (replace(WELL, work=None), "Queues", "the queue's server does not answer"),

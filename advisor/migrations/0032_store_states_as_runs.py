@@ -142,7 +142,7 @@ def forget_content_type(apps: Any, _: Any) -> None:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("advisor", "0028_make_history_partitions_by_function"),
+        ("advisor", "0031_say_silence_beside_the_reason"),
         ("auth", "0012_alter_user_first_name_max_length"),
         ("contenttypes", "0002_remove_content_type_name"),
     ]

@@ -1,0 +1,162 @@
+"""What is to be read of resources: their devices and allocations, and what counts each.
+
+A worker judges the same resources every few seconds, and what is known of them seldom changes. So
+it keeps what it has read, and asks before each use whether a row has changed since.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.db import connection
+
+from advisor.history.rates import (
+    adapter_subject,
+    cgroup_device_numbers,
+    device_subject,
+    rate_subjects,
+)
+from advisor.models import AdapterKind, Allocation, Attachment, Resource
+from ingest import queries
+from ingest.core.figures import PRESSURE, TCP, FigureKind
+from ingest.grid_reader import SeriesOfSubjects, Subject, array_of, series_of
+from ingest.models import Host
+
+TCP_SUBJECT = "snmp"
+"""The TCP counters are those of /proc/net/snmp, which Telegraf tags so."""
+MOST_KEPT = 16
+"""Groups of resources that a process remembers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inventory:
+    """What is to be read, by resource.
+
+    `numbers` (`major:minor`) are those of the devices of allocations on cgroups; an allocation
+    without one is not measured.
+    """
+
+    resources: Sequence[Resource]
+    attachments: Mapping[int, list[Attachment]]
+    allocations: Mapping[int, list[Allocation]]
+    numbers: Mapping[int, str]
+
+    @cached_property
+    def subjects(self) -> dict[FigureKind[Any], list[Subject]]:
+        """What is read of each kind, each subject once."""
+        allocations = [row for rows in self.allocations.values() for row in rows]
+        found = defaultdict(list, rate_subjects(allocations, self.numbers))
+        found[PRESSURE] = [adapter_subject(row) for row in allocations if row.pk in self.numbers]
+        for resource in self.resources:
+            reader, attached = resource.traits.reader, self.attachments[resource.pk]
+            found[reader.figures] += [device_subject(one) for one in attached]
+            if reader.with_tcp:
+                found[TCP] += [tcp_subject(one) for one in attached]
+        return {kind: list(dict.fromkeys(subjects)) for kind, subjects in found.items()}
+
+    @cached_property
+    def series(self) -> SeriesOfSubjects:
+        """Those of the subjects."""
+        return series_of(self.subjects)
+
+
+def tcp_subject(attachment: Attachment) -> Subject:
+    """The TCP of its host."""
+    return Subject(host=attachment.host_id, name=TCP_SUBJECT)
+
+
+def inventory_of(
+    resources: Sequence[Resource], allocations: Sequence[Allocation] | None = None
+) -> Inventory:
+    """Of all allocations of the resources, or of those given."""
+    keys = [resource.pk for resource in resources]
+    attached: dict[int, list[Attachment]] = {key: [] for key in keys}
+    rows = Attachment.objects.filter(resource__in=keys).select_related("host")
+    for attachment in rows.order_by("resource_id", "host__name", "device"):
+        attached[attachment.resource_id].append(attachment)
+    if allocations is None:
+        every = Allocation.objects.filter(resource__in=keys)
+        allocations = list(
+            every.select_related("workload", "host", "resource").order_by("workload__name", "pk")
+        )
+    by_resource: dict[int, list[Allocation]] = {key: [] for key in keys}
+    for allocation in allocations:
+        by_resource[allocation.resource_id].append(allocation)
+    return Inventory(
+        resources=resources,
+        attachments=attached,
+        allocations=by_resource,
+        numbers=cgroup_device_numbers(
+            allocations, [one for found in attached.values() for one in found]
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    """An inventory, and what to ask for to know whether it still holds."""
+
+    inventory: Inventory
+    asked: Mapping[str, Any]
+    hosts_of_cgroups: Sequence[Host]
+
+    def stamp(self) -> Hashable:
+        """Another value once a row has changed that the inventory was made of."""
+        with connection.cursor() as cursor:
+            cursor.execute(_STAMP, self.asked)
+            rows = cursor.fetchone()
+        return rows, frozenset(queries.device_numbers(self.hosts_of_cgroups).items())
+
+
+_STAMP = """
+    SELECT (SELECT (count(*), sum(hashint8extended(id, xmin::text::bigint)))::text
+              FROM advisor_resource WHERE id = ANY(%(resources)s::bigint[])),
+           (SELECT (count(*), sum(hashint8extended(id, xmin::text::bigint)))::text
+              FROM advisor_attachment WHERE resource_id = ANY(%(resources)s::bigint[])),
+           (SELECT (count(*), sum(hashint8extended(id, xmin::text::bigint)))::text
+              FROM advisor_allocation WHERE resource_id = ANY(%(resources)s::bigint[])),
+           (SELECT (count(*), sum(hashint8extended(id, xmin::text::bigint)))::text
+              FROM advisor_workload WHERE id = ANY(%(workloads)s::bigint[])),
+           (SELECT (count(*), sum(hashtextextended(name, id)))::text
+              FROM ingest_host WHERE id = ANY(%(hosts)s::bigint[])),
+           (SELECT (count(*), sum(id))::text
+              FROM ingest_series WHERE host_id = ANY(%(hosts)s::bigint[]))
+"""
+"""Each write gives a row another `xmin`; that of a host changes with every sample."""
+
+_kept: OrderedDict[Hashable, tuple[_Kept, Hashable]] = OrderedDict()
+
+
+def kept_inventory(resources: Sequence[Resource]) -> Inventory:
+    """That of all their allocations, remembered by this process until a row of it changes.
+
+    It is for those who only read it, as judging does: others get the same objects.
+    """
+    key = (connection.settings_dict["NAME"], tuple(resource.pk for resource in resources))
+    kept, stamp = _kept.pop(key, (None, None))
+    if kept is None or kept.stamp() != stamp:
+        kept = _to_keep(inventory_of(resources))
+        stamp = kept.stamp()
+    _kept[key] = kept, stamp
+    if len(_kept) > MOST_KEPT:
+        _kept.popitem(last=False)
+    return kept.inventory
+
+
+def _to_keep(found: Inventory) -> _Kept:
+    allocations = [row for rows in found.allocations.values() for row in rows]
+    attachments = [one for rows in found.attachments.values() for one in rows]
+    on_cgroups = [row for row in allocations if row.adapter_kind == AdapterKind.CGROUP]
+    return _Kept(
+        inventory=found,
+        asked={
+            "resources": array_of(resource.pk for resource in found.resources),
+            "workloads": array_of({row.workload_id for row in allocations}),
+            "hosts": array_of({one.host_id for one in (*allocations, *attachments)}),
+        },
+        hosts_of_cgroups=list({row.host_id: row.host for row in on_cgroups}.values()),
+    )

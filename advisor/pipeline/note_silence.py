@@ -1,0 +1,50 @@
+"""Say with the states of resources what is silent, and why others give no windows.
+
+It is about this moment, not about a window, so the detector knows nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+
+from advisor.core.canonical import loads
+from advisor.core.detection.congestion import DetectorState
+from advisor.core.enumeration import listed
+from advisor.core.freshness import sample_gap
+from advisor.history.silence import SILENCE, silence_texts
+from advisor.models import Resource, ResourceStatus, State
+from ingest.queries import why_unrated
+
+
+def note_silence(resources: Collection[Resource], *, now: datetime) -> None:
+    """Bring `silence` of their statuses up to date; safe to run twice."""
+    silent = silence_texts(resources, at=now)
+    changed = []
+    for status in ResourceStatus.objects.filter(resource__in=resources).select_related("resource"):
+        said = silent[status.resource_id]
+        if status.state == State.UNKNOWN and not status.reason:
+            said = _without_windows(status, now)
+        if said != status.silence:
+            status.silence = said
+            changed.append(status)
+    ResourceStatus.objects.bulk_update(changed, ["silence"])
+
+
+def _without_windows(status: ResourceStatus, now: datetime) -> str:
+    """Why there were no windows for so long that the state is unknown."""
+    attachments = list(status.resource.attachments.select_related("host"))
+    for one in attachments:
+        why = why_unrated(
+            status.resource.traits.reader.figures,
+            host=one.host,
+            name=one.device,
+            since=now - SILENCE,
+            until=now,
+        )
+        if why is not None:
+            return f"samples of {one} arrive but give no rate: {why}"
+    last_at = loads(DetectorState, status.detector).last_at if status.detector else None
+    since = "" if last_at is None else f", since {last_at:%H:%M:%S} UTC"
+    hosts = listed(one.host.name for one in attachments)
+    return f"{sample_gap(last_at, now=now)}{since}; is Telegraf running on {hosts}?"

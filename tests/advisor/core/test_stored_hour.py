@@ -1,0 +1,74 @@
+"""An hour as it is stored: what is known, what is kept of it, and its quarters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from advisor.core.chunk import UNKNOWN
+from advisor.core.stored_hour import quarter_values, stored_values, united
+
+NAN = float("nan")
+
+
+def figure(*windows: int) -> list[list[int]]:
+    """One number per window of the only column."""
+    return [[value] for value in windows]
+
+
+def test_growth_and_covered_time_are_known_in_the_same_windows() -> None:
+    found = stored_values(
+        growth=np.array([figure(5, 7, 9)]),
+        gauges=np.array([figure(1, 2, 3)]),
+        seconds=np.array([[10.0], [0.0], [2.5]]),
+    )
+
+    assert found[:, :, 0].tolist() == [
+        [5, UNKNOWN, 9],
+        # A gauge is a reading of its own.
+        [1, 2, 3],
+        [10_000_000, UNKNOWN, 2_500_000],
+    ]
+
+
+def test_what_was_found_counts_where_it_is_known_else_what_is_stored() -> None:
+    stored = np.array([[1, 2], [3, 4]])
+
+    found = united(stored, np.array([[50], [UNKNOWN]]), np.array([1]), 3)
+
+    # The second column was read anew, the third is one that nothing is stored of.
+    assert found.tolist() == [[1, 50, UNKNOWN], [3, 4, UNKNOWN]]
+
+
+def test_without_stored_values_only_what_was_found_is_known() -> None:
+    found = united(None, np.array([[50, 60]]), np.array([2, 0]), 3)
+
+    assert found.tolist() == [[60, UNKNOWN, 50]]
+
+
+# Two windows of 10 s a quarter: 100 and 300, then one unknown and one of which 5 s are covered,
+# then nothing, then both.
+GROWTH = (100, 300, UNKNOWN, 40, UNKNOWN, UNKNOWN, 0, 10)
+GAUGES = (4, 8, UNKNOWN, 6, UNKNOWN, UNKNOWN, 0, 1)
+COVERED_US = (10**7, 10**7, UNKNOWN, 5 * 10**6, UNKNOWN, UNKNOWN, 10**7, 10**7)
+
+
+def test_quarter_has_the_mean_and_the_largest_of_its_known_windows() -> None:
+    hour = np.array([figure(*GROWTH), figure(*GAUGES), figure(*COVERED_US)])
+
+    found = quarter_values(hour, counters=1)
+
+    # 400 in 20 s, 40 in 5 s, nothing, 10 in 20 s; gauges are as they were read.
+    assert np.array_equal(
+        found.mean[:, :, 0], [[20.0, 8.0, NAN, 0.5], [6.0, 6.0, NAN, 0.5]], equal_nan=True
+    )
+    assert np.array_equal(
+        found.maximum[:, :, 0], [[30.0, 8.0, NAN, 1.0], [8.0, 6.0, NAN, 1.0]], equal_nan=True
+    )
+    assert found.known[:, 0].tolist() == [True, True, False, True]
+
+
+def test_quarter_is_known_if_any_figure_is() -> None:
+    unknown = figure(*[UNKNOWN] * 4)
+    hour = np.array([unknown, figure(UNKNOWN, 3, UNKNOWN, UNKNOWN), unknown])
+
+    assert quarter_values(hour, counters=1).known[:, 0].tolist() == [False, True, False, False]

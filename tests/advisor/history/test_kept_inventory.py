@@ -1,0 +1,143 @@
+"""A worker keeps what it knows of resources until a row of it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+import pytest
+
+from accounts.models import Organisation
+from advisor.history.inventory import Inventory, inventory_of, kept_inventory
+from advisor.models import Allocation, Attachment, Resource
+from ingest.core.figures import CGROUP_IO
+from ingest.grid_reader import Subject
+from ingest.models import Host
+from tests.advisor.samples import send
+from tests.advisor.scenario import NOW
+from tests.advisor.stated_datastores import cgroup_allocation, stated_datastore
+
+
+@pytest.fixture
+def allocation(db: None) -> Allocation:
+    organisation = Organisation.objects.create(slug="acme", name="Acme")
+    resource = stated_datastore(organisation, "sdb", "h1", "h3", capacity=1000.0)
+    _send(organisation, "sdb", 16)
+    return cgroup_allocation(resource, "vm1", path="/vm1.scope")
+
+
+def _send(organisation: Organisation, device: str, minor: int, *, later_s: int = 0) -> None:
+    at = NOW + timedelta(seconds=later_s)
+    line = f"block_device,host=h1,name={device} major=8i,minor={minor}i"
+    send(organisation, f"{line} {int(at.timestamp())}000000000", now=at)
+
+
+def _resource(allocation: Allocation) -> Resource:
+    return Resource.objects.get(pk=allocation.resource_id)
+
+
+def _rename_host(allocation: Allocation) -> None:
+    Host.objects.filter(pk=allocation.host_id).update(name="h1.example")
+
+
+def _set_capacity(allocation: Allocation) -> None:
+    Resource.objects.filter(pk=allocation.resource_id).update(capacity=2000.0)
+
+
+def _set_tier(allocation: Allocation) -> None:
+    allocation.workload.tier = "high"
+    allocation.workload.save()
+
+
+def _set_limit(allocation: Allocation) -> None:
+    Allocation.objects.filter(pk=allocation.pk).update(limit=500.0)
+
+
+def _add_workload(allocation: Allocation) -> None:
+    cgroup_allocation(allocation.resource, "vm2", path="/vm2.scope")
+
+
+def _remove_workload(allocation: Allocation) -> None:
+    Allocation.objects.filter(pk=allocation.pk).delete()
+
+
+def _attach_host(allocation: Allocation) -> None:
+    host = Host.objects.create(organisation=allocation.resource.organisation, name="h2")
+    Attachment.objects.create(resource=allocation.resource, host=host, device="sdb")
+
+
+def _number_anew(allocation: Allocation) -> None:
+    _send(allocation.resource.organisation, "sdb", 32, later_s=10)
+
+
+CHANGES = [
+    _rename_host, _set_capacity, _set_tier, _set_limit, _add_workload, _remove_workload,
+    _attach_host, _number_anew,
+]  # fmt: skip
+
+
+def test_what_is_known_is_read_once(
+    allocation: Allocation, django_assert_num_queries: Callable[..., object]
+) -> None:
+    resource = _resource(allocation)
+    first = kept_inventory([resource])
+    with django_assert_num_queries(2):  # whether a row or a device's number has changed
+        assert kept_inventory([resource]) is first
+
+
+def test_samples_change_nothing_that_is_known(allocation: Allocation) -> None:
+    resource = _resource(allocation)
+    first = kept_inventory([resource])
+    _send(resource.organisation, "sdb", 16, later_s=10)
+    assert kept_inventory([resource]) is first
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_changed_row_is_known_at_the_next_look(
+    allocation: Allocation, change: Callable[[Allocation], None]
+) -> None:
+    resource = _resource(allocation)
+    before = kept_inventory([resource])
+    change(allocation)
+    after = kept_inventory([resource])
+    assert after is not before
+    read = inventory_of([_resource(allocation)])
+    assert _told(after) == _told(read) != _told(before)
+
+
+def test_cgroup_of_an_unnumbered_disk_is_known_once_it_sends(allocation: Allocation) -> None:
+    resource = _resource(allocation)
+    added = cgroup_allocation(resource, "vm2", path="/vm2.scope", host="h3")
+    assert added.pk not in kept_inventory([resource]).numbers
+    line = "cgroup,host=h3,path=/vm2.scope io.stat.8:0.rios=1i,io.stat.8:0.wios=0i"
+    send(resource.organisation, f"{line} {int(NOW.timestamp())}000000000", now=NOW)
+    assert kept_inventory([resource]).numbers[added.pk] == "8:0"
+
+
+def _told(found: Inventory) -> str:
+    """All that an inventory says, as text."""
+    return repr(
+        [
+            [(one.host.name, one.device) for rows in found.attachments.values() for one in rows],
+            [
+                (one.workload.name, one.workload.tier, one.limit, one.resource.capacity)
+                for rows in found.allocations.values()
+                for one in rows
+            ],
+            found.numbers,
+        ]
+    )
+
+
+def test_counters_that_are_sent_anew_are_read_at_the_next_look(allocation: Allocation) -> None:
+    resource = _resource(allocation)
+    path = Subject(host=allocation.host_id, name="/vm1.scope", device="8:16")
+
+    def series() -> Sequence[int]:
+        found = kept_inventory([resource])
+        return found.series[CGROUP_IO][found.subjects[CGROUP_IO].index(path)]
+
+    assert not series()
+    line = "cgroup,host=h1,path=/vm1.scope io.stat.8:16.rios=1i,io.stat.8:16.wios=0i"
+    send(resource.organisation, f"{line} {int(NOW.timestamp())}000000000", now=NOW)
+    assert len(series()) == 1
