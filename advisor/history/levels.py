@@ -86,12 +86,18 @@ _NONE = _Judged(at_us=np.zeros(0, np.int64), places=np.zeros(0, np.int64), recor
 
 
 def _read(keys: Collection[int], *, since: datetime, until: datetime) -> dict[int, _Judged]:
-    runs = read_runs(keys, since=since, until=until)
-    parts = read_parts([key for key in keys if runs[key]], since=since, until=until)
+    # Of open runs some have no window after `since`: nothing is unpacked for them.
+    since_us = microseconds(since)
+    runs = {
+        key: [run for run in own if run.until_us > since_us]
+        for key, own in read_runs(keys, since=since, until=until).items()
+    }
+    judged = [key for key in keys if runs[key]]
+    parts = read_parts(judged, since=since, until=until) if judged else {}
     found = dict.fromkeys(keys, _NONE)
     for key, own in parts.items():
         records = joined([unpack(data) for data in own])
-        found[key] = _judged(runs[key], records, microseconds(since), microseconds(until))
+        found[key] = _judged(runs[key], records, since_us, microseconds(until))
     return found
 
 

@@ -78,6 +78,8 @@ def _allocation_columns(
 ) -> AllocationColumns:
     """Of the resource's allocations; `limits` (windows, allocations) are those in force."""
     rows = inventory.allocations[resource.pk]
+    if not rows:
+        return _no_allocations(len(limits))
     found = rates_of(rows, inventory.numbers, measured)
     backlogged, size, reads, waiting, drops = (np.full(found.rate.shape, np.nan) for _ in range(5))
     for place, row in enumerate(rows):
@@ -103,6 +105,21 @@ def _allocation_columns(
         ),
         backlog_bytes=waiting,
         drops=drops,
+    )
+
+
+def _no_allocations(windows: int) -> AllocationColumns:
+    none = np.zeros((windows, 0))
+    return AllocationColumns(
+        rows=(),
+        shares=(),
+        rate=none,
+        backlogged=none,
+        mean_io_bytes=none,
+        read_ratio=none,
+        throttled=none.astype(np.bool_),
+        backlog_bytes=none,
+        drops=none,
     )
 
 

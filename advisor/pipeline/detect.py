@@ -18,27 +18,25 @@ from advisor.core.detection.congestion import (
     DetectorSettings,
     DetectorState,
 )
+from advisor.core.detection.nap import after_quiet_windows
 from advisor.history.history import History
 from advisor.history.inventory import kept_inventory
 from advisor.history.level_store import save_points
+from advisor.history.new_windows import with_new_windows
 from advisor.history.reader import read_histories
 from advisor.history.thresholds import thresholds_of
 from advisor.history.whole_windows import whole_windows_of
 from advisor.models import Incident, Resource, ResourceStatus, State
 from advisor.pipeline.evaluation_lag import note_lags_when_stored
+from advisor.pipeline.idle_disks import leave_idle
 from advisor.pipeline.incidents import save_grown, update_incidents
+from advisor.pipeline.status_rows import write_judged
 from ingest.core.grid import grid_of
 
 log = logging.getLogger(__name__)
 
 LOOKBACK = timedelta(hours=1)
 """How far back the first evaluation goes, and one after a long pause."""
-
-DETECTED = (
-    "state", "state_since", "value", "threshold", "reason", "looked_at", "detector",
-    "judged_until",
-)  # fmt: skip
-"""The fields of a resource's status that the detector writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,30 +56,34 @@ class _Turn:
 
 def detect(*, resource: Resource, now: datetime) -> ResourceStatus:
     """Evaluate every whole window since the last run, and update status and incidents."""
-    return detect_resources([resource], now=now)[0]
+    detect_resources([resource], now=now)
+    return ResourceStatus.objects.select_related("resource").get(resource=resource)
 
 
 @transaction.atomic
-def detect_resources(resources: Sequence[Resource], *, now: datetime) -> list[ResourceStatus]:
+def detect_resources(resources: Sequence[Resource], *, now: datetime) -> None:
     """The same for many resources, whose samples are read together.
 
     A resource that another process judges at this moment keeps its status. If one fails, nothing
     of any is kept: `advisor.pipeline.groups` judges them one by one then.
     """
-    turns = _turns(resources, now)
+    waiting = with_new_windows(resources, now=now)
+    idle = leave_idle(waiting, now=now)
+    turns = _turns([one for one in waiting if one.pk not in idle], now)
+    if not turns:
+        return
     histories = _histories(turns)
     judged = _judge(turns, histories)
     points = {one.turn.resource: one.found.points for one in judged}
     save_points(points, with_status=True)
     _update_incidents(judged)
     _save_statuses(judged, now)
-    statuses = ResourceStatus.objects.filter(resource__in=resources).select_related("resource")
-    places = {resource.pk: place for place, resource in enumerate(resources)}
-    return sorted(statuses, key=lambda status: places[status.resource_id])
 
 
 def _turns(resources: Sequence[Resource], now: datetime) -> list[_Turn]:
     """The resources that nobody else judges, their status locked."""
+    if not resources:
+        return []
     known = set(
         ResourceStatus.objects.filter(resource__in=resources).values_list("resource", flat=True)
     )
@@ -99,7 +101,7 @@ def _turns(resources: Sequence[Resource], now: datetime) -> list[_Turn]:
     turns, by_key = [], {resource.pk: resource for resource in resources}
     for status in statuses:
         status.resource = by_key[status.resource_id]
-        state = loads(DetectorState, status.detector) if status.detector else DetectorState()
+        state = _state(status)
         end = until[status.resource_id]
         since = max(state.last_at or end - LOOKBACK, end - LOOKBACK)
         turns.append(
@@ -112,6 +114,17 @@ def _turns(resources: Sequence[Resource], now: datetime) -> list[_Turn]:
             )
         )
     return turns
+
+
+def _state(status: ResourceStatus) -> DetectorState:
+    """The detector's state at the end of the newest window; of an idle disk the text is older."""
+    state = loads(DetectorState, status.detector) if status.detector else DetectorState()
+    return after_quiet_windows(
+        state,
+        until=status.judged_until,
+        window_s=status.resource.window_s,
+        settings=_settings(status.resource),
+    )
 
 
 def _histories(turns: Sequence[_Turn]) -> dict[int, History]:
@@ -172,13 +185,7 @@ def _update_incidents(judged: Sequence[_Judged]) -> None:
 def _save_statuses(judged: Sequence[_Judged], now: datetime) -> None:
     for one in judged:
         _update_status(one.turn.status, one.found, now=now)
-    # The gaps in advice are written by the adviser, which may be running.
-    ResourceStatus.objects.bulk_create(
-        [one.turn.status for one in judged],
-        update_conflicts=True,
-        unique_fields=["resource"],
-        update_fields=DETECTED,
-    )
+    write_judged([one.turn.status for one in judged])
     note_lags_when_stored(
         {
             one.turn.resource: [point.at for point in one.found.points]
