@@ -32,6 +32,8 @@ MOST_EVALUATIONS = 100
 MOST_ADVICE = 20
 """Most resources that wait for advice, which may take a minute and shares one queue."""
 MOST_UPKEEP = 100
+MOST_LEARNING = 20
+"""Most thresholds that wait to be learnt; each takes seconds, and there is an hour for all."""
 
 ADVISE_EVERY_S = 300.0
 LEARN_EVERY_S = 300.0
@@ -166,7 +168,7 @@ def learn_everywhere() -> None:
     from advisor.pipeline.learn_thresholds import resources_to_learn
 
     due = resources_to_learn(now=timezone.now()).order_by("pk").values_list("organisation", "pk")
-    _queue_turns(learn_threshold, due, most=MOST_UPKEEP, every_s=LEARN_EVERY_S)
+    _queue_turns(learn_threshold, due, most=MOST_LEARNING, every_s=LEARN_EVERY_S)
 
 
 @shared_task

@@ -6,6 +6,7 @@ Of each series and host its newest sample is noted, and the hours that have to b
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import connection
@@ -50,24 +51,39 @@ def series_ids(organisation: Organisation, keys: Sequence[SeriesKey]) -> list[in
     return [found[key.measurement, key.tags_key] for key in keys]
 
 
-def note_samples(times: Mapping[int, tuple[datetime, datetime]]) -> None:
-    """Remember the first and last time of what was written, per series and per host.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesBefore:
+    """What was known of a series before a write."""
+
+    host: int
+    last_sample_at: datetime | None
+
+
+def note_samples(
+    times: Mapping[int, tuple[datetime, datetime]], *, now: datetime
+) -> dict[int, SeriesBefore]:
+    """Remember the first and last time of what was written; what was known before, by series.
 
     Locks the series, so that none can go away before the write is committed; raises
     `SeriesDeletedError` if one has gone already.
     """
-    parameters: dict[str, list[int] | list[datetime]] = {
+    parameters: dict[str, list[int] | list[datetime] | datetime] = {
+        "now": now,
         "series": list(times),
         "first": [first for first, _ in times.values()],
         "last": [last for _, last in times.values()],
     }
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM (SELECT FROM ingest_series WHERE id = ANY(%(series)s)"
-            " ORDER BY id FOR NO KEY UPDATE) AS locked",
+            "SELECT id, host_id, last_sample_at FROM ingest_series WHERE id = ANY(%(series)s)"
+            " ORDER BY id FOR NO KEY UPDATE",
             parameters,
         )
-        if cursor.fetchone() != (len(times),):
+        before = {
+            series: SeriesBefore(host=host, last_sample_at=at)
+            for series, host, at in cursor.fetchall()
+        }
+        if len(before) != len(times):
             raise SeriesDeletedError
         cursor.execute(
             """
@@ -92,12 +108,14 @@ def note_samples(times: Mapping[int, tuple[datetime, datetime]]) -> None:
                  WHERE id IN (SELECT id FROM newest) ORDER BY id FOR NO KEY UPDATE
             )
             UPDATE ingest_host AS host
-               SET last_sample_at = greatest(last_sample_at, newest.at)
+               SET last_sample_at = greatest(last_sample_at, newest.at),
+                   heard_at = greatest(heard_at, %(now)s)
               FROM newest JOIN locked USING (id)
              WHERE host.id = newest.id
             """,
             parameters,
         )
+    return before
 
 
 def open_hours_of(times: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -20,6 +20,7 @@ from ingest.core.batch import Batch, Rejection, Rows, Rules, read_batch
 from ingest.core.catalogue import Measurement
 from ingest.core.copy_encoding import encode_rows
 from ingest.core.line_protocol import Precision, excerpt
+from ingest.late_samples import Wrote, note_late_samples
 from ingest.models import RejectedLine
 from ingest.partitions import PART, ensure_parts
 from ingest.series_rows import (
@@ -121,9 +122,11 @@ def _save(batch: Batch, *, token: Token, now: datetime) -> int:
         ids = series_ids(token.organisation, batch.series)
         by_name = sorted(batch.rows.items(), key=lambda item: item[0].name)
         changed_rows = sum(_copy(measurement, rows, ids) for measurement, rows in by_name)
-        note_samples(_first_and_last(batch, ids))
+        wrote = _wrote(batch, ids)
+        before = note_samples({one: (own.first, own.last) for one, own in wrote.items()}, now=now)
         if changed_rows:
             note_open_hours(open_hours_of(_times(batch, ids)))
+            note_late_samples(wrote, before, now=now)
     if batch.rejections:
         _save_rejections(batch.rejections, token=token, now=now)
     return changed_rows
@@ -194,13 +197,19 @@ def _times(batch: Batch, ids: list[int]) -> Iterable[tuple[int, int]]:
     return ((ids[place], time_us) for rows in batch.rows.values() for place, time_us in rows)
 
 
-def _first_and_last(batch: Batch, ids: list[int]) -> dict[int, tuple[datetime, datetime]]:
+def _wrote(batch: Batch, ids: list[int]) -> dict[int, Wrote]:
+    """The first and last time of each series, by its row."""
     times: dict[int, list[int]] = {}
-    for rows in batch.rows.values():
+    measurements: dict[int, Measurement] = {}
+    for measurement, rows in batch.rows.items():
         for place, time_us in rows:
             times.setdefault(place, []).append(time_us)
+            measurements[place] = measurement
     return {
-        ids[place]: (_at(min(found)), _at(max(found))) for place, found in sorted(times.items())
+        ids[place]: Wrote(
+            measurement=measurements[place], first=_at(min(found)), last=_at(max(found))
+        )
+        for place, found in sorted(times.items())
     }
 
 

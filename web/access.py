@@ -14,6 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 
 from accounts.models import Membership
+from accounts.models.organisation import OrganisationOwnedQuerySet
 from advisor.models import Incident, Recommendation, Resource, Workload
 from advisor.queries.scope import Scope, owned
 from ingest.models import Host
@@ -75,13 +76,19 @@ def current_workspace(request: HttpRequest, user: AbstractBaseUser) -> Workspace
 
 
 def open_row(
-    workspace: Workspace, model: type[Row], pk: int, *related: str
+    workspace: Workspace,
+    model: type[Row],
+    pk: int,
+    *related: str,
+    among: OrganisationOwnedQuerySet[Row] | None = None,
 ) -> tuple[Workspace, Row]:
     """The row, if one of the person's organisations owns it, and the workspace it belongs to.
 
     A link from a colleague so works whichever organisation was looked at last. Raises Http404.
+    `among` are the rows of the model that have a page, if not its usual ones.
     """
-    visible = owned(model).visible_to(workspace.membership.user)
+    rows = owned(model) if among is None else among
+    visible = rows.visible_to(workspace.membership.user)
     row = visible.select_related("organisation", *related).filter(pk=pk).first()
     if row is None:
         raise Http404(f"no {model.__name__} {pk}")

@@ -211,6 +211,21 @@ class Run(NamedTuple):
     step_us: int
     reason: str
 
+    def up_to(self, at_us: int) -> Run:
+        """Its windows up to this time, of which there is one."""
+        whole = (at_us - self.first_us) // self.step_us
+        return self._replace(until_us=min(self.until_us, self.first_us + whole * self.step_us))
+
+    def beyond(self, at_us: int) -> Run:
+        """Its windows after this time, of which there is one."""
+        skipped = max(0, (at_us - self.first_us) // self.step_us + 1)
+        return self._replace(first_us=self.first_us + skipped * self.step_us)
+
+    def goes_on_with(self, other: Run) -> bool:
+        """Whether the windows of the other are the next of this one."""
+        follows = other.first_us - self.until_us == self.step_us == other.step_us
+        return follows and other.state == self.state
+
     def ends(self, since_us: int, until_us: int) -> Integers:
         """The ends of its windows in (since_us, until_us]."""
         skipped = max(0, (since_us - self.first_us) // self.step_us + 1)

@@ -16,7 +16,7 @@ from ingest.core.microseconds import microseconds, moment
 # The status of a resource knows the end of its newest judged window.
 _RUN = """
        run.resource_id, run.state, run.since, run.first_at,
-       CASE WHEN run.is_open THEN GREATEST(run.until, status.judged_until) ELSE run.until END,
+       CASE WHEN run.is_open THEN GREATEST(run.until, status.last_window_at) ELSE run.until END,
        run.window_s, run.reason
 """
 _STATUS = """
@@ -179,23 +179,44 @@ def write_parts(rows: Sequence[tuple[int, PackedPart]], *, is_hour: bool) -> Non
     )
 
 
-def cut_rows(resource: int, *, hour_us: int) -> Run | None:
-    """Delete all of the resource from this hour on; the run that lasted until then, now closed."""
-    at = moment(hour_us)
-    runs = read_runs([resource], since=moment(hour_us - 1), until=at)[resource]
+class Cut(NamedTuple):
+    """What is left of runs around hours that were taken out: before them, and after them."""
+
+    before: Run | None
+    after: Run | None
+    is_open: bool
+    """Whether the last run that is then left may get longer: no other one comes after it."""
+
+
+def cut_out(resource: int, *, begin_us: int, end_us: int) -> Cut:
+    """Delete all of the resource in these whole hours; the rest of runs is still to be written."""
+    begin, end = moment(begin_us), moment(end_us)
+    newest = newest_runs([resource]).get(resource)
+    runs = read_runs([resource], since=moment(begin_us - 1), until=end)[resource]
     _execute(
-        "DELETE FROM advisor_levelrecords WHERE resource_id = %s AND at >= %s", [resource, at]
+        "DELETE FROM advisor_levelrecords WHERE resource_id = %s AND at >= %s AND at < %s",
+        [resource, begin, end],
     )
     _execute(
-        "DELETE FROM advisor_staterun WHERE resource_id = %s AND first_at > %s", [resource, at]
+        "DELETE FROM advisor_staterun WHERE resource_id = %s AND first_at > %s AND first_at <= %s",
+        [resource, begin, end],
     )
-    if not runs:
-        return None
-    run = runs[-1]
-    whole = (hour_us - run.first_us) // run.step_us
-    run = run._replace(until_us=min(run.until_us, run.first_us + whole * run.step_us))
-    write_runs([(resource, run, False)])
-    return run
+    before = next((run.up_to(begin_us) for run in runs if run.first_us <= begin_us), None)
+    after = next((run.beyond(end_us) for run in runs if run.until_us > end_us), None)
+    return Cut(
+        before=before,
+        after=after,
+        is_open=newest is not None and newest.is_open and newest.run.first_us <= end_us,
+    )
+
+
+def write_ends(resource: int, until: datetime | None) -> None:
+    """Write down that the open run lasts until then, which the status will not say any more."""
+    _execute(
+        "UPDATE advisor_staterun SET until = GREATEST(until, %s)"
+        " WHERE resource_id = %s AND is_open",
+        [until, resource],
+    )
 
 
 def delete_before(at: datetime) -> int:

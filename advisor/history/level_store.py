@@ -11,6 +11,7 @@ from functools import lru_cache
 from advisor.core.canonical import to_plain
 from advisor.core.detection.congestion import StatePoint
 from advisor.core.level_records import (
+    HOUR_US,
     Kept,
     Record,
     Run,
@@ -28,14 +29,14 @@ from advisor.core.worst_levels import entry_of
 from advisor.history.level_rows import (
     NewestRun,
     PackedPart,
-    cut_rows,
+    cut_out,
     delete_before,
     newest_parts,
     newest_runs,
     write_parts,
     write_runs,
 )
-from advisor.history.levels import read_windows
+from advisor.history.levels import newest_ends, read_windows
 from advisor.models import LevelRecords, Resource, StateRun
 from ingest.core.microseconds import microseconds, moment
 
@@ -62,14 +63,20 @@ def save_points(
         _append(new, runs, with_status=with_status)
 
 
-def forget_points(resource: Resource, *, since: datetime) -> None:
-    """The windows that end after `since` were never judged."""
-    since_us = microseconds(since)
-    hour_us = hour_of(since_us)
-    kept = read_windows(resource.pk, since=moment(hour_us), until=since)
-    _replace(resource, hour_us, kept)
-    # The status of the resource may still know of later windows.
-    StateRun.objects.filter(resource=resource, is_open=True).update(is_open=False)
+def forget_points(resource: Resource, *, since: datetime, until: datetime | None = None) -> None:
+    """The windows that end in (since, until], or after `since`, were never judged."""
+    newest = newest_ends([resource.pk]).get(resource.pk)
+    if newest is None or newest <= since:
+        return
+    last = newest if until is None else min(until, newest)
+    begin_us = microseconds(since) // HOUR_US * HOUR_US
+    end_us = hour_of(microseconds(last)) + HOUR_US
+    stored = read_windows(resource.pk, since=moment(begin_us), until=moment(end_us))
+    gone = range(microseconds(since) + 1, microseconds(last) + 1)
+    _replace(resource, [one for one in stored if one.at_us not in gone], begin_us, end_us)
+    if last == newest:
+        # The status of the resource may still know of later windows.
+        StateRun.objects.filter(resource=resource, is_open=True).update(is_open=False)
 
 
 def drop_points(*, before: datetime) -> int:
@@ -163,15 +170,20 @@ def _parts(records: Sequence[Record], newest: PackedPart | None) -> list[PackedP
 
 def _rewrite(resource: Resource, new: Sequence[Window]) -> None:
     """Store windows of which some are judged again."""
-    hour_us = hour_of(new[0].at_us)
-    stored = read_windows(resource.pk, since=moment(hour_us))
+    begin_us, end_us = hour_of(new[0].at_us), hour_of(new[-1].at_us) + HOUR_US
+    stored = read_windows(resource.pk, since=moment(begin_us), until=moment(end_us))
     windows = {one.at_us: one for one in (*stored, *new)}
-    _replace(resource, hour_us, [windows[at_us] for at_us in sorted(windows)])
+    _replace(resource, [windows[at_us] for at_us in sorted(windows)], begin_us, end_us)
 
 
-def _replace(resource: Resource, hour_us: int, windows: Sequence[Window]) -> None:
-    """From this hour on nothing but these windows was judged."""
-    run = cut_rows(resource.pk, hour_us=hour_us)
-    if windows:
-        runs = {} if run is None else {resource.pk: NewestRun(run, run.until_us, is_open=False)}
-        _append({resource: windows}, runs, with_status=False)
+def _replace(resource: Resource, windows: Sequence[Window], begin_us: int, end_us: int) -> None:
+    """In these whole hours nothing but these windows was judged."""
+    cut = cut_out(resource.pk, begin_us=begin_us, end_us=end_us)
+    kept = keep(windows, run=cut.before, last=None, step_us=round(resource.window_s * 1e6))
+    runs = kept.runs
+    if cut.after is not None and runs and runs[-1].goes_on_with(cut.after):
+        runs[-1] = runs[-1]._replace(until_us=cut.after.until_us)
+    elif cut.after is not None:
+        runs.append(cut.after)
+    write_parts([(resource.pk, one) for one in _parts(kept.records, None)], is_hour=False)
+    write_runs([(resource.pk, run, cut.is_open and run is runs[-1]) for run in runs])

@@ -128,9 +128,11 @@ def read_windows(resource: int, *, since: datetime, until: datetime | None = Non
     ]
 
 
-def read_points(resource: Resource, *, since: datetime) -> list[StatePoint]:
-    """The windows of one resource that end after `since`, with reasons and signals."""
-    return [_point(window) for window in read_windows(resource.pk, since=since)]
+def read_points(
+    resource: Resource, *, since: datetime, until: datetime | None = None
+) -> list[StatePoint]:
+    """The windows of one resource that end in (since, until], with reasons and signals."""
+    return [_point(window) for window in read_windows(resource.pk, since=since, until=until)]
 
 
 def _point(window: Window) -> StatePoint:

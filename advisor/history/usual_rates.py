@@ -95,11 +95,19 @@ def _incidents(history: History) -> list[tuple[datetime, datetime | None]]:
 
 
 def usual_by_workload(
-    resource: Resource, allocations: Sequence[Allocation], *, before: datetime
+    resource: Resource,
+    allocations: Sequence[Allocation],
+    *,
+    before: datetime,
+    judged_anew_at: datetime | None = None,
 ) -> dict[str, float]:
-    """The usual rate of each workload that has one allocation there, kept for an hour."""
-    asked = repr((resource.pk, before.timestamp(), sorted(one.pk for one in allocations)))
-    key = f"usual-rates-2:{hashlib.sha256(asked.encode()).hexdigest()}"
+    """The usual rate of each workload that has one allocation there, kept for an hour.
+
+    What was found before the resource's past was judged again does not count.
+    """
+    times = [None if at is None else at.timestamp() for at in (before, judged_anew_at)]
+    asked = repr((resource.pk, *times, sorted(one.pk for one in allocations)))
+    key = f"usual-rates-3:{hashlib.sha256(asked.encode()).hexdigest()}"
     usual: dict[str, float] | None = cache.get(key)
     if usual is None:
         found = usual_rates(resource=resource, allocations=allocations, until=before)

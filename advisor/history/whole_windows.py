@@ -1,42 +1,110 @@
-"""Which windows of a resource are over, so that they can be judged."""
+"""Which windows of a resource are complete, and which of them a look judges next.
+
+They are judged in order, the oldest first, in portions that end soon.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from advisor.models import Attachment, Resource
+from advisor.models import AdapterKind, Attachment, Resource
+from ingest import queries
+from ingest.core.figures import CGROUP_IO, PRESSURE, TCP
+from ingest.core.grid import SNAP_RATIO, grid_of
+from ingest.core.microseconds import EPOCH
+from ingest.models import Series
+from ingest.retention import retention
 
-GRACE = timedelta(seconds=60)
-"""Samples later than this are not waited for."""
+PATIENCE = timedelta(seconds=10)
+"""So long after its end a window waits for samples; later ones are judged again."""
+RECENT_WINDOWS = 3
+"""A series that sent in so many windows before is waited for."""
+
+HOUR = timedelta(hours=1)
+MOST_WINDOWS = 2_000
+"""Windows of all resources together in one transaction: seconds of work at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole:
+    """The end of the newest complete window, and when one of its hosts was heard last."""
+
+    end: datetime
+    heard_at: datetime | None
 
 
 def whole_windows(resource: Resource, *, now: datetime) -> datetime:
-    """The end of the last window that is over for all hosts of a resource."""
-    return whole_windows_of([resource], now=now)[resource.pk]
+    """The end of the last complete window of a resource."""
+    return whole_windows_of([resource], now=now)[resource.pk].end
 
 
-def whole_windows_of(resources: Collection[Resource], *, now: datetime) -> dict[int, datetime]:
-    """The same for many resources, by key.
+def whole_windows_of(resources: Collection[Resource], *, now: datetime) -> dict[int, Whole]:
+    """The same for many resources, by key, in a statement per length of their windows.
 
-    Telegraf sends once per flush interval, so a window is whole when every host that still
-    sends has samples after its end, and in any case after `GRACE`.
+    A window is complete when every series of its hosts that sent in the last three windows has
+    sent for it, and in any case 10 s after its end.
     """
-    reached = {resource.pk: now - GRACE for resource in resources}
-    attached = Attachment.objects.filter(
-        resource__in=reached, host__last_sample_at__gt=now - GRACE
-    )
-    newest: dict[int, datetime] = {}
-    for resource, at in attached.values_list("resource_id", "host__last_sample_at"):
+    hosts: dict[int, set[int]] = defaultdict(set)
+    heard: dict[int, datetime] = {}
+    attached = Attachment.objects.filter(resource__in=[resource.pk for resource in resources])
+    for resource, host, at in attached.values_list("resource_id", "host_id", "host__heard_at"):
+        hosts[resource].add(host)
         if at is not None:
-            newest[resource] = min(at, newest.get(resource, at))
+            heard[resource] = max(at, heard.get(resource, at))
+    ready: set[int] = set()
+    for window_s in {resource.window_s for resource in resources}:
+        alike = {one.pk: one for one in resources if one.window_s == window_s}
+        ready |= _ready(alike, hosts, window_s=window_s, end=last_window_end(now, window_s))
     return {
-        resource.pk: last_window_end(
-            newest.get(resource.pk, reached[resource.pk]), resource.window_s
+        one.pk: Whole(
+            end=last_window_end(now if one.pk in ready else now - PATIENCE, one.window_s),
+            heard_at=heard.get(one.pk),
         )
-        for resource in resources
+        for one in resources
     }
+
+
+def _ready(
+    resources: dict[int, Resource],
+    hosts: dict[int, set[int]],
+    *,
+    window_s: float,
+    end: datetime,
+) -> set[int]:
+    """The resources all of whose series have sent for the window that ends then."""
+    length = timedelta(seconds=window_s)
+    wanted = {
+        key: {(host, name) for host in hosts[key] for name in _measurements(resource)}
+        for key, resource in resources.items()
+    }
+    oldest = queries.oldest_of_senders(
+        hosts={host for pairs in wanted.values() for host, _ in pairs},
+        measurements={name for pairs in wanted.values() for _, name in pairs},
+        since=end - RECENT_WINDOWS * length,
+    )
+    # A reading this close to the edge counts as taken at the edge.
+    sent_at = end - SNAP_RATIO * length
+    # Where nothing was sent lately, nobody can say what is still to come.
+    return {
+        key
+        for key, pairs in wanted.items()
+        if (found := [oldest[pair] for pair in pairs if pair in oldest]) and min(found) >= sent_at
+    }
+
+
+def _measurements(resource: Resource) -> set[str]:
+    """What its windows are made of."""
+    reader = resource.traits.reader
+    found = {reader.measurement.name}
+    if reader.with_tcp:
+        found.add(TCP.measurement.name)
+    if resource.traits.adapter == AdapterKind.CGROUP:
+        found |= {CGROUP_IO.measurement.name, PRESSURE.measurement.name}
+    return found
 
 
 def last_window_end(moment: datetime, window_s: float) -> datetime:
@@ -44,3 +112,47 @@ def last_window_end(moment: datetime, window_s: float) -> datetime:
     # Collectors may stamp a sample slightly before the edge of the window.
     index = math.floor((moment.timestamp() + 0.001) / window_s)
     return datetime.fromtimestamp(index * window_s, UTC)
+
+
+def portion_end(since: datetime, end: datetime, *, window_s: float, most: int) -> datetime:
+    """The end of the next portion of the windows that end in (since, end].
+
+    It has at most `most` windows, of one hour of the clock, by the ends of the windows.
+    """
+    window = timedelta(seconds=window_s)
+    first = grid_of(since, since + 2 * window, window_s).ends[0]
+    begin = hour_of(first)
+    last = grid_of(begin, begin + HOUR - timedelta(microseconds=1), window_s).until
+    return min(end, max(first, last), first + (most - 1) * window)
+
+
+def hour_of(at: datetime) -> datetime:
+    """The beginning of the hour."""
+    return at - (at - EPOCH) % HOUR
+
+
+def first_samples(resources: Collection[Resource], *, now: datetime) -> dict[int, datetime]:
+    """When the devices of each resource sent their first sample that is kept, by its key.
+
+    A resource whose devices have sent nothing is left out.
+    """
+    kept = now - retention()
+    by_key = {resource.pk: resource for resource in resources}
+    devices: dict[tuple[int, str, str], int] = {}
+    wanted: dict[str, set[int]] = defaultdict(set)
+    for one in Attachment.objects.filter(resource__in=by_key):
+        measurement = by_key[one.resource_id].traits.reader.measurement.name
+        devices[one.host_id, measurement, one.device] = one.resource_id
+        wanted[measurement].add(one.host_id)
+    found: dict[int, datetime] = {}
+    for measurement, hosts in wanted.items():
+        rows = Series.objects.filter(
+            host__in=hosts,
+            measurement=measurement,
+            subject__in={device for _, name, device in devices if name == measurement},
+        ).exclude(first_sample_at=None)
+        for host, device, at in rows.values_list("host_id", "subject", "first_sample_at"):
+            resource = devices.get((host, measurement, device))
+            if resource is not None and at is not None:
+                found[resource] = max(kept, min(at, found.get(resource, at)))
+    return found

@@ -8,6 +8,7 @@ from typing import Any
 from accounts.table import table
 from advisor.models import Incident
 from advisor.pipeline.attribute import Study
+from advisor.queries.amended import withdrawal
 from advisor.queries.incidents import signal_lines
 
 
@@ -17,6 +18,7 @@ def study_text(incident: Incident, row: Mapping[str, Any], study: Study) -> str:
     state = "stalled" if incident.peak_value is None else "congested"
     planned = row["maintenance_window"] or "none"
     lines = [
+        *_withdrawn(incident),
         f"{incident.resource} {state} from {incident.started_at:%Y-%m-%d %H:%M:%S} {ended}",
         f"Maintenance window: {planned}, {row['maintenance_window_reason']}",
         *_signals(incident, study),
@@ -28,6 +30,16 @@ def study_text(incident: Incident, row: Mapping[str, Any], study: Study) -> str:
     if row["load_from_outside"]:
         lines.append("Advice on shares, limits and reservations is suspended.")
     return "\n".join(lines)
+
+
+def _withdrawn(incident: Incident) -> list[str]:
+    found = withdrawal(incident)
+    if found is None:
+        return []
+    at = f"Withdrawn {found.at:%Y-%m-%d %H:%M:%S} UTC: samples that came late"
+    if found.successor is None:
+        return [f"{at} show no contention in this time."]
+    return [f"{at} make it a part of incident {found.successor}."]
 
 
 def _signals(incident: Incident, study: Study) -> list[str]:

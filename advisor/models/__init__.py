@@ -27,6 +27,12 @@ from advisor.models.maintenance_window import MaintenanceWindow
 from advisor.models.policy import Enforcer, Policy, PublishedDocument
 from advisor.models.prediction_score import PredictionScore
 from advisor.models.recommendation import POLICY_TOPIC, Recommendation, RecommendationState
+from advisor.models.rejudgement import (
+    DetectorCheckpoint,
+    EarlierStates,
+    IncidentVersion,
+    LateChange,
+)
 from advisor.models.resource import Attachment, Resource
 from advisor.models.workload import AdapterKind, Allocation, Workload, WorkloadKind
 
@@ -38,12 +44,16 @@ __all__ = [
     "Chunk",
     "ComplianceRecord",
     "Day",
+    "DetectorCheckpoint",
+    "EarlierStates",
     "Enforcer",
     "EvaluationGroup",
     "FailedWork",
     "HistoryRetention",
     "Incident",
+    "IncidentVersion",
     "IoCount",
+    "LateChange",
     "LearntThreshold",
     "LevelRecords",
     "LimitScope",

@@ -14,7 +14,11 @@ from advisor.models.resource import Resource
 class ResourceStatus(models.Model):
     """The newest state of a resource, and the detector's state to continue from.
 
-    `advice_gap` says why there is no recommendation, for example too few samples.
+    `judged_until` is the end of the last window that was judged, also one without samples;
+    `last_window_at` that of the last one with samples, up to which the newest run of states lasts.
+    Windows up to `history_until` ended before anybody looked, or are judged again since
+    `rewound_at`, from `rewound_to` on. `advice_gap` says why there is no recommendation, for
+    example too few samples.
     """
 
     resource = models.OneToOneField(Resource, on_delete=models.CASCADE, related_name="status")
@@ -28,9 +32,11 @@ class ResourceStatus(models.Model):
     )
     looked_at = models.DateTimeField(null=True, blank=True)
     detector = models.TextField(blank=True, help_text="Canonical text of the state")
-    judged_until = models.DateTimeField(
-        null=True, blank=True, help_text="End of the newest judged window"
-    )
+    judged_until = models.DateTimeField(null=True, blank=True)
+    history_until = models.DateTimeField(null=True, blank=True)
+    rewound_at = models.DateTimeField(null=True, blank=True)
+    rewound_to = models.DateTimeField(null=True, blank=True)
+    last_window_at = models.DateTimeField(null=True, blank=True)
     judged_alone = models.BooleanField(
         default=False, help_text="Judged by itself, because a group with it failed"
     )
@@ -50,6 +56,11 @@ class ResourceStatus(models.Model):
     def why(self) -> str:
         """The reason of the state, with what is silent."""
         return "; ".join(part for part in (self.reason, self.silence) if part)
+
+    @property
+    def is_rejudging(self) -> bool:
+        """Whether windows that were judged are judged again."""
+        return self.history_until is not None and self.rewound_to is not None
 
 
 class EvaluationGroup(models.Model):
@@ -77,7 +88,7 @@ class EvaluationGroup(models.Model):
 class StateRun(models.Model):
     """Windows of one state that follow each other: those that end from `first_at` to `until`.
 
-    Of an open run, that is the newest, `until` lags: it lasts until the `judged_until` of the
+    Of an open run, that is the newest, `until` lags: it lasts until the `last_window_at` of the
     resource's status. `since` may lie before `first_at`, because a
     state is recognised with a delay. `reason` is that of the first window.
     """
@@ -164,13 +175,21 @@ class LearntThreshold(models.Model):
         return f"{self.resource} from {self.since:%Y-%m-%d %H:%M}: {self.value}"
 
 
+class IncidentsInForce(models.Manager["Incident"]):
+    """All but those that were withdrawn."""
+
+    def get_queryset(self) -> models.QuerySet[Incident]:
+        return super().get_queryset().filter(withdrawn_at=None)
+
+
 class Incident(models.Model):
     """One period of congestion of one resource, however many workloads it affects.
 
     `victims` and `aggressors` are lists of objects with a workload name and its number;
     `evidence` has its windows, `signals` the signals of an uplink in them. `external` is None on
     an uplink, and until external load was checked. `peak_value` is None if no I/O completed in any
-    window, `threshold` if unknown.
+    window, `threshold` if unknown. One that samples which came late disproved is withdrawn: only
+    `every` has it.
     """
 
     organisation = models.ForeignKey(
@@ -198,18 +217,22 @@ class Incident(models.Model):
     looked_outside_until = models.DateTimeField(
         null=True, help_text="The end of the windows that `external` is about"
     )
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
 
-    objects = OrganisationOwnedQuerySet.as_manager()
+    objects = IncidentsInForce.from_queryset(OrganisationOwnedQuerySet)()
+    every = OrganisationOwnedQuerySet.as_manager()
 
     class Meta:
         ordering = ["-started_at", "pk"]
         constraints = [
             models.UniqueConstraint(
-                fields=["resource", "started_at"], name="one_incident_per_start"
+                fields=["resource", "started_at"],
+                condition=models.Q(withdrawn_at=None),
+                name="one_incident_per_start",
             ),
             models.UniqueConstraint(
                 fields=["resource"],
-                condition=models.Q(ended_at=None),
+                condition=models.Q(ended_at=None, withdrawn_at=None),
                 name="one_open_incident_per_resource",
             ),
         ]

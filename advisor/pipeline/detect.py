@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import transaction
 
@@ -25,65 +26,168 @@ from advisor.history.level_store import save_points
 from advisor.history.new_windows import with_new_windows
 from advisor.history.reader import read_histories
 from advisor.history.thresholds import thresholds_of
-from advisor.history.whole_windows import whole_windows_of
-from advisor.models import Incident, Resource, ResourceStatus, State
-from advisor.pipeline.evaluation_lag import note_lags_when_stored
+from advisor.history.whole_windows import (
+    MOST_WINDOWS,
+    Whole,
+    first_samples,
+    portion_end,
+    whole_windows_of,
+)
+from advisor.models import (
+    DetectorCheckpoint,
+    Incident,
+    Resource,
+    ResourceStatus,
+    State,
+)
+from advisor.pipeline.amend import finish
+from advisor.pipeline.evaluation_lag import NewWindows, note_lags_when_stored
 from advisor.pipeline.idle_disks import leave_idle
 from advisor.pipeline.incidents import save_grown, update_incidents
+from advisor.pipeline.rejudge import (
+    Earlier,
+    ThresholdThen,
+    keep_checkpoint,
+    keep_earlier,
+    rewind_changed,
+    take_earlier,
+    take_notes,
+)
 from advisor.pipeline.status_rows import write_judged
 from ingest.core.grid import grid_of
 
 log = logging.getLogger(__name__)
 
-LOOKBACK = timedelta(hours=1)
-"""How far back the first evaluation goes, and one after a long pause."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Turn:
-    """One resource to judge: its status, and its windows that end in (since, until]."""
+    """One resource to judge: its status, and its windows that end in (since, until].
+
+    `whole` says which is its newest complete window.
+    """
 
     status: ResourceStatus
     state: DetectorState
     running: Incident | None
     since: datetime
     until: datetime
+    whole: Whole
+
+    @property
+    def is_newest(self) -> bool:
+        """Whether no complete window is left after these."""
+        return self.until >= self.whole.end
 
     @property
     def resource(self) -> Resource:
         return self.status.resource
 
 
-def detect(*, resource: Resource, now: datetime) -> ResourceStatus:
+def detect(*, resource: Resource, now: datetime, limit_s: float | None = None) -> ResourceStatus:
     """Evaluate every whole window since the last run, and update status and incidents."""
-    detect_resources([resource], now=now)
+    detect_resources([resource], now=now, limit_s=limit_s)
     return ResourceStatus.objects.select_related("resource").get(resource=resource)
 
 
-@transaction.atomic
-def detect_resources(resources: Sequence[Resource], *, now: datetime) -> None:
+def detect_resources(
+    resources: Sequence[Resource], *, now: datetime, limit_s: float | None = None
+) -> None:
     """The same for many resources, whose samples are read together.
 
+    Windows are judged in portions, the oldest first, each portion in a transaction. After
+    `limit_s` no other portion is begun; the next run goes on.
+
     A resource that another process judges at this moment keeps its status. If one fails, nothing
-    of any is kept: `advisor.pipeline.groups` judges them one by one then.
+    of its portion is kept: `advisor.pipeline.groups` judges them one by one then.
     """
+    began_s = time.monotonic()
+    take_notes(resources)
+    behind = _judge_portion(resources, now)
+    while behind and (limit_s is None or time.monotonic() - began_s < limit_s):
+        behind = _judge_portion(behind, now)
+
+
+@transaction.atomic
+def _judge_portion(resources: Sequence[Resource], now: datetime) -> list[Resource]:
+    """Judge the next windows of each; the resources that have complete windows left."""
     waiting = with_new_windows(resources, now=now)
     idle = leave_idle(waiting, now=now)
-    turns = _turns([one for one in waiting if one.pk not in idle], now)
+    turns = _turns([one.resource for one in waiting if one.resource.pk not in idle], now)
     if not turns:
-        return
+        return []
+    _keep_checkpoints(turns)
     histories = _histories(turns)
     judged = _judge(turns, histories)
-    points = {one.turn.resource: one.found.points for one in judged}
-    save_points(points, with_status=True)
+    _save_points(judged)
     _update_incidents(judged)
     _save_statuses(judged, now)
+    return [turn.resource for turn in turns if not turn.is_newest]
 
 
 def _turns(resources: Sequence[Resource], now: datetime) -> list[_Turn]:
     """The resources that nobody else judges, their status locked."""
-    if not resources:
-        return []
+    statuses = _locked(resources)
+    rewind_changed(statuses, now=now)
+    whole = whole_windows_of(resources, now=now)
+    running = {
+        row.resource_id: row
+        for row in Incident.objects.filter(resource__in=resources, ended_at=None)
+    }
+    states = {one.resource_id: _state(one) for one in statuses}
+    since = {
+        one.resource_id: one.judged_until or states[one.resource_id].last_at for one in statuses
+    }
+    firsts = first_samples(
+        [one.resource for one in statuses if not since[one.resource_id]], now=now
+    )
+    behind = 0
+    for status in statuses:
+        key, end = status.resource_id, whole[status.resource_id].end
+        if since[key] is None:
+            # The windows from before there was a detector.
+            status.history_until = end
+        since[key] = since[key] or min(firsts.get(key, end), end)
+        behind += (end - since[key]).total_seconds() > status.resource.window_s
+    most = MOST_WINDOWS // max(behind, 1)
+    return [
+        _Turn(
+            status=status,
+            state=states[key],
+            running=running.get(key),
+            since=since[key],
+            # What is complete already stays so when another series begins to send.
+            until=max(
+                since[key],
+                portion_end(
+                    since[key],
+                    whole[key].end,
+                    window_s=status.resource.window_s,
+                    most=max(most, 1),
+                ),
+            ),
+            whole=whole[key],
+        )
+        for status in statuses
+        for key in [status.resource_id]
+    ]
+
+
+def _state(status: ResourceStatus) -> DetectorState:
+    """The detector's state, up to date also of a disk whose idle windows were left out."""
+    stored = loads(DetectorState, status.detector) if status.detector else DetectorState()
+    state = after_quiet_windows(
+        stored,
+        until=status.last_window_at,
+        window_s=status.resource.window_s,
+        settings=_settings(status.resource),
+    )
+    if state is not stored:
+        status.detector = dumps(state)
+    return state
+
+
+def _locked(resources: Sequence[Resource]) -> list[ResourceStatus]:
+    """The statuses of those that nobody else judges."""
     known = set(
         ResourceStatus.objects.filter(resource__in=resources).values_list("resource", flat=True)
     )
@@ -93,37 +197,21 @@ def _turns(resources: Sequence[Resource], now: datetime) -> list[_Turn]:
     # delay other resources.
     free = ResourceStatus.objects.select_for_update(skip_locked=True, of=("self",))
     statuses = list(free.filter(resource__in=resources).order_by("pk"))
-    until = whole_windows_of(resources, now=now)
-    running = {
-        row.resource_id: row
-        for row in Incident.objects.filter(resource__in=resources, ended_at=None)
-    }
-    turns, by_key = [], {resource.pk: resource for resource in resources}
+    by_key = {resource.pk: resource for resource in resources}
     for status in statuses:
         status.resource = by_key[status.resource_id]
-        state = _state(status)
-        end = until[status.resource_id]
-        since = max(state.last_at or end - LOOKBACK, end - LOOKBACK)
-        turns.append(
-            _Turn(
-                status=status,
-                state=state,
-                running=running.get(status.resource_id),
-                since=since,
-                until=end,
-            )
-        )
-    return turns
+    return statuses
 
 
-def _state(status: ResourceStatus) -> DetectorState:
-    """The detector's state at the end of the newest window; of an idle disk the text is older."""
-    state = loads(DetectorState, status.detector) if status.detector else DetectorState()
-    return after_quiet_windows(
-        state,
-        until=status.judged_until,
-        window_s=status.resource.window_s,
-        settings=_settings(status.resource),
+def _keep_checkpoints(turns: Sequence[_Turn]) -> None:
+    """The states and open incidents of before these turns."""
+    found = [
+        keep_checkpoint(one.status, one.running, at=one.since, window_s=one.resource.window_s)
+        for one in turns
+        if one.since < one.until
+    ]
+    DetectorCheckpoint.objects.bulk_create(
+        [one for one in found if one is not None], ignore_conflicts=True
     )
 
 
@@ -147,6 +235,7 @@ class _Judged:
     turn: _Turn
     history: History
     found: Detection
+    earlier: tuple[Earlier, ...]
 
 
 def _judge(turns: Sequence[_Turn], histories: Mapping[int, History]) -> list[_Judged]:
@@ -160,13 +249,14 @@ def _judge(turns: Sequence[_Turn], histories: Mapping[int, History]) -> list[_Ju
     judged = []
     for turn in turns:
         history = histories[turn.resource.pk]
+        earlier = take_earlier(turn.status, since=turn.since, until=turn.until)
         found = congestion.detect(
             history.deciding_observations(),
             settings=_settings(turn.resource),
-            threshold=thresholds[turn.resource.pk],
+            threshold=ThresholdThen(earlier=earlier, otherwise=thresholds[turn.resource.pk]),
             initial=turn.state,
         )
-        judged.append(_Judged(turn=turn, history=history, found=found))
+        judged.append(_Judged(turn=turn, history=history, found=found, earlier=earlier))
     return judged
 
 
@@ -177,29 +267,61 @@ def _settings(resource: Resource) -> DetectorSettings:
 def _update_incidents(judged: Sequence[_Judged]) -> None:
     grown: list[Incident] = []
     for one in judged:
-        changed = update_incidents(one.history, one.turn.running, one.found.points)
+        changed = update_incidents(
+            one.history,
+            one.turn.running,
+            one.found.points,
+            judged_anew_at=one.turn.status.rewound_at,
+        )
         grown += [row for row in changed if row is one.turn.running and row.ended_at is None]
     save_grown(grown)
 
 
-def _save_statuses(judged: Sequence[_Judged], now: datetime) -> None:
+def _save_points(judged: Sequence[_Judged]) -> None:
     for one in judged:
+        keep_earlier(one.turn.status, one.earlier, one.found.points)
+    points = {one.turn.resource: one.found.points for one in judged}
+    save_points(points, with_status=True)
+
+
+def _save_statuses(judged: Sequence[_Judged], now: datetime) -> None:
+    newest = [one for one in judged if one.turn.is_newest]
+    lags = {one.turn.resource: _new_windows(one) for one in judged}
+    for one in judged:
+        _move_on(one.turn, one.found, now)
+    # What is shown stays that of the newest look while older windows are judged.
+    for one in newest:
         _update_status(one.turn.status, one.found, now=now)
     write_judged([one.turn.status for one in judged])
-    note_lags_when_stored(
-        {
-            one.turn.resource: [point.at for point in one.found.points]
-            for one in judged
-            # The first look goes back to windows from before there was a detector.
-            if one.turn.state.last_at is not None
-        }
+    note_lags_when_stored(lags)
+
+
+def _new_windows(one: _Judged) -> NewWindows:
+    """The windows that were due after there was a detector."""
+    history_until = one.turn.status.history_until
+    return NewWindows(
+        ends=[
+            point.at
+            for point in one.found.points
+            if history_until is None or point.at > history_until
+        ],
+        heard_at=one.turn.whole.heard_at,
     )
+
+
+def _move_on(turn: _Turn, found: Detection, now: datetime) -> None:
+    status = turn.status
+    status.detector = dumps(found.state)
+    status.judged_until = turn.until
+    status.last_window_at = found.state.last_at
+    if status.history_until is not None and status.history_until <= turn.until:
+        if status.is_rejudging:
+            finish(status, now=now)
+        status.history_until = None
 
 
 def _update_status(status: ResourceStatus, found: Detection, *, now: datetime) -> None:
     status.looked_at = now
-    status.detector = dumps(found.state)
-    status.judged_until = found.state.last_at
     if found.points:
         newest = found.points[-1]
         status.state = State(newest.state)

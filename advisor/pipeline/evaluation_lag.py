@@ -5,32 +5,50 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import redis
 from django.db import transaction
 from django.utils import timezone
 
+from advisor.history.whole_windows import PATIENCE
 from advisor.models import Resource
 from advisor.pipeline.work_figures import note_lags
 
 log = logging.getLogger(__name__)
 
-DUE = timedelta(seconds=10)
-"""So long after its end a window may wait for samples; what comes later is lag."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewWindows:
+    """The ends of windows that were judged for the first time, and when a host was heard last."""
+
+    ends: Sequence[datetime]
+    heard_at: datetime | None = None
 
 
-def note_lags_when_stored(window_ends: Mapping[Resource, Sequence[datetime]]) -> None:
+def note_lags_when_stored(windows: Mapping[Resource, NewWindows]) -> None:
     """Count the lags of newly evaluated windows once their states are committed."""
-    if window_ends:
-        transaction.on_commit(lambda: _note(window_ends))
+    if windows:
+        transaction.on_commit(lambda: _note(windows))
 
 
-def _note(window_ends: Mapping[Resource, Sequence[datetime]]) -> None:
+def lag(end: datetime, *, heard_at: datetime | None, now: datetime) -> timedelta:
+    """How late a window is judged that can be judged from its last sample on, or from 10 s on.
+
+    `heard_at` is when one of its hosts was heard last: its last sample came no later.
+    """
+    due = end + PATIENCE
+    if heard_at is not None:
+        due = min(due, max(heard_at, end))
+    return max(timedelta(0), now - due)
+
+
+def _note(windows: Mapping[Resource, NewWindows]) -> None:
     now = timezone.now()
     lags_s: dict[int, dict[int, list[float]]] = defaultdict(dict)
-    for resource, ends in window_ends.items():
-        late = [max(0.0, (now - end - DUE).total_seconds()) for end in ends]
+    for resource, new in windows.items():
+        late = [lag(end, heard_at=new.heard_at, now=now).total_seconds() for end in new.ends]
         lags_s[resource.organisation_id][resource.pk] = late
     try:
         for organisation, found in lags_s.items():

@@ -22,6 +22,8 @@ from advisor.pipeline.detect import detect, detect_resources
 from advisor.pipeline.note_silence import note_silence
 
 GROUP_SIZE = 200
+TURN_S = 5.0
+"""After so long a group with windows of the past begins no other portion, so that others go on."""
 KILLED_AFTER = timedelta(minutes=1)
 """A group that began so long ago and did not end was killed; the limit of its task is shorter."""
 
@@ -64,7 +66,7 @@ def judge_group(number: int, *, now: datetime) -> Judged | None:
     )
     try:
         together = [one for one in members if one.pk not in alone]
-        detect_resources(together, now=now)
+        detect_resources(together, now=now, limit_s=TURN_S)
         note_silence(together, now=now)
     except Exception:
         _set_alone(members)
@@ -95,7 +97,7 @@ def _begin(
 
 def judge_alone(resource: Resource, *, now: datetime) -> None:
     """Judge one resource; if that succeeds, it is judged with its group again."""
-    detect(resource=resource, now=now)
+    detect(resource=resource, now=now, limit_s=TURN_S)
     note_silence([resource], now=now)
     ResourceStatus.objects.filter(resource=resource, judged_alone=True).update(judged_alone=False)
 

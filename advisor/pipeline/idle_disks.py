@@ -17,34 +17,50 @@ from django.db.models import Exists, F, OuterRef
 
 from advisor.core.level_records import hour_of
 from advisor.history.inventory import kept_inventory
+from advisor.history.new_windows import Waiting
 from advisor.history.rates import device_subject
-from advisor.history.whole_windows import whole_windows_of
-from advisor.models import Allocation, Resource, ResourceStatus, State, ThresholdMode
-from advisor.pipeline.evaluation_lag import note_lags_when_stored
+from advisor.models import (
+    Allocation,
+    LateChange,
+    Resource,
+    ResourceStatus,
+    State,
+    ThresholdMode,
+)
+from advisor.pipeline.evaluation_lag import NewWindows, note_lags_when_stored
 from ingest.core.figures import DISK
 from ingest.core.grid import Grid, grid_of
 from ingest.core.microseconds import microseconds
 from ingest.grid_reader import read_measured
 
 
-def leave_idle(resources: Sequence[Resource], *, now: datetime) -> set[int]:
+def leave_idle(waiting: Sequence[Waiting], *, now: datetime) -> set[int]:
     """Bring those up to date whose new windows are all without I/O; their keys.
 
     Their statuses stay locked until the end of the transaction.
     """
-    by_key = {one.pk: one for one in resources if one.traits.reader.figures is DISK}
-    until = whole_windows_of(list(by_key.values()), now=now)
+    whole = {one.resource.pk: one.whole for one in waiting}
+    by_key = {one.resource.pk: one.resource for one in waiting if _is_disk(one.resource)}
     together: dict[tuple[float, datetime, datetime], list[int]] = defaultdict(list)
     for key, judged_until in _idle(by_key):
-        together[by_key[key].window_s, judged_until, until[key]].append(key)
+        together[by_key[key].window_s, judged_until, whole[key].end].append(key)
     left: dict[int, Grid] = {}
     for (window_s, since, end), keys in together.items():
         grid = grid_of(since, end, window_s)
         if grid.count and hour_of(grid.until_us) == hour_of(microseconds(since)):
             left |= dict.fromkeys(_still([by_key[key] for key in keys], grid), grid)
     _write(left, now)
-    note_lags_when_stored({by_key[key]: grid.ends for key, grid in left.items()})
+    note_lags_when_stored(
+        {
+            by_key[key]: NewWindows(ends=grid.ends, heard_at=whole[key].heard_at)
+            for key, grid in left.items()
+        }
+    )
     return set(left)
+
+
+def _is_disk(resource: Resource) -> bool:
+    return resource.traits.reader.figures is DISK
 
 
 def _idle(resources: Mapping[int, Resource]) -> list[tuple[int, datetime]]:
@@ -52,12 +68,14 @@ def _idle(resources: Mapping[int, Resource]) -> list[tuple[int, datetime]]:
     allocated = Allocation.objects.filter(resource=OuterRef("resource"))
     rows = ResourceStatus.objects.filter(
         ~Exists(allocated),
+        ~Exists(LateChange.objects.filter(resource=OuterRef("resource"))),
         resource__in=resources,
         resource__threshold_mode=ThresholdMode.FIXED,
         threshold=F("resource__threshold"),
         state=State.CLEAR,
         value=None,
-        judged_until__isnull=False,
+        history_until=None,
+        judged_until=F("last_window_at"),
     )
     locked = rows.select_for_update(skip_locked=True, of=("self",)).order_by("pk")
     pairs = locked.values_list("resource", "judged_until")
@@ -86,8 +104,8 @@ def _write(left: Mapping[int, Grid], now: datetime) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE advisor_resourcestatus AS status"
-            " SET judged_until = new.judged_until, looked_at = %s"
-            " FROM unnest(%s::bigint[], %s::timestamptz[]) AS new(resource_id, judged_until)"
+            " SET judged_until = new.until, last_window_at = new.until, looked_at = %s"
+            " FROM unnest(%s::bigint[], %s::timestamptz[]) AS new(resource_id, until)"
             " WHERE status.resource_id = new.resource_id",
             [now, list(left), [grid.until for grid in left.values()]],
         )

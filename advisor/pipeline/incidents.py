@@ -18,11 +18,14 @@ from advisor.history.history import History
 from advisor.history.levels import read_points
 from advisor.history.reader import read_history
 from advisor.history.usual_rates import usual_by_workload
-from advisor.models import Incident, Resource
+from advisor.models import Incident, Resource, ResourceStatus
 from ingest.core.grid import grid_of
 
 DETAIL = timedelta(hours=1)
-"""After a change of allocations, victims and aggressors come from the last hour."""
+"""After a change of allocations, victims and aggressors come from the last hour.
+
+No window further back leads to an incident either.
+"""
 
 NEEDED = ("peak_value", "threshold", "windows", "stalled_windows", "signals")
 """The fields of an open incident's row that it needs to go on."""
@@ -33,12 +36,17 @@ GROWN = (*STORED, "tally")
 
 
 def update_incidents(
-    history: History, running: Incident | None, new_points: Sequence[StatePoint]
+    history: History,
+    running: Incident | None,
+    new_points: Sequence[StatePoint],
+    *,
+    judged_anew_at: datetime | None = None,
 ) -> list[Incident]:
     """Go on with the open incident, and begin new ones; the rows that changed.
 
     `history` has the windows of the new points. An incident that stays open is not saved: that is
-    done by `save_grown` for those of all resources at once.
+    done by `save_grown` for those of all resources at once. `judged_anew_at` is when the past of
+    the resource was judged again last.
     """
     alarms = [point for point in new_points if point.state in ALARMS]
     if not new_points or (running is None and not alarms):
@@ -46,7 +54,7 @@ def update_incidents(
     resource = history.resource
     before = None if running is None else _folded(running)
     if running is not None and before is not None:
-        found = core.fold(new_points, _sums(history, running.started_at), before)
+        found = core.fold(new_points, _sums(history, judged_anew_at), before)
         _put(running, found[0])
         if running.ended_at is not None:
             # Before the next one begins: a resource has one open incident.
@@ -56,9 +64,10 @@ def update_incidents(
     until = new_points[-1].at
     # The windows by which congestion was recognised were judged in an earlier run.
     if begins < history.grid.since:
-        since = max(begins, until - DETAIL)
+        since = max(begins, history.grid.since - DETAIL)
         history = read_history(resource, grid_of(since, until, resource.window_s))
-    found = core.fold(read_points(resource, since=begins), _sums(history, begins))
+    points = read_points(resource, since=begins, until=until)
+    found = core.fold(points, _sums(history, judged_anew_at))
     return [_save(resource, one) for one in found]
 
 
@@ -74,21 +83,29 @@ def restate_parties(resource: Resource) -> None:
     until = points[-1].at
     since = max(running.started_at, until - DETAIL)
     history = read_history(resource, grid_of(since, until, resource.window_s))
-    for one in core.fold(points, _sums(history, running.started_at)):
+    judged_anew_at = ResourceStatus.objects.values_list("rewound_at", flat=True).get(
+        resource=resource
+    )
+    for one in core.fold(points, _sums(history, judged_anew_at)):
         _save(resource, one)
 
 
-def _sums(history: History, began_at: datetime) -> Sums:
-    """The parties of windows of the history, with the usual rates before the incident began."""
-    usual = usual_by_workload(history.resource, history.allocations.rows, before=began_at)
+def _sums(history: History, judged_anew_at: datetime | None) -> Sums:
+    """The parties of windows of the history."""
     mode, unit = ReservationMode(history.resource.mode), history.cost_unit
     places = {at: place for place, at in enumerate(history.grid.ends)}
     measured = np.logical_or.reduce(history.devices.measured, axis=1)
 
-    def sums(ends: Sequence[datetime]) -> tuple[Parties, Parties]:
+    def sums(began_at: datetime, ends: Sequence[datetime]) -> tuple[Parties, Parties]:
         rows = [places[at] for at in ends if at in places and measured[places[at]]]
         if not rows:
             return Parties(), Parties()
+        usual = usual_by_workload(
+            history.resource,
+            history.allocations.rows,
+            before=began_at,
+            judged_anew_at=judged_anew_at,
+        )
         table = history.table(rows, usual)
         with_usual, without = (
             core.parties_of(standing_columns(table, mode, unit=unit, by_usual=by_usual))

@@ -17,6 +17,10 @@ _COLUMNS = {
     "looked_at": "timestamptz",
     "detector": "text",
     "judged_until": "timestamptz",
+    "history_until": "timestamptz",
+    "rewound_at": "timestamptz",
+    "rewound_to": "timestamptz",
+    "last_window_at": "timestamptz",
 }
 """What the detector writes. The gaps in advice are the adviser's, which may be running."""
 

@@ -19,6 +19,7 @@ from advisor.models import (
     Resource,
 )
 from advisor.pipeline.failed_work import drop_old_failures
+from advisor.pipeline.rejudge import drop_unwanted_notes, thin_checkpoints
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +46,8 @@ def tidy(*, now: datetime) -> Tidied:
     expired = Recommendation.objects.filter(
         state=RecommendationState.PROPOSED, expires_at__lte=now
     ).update(state=RecommendationState.EXPIRED)
+    thin_checkpoints(now=now)
+    drop_unwanted_notes()
     records = thresholds = 0
     for resource in Resource.objects.order_by("pk").values_list("pk", flat=True):
         records += _tried(_drop_records, resource=resource, before=now - KEEP)

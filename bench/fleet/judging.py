@@ -77,11 +77,10 @@ def pause_rows(stage: Stage) -> list[Row]:
     """The windows without a state after nobody has judged during the congestion."""
     resource, since = stage.stores[-1], stage.history.calm_until
     with transaction.atomic():
-        product.forget_states([resource])
         product.forget_windows(resource, since=since)
-        for at in (since, END):
-            hear_hosts(stage.organisation, at)
-            product.judge([resource], at)
+        product.judge_from([resource], since)
+        hear_hosts(stage.organisation, END)
+        product.judge([resource], END)
         judged = product.judged_windows(resource.pk, since=since, until=END)
         transaction.set_rollback(True)
     windows = stage.history.congested_s // int(WINDOW.total_seconds())

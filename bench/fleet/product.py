@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.conf import settings
 from django.db import connection
@@ -25,7 +25,7 @@ from advisor.decisions import discovery
 from advisor.history.level_store import forget_points, stored_rows
 from advisor.history.levels import newest_ends, read_levels
 from advisor.models import Resource, ResourceStatus
-from advisor.pipeline.detect import LOOKBACK, detect_resources
+from advisor.pipeline.detect import detect_resources
 from advisor.pipeline.groups import GROUP_SIZE
 from advisor.pipeline.look_outside import look_where_due, resources_to_look_at
 from advisor.pipeline.note_silence import note_silence
@@ -33,9 +33,6 @@ from advisor.pipeline.store_history import store_history
 from advisor.tasks import ADVISE_EVERY_S
 from config.celery import BEAT_SCHEDULE
 from ingest.core.microseconds import moment
-
-LONGEST_LOOK: timedelta = LOOKBACK
-"""One call of `judge` judges the windows of so much time at most."""
 
 
 def judge(resources: Iterable[Resource], now: datetime) -> None:
@@ -47,9 +44,13 @@ def judge(resources: Iterable[Resource], now: datetime) -> None:
         note_silence(group, now=now)
 
 
-def forget_states(resources: Iterable[Resource]) -> None:
-    """The next look at them is the first."""
-    ResourceStatus.objects.filter(resource__in=list(resources)).delete()
+def judge_from(resources: Iterable[Resource], at: datetime) -> None:
+    """The next look at them judges the windows that end after this time."""
+    rows = list(resources)
+    ResourceStatus.objects.filter(resource__in=rows).delete()
+    ResourceStatus.objects.bulk_create(
+        ResourceStatus(resource=one, judged_until=at) for one in rows
+    )
 
 
 def forget_windows(resource: Resource, *, since: datetime) -> None:

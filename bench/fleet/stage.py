@@ -17,7 +17,7 @@ from bench.fleet.shape import END, WINDOW_S, FleetShape, History
 WINDOW = timedelta(seconds=WINDOW_S)
 LOOKS = 3
 """Of so many looks the cheapest counts."""
-CATCH_UP_STEP = min(timedelta(minutes=50), product.LONGEST_LOOK)
+HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,16 +62,14 @@ def find_stage(shape: FleetShape, history: History, say: Callable[[str], None]) 
 
 
 def catch_up(stage: Stage) -> None:
-    """Judge the congested hours, except for the last few windows.
+    """Judge the congested hours of the first group, and the last hour of all others.
 
-    The incidents of the first group begin when its congestion does. Of all others the product
-    judges as much as it does in one look.
+    The last few windows are left. The incidents of the first group begin when its congestion does.
     """
     first = [stage.stores[0], stage.uplinks[0]]
     until = END - LOOKS * WINDOW
-    at = stage.history.calm_until
-    while at < until:
-        stage.judge(first, at)
-        at += CATCH_UP_STEP
+    product.judge_from(stage.resources, until - HOUR)
+    product.judge_from(first, stage.history.calm_until - HOUR)
+    stage.judge(first, until)
     cost = stage.judge(stage.resources, until)
     stage.say(f"first look at {len(stage.resources)} resources: {cost.cpu_s:.1f} s of CPU")

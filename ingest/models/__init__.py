@@ -1,4 +1,5 @@
 from ingest.models.host import Host
+from ingest.models.late_samples import LateSamples
 from ingest.models.open_hour import OpenHour
 from ingest.models.rejected_line import RejectedLine
 from ingest.models.samples import (
@@ -21,6 +22,7 @@ __all__ = [
     "CollectorSample",
     "DiskioSample",
     "Host",
+    "LateSamples",
     "NetSample",
     "NstatSample",
     "OpenHour",

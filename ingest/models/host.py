@@ -9,12 +9,16 @@ from ingest.core.lengths import LONGEST_HOST_NAME
 
 
 class Host(models.Model):
-    """One machine, known by the `host` tag of its samples."""
+    """One machine, known by the `host` tag of its samples.
+
+    `last_sample_at` is by the host's clock, `heard_at` is when samples came, by our own.
+    """
 
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="hosts")
     name = models.CharField(max_length=LONGEST_HOST_NAME)
     first_seen_at = models.DateTimeField(auto_now_add=True)
     last_sample_at = models.DateTimeField(null=True, blank=True)
+    heard_at = models.DateTimeField(null=True, blank=True)
 
     objects = OrganisationOwnedQuerySet.as_manager()
 

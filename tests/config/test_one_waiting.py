@@ -10,12 +10,28 @@ import pytest
 import redis
 from celery.beat import Scheduler
 from django.test import override_settings
+from django.utils import timezone
 
 from accounts.models import Organisation
 from advisor.core.turns import MOST_GROUPS
 from advisor.decisions.inventory import add_resource
-from advisor.models import Resource, ResourceKind, ResourceStatus
-from advisor.tasks import advise_everywhere, detect_everywhere, detect_resource
+from advisor.models import (
+    Incident,
+    LearntThreshold,
+    Resource,
+    ResourceKind,
+    ResourceStatus,
+    ThresholdMode,
+)
+from advisor.tasks import (
+    advise_everywhere,
+    detect_everywhere,
+    detect_resource,
+    learn_everywhere,
+    learn_threshold,
+    look_outside,
+    look_outside_everywhere,
+)
 from config import one_waiting
 from config.celery import BEAT_SCHEDULE, app
 from config.queues import QUEUES
@@ -101,6 +117,43 @@ def test_message_waits_again_once_the_task_has_started(
     detect_resource.apply((one.pk,))
 
     assert detect_resource.apply_async((one.pk,)) is not None
+
+
+def test_threshold_is_learnt_for_this_hour_and_the_next_and_then_waits_for_an_hour(
+    queue: str, clock: Callable[[float], None], resources: list[Resource]
+) -> None:
+    learning = resources[0]
+    Resource.objects.filter(pk=learning.pk).update(threshold_mode=ThresholdMode.BASELINE)
+
+    for _ in range(4):
+        learn_everywhere()
+        learn_everywhere()
+        for message in waiting(queue, "upkeep"):
+            assert message == Message(task="learn_threshold", args=(learning.pk,))
+            learn_threshold.apply((learning.pk,), throw=True)
+            learn_threshold.before_start("id", (learning.pk,), {})
+        empty(queue)
+        clock(301.0)
+
+    assert LearntThreshold.objects.filter(resource=learning).count() == 2
+
+
+def test_load_from_outside_is_looked_for_once_per_resource_with_an_incident(
+    queue: str, resources: list[Resource]
+) -> None:
+    one = resources[0]
+    Incident.objects.create(organisation=one.organisation, resource=one, started_at=timezone.now())
+
+    for _ in range(3):
+        look_outside_everywhere()
+    assert waiting(queue, "advise") == [Message(task="look_outside", args=(one.pk,))]
+
+    look_outside.apply((one.pk,), throw=True)
+    empty(queue)
+    look_outside_everywhere()
+
+    assert waiting(queue, "advise") == []
+    assert Incident.objects.get().looked_outside_until is not None
 
 
 def test_lost_mark_costs_one_message_and_no_more(queue: str, resources: list[Resource]) -> None:

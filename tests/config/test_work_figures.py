@@ -15,7 +15,7 @@ from django.utils import timezone
 from accounts.models import Organisation
 from advisor.core.health.distribution import bucket_quantile_s
 from advisor.pipeline import work_figures
-from advisor.pipeline.evaluation_lag import note_lags_when_stored
+from advisor.pipeline.evaluation_lag import NewWindows, lag, note_lags_when_stored
 from advisor.pipeline.work_figures import (
     beats,
     lags,
@@ -117,13 +117,33 @@ def test_lag_is_counted_from_ten_seconds_after_the_end_of_the_window() -> None:
     resource = stated_datastore(acme, "sda", "h1")
     now = timezone.now()
 
-    note_lags_when_stored({resource: [now - timedelta(seconds=30), now - timedelta(seconds=5)]})
+    ends = [now - timedelta(seconds=30), now - timedelta(seconds=5)]
+    note_lags_when_stored({resource: NewWindows(ends=ends)})
 
     counts, worst = lags(organisation=acme.pk, now=timezone.now())
     assert sum(counts.values()) == 2
     assert worst is not None
     # 30 - 10 s, and what this test took.
     assert 20.0 <= worst[1] < 25.0
+
+
+@pytest.mark.parametrize(
+    ("heard_s", "lag_s"),
+    [
+        pytest.param(None, 2.0, id="never heard: from 10 s after its end"),
+        pytest.param(3, 9.0, id="complete after 3 s: from then on"),
+        pytest.param(11, 2.0, id="the last sample came after 10 s: nobody waited for it"),
+        pytest.param(-5, 12.0, id="a host whose clock is ahead: from its end"),
+    ],
+)
+def test_lag_begins_with_the_last_sample_or_after_ten_seconds(
+    heard_s: float | None, lag_s: float
+) -> None:
+    heard_at = None if heard_s is None else NOW + timedelta(seconds=heard_s)
+
+    found = lag(NOW, heard_at=heard_at, now=NOW + timedelta(seconds=12))
+
+    assert found.total_seconds() == lag_s
 
 
 @pytest.mark.usefixtures("db")

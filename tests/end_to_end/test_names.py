@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from accounts.models import Membership, Organisation, Role
 from advisor.models import Resource
-from advisor.pipeline.detect import detect
+from advisor.pipeline.groups import judge_alone
 from advisor.tasks import discover_organisation
 from ingest.core.lengths import LONGEST_HOST_NAME
 from ingest.models import RejectedLine
@@ -90,7 +90,7 @@ def test_name_is_shown_as_it_was_sent_or_refused_and_others_go_on(name: str) -> 
     for organisation in (odd, plain):
         discover_organisation(organisation.pk)
     for resource in Resource.objects.filter(organisation__in=(odd, plain)):
-        detect(resource=resource, now=timezone.now())
+        judge_alone(resource, now=timezone.now())
 
     assert [one.name for one in plain.resources.all()] == ["h1/sda"]
     assert "h1/sda" in status_of(plain)

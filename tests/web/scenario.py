@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from advisor.advice.policy.recommend import recommend, recommend_all
 from advisor.decisions.decide import reject
 from advisor.decisions.enrolment import enroll
-from advisor.models import Allocation, Resource, ResourceKind, State, Tier
-from advisor.pipeline.detect import LOOKBACK, detect
+from advisor.models import (
+    Allocation,
+    Resource,
+    ResourceKind,
+    ResourceStatus,
+    State,
+    Tier,
+)
+from advisor.pipeline.detect import detect
 from advisor.pipeline.groups import judge_all
 from advisor.pipeline.look_outside import look_where_due, resources_to_look_at
 from ingest.models import Host
@@ -20,6 +28,8 @@ from tests.web.fleet import Fleet, empty_fleet
 from tests.web.load import Curve, Noise, Recorder, during, steady, times, total
 
 GBIT = 1e9
+LOOKBACK = timedelta(hours=1)
+"""So much of the past is judged window by window; what is older is stated."""
 BACKUP_LASTS = timedelta(minutes=50)
 CONGESTED_FOR = timedelta(minutes=42)
 
@@ -44,6 +54,7 @@ def noisy_neighbour(now: datetime, *, hours: float = 24.0) -> Fleet:
         story.decided_last_night()
     fleet.hosts["kvm-05"].last_sample_at = now - timedelta(minutes=25)
     fleet.hosts["kvm-05"].save()
+    judge_from(now - LOOKBACK, fleet.resources.values())
     judge_all(organisation=fleet.organisation, now=now)
     _look_outside(fleet, now)
     story.reports()
@@ -202,7 +213,9 @@ class _Story:
         night = self.backup + BACKUP_LASTS + timedelta(minutes=8)
         Host.objects.filter(organisation=self.fleet.organisation).update(last_sample_at=night)
         for name in ("nfs-07", "san-02", "kvm-02/eno1"):
-            detect(resource=self.fleet.resources[name], now=night)
+            resource = self.fleet.resources[name]
+            judge_from(night - LOOKBACK, [resource])
+            detect(resource=resource, now=night)
         _look_outside(self.fleet, night)
         advice = recommend(resource=self.fleet.resources["nfs-07"], now=night)
         assert not isinstance(advice, str), advice
@@ -240,6 +253,12 @@ class _Story:
             rates={},
             support=agents.NO_CGROUP,
         )
+
+
+def judge_from(at: datetime, resources: Iterable[Resource]) -> None:
+    """The next look at these judges the windows that end after this time."""
+    for one in resources:
+        ResourceStatus.objects.update_or_create(resource=one, defaults={"judged_until": at})
 
 
 def _squeezed(curve: Curve, by: Curve, part: float) -> Curve:

@@ -9,6 +9,7 @@ from django.test import Client
 
 from advisor.core.standing import UNALLOCATED
 from advisor.models import Incident, Recommendation
+from advisor.pipeline.amend import figures_of
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.html import Page, page_of
@@ -216,3 +217,36 @@ def test_empty_list_says_what_will_appear(nothing_yet: Fleet) -> None:
 
     assert page.text("h1") == "0 incidents of congestion"
     assert "the stretch appears here" in page.all_text()
+
+
+def test_amended_incident_says_what_it_said_before(
+    viewer: Client, incident: Incident, fleet: Fleet
+) -> None:
+    figures = figures_of(incident) | {
+        "peak_value": 71.5, "victims": [{"workload": "db-orders"}], "aggressors": []
+    }  # fmt: skip
+    incident.versions.create(replaced_at=fleet.now, figures=figures)
+
+    said = shown(viewer, incident).text(".amended")
+
+    assert "because samples came late" in said
+    assert "peak 71.5 ms; victims: db-orders; aggressors: none" in said
+
+
+@pytest.mark.parametrize("successor", [False, True])
+def test_withdrawn_incident_keeps_its_page_and_is_in_no_list(
+    viewer: Client, incident: Incident, fleet: Fleet, *, successor: bool
+) -> None:
+    incident.withdrawn_at = fleet.now
+    incident.save()
+    expected = "show no contention in this time"
+    if successor:
+        other = Incident.objects.create(
+            organisation=incident.organisation,
+            resource=incident.resource,
+            started_at=incident.started_at - timedelta(minutes=1),
+        )
+        expected = f"make it a part of incident {other.pk}."
+
+    assert expected in shown(viewer, incident).text("#withdrawn")
+    assert incident.pk not in Incident.objects.values_list("pk", flat=True)

@@ -61,7 +61,7 @@ def _aggressors(incident: Incident) -> tuple[str, ...]:
 def cause(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     """The attribution alone for htmx, else as a page of its own."""
     now = timezone.now()
-    workspace, row = open_row(workspace, Incident, pk, "resource")
+    workspace, row = open_row(workspace, Incident, pk, "resource", among=Incident.every.all())
     context: dict[str, Any] = {
         "incident": row,
         "resource": row.resource,

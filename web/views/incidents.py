@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 
 from advisor.models import Incident
+from advisor.queries.amended import amendments, withdrawal
 from advisor.queries.incidents import incident_lines, incident_rows
 from web.access import Workspace, open_row, workspace_view
 from web.chart_list import chart_list, charts_context
@@ -39,7 +40,9 @@ def incidents(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
 @workspace_view
 def incident(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     now = timezone.now()
-    workspace, row = open_row(workspace, Incident, pk, "resource__status")
+    workspace, row = open_row(
+        workspace, Incident, pk, "resource__status", among=Incident.every.all()
+    )
     (line,) = incident_lines([row], now=now)
     until = min(now, (row.ended_at or now) + MARGIN)
     whole = TimeRange(since=row.started_at - MARGIN, until=until, name=None)
@@ -57,6 +60,8 @@ def incident(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         now=now,
         section="incidents",
         incident=line,
+        amended=amendments(row),
+        withdrawn=withdrawal(row),
         resource=row.resource,
         **charts_context(
             request.GET,

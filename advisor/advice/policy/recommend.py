@@ -51,6 +51,7 @@ USUAL_SPAN = timedelta(hours=24)
 STALLED_GAP = "it stalled: no share, limit or reservation makes I/O complete"
 
 NOT_LOOKED_GAP = "load from outside has not been looked for yet"
+REJUDGING_GAP = "samples came late: windows that they change are judged again first"
 
 GONE = timedelta(minutes=5)
 """Samples may come late, but not so late."""
@@ -74,6 +75,8 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     ResourceStatus.objects.get_or_create(resource=resource)
     be_the_only_adviser(resource)
     status = ResourceStatus.objects.get(resource=resource)
+    if status.is_rejudging:
+        return _save_gap(status, REJUDGING_GAP)
     incident = _newest_incident(resource, now)
     if incident is None:
         return _save_gap(status, calm_gap(status))

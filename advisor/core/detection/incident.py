@@ -193,8 +193,11 @@ class Folded:
     stays: tuple[int, ...] = ()
 
 
-Sums = Callable[[Sequence[datetime]], tuple[Parties, Parties]]
-"""The parties of windows that end at these times, with usual rates and without."""
+Sums = Callable[[datetime, Sequence[datetime]], tuple[Parties, Parties]]
+"""The parties of windows that end at these times, with usual rates and without.
+
+Usual are the rates from before the given time, at which the incident began.
+"""
 
 
 def fold_incidents(
@@ -208,7 +211,7 @@ def sums_of(observations: Sequence[Observation], mode: ReservationMode) -> Sums:
     """The parties of any of these windows."""
     at = {observation.at: observation for observation in observations}
 
-    def sums(ends: Sequence[datetime]) -> tuple[Parties, Parties]:
+    def sums(_: datetime, ends: Sequence[datetime]) -> tuple[Parties, Parties]:
         found = (Parties(), Parties())
         for end in ends:
             if end in at:
@@ -289,7 +292,7 @@ class _Stretch:
     def folded(self, sums: Sums) -> Folded:
         before = self.before
         judged = [point for point in self.points if point.state is not CongestionState.UNKNOWN]
-        new = sums([point.at for point in judged if point.value is not None])
+        new = sums(self.began_at, [point.at for point in judged if point.value is not None])
         parties, plain = (
             new
             if before is None

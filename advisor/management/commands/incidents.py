@@ -33,7 +33,9 @@ class Command(ProductCommand):
         rows = Incident.objects.filter(organisation=organisation).select_related("resource")
         planned, now = maintenance_windows_of(organisation), timezone.now()
         if options["id"] is not None:
-            found = rows.filter(pk=options["id"]).first()
+            # One that was withdrawn has its number still.
+            every = Incident.every.filter(organisation=organisation).select_related("resource")
+            found = every.filter(pk=options["id"]).first()
             if found is None:
                 raise CommandError(f"there is no incident {options['id']}; see: sluice incidents")
             self._explain(found, _row(found, planned, now), now, as_json=options["as_json"])
@@ -64,6 +66,7 @@ def _row(
     muting = muting_of(incident, planned, now=now)
     return {
         "id": incident.pk,
+        "withdrawn_at": incident.withdrawn_at,
         "resource": incident.resource.name,
         "started_at": incident.started_at,
         "ended_at": incident.ended_at,

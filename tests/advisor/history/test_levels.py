@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from accounts.models import Organisation
 from advisor.core.detection.congestion import StatePoint
@@ -50,7 +52,7 @@ def busy(number: int, state: State = State.CLEAR) -> StatePoint:
 def look(disk: Resource, *points: StatePoint) -> None:
     """Windows are judged as the detector does it: with the status of the resource."""
     save_points({disk: points}, with_status=True)
-    newest = {"judged_until": points[-1].at}
+    newest = {"last_window_at": points[-1].at}
     ResourceStatus.objects.update_or_create(resource=disk, defaults=newest)
 
 
@@ -157,6 +159,29 @@ def test_forgotten_windows_were_never_judged(disk: Resource, number: int) -> Non
     forget_points(disk, since=NOON + number * STEP)
 
     assert everything(disk) == every[:number]
+
+
+@given(
+    count=st.integers(400, 1200),
+    gone=st.tuples(st.integers(0, 1200), st.integers(1, 500)),
+    again=st.tuples(st.integers(1, 1200), st.integers(1, 500)),
+)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_windows_around_those_that_are_taken_or_judged_again_stay(
+    disk: Resource, count: int, gone: tuple[int, int], again: tuple[int, int]
+) -> None:
+    forget_points(disk, since=EVER)
+    ResourceStatus.objects.filter(resource=disk).delete()
+    known = {one: busy(one) if one % 97 < 5 else idle(one) for one in range(1, count)}
+    save_points({disk: list(known.values())})
+    since, until = gone[0], sum(gone)
+
+    forget_points(disk, since=NOON + since * STEP, until=NOON + until * STEP)
+    new = {one: busy(one, State.CONGESTED) for one in range(again[0], sum(again), 3)}
+    save_points({disk: list(new.values())})
+
+    kept = {number: one for number, one in known.items() if not since < number <= until}
+    assert everything(disk) == [one for _, one in sorted((kept | new).items())]
 
 
 def test_windows_go_on_after_some_were_forgotten(disk: Resource) -> None:

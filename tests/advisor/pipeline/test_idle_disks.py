@@ -9,6 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from advisor.history.levels import read_points
+from advisor.history.new_windows import with_new_windows
 from advisor.models import Incident, LevelRecords, Resource, ResourceStatus, StateRun
 from advisor.pipeline.detect import detect, detect_resources
 from advisor.pipeline.idle_disks import leave_idle
@@ -66,6 +67,10 @@ def look(disk: Resource, number: int) -> ResourceStatus:
     return detect(resource=disk, now=heard(number))
 
 
+def left(disks: list[Resource], now: datetime) -> set[int]:
+    return leave_idle(with_new_windows(disks, now=now), now=now)
+
+
 def told(disk: Resource) -> tuple[object, ...]:
     status = ResourceStatus.objects.get(resource=disk)
     found = (status.state, status.state_since, status.value, status.reason, status.judged_until)
@@ -111,7 +116,7 @@ def test_disk_with_allocations_is_judged_as_ever(cluster: Cluster, disk: Resourc
     counters(cluster, "." * 40)
     look(disk, 20)
 
-    assert leave_idle([disk], now=heard(21)) == set()
+    assert left([disk], heard(21)) == set()
 
 
 def test_disk_of_which_a_device_is_not_measured_is_judged_as_ever(cluster: Cluster) -> None:
@@ -119,7 +124,7 @@ def test_disk_of_which_a_device_is_not_measured_is_judged_as_ever(cluster: Clust
     counters(cluster, "." * 40)
     look(shared, 20)
 
-    assert leave_idle([shared], now=heard(21)) == set()
+    assert left([shared], heard(21)) == set()
 
 
 def test_idle_disk_is_judged_once_an_hour(cluster: Cluster, disk: Resource) -> None:
@@ -128,8 +133,8 @@ def test_idle_disk_is_judged_once_an_hour(cluster: Cluster, disk: Resource) -> N
     last = (NOW - START) // STEP
     look(disk, last - 10)
 
-    assert leave_idle([disk], now=heard(last)) == {disk.pk}
-    assert leave_idle([disk], now=heard(last + 1)) == set()
+    assert left([disk], heard(last)) == {disk.pk}
+    assert left([disk], heard(last + 1)) == set()
 
 
 def test_new_threshold_of_an_idle_disk_holds_from_the_next_window(

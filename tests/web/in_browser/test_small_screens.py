@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, ViewportSize
 from advisor.advice.policy.recommend import recommend
 from advisor.models import Incident, Recommendation, Resource, ResourceKind, Tier, Workload
 from advisor.pipeline.detect import detect
+from advisor.pipeline.look_outside import look_where_due
 from ingest.models import Host
 from tests.web.fleet import Fleet
 from tests.web.in_browser.visit import DESKTOP, Visit, visit
@@ -64,6 +65,7 @@ def long_names(fleet: Fleet) -> Resource:
         recorder.disk(host, "sdb", iops=load, latency_ms=steady(30, seed=20))
     recorder.write()
     detect(resource=resource, now=fleet.now)
+    look_where_due(resource=resource, now=fleet.now)
     assert isinstance(recommend(resource=resource, now=fleet.now), Recommendation)
     return resource
 

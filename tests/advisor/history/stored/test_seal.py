@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -89,7 +88,7 @@ def test_samples_of_any_kind_are_kept_as_they_were_read(tenant: Tenant, seed: in
     subjects = {
         INTERFACE: interfaces,
         CGROUP_IO: cgroups,
-        PRESSURE: list(dict.fromkeys(replace(one, device="") for one in cgroups)),
+        PRESSURE: list(dict.fromkeys(one._replace(device="") for one in cgroups)),
     }
     span = hour, hour + HOUR
     Series.objects.update(first_sample_at=hour - HOUR, last_sample_at=hour + HOUR)

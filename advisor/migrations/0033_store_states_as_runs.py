@@ -142,7 +142,7 @@ def forget_content_type(apps: Any, _: Any) -> None:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("advisor", "0031_say_silence_beside_the_reason"),
+        ("advisor", "0032_judge_late_samples"),
         ("auth", "0012_alter_user_first_name_max_length"),
         ("contenttypes", "0002_remove_content_type_name"),
     ]
@@ -150,10 +150,8 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddField(
             model_name="resourcestatus",
-            name="judged_until",
-            field=models.DateTimeField(
-                blank=True, help_text="End of the newest judged window", null=True
-            ),
+            name="last_window_at",
+            field=models.DateTimeField(blank=True, null=True),
         ),
         migrations.CreateModel(
             name="LevelRecords",

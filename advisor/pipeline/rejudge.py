@@ -1,0 +1,267 @@
+"""Samples that came late: go back to before the first window that they change, and judge on.
+
+Going back is the work of one moment: the detector's state and the open incident are those of a
+checkpoint, and incidents from then on are set aside. Then windows are judged in order like any
+others of the past. When all that were judged before are judged again, incidents that overlap one
+that was set aside take its place (`advisor.pipeline.amend`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import Min
+
+from advisor.core.detection.congestion import StatePoint
+from advisor.core.detection.threshold import Threshold, ThresholdReading
+from advisor.core.level_records import FIGURES
+from advisor.history.level_rows import write_ends
+from advisor.history.level_store import forget_points
+from advisor.history.levels import read_windows
+from advisor.history.whole_windows import first_samples
+from advisor.models import (
+    Attachment,
+    DetectorCheckpoint,
+    EarlierStates,
+    Incident,
+    LateChange,
+    Resource,
+    ResourceStatus,
+)
+from advisor.pipeline.amend import alike, figures_of, restore, set_aside
+from ingest.core.grid import SNAP_RATIO, grid_of
+from ingest.core.microseconds import moment
+from ingest.models import LateSamples
+from ingest.retention import retention
+
+CHECKPOINT_EVERY = timedelta(minutes=5)
+DENSE_FOR = timedelta(hours=1)
+"""Checkpoints that are older are kept hourly, and daily from `HOURLY_FOR` on."""
+HOURLY_FOR = timedelta(days=2)
+REST_RATIO = 0.5
+"""A resource rests for this part of what is to be judged again.
+
+So with a host that is always late a window is judged about three times, and not without limit.
+"""
+
+
+@transaction.atomic
+def take_notes(resources: Collection[Resource]) -> None:
+    """Turn notes about late samples of the resources' hosts into changes of all their resources.
+
+    Notes that somebody else takes at this moment are left to them.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            WITH taken AS (
+                DELETE FROM ingest_latesamples WHERE id IN (
+                    SELECT id FROM ingest_latesamples
+                     WHERE host_id IN (SELECT host_id FROM advisor_attachment
+                                        WHERE resource_id = ANY(%s))
+                       FOR UPDATE SKIP LOCKED
+                ) RETURNING host_id, changed_from
+            )
+            INSERT INTO advisor_latechange (resource_id, changed_from)
+            SELECT attached.resource_id, min(taken.changed_from)
+              FROM taken JOIN advisor_attachment AS attached USING (host_id)
+             GROUP BY attached.resource_id
+            """,
+            [[one.pk for one in resources]],
+        )
+
+
+def drop_unwanted_notes() -> None:
+    """Delete notes about hosts that no resource is attached to."""
+    LateSamples.objects.exclude(host__in=Attachment.objects.values("host")).delete()
+
+
+def rewind_changed(statuses: Sequence[ResourceStatus], *, now: datetime) -> None:
+    """Go back with each of these, which are locked, whose judged windows late samples changed.
+
+    Changes of windows that are still to be judged are forgotten: they will be judged with them.
+    """
+    changes = LateChange.objects.filter(resource__in=[one.resource_id for one in statuses])
+    found = dict(changes.values_list("resource").annotate(Min("changed_from")).order_by())
+    for status in statuses:
+        changed_from = found.get(status.resource_id)
+        if changed_from is None or status.is_rejudging:
+            continue
+        begin = max(_first_changed(status, changed_from), now - retention())
+        if begin < (status.judged_until or begin):
+            checkpoint = _checkpoint_before(status, begin)
+            restart = begin if checkpoint is None else checkpoint.at
+            if not _is_due(status, restart, now=now):
+                continue
+            _rewind(status, checkpoint, begin, now=now)
+        # Those that came since were read with the others; who came later stays.
+        changes.filter(resource=status.resource_id, changed_from__gte=changed_from).delete()
+
+
+def _first_changed(status: ResourceStatus, changed_from: datetime) -> datetime:
+    """When the first window begins that may change."""
+    window_s = status.resource.window_s
+    snapped = changed_from + timedelta(seconds=SNAP_RATIO * window_s)
+    return grid_of(snapped, snapped, window_s).since
+
+
+def _checkpoint_before(status: ResourceStatus, begin: datetime) -> DetectorCheckpoint | None:
+    rows = DetectorCheckpoint.objects.filter(resource=status.resource_id, at__lte=begin)
+    return rows.order_by("-at").first()
+
+
+def _is_due(status: ResourceStatus, restart: datetime, *, now: datetime) -> bool:
+    if status.rewound_at is None or status.judged_until is None:
+        return True
+    return now - status.rewound_at >= REST_RATIO * (status.judged_until - restart)
+
+
+def _rewind(
+    status: ResourceStatus,
+    checkpoint: DetectorCheckpoint | None,
+    begin: datetime,
+    *,
+    now: datetime,
+) -> None:
+    """Put the detector back; without a checkpoint, to the first sample that is kept."""
+    resource = status.resource
+    if checkpoint is None:
+        to, status.detector = first_samples([resource], now=now).get(resource.pk, begin), ""
+        to = min(to, begin)
+    else:
+        to, status.detector = checkpoint.at, checkpoint.detector
+    status.history_until = max(status.history_until or to, status.judged_until or to)
+    status.rewound_at, status.rewound_to, status.judged_until = now, to, to
+    write_ends(resource.pk, status.last_window_at)
+    status.last_window_at = None
+    DetectorCheckpoint.objects.filter(resource=resource, at__gt=to).delete()
+    set_aside(resource, after=to, now=now)
+    if checkpoint is not None and checkpoint.incident is not None:
+        restore(resource, checkpoint.incident, checkpoint.tally, now=now)
+
+
+def keep_checkpoint(
+    status: ResourceStatus, running: Incident | None, *, at: datetime, window_s: float
+) -> DetectorCheckpoint | None:
+    """The state of before the windows after `at`, if it is time to keep one again."""
+    following = at + timedelta(seconds=window_s)
+    length_s = CHECKPOINT_EVERY.total_seconds()
+    if not status.detector or at.timestamp() // length_s == following.timestamp() // length_s:
+        return None
+    return DetectorCheckpoint(
+        resource_id=status.resource_id,
+        at=at,
+        detector=status.detector,
+        incident=None if running is None else figures_of(running),
+        tally=None if running is None else running.tally,
+    )
+
+
+def thin_checkpoints(*, now: datetime) -> int:
+    """Delete checkpoints that are too dense for their age, or older than samples."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            DELETE FROM advisor_detectorcheckpoint WHERE at < %(kept)s OR id IN (
+                SELECT id FROM (
+                    SELECT id, row_number() OVER (
+                        PARTITION BY resource_id, date_trunc(
+                            CASE WHEN at < %(hourly)s THEN 'day' ELSE 'hour' END,
+                            at + interval '1 minute', 'UTC'
+                        ) ORDER BY at) AS place
+                      FROM advisor_detectorcheckpoint WHERE at < %(dense)s
+                ) AS numbered WHERE place > 1
+            )
+            """,
+            {
+                "kept": now - retention(),
+                "hourly": now - HOURLY_FOR,
+                "dense": now - DENSE_FOR,
+            },
+        )
+        return cursor.rowcount
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """A window as it was judged before."""
+
+    at: datetime
+    state: str
+    value: float | None
+    threshold: float | None
+
+
+def take_earlier(
+    status: ResourceStatus, *, since: datetime, until: datetime
+) -> tuple[Earlier, ...]:
+    """Take away what was judged of windows that are judged again now."""
+    if not status.is_rejudging:
+        return ()
+    found = read_windows(status.resource_id, since=since, until=until)
+    forget_points(status.resource, since=since, until=until)
+    return tuple(
+        Earlier(
+            at=moment(one.at_us),
+            state=one.saying.state,
+            value=one.figures[FIGURES.index("value")],
+            threshold=one.figures[FIGURES.index("threshold")],
+        )
+        for one in found
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThresholdThen:
+    """The threshold by which each window was judged, or else the window before it.
+
+    `otherwise` is for times of which nothing was judged.
+    """
+
+    earlier: Sequence[Earlier]
+    otherwise: Threshold
+
+    def at(self, at: datetime) -> ThresholdReading:
+        """What was in force in the window that ends then."""
+        found = self.otherwise.at(at)
+        place = max(bisect_right(self.earlier, at, key=lambda one: one.at) - 1, 0)
+        value = self.earlier[place].threshold if self.earlier else None
+        if value is None or value == found.value:
+            return found
+        return ThresholdReading(value=value, reason="the threshold of that time")
+
+
+def keep_earlier(
+    status: ResourceStatus, earlier: Sequence[Earlier], points: Sequence[StatePoint]
+) -> None:
+    """Keep what was judged before, if it is not what is found now."""
+    found = [[point.at, str(point.state), point.value] for point in points]
+    if not earlier or alike([[one.at, one.state, one.value] for one in earlier], found):
+        return
+    window = timedelta(seconds=status.resource.window_s)
+    assert status.rewound_at is not None
+    EarlierStates.objects.create(
+        resource_id=status.resource_id,
+        since=earlier[0].at - window,
+        until=earlier[-1].at,
+        replaced_at=status.rewound_at,
+        states=list(_runs(earlier, window)),
+    )
+
+
+def _runs(earlier: Sequence[Earlier], window: timedelta) -> Iterable[dict[str, Any]]:
+    for state, group in groupby(earlier, key=lambda one: one.state):
+        own = list(group)
+        values = [one.value for one in own if one.value is not None]
+        yield {
+            "since": (own[0].at - window).isoformat(),
+            "until": own[-1].at.isoformat(),
+            "state": state,
+            "value": max(values, default=None),
+        }
