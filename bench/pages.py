@@ -1,7 +1,8 @@
 """How long pages take on the fleet of `bench.fleet`: 20 calls each, against their limits.
 
-Run `python -m bench.pages`. The floor is the sign-in page: the same middleware and frame, no rows.
-Each page is asked for 20 times, and as often right after the cache was emptied.
+Run `python -m bench.pages`, or with `--lists` for the lists of a fleet of 10,000 workloads alone.
+The floor is the sign-in page: the same middleware and frame, no rows. Each page is asked for 20
+times, and as often right after the cache was emptied.
 """
 
 from __future__ import annotations
@@ -26,7 +27,22 @@ LONGEST_S = 60.0
 FEWEST = 3
 LIMIT_MS = 100.0
 LIMITS_MS = {"what-if": 200.0, "incident's cause": 300.0}
+LISTED = 10_000
+"""Workloads of the fleet whose lists are asked for, with 20 minutes of history."""
 PART = {"HX-Request": "true"}
+LISTS = {
+    "workloads": "/workloads/",
+    "workloads, page 100": "/workloads/?page=100",
+    "workloads of a host": "/workloads/?host=node-0007",
+    "workloads by name": "/workloads/?q=vm-07",
+    "workloads by state": "/workloads/?sort=-state",
+    "workloads in groups of hosts": "/workloads/?group=host",
+    "workloads by rate": "/workloads/?sort=-rate",
+    "storage": "/storage/",
+    "networks": "/networks/",
+    "hosts": "/hosts/",
+    "hosts by rate": "/hosts/?sort=-rate",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,24 +62,49 @@ def main() -> None:
     """Print a line per page; status 1 if one is above its limit."""
     from bench.fleet.rows import as_table
     from bench.fleet.shape import MONTH, FleetShape
-    from bench.fleet.staged import staged_fleet
+    from bench.fleet.staged import own_server, staged_fleet
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--workloads", type=int, default=2000)
+    parser.add_argument("--workloads", type=int)
+    parser.add_argument("--lists", action="store_true", help="of 10,000 workloads, alone")
     parser.add_argument("--database", choices=("plain", "timescale"), default="plain")
     options = parser.parse_args()
-    shape = FleetShape(workloads=options.workloads)
-    with staged_fleet(shape, MONTH, timescaledb=options.database == "timescale") as stage:
-        rows = page_rows(stage)
-        print(as_table(rows))
+    timescaledb = options.database == "timescale"
+    if options.lists:
+        with own_server(timescaledb=timescaledb):
+            rows = list_rows(options.workloads or LISTED, print)
+    else:
+        shape = FleetShape(workloads=options.workloads or 2000)
+        with staged_fleet(shape, MONTH, timescaledb=timescaledb) as stage:
+            rows = page_rows(stage)
+    print(as_table(rows))
     raise SystemExit(not all(row.holds for row in rows))
 
 
 def page_rows(stage: Stage) -> list[Row]:
     """A row per page: the 95th percentile of its calls."""
+    return _measured(addresses(stage), stage.say)
+
+
+def list_rows(workloads: int, say: Callable[[str], None]) -> list[Row]:
+    """A row per list of a fleet of this size, in a database of its own."""
+    from bench.fleet.databases import another_database, keep_still
+    from bench.fleet.fill import fill
+    from bench.fleet.shape import BRIEF, FleetShape
+
+    with another_database("fleet_lists"):
+        fill(FleetShape(workloads=workloads), BRIEF)
+        keep_still()
+        named = {f"{name}, of {workloads} workloads": one for name, one in LISTS.items()}
+        return _measured({name: (one, {}) for name, one in named.items()}, say)
+
+
+def _measured(
+    pages: Mapping[str, tuple[str, dict[str, str]]], say: Callable[[str], None]
+) -> list[Row]:
     from django.contrib.auth.models import User
     from django.test import Client
-    from django.test.utils import setup_test_environment
+    from django.test.utils import setup_test_environment, teardown_test_environment
 
     from bench.fleet.clock import frozen_at
     from bench.fleet.inventory import OPERATOR
@@ -74,12 +115,13 @@ def page_rows(stage: Stage) -> list[Row]:
     client.force_login(User.objects.get(username=OPERATOR))
     with frozen_at(END):
         floor = _times(lambda: stranger.get("/login/"))
-        stage.say(f"sign-in page (floor): {floor.p95:.0f} ms")
+        say(f"sign-in page (floor): {floor.p95:.0f} ms")
         rows = []
-        for name, (address, headers) in addresses(stage).items():
+        for name, (address, headers) in pages.items():
             rows.append(_row(name, _times(_asking(client, address, headers))))
-            stage.say(f"{rows[-1].what}: {rows[-1].measured:.0f} ms; {rows[-1].note}")
-        return rows
+            say(f"{rows[-1].what}: {rows[-1].measured:.0f} ms; {rows[-1].note}")
+    teardown_test_environment()
+    return rows
 
 
 def _row(name: str, times: Times) -> Row:
@@ -130,6 +172,7 @@ def addresses(stage: Stage) -> dict[str, tuple[str, dict[str, str]]]:
     store, uplink = stage.stores[0], stage.uplinks[0]
     found: dict[str, tuple[str, dict[str, str]]] = {
         "overview": ("/", {}),
+        "overview's top movers": ("/?part=movers", PART),
         "datastore": (f"/resources/{store.pk}/", {}),
         "uplink": (f"/resources/{uplink.pk}/", {}),
         "24 h charts of a datastore": (f"/api/v1/resources/{store.pk}/charts?range=24h", {}),
@@ -139,6 +182,9 @@ def addresses(stage: Stage) -> dict[str, tuple[str, dict[str, str]]]:
         "recommendations": ("/recommendations/", {}),
         "incidents": ("/incidents/", {}),
         "hosts": ("/hosts/", {}),
+        "workloads": ("/workloads/", {}),
+        "storage": ("/storage/", {}),
+        "networks": ("/networks/", {}),
         "search": ("/search/?q=vm-00", {}),
     }
     for name, address, row in (

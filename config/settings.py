@@ -91,6 +91,8 @@ WORK_QUEUES = QUEUES
 # --- Samples
 
 SAMPLE_RETENTION_DAYS = env.integer("SLUICE_SAMPLE_RETENTION_DAYS", 30, minimum=1)
+# An open hour needs the two before it.
+SAMPLE_ROWS_HOURS = env.integer("SLUICE_SAMPLE_ROWS_HOURS", 6, minimum=3)
 HISTORY_EXACT_DAYS = env.integer("SLUICE_HISTORY_EXACT_DAYS", 30, minimum=1)
 HISTORY_QUARTER_DAYS = env.integer("SLUICE_HISTORY_QUARTER_DAYS", 366, minimum=1)
 HISTORY_DAY_DAYS = env.integer("SLUICE_HISTORY_DAY_DAYS", 5 * 366, minimum=1)

@@ -1,4 +1,6 @@
-"""Reads what counters grew by on a grid of windows, for any number of subjects at once.
+"""Reads what counters grew by on a grid of windows from rows of samples, many subjects at once.
+
+What is not in the history yet is only there, and what was sealed hours ago is not.
 
 A subject costs no statement of its own: there are at most two for each kind, and one for all.
 """
@@ -16,7 +18,7 @@ import numpy.typing as npt
 from django.db import connection
 from psycopg import sql
 
-from ingest.core.figures import FigureKind, FiguresT
+from ingest.core.figures import FigureKind
 from ingest.core.grid import (
     LONGEST_INTERVAL_S,
     NOT_SENT,
@@ -28,6 +30,7 @@ from ingest.core.grid import (
     on_grid,
 )
 from ingest.core.microseconds import EPOCH, microseconds
+from ingest.open_hours import HOUR
 
 
 class Subject(NamedTuple):
@@ -45,38 +48,6 @@ POSTGRES_EPOCH_US = microseconds(EPOCH.replace(year=2000))
 """PostgreSQL counts time from here."""
 COARSE_WINDOW_S = 120.0
 """Windows from this length on are made of the last reading in each, not of all readings."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Measured:
-    """What was read of subjects of several kinds, each subject once, on one grid."""
-
-    grid: Grid
-    places: Mapping[FigureKind[Any], Mapping[Subject, int]]
-    growth: Mapping[FigureKind[Any], GridGrowth]
-
-    def figures(self, kind: FigureKind[FiguresT], subjects: Sequence[Subject]) -> FiguresT:
-        """Those of the subjects, which were all read, a column for each in the order given."""
-        places = self.places[kind]
-        return kind.figures(self.growth[kind].chosen([places[one] for one in subjects]))
-
-
-def read_measured(
-    wanted: Mapping[FigureKind[Any], Collection[Subject]],
-    grid: Grid,
-    *,
-    known: SeriesOfSubjects | None = None,
-) -> Measured:
-    """What each subject did in each window; one that is wanted twice is read once.
-
-    `known` are the series of just these subjects, none of which is wanted twice.
-    """
-    once = {kind: list(dict.fromkeys(subjects)) for kind, subjects in wanted.items()}
-    return Measured(
-        grid=grid,
-        places={kind: {one: at for at, one in enumerate(own)} for kind, own in once.items()},
-        growth=read_growths(once, grid, known=known),
-    )
 
 
 def read_growth(kind: FigureKind[Any], subjects: Sequence[Subject], grid: Grid) -> GridGrowth:
@@ -129,6 +100,54 @@ def read_newest(
             ordered = own[np.argsort(own[:, 1])]
             found.append((ordered[:, 1], ordered[:, 2 : 2 + len(kind.counters)]))
     return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenPart:
+    """What of a stretch of time is in rows of samples and not in the history yet.
+
+    In the hours from `since` on, of those that begin at `whole_since` or later, all rows are
+    there. Late samples of the `late_hosts` came for hours before that, from `late_since` to
+    `late_until`, whose other rows may be gone. None is no such hour.
+    """
+
+    whole_since: datetime
+    since: datetime | None
+    late_since: datetime | None
+    late_until: datetime | None
+    late_hosts: frozenset[int]
+
+
+def open_part(hosts: Collection[int], *, since: datetime, until: datetime) -> OpenPart:
+    """That of the hours of these hosts that reach into the time, in one statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            WITH whole AS (
+                -- An hour is read with the samples before it.
+                SELECT coalesce(max(since), %s) + interval '1 hour' AS since
+                  FROM ingest_keptrows
+            )
+            SELECT whole.since,
+                   min(open.at) FILTER (WHERE open.at >= whole.since),
+                   min(open.at) FILTER (WHERE open.at < whole.since),
+                   max(open.at) FILTER (WHERE open.at < whole.since) + interval '1 hour',
+                   array_agg(DISTINCT open.host_id) FILTER (WHERE open.at < whole.since)
+              FROM whole
+              LEFT JOIN ingest_openhour AS open
+                ON open.host_id = ANY(%s::bigint[]) AND open.at > %s AND open.at < %s
+             GROUP BY whole.since
+            """,
+            [EPOCH, array_of(hosts), since - HOUR, until],
+        )
+        whole_since, first, late_since, late_until, late_hosts = cursor.fetchone()
+    return OpenPart(
+        whole_since=whole_since,
+        since=first,
+        late_since=late_since,
+        late_until=late_until,
+        late_hosts=frozenset(late_hosts or ()),
+    )
 
 
 SeriesOfSubjects = Mapping[FigureKind[Any], Sequence[Sequence[int]]]

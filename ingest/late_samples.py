@@ -99,13 +99,13 @@ def _previous(
          CROSS JOIN LATERAL (
             SELECT time FROM {table}
              WHERE series_id = wrote.id AND time < wrote.first
-               AND time >= wrote.first - %s::interval
+               AND time >= wrote.first - make_interval(secs => %s)
              ORDER BY time DESC LIMIT 1
          ) AS previous
         """
     ).format(table=sql.Identifier(measurement.table))
     with connection.cursor() as cursor:
         cursor.execute(
-            query, [[one for one, _ in firsts], [at for _, at in firsts], LONGEST_INTERVAL]
+            query, [[one for one, _ in firsts], [at for _, at in firsts], LONGEST_INTERVAL_S]
         )
         return dict(cursor.fetchall())

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from psycopg import sql
 
 from accounts.models import Token
@@ -63,7 +63,6 @@ def store(
     """Store the good lines of a body for the token's organisation and record the others."""
     rules = _rules(token=token, precision=precision, now=now, retention=retention)
     batch = read_batch(body, rules)
-    ensure_parts(_parts(batch))
     changed_rows = _save_until_undisturbed(batch, token=token, now=now)
     return WriteResult(
         accepted=batch.accepted_lines,
@@ -106,12 +105,17 @@ def _parts(batch: Batch) -> list[datetime]:
 
 
 def _save_until_undisturbed(batch: Batch, *, token: Token, now: datetime) -> int:
-    """Save, again if a series is deleted meanwhile; the number of rows that changed."""
+    """Save, again if a series or an old partition goes meanwhile; the rows that changed."""
     for _ in range(_ATTEMPTS - 1):
         try:
-            return _save(batch, token=token, now=now)
-        except SeriesDeletedError:
+            return _save_in_parts(batch, token=token, now=now)
+        except (SeriesDeletedError, IntegrityError):
             continue
+    return _save_in_parts(batch, token=token, now=now)
+
+
+def _save_in_parts(batch: Batch, *, token: Token, now: datetime) -> int:
+    ensure_parts(_parts(batch))
     return _save(batch, token=token, now=now)
 
 

@@ -16,6 +16,9 @@ from advisor.core.chunk import UNKNOWN
 WINDOW_S = 10
 WINDOWS = 3600 // WINDOW_S
 QUARTERS = 4
+QUARTER_S = 3600 // QUARTERS
+QUARTER_SUMS = 0
+"""The number under which the sums of all figures of a shard are stored; no figure has it."""
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -56,17 +59,36 @@ def stored_values(growth: Integers, gauges: Integers, seconds: Floats) -> Intege
     )
 
 
-def united(stored: Integers | None, found: Integers, columns: Integers, width: int) -> Integers:
+def united(
+    stored: Integers | None,
+    found: Integers,
+    columns: Integers,
+    width: int,
+    *,
+    rows_are_whole: bool,
+) -> Integers:
     """What is stored of a figure, (windows, width), with what was found in these columns.
 
-    What was found counts where it is known, because it is made of all readings there are; else
-    what is stored stays, whose readings may be gone.
+    What was found counts alone if it was made of all readings there ever were. If rows may be
+    gone, what is stored stays, and what was found is added where nothing was known.
     """
     result = np.full((found.shape[0], width), UNKNOWN, dtype=np.int64)
     if stored is not None:
         result[:, : stored.shape[1]] = stored
-    result[:, columns] = np.where(found == UNKNOWN, result[:, columns], found)
+    before = result[:, columns]
+    stays = (before != UNKNOWN) & (not rows_are_whole)
+    result[:, columns] = np.where(stays, before, found)
     return result
+
+
+def quarter_sums(values: Integers, *, counters: int) -> Integers:
+    """(figures x quarters, columns) of what `stored_values` gives: sums, gauges at the ends."""
+    figures, windows, columns = values.shape
+    shaped = values.reshape(figures, QUARTERS, windows // QUARTERS, columns)
+    is_known = (shaped != UNKNOWN).any(axis=2)
+    sums = np.where(is_known, np.maximum(shaped, 0).sum(axis=2), UNKNOWN)
+    sums[counters:-1] = shaped[counters:-1, :, -1]
+    return sums.reshape(figures * QUARTERS, columns)
 
 
 def quarter_values(values: Integers, *, counters: int) -> QuarterValues:

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from advisor.history.measured import Measured, read_measured
 from advisor.models import AdapterKind, Allocation, Attachment, Resource, Unit
 from advisor.resource_kinds.reader import Devices
 from ingest import queries
 from ingest.core.figures import CGROUP_IO, INTERFACE, CgroupFigures, FigureKind
 from ingest.core.grid import Floats, Grid
-from ingest.grid_reader import Measured, Subject, read_measured
+from ingest.grid_reader import Subject
 
 Wanted = dict[FigureKind[Any], list[Subject]]
 

@@ -15,12 +15,12 @@ from advisor.history.agents import QueueColumns, limits_in_force, queue_columns,
 from advisor.history.history import AllocationColumns, History
 from advisor.history.inventory import Inventory, inventory_of, tcp_subject
 from advisor.history.levels import read_levels
+from advisor.history.measured import Measured, read_measured
 from advisor.history.rates import adapter_subject, devices_of, rates_of
 from advisor.models import Allocation, Attachment, Resource
 from advisor.resource_kinds.reader import Devices
 from ingest.core.figures import PRESSURE, TCP, CgroupFigures
 from ingest.core.grid import Floats, Grid
-from ingest.grid_reader import Measured, read_measured
 
 PRESSURE_OF_BACKLOG = 0.05
 """A workload that waits for I/O for this fraction of the time wants more."""

@@ -68,11 +68,10 @@ def finish(status: ResourceStatus, *, now: datetime) -> None:
     What is left of those that were set aside stays withdrawn, and so does advice on it that
     nobody has decided on.
     """
-    resource, after = status.resource, status.rewound_to
+    resource, after, rewound_at = status.resource, status.rewound_to, status.rewound_at
     assert after is not None
-    versions = IncidentVersion.objects.filter(
-        incident__resource=resource, replaced_at=status.rewound_at
-    )
+    assert rewound_at is not None
+    versions = IncidentVersion.objects.filter(incident__resource=resource, replaced_at=rewound_at)
     former = {version.incident_id: version for version in versions}
     rows = Incident.every.in_bulk(former)
     found = [row for row in _after(resource, after) if row.pk not in former]

@@ -121,7 +121,8 @@ def _inputs(
         resource.allocations.select_related("workload").order_by("workload__name", "pk")
     )
     names = list(dict.fromkeys(allocation.workload.name for allocation in allocations))
-    loads = {name: tuple(_load(one, name) for one in seen) for name in names}
+    by_window = [_loads(one) for one in seen]
+    loads = {name: tuple(window.get(name) for window in by_window) for name in names}
     entitled = _entitled(allocations, loads, _costs(seen, loads), mode)
     rest = tuple(_unallocated(one) for one in seen)
     shared_harm = resource.traits.shared_harm
@@ -147,14 +148,13 @@ def _inputs(
     )
 
 
-def _load(observation: Observation, workload: str) -> float | None:
-    """Device time per second on a datastore, bits per second on an uplink."""
-    own = [allocation for allocation in observation.allocations if allocation.workload == workload]
-    if not own:
-        return None
-    return sum(
-        allocation.rate * device_cost(observation, allocation.mean_io_bytes) for allocation in own
-    )
+def _loads(observation: Observation) -> dict[str, float]:
+    """By workload device time per second on a datastore, bits per second on an uplink."""
+    loads: dict[str, float] = {}
+    for own in observation.allocations:
+        load = own.rate * device_cost(observation, own.mean_io_bytes)
+        loads[own.workload] = loads.get(own.workload, 0.0) + load
+    return loads
 
 
 def _unallocated(observation: Observation) -> float | None:

@@ -7,7 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import transaction
 
@@ -46,12 +46,12 @@ from advisor.pipeline.idle_disks import leave_idle
 from advisor.pipeline.incidents import save_grown, update_incidents
 from advisor.pipeline.rejudge import (
     Earlier,
-    ThresholdThen,
     keep_checkpoint,
     keep_earlier,
     rewind_changed,
     take_earlier,
     take_notes,
+    threshold_then,
 )
 from advisor.pipeline.status_rows import write_judged
 from ingest.core.grid import grid_of
@@ -134,41 +134,29 @@ def _turns(resources: Sequence[Resource], now: datetime) -> list[_Turn]:
         for row in Incident.objects.filter(resource__in=resources, ended_at=None)
     }
     states = {one.resource_id: _state(one) for one in statuses}
-    since = {
-        one.resource_id: one.judged_until or states[one.resource_id].last_at for one in statuses
-    }
-    firsts = first_samples(
-        [one.resource for one in statuses if not since[one.resource_id]], now=now
-    )
-    behind = 0
-    for status in statuses:
-        key, end = status.resource_id, whole[status.resource_id].end
-        if since[key] is None:
-            # The windows from before there was a detector.
-            status.history_until = end
-        since[key] = since[key] or min(firsts.get(key, end), end)
-        behind += (end - since[key]).total_seconds() > status.resource.window_s
-    most = MOST_WINDOWS // max(behind, 1)
+    begins = _begins(statuses, states, whole, now=now)
+    behind = [
+        one
+        for one in statuses
+        if whole[one.resource_id].end - begins[one.resource_id]
+        > timedelta(seconds=one.resource.window_s)
+    ]
+    most = max(MOST_WINDOWS // max(len(behind), 1), 1)
     return [
         _Turn(
             status=status,
-            state=states[key],
-            running=running.get(key),
-            since=since[key],
-            # What is complete already stays so when another series begins to send.
-            until=max(
-                since[key],
-                portion_end(
-                    since[key],
-                    whole[key].end,
-                    window_s=status.resource.window_s,
-                    most=max(most, 1),
-                ),
+            state=states[status.resource_id],
+            running=running.get(status.resource_id),
+            since=begins[status.resource_id],
+            until=_until(
+                status.resource,
+                begins[status.resource_id],
+                whole[status.resource_id].end,
+                most=most,
             ),
-            whole=whole[key],
+            whole=whole[status.resource_id],
         )
         for status in statuses
-        for key in [status.resource_id]
     ]
 
 
@@ -184,6 +172,36 @@ def _state(status: ResourceStatus) -> DetectorState:
     if state is not stored:
         status.detector = dumps(state)
     return state
+
+
+def _begins(
+    statuses: Sequence[ResourceStatus],
+    states: Mapping[int, DetectorState],
+    whole: Mapping[int, Whole],
+    *,
+    now: datetime,
+) -> dict[int, datetime]:
+    """By resource the end of the last judged window; of a new one, when its first sample came."""
+    found: dict[int, datetime] = {}
+    new: list[ResourceStatus] = []
+    for status in statuses:
+        judged_until = status.judged_until or states[status.resource_id].last_at
+        if judged_until is None:
+            new.append(status)
+        else:
+            found[status.resource_id] = judged_until
+    firsts = first_samples([status.resource for status in new], now=now)
+    for status in new:
+        end = whole[status.resource_id].end
+        found[status.resource_id] = min(firsts.get(status.resource_id, end), end)
+        # The windows from before there was a detector.
+        status.history_until = end
+    return found
+
+
+def _until(resource: Resource, since: datetime, end: datetime, *, most: int) -> datetime:
+    """The end of the turn; what is complete stays so when another series begins to send."""
+    return max(since, portion_end(since, end, window_s=resource.window_s, most=most))
 
 
 def _locked(resources: Sequence[Resource]) -> list[ResourceStatus]:
@@ -253,7 +271,7 @@ def _judge(turns: Sequence[_Turn], histories: Mapping[int, History]) -> list[_Ju
         found = congestion.detect(
             history.deciding_observations(),
             settings=_settings(turn.resource),
-            threshold=ThresholdThen(earlier=earlier, otherwise=thresholds[turn.resource.pk]),
+            threshold=threshold_then(earlier, thresholds[turn.resource.pk]),
             initial=turn.state,
         )
         judged.append(_Judged(turn=turn, history=history, found=found, earlier=earlier))

@@ -17,6 +17,7 @@ from django.db.models import Exists, F, OuterRef
 
 from advisor.core.level_records import hour_of
 from advisor.history.inventory import kept_inventory
+from advisor.history.measured import read_measured
 from advisor.history.new_windows import Waiting
 from advisor.history.rates import device_subject
 from advisor.models import (
@@ -31,7 +32,6 @@ from advisor.pipeline.evaluation_lag import NewWindows, note_lags_when_stored
 from ingest.core.figures import DISK
 from ingest.core.grid import Grid, grid_of
 from ingest.core.microseconds import microseconds
-from ingest.grid_reader import read_measured
 
 
 def leave_idle(waiting: Sequence[Waiting], *, now: datetime) -> set[int]:

@@ -8,7 +8,6 @@ that was set aside take its place (`advisor.pipeline.amend`).
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,7 +18,7 @@ from django.db import connection, transaction
 from django.db.models import Min
 
 from advisor.core.detection.congestion import StatePoint
-from advisor.core.detection.threshold import Threshold, ThresholdReading
+from advisor.core.detection.threshold import KeptThreshold, Threshold
 from advisor.core.level_records import FIGURES
 from advisor.history.level_rows import write_ends
 from advisor.history.level_store import forget_points
@@ -143,7 +142,8 @@ def _rewind(
     DetectorCheckpoint.objects.filter(resource=resource, at__gt=to).delete()
     set_aside(resource, after=to, now=now)
     if checkpoint is not None and checkpoint.incident is not None:
-        restore(resource, checkpoint.incident, checkpoint.tally, now=now)
+        tally = checkpoint.tally
+        restore(resource, checkpoint.incident, None if tally is None else bytes(tally), now=now)
 
 
 def keep_checkpoint(
@@ -185,7 +185,8 @@ def thin_checkpoints(*, now: datetime) -> int:
                 "dense": now - DENSE_FOR,
             },
         )
-        return cursor.rowcount
+        deleted: int = cursor.rowcount
+        return deleted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,24 +218,10 @@ def take_earlier(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThresholdThen:
-    """The threshold by which each window was judged, or else the window before it.
-
-    `otherwise` is for times of which nothing was judged.
-    """
-
-    earlier: Sequence[Earlier]
-    otherwise: Threshold
-
-    def at(self, at: datetime) -> ThresholdReading:
-        """What was in force in the window that ends then."""
-        found = self.otherwise.at(at)
-        place = max(bisect_right(self.earlier, at, key=lambda one: one.at) - 1, 0)
-        value = self.earlier[place].threshold if self.earlier else None
-        if value is None or value == found.value:
-            return found
-        return ThresholdReading(value=value, reason="the threshold of that time")
+def threshold_then(earlier: Sequence[Earlier], otherwise: Threshold) -> Threshold:
+    """The threshold by which windows were judged before, if they were."""
+    kept = tuple((one.at, one.threshold) for one in earlier if one.threshold is not None)
+    return KeptThreshold(kept=kept, otherwise=otherwise) if kept else otherwise
 
 
 def keep_earlier(

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django.db.models import Q
 
+from advisor.history.measured import read_measured
 from advisor.history.rates import (
     cgroup_device_numbers,
     device_subject,
@@ -29,7 +30,6 @@ from advisor.queries.datastore_charts import datastore_charts
 from advisor.queries.uplink_charts import uplink_charts
 from ingest.core.catalogue import DISKIO, NET, Measurement
 from ingest.core.grid import Grid
-from ingest.grid_reader import read_measured
 
 Draw = Callable[[ResourceFigures, datetime], tuple[Chart, ...]]
 _CHARTS_OF: dict[Measurement, Draw] = {DISKIO: datastore_charts, NET: uplink_charts}

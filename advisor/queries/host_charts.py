@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from advisor.history.history import numbers
+from advisor.history.measured import read_measured
 from advisor.history.rates import cgroup_device_numbers, device_subject, rate_subjects, rates_of
 from advisor.models import Allocation, Attachment, Unit
 from advisor.queries.charts import Chart, ChartKind, ChartSet, ChartSpan, Track, charts_on
@@ -17,7 +18,6 @@ from advisor.queries.totals import total
 from advisor.resource_kinds.registry import traits_of
 from ingest.core.figures import DISK, INTERFACE, DiskFigures, FigureKind, InterfaceFigures
 from ingest.core.grid import Floats
-from ingest.grid_reader import read_measured
 from ingest.models import Host
 
 MOST_LINES = 8

@@ -11,7 +11,8 @@ from django.core.cache import cache
 from advisor.models import Allocation
 from advisor.queries.allocation_rates import current_rates
 from advisor.queries.scope import Scope
-from advisor.queries.tables import WorkloadRow, workload_rows
+from advisor.queries.tables import WorkloadRow
+from advisor.queries.workload_list import workload_list
 
 PER_KIND = 5
 UNITS = ("iops", "bytes_per_s", "bits_per_s")
@@ -63,13 +64,28 @@ def top_movers(scope: Scope, against: Against, *, now: datetime) -> list[Mover]:
 
     A fixed number of statements, however many workloads there are; kept for a minute.
     """
-    key = f"movers-{scope.organisation.pk}-{against.name}-{now:%Y%m%dT%H%M}"
-    found = cache.get_or_set(key, lambda: _read(scope, against, now), timeout=REMEMBERED_S)
+    found = cache.get_or_set(
+        _key(scope, against, now), lambda: _read(scope, against, now), timeout=REMEMBERED_S
+    )
     return list(found or ())
 
 
+def remembered_movers(scope: Scope, against: Against, *, now: datetime) -> list[Mover] | None:
+    """The same if it was read in this minute; None if it would have to be read now.
+
+    The rates of all workloads are read for it, for which no page should wait.
+    """
+    found: list[Mover] | None = cache.get(_key(scope, against, now))
+    return found
+
+
+def _key(scope: Scope, against: Against, now: datetime) -> str:
+    return f"movers-{scope.organisation.pk}-{against.name}-{now:%Y%m%dT%H%M}"
+
+
 def _read(scope: Scope, against: Against, now: datetime) -> list[Mover]:
-    rows = workload_rows(scope, now=now)
+    every = workload_list(scope, now=now)
+    rows = [every.build(place) for place in range(every.count)]
     pks = [pk for row in rows for pk in row.allocations]
     allocations = list(Allocation.objects.filter(pk__in=pks).select_related("host", "resource"))
     rates = current_rates(allocations, now=now)

@@ -1,23 +1,26 @@
 """Rows of the lists of workloads, storage, networks and hosts.
 
 A list is read in two steps. All rows come first, with what a list is sorted, filtered and grouped
-by. Rates are read for all rows only if they are sorted by rate; the last day is read only for the
-rows of the page. Every step takes a fixed number of statements.
+by (those of workloads are in `workload_list`). Rates are read for all rows only if they are sorted
+by rate; the last day is read only for the rows of the page. Every step takes a fixed number of
+statements.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.cache import cache
+from django.db.models import Count
 
 from advisor.history.history import numbers
 from advisor.history.levels import newest_loads
+from advisor.history.measured import read_measured
 from advisor.history.rates import read_rates
 from advisor.models import Allocation, Attachment, Resource, Workload
 from advisor.queries.allocation_rates import REACH, current_rates, recent_grid, recent_means
@@ -29,7 +32,7 @@ from advisor.queries.totals import total
 from advisor.resource_kinds.registry import traits_of
 from ingest.core.figures import DISK, INTERFACE, FigureKind
 from ingest.core.grid import Floats, Grid, grid_of
-from ingest.grid_reader import Subject, read_measured
+from ingest.grid_reader import Subject
 from ingest.models import Host
 
 DAY = timedelta(hours=24)
@@ -117,35 +120,6 @@ class HostRow:
 # --- Workloads
 
 
-def workload_rows(scope: Scope, *, now: datetime, host_pk: int | None = None) -> list[WorkloadRow]:
-    """Every workload on every resource that it has an allocation on, or those of one host."""
-    hosts = _host_names(scope)
-    lines = {row.pk: resource_line(row, now=now) for row in resource_rows(scope)}
-    workloads = {
-        pk: rest for pk, *rest in scope.rows(Workload).values_list("pk", "name", "kind", "tier")
-    }
-    found: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
-    for pk, workload, resource, host in _allocations(scope, host_pk):
-        if resource in lines and workload in workloads and host in hosts:
-            found[workload, resource].append((pk, host))
-    rows = []
-    for (workload, resource), allocations in found.items():
-        name, kind, tier = workloads[workload]
-        used = {hosts[host].name: hosts[host] for _, host in allocations}
-        rows.append(
-            WorkloadRow(
-                pk=workload,
-                name=name,
-                kind=kind,
-                tier=tier,
-                resource=lines[resource],
-                hosts=tuple(used[host] for host in sorted(used)),
-                allocations=tuple(pk for pk, _ in allocations),
-            )
-        )
-    return sorted(rows, key=lambda row: (row.name, row.resource.name))
-
-
 def with_workload_figures(
     scope: Scope, rows: Sequence[WorkloadRow], wanted: Figures, *, now: datetime
 ) -> list[WorkloadRow]:
@@ -171,13 +145,6 @@ def _allocation_rows(pks: Sequence[int]) -> list[Allocation]:
     return list(Allocation.objects.filter(pk__in=pks).select_related("host", "resource"))
 
 
-def _allocations(scope: Scope, host_pk: int | None) -> Iterable[tuple[int, int, int, int]]:
-    rows = Allocation.objects.filter(workload__in=scope.rows(Workload)).order_by("pk")
-    if host_pk is not None:
-        rows = rows.filter(host=host_pk)
-    return rows.values_list("pk", "workload_id", "resource_id", "host_id")
-
-
 # --- Storage and networks
 
 
@@ -186,7 +153,7 @@ def resource_table_rows(
 ) -> list[ResourceRow]:
     """Every resource of these kinds, by name, with its measured load."""
     rows = _resources(scope, kinds)
-    hosts = _host_names(scope)
+    hosts = host_names(scope)
     reached = _hosts_by_resource(rows)
     tiers, workloads = _users(scope, "resource_id")
     loads = _newest_loads(rows, now)
@@ -196,7 +163,7 @@ def resource_table_rows(
             noun=row.traits.words.of(len(reached[row.pk])),
             load_unit=row.traits.load_unit,
             hosts=tuple(hosts[pk] for pk in reached[row.pk] if pk in hosts),
-            workload_count=len(workloads[row.pk]),
+            workload_count=workloads[row.pk],
             tiers=_in_order(tiers[row.pk]),
             rate=loads.get(row.pk),
         )
@@ -258,7 +225,7 @@ def host_rows(scope: Scope, *, now: datetime) -> list[HostRow]:
         HostRow(
             health=health,
             resources=tuple(dict.fromkeys(sorted(resources[health.pk]))),
-            workload_count=len(workloads[health.pk]),
+            workload_count=workloads[health.pk],
             tiers=_in_order(tiers[health.pk]),
         )
         for health in healths
@@ -327,20 +294,23 @@ def _places_by_host(devices: Sequence[Subject]) -> dict[int, list[int]]:
 # --- What all have
 
 
-def _host_names(scope: Scope) -> dict[int, HostName]:
+def host_names(scope: Scope) -> dict[int, HostName]:
+    """Every host by its key, in the order of names."""
     rows = scope.rows(Host).order_by("name").values_list("pk", "name", "last_sample_at")
     return {pk: HostName(pk=pk, name=name, last_sample_at=at) for pk, name, at in rows}
 
 
-def _users(scope: Scope, by: str) -> tuple[dict[int, set[str]], dict[int, set[int]]]:
-    """The tiers and the keys of the workloads with an allocation, by resource or host."""
+def _users(scope: Scope, by: str) -> tuple[dict[int, set[str]], Counter[int]]:
+    """The tiers and the number of workloads with an allocation, by resource or host."""
     tiers: dict[int, set[str]] = defaultdict(set)
-    workloads: dict[int, set[int]] = defaultdict(set)
+    counts: Counter[int] = Counter()
     rows = Allocation.objects.filter(workload__in=scope.rows(Workload)).order_by()
-    for place, workload, tier in rows.values_list(by, "workload_id", "workload__tier").distinct():
+    # A workload has one tier, so those of several tiers are never the same.
+    counted = rows.values(by, "workload__tier").annotate(count=Count("workload", distinct=True))
+    for place, tier, count in counted.values_list(by, "workload__tier", "count"):
         tiers[place].add(tier)
-        workloads[place].add(workload)
-    return tiers, workloads
+        counts[place] += count
+    return tiers, counts
 
 
 _TIERS = {"high": 0, "medium": 1, "low": 2}

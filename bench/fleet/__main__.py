@@ -40,6 +40,7 @@ PARTS = {
     ],
     "footprint": [("database after 30 days of 300 workloads at 10 s", "GB", "<= 3")],
     "pages": [("pages, p95 of 20 calls", "ms", "< 100")],
+    "lists": [("lists of 10000 workloads, p95 of 20 calls", "ms", "< 100")],
     "placement": [("placement inputs, slope", "exponent", "<= 1.1"), ("plan", "s", "< 5")],
     "slope": [
         ("slope of CPU per window, calm", "exponent", "<= 1.1"),
@@ -142,7 +143,7 @@ def _parts(stage: Stage, options: argparse.Namespace) -> dict[str, Callable[[], 
     from bench.fleet.judging import pause_rows, slope_rows, window_rows
     from bench.fleet.live import live_rows
     from bench.fleet.placement import placement_rows
-    from bench.pages import page_rows
+    from bench.pages import LISTED, list_rows, page_rows
 
     kill_worker = options.minutes >= KILL_FROM_MINUTES
     return {
@@ -151,6 +152,7 @@ def _parts(stage: Stage, options: argparse.Namespace) -> dict[str, Callable[[], 
         "pause": lambda: pause_rows(stage),
         "placement": lambda: placement_rows(stage),
         "pages": lambda: page_rows(stage),
+        "lists": lambda: list_rows(LISTED, stage.say),
         "slope": lambda: slope_rows(options.sizes, stage.say),
         "idle": lambda: idle_rows(IDLE_DISKS, stage.say),
         "footprint": lambda: footprint_rows(SMALL_FLEET),

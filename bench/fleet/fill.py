@@ -53,12 +53,6 @@ def fill(shape: FleetShape, history: History) -> None:
             " VALUES (%s, %s, 8, 16)",
             [(one, END) for one in series.disk_number],
         )
-        # Ingest would have put the hours on the list of those that are to be sealed.
-        cursor.execute(
-            "INSERT INTO ingest_openhour (host_id, at) SELECT id, generate_series("
-            "date_trunc('hour', %s::timestamptz), %s, interval '1 hour') FROM ingest_host",
-            [history.first_at, END],
-        )
     with own_connection() as one:
         # The product's connections end a statement that takes so long.
         one.execute("ANALYZE")

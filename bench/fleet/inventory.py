@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth import get_user_model
+from django.db import connection
 
 from accounts.models import Membership, Organisation, Role
 from advisor.core.allocation import ReservationMode
@@ -101,6 +102,13 @@ def note_times(organisation: Organisation, *, first_at: datetime, last_at: datet
         first_sample_at=first_at, last_sample_at=last_at
     )
     hear_hosts(organisation, last_at)
+    with connection.cursor() as cursor:
+        # The hours that are to be sealed.
+        cursor.execute(
+            "INSERT INTO ingest_openhour (host_id, at) SELECT id, generate_series("
+            "date_trunc('hour', %s::timestamptz), %s, interval '1 hour') FROM ingest_host",
+            [first_at, last_at],
+        )
 
 
 def hear_hosts(organisation: Organisation, at: datetime) -> None:

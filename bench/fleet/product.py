@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import connection
@@ -33,6 +33,8 @@ from advisor.pipeline.store_history import store_history
 from advisor.tasks import ADVISE_EVERY_S
 from config.celery import BEAT_SCHEDULE
 from ingest.core.microseconds import moment
+from ingest.partitions import PART
+from ingest.services import maintenance
 
 
 def judge(resources: Iterable[Resource], now: datetime) -> None:
@@ -64,9 +66,15 @@ def seal(organisation: Organisation, now: datetime) -> None:
     store_history(organisation=organisation, now=now, limit_s=3600.0)
 
 
-def days_of_rows() -> int:
-    """So long samples stay stored as rows."""
-    return settings.SAMPLE_RETENTION_DAYS
+def drop_rows(before: datetime) -> None:
+    """Drop the rows of samples that nobody needs once they are sealed."""
+    maintenance.drop_sealed(before=before)
+
+
+def days_of_rows() -> float:
+    """So long sealed samples stay stored as rows at most."""
+    kept = timedelta(hours=settings.SAMPLE_ROWS_HOURS)
+    return (kept + PART + timedelta(seconds=_every_s("maintain-samples"))) / timedelta(days=1)
 
 
 def discover(organisation: Organisation) -> None:

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ingest.core.catalogue import Measurement
-from ingest.core.common_line import parse_common_line
 from ingest.core.line_protocol import (
     FieldValue,
     LineError,
     Precision,
     excerpt,
     logical_lines,
+    parse_common_line,
     parse_head,
     parse_line,
 )

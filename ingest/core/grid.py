@@ -257,11 +257,16 @@ def _intervals(
 
 
 def gaps(length_us: Integers, before_us: Integers, *, step_s: float = 0.0) -> Flags:
-    """Which intervals are too long, by their length and that of the one before each."""
+    """Which intervals are too long, by their length and that of the one before each.
+
+    One before that is too long itself is no measure: whoever looks at a few windows only does not
+    see where it began.
+    """
     sure_us = 1e6 * max(SURE_INTERVAL_S, GAP_FACTOR * step_s)
     longest_us = 1e6 * max(LONGEST_INTERVAL_S, GAP_FACTOR * step_s)
+    usual_us = np.where(before_us <= longest_us, before_us, 0)
     found: Flags = (length_us > longest_us) | (
-        (length_us > sure_us) & (length_us > GAP_FACTOR * before_us)
+        (length_us > sure_us) & (length_us > GAP_FACTOR * usual_us)
     )
     return found
 

@@ -1,4 +1,5 @@
 from ingest.models.host import Host
+from ingest.models.kept_rows import KeptRows
 from ingest.models.late_samples import LateSamples
 from ingest.models.open_hour import OpenHour
 from ingest.models.rejected_line import RejectedLine
@@ -22,6 +23,7 @@ __all__ = [
     "CollectorSample",
     "DiskioSample",
     "Host",
+    "KeptRows",
     "LateSamples",
     "NetSample",
     "NstatSample",

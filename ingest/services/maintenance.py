@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import DatabaseError
 from django.db.models import QuerySet
 
 from accounts.models import Organisation
+from ingest.kept_rows import note_dropped
 from ingest.models import OpenHour, RejectedLine, Series
 from ingest.open_hours import HOUR
-from ingest.partitions import drop_partitions, ensure_partitions
+from ingest.partitions import SEALED_TABLES, TABLES, drop_partitions, ensure_parts, parts_of
 
 log = logging.getLogger(__name__)
 
+DAY = timedelta(days=1)
 DAYS_AHEAD = 3
 """Days made ahead; without a scheduler a write makes a missing day itself, but slower."""
 
@@ -31,21 +33,24 @@ class Maintenance:
     rejected_lines_dropped: int
 
 
-def maintain_samples(*, now: datetime, retention: timedelta) -> Maintenance:
-    """Make the coming days, drop what is older than the retention. Safe to run twice.
+def maintain_samples(*, now: datetime, retention: timedelta, rows: timedelta) -> Maintenance:
+    """Make the coming days, drop what is not needed any more. Safe to run twice.
 
-    A series goes when its last sample has gone, so that cgroups that come and go leave nothing.
+    Sealed samples stay `rows` for so long, others for the retention.
+
+    A series goes when its last sample is too old, so that cgroups that come and go leave nothing.
     """
-    today = now.astimezone(UTC).date()
-    made = ensure_partitions(today + timedelta(days=ahead) for ahead in range(DAYS_AHEAD + 1))
+    # Older ones would be dropped again; late samples bring their own.
+    made = ensure_parts(parts_of(now - rows, now + DAYS_AHEAD * DAY))
     expired = now - retention
-    unneeded = _sealed_until(expired)
-    dropped = drop_partitions(before=unneeded)
+    dropped = drop_sealed(before=now - rows)
+    dropped += drop_partitions(before=expired, tables=set(TABLES) - set(SEALED_TABLES))
     series = lines = 0
     for organisation in Organisation.objects.order_by("pk"):
         # A day more: chunks and partitions go whole, and a late sample may yet come.
-        silent = Series.objects.filter(last_sample_at__lt=unneeded - timedelta(days=1))
-        series += _delete(silent.filter(organisation=organisation))
+        silent = Series.objects.filter(last_sample_at__lt=expired - DAY)
+        unsealed = OpenHour.objects.filter(at__lt=expired).values("host")
+        series += _delete(silent.filter(organisation=organisation).exclude(host__in=unsealed))
         refused = RejectedLine.objects.filter(received_at__lt=expired)
         lines += _delete(refused.filter(organisation=organisation))
     return Maintenance(
@@ -56,16 +61,13 @@ def maintain_samples(*, now: datetime, retention: timedelta) -> Maintenance:
     )
 
 
-def _sealed_until(expired: datetime) -> datetime:
-    """How far samples may be dropped: no further than they are in the history.
-
-    The hour before an open one is needed too, for the first windows of it.
-    """
+def drop_sealed(*, before: datetime) -> int:
+    """Drop the rows of before this whose hours are sealed; the partitions dropped."""
+    note_dropped(before)
     oldest = OpenHour.objects.order_by("at").values_list("at", flat=True).first()
-    if oldest is None or oldest - HOUR >= expired:
-        return expired
-    log.warning("expired samples kept until they are sealed", extra={"open_since": oldest})
-    return oldest - HOUR
+    if oldest is not None and oldest < before - HOUR:
+        log.warning("old samples kept until they are sealed", extra={"open_since": oldest})
+    return drop_partitions(before=before, tables=SEALED_TABLES, only_sealed=True)
 
 
 def _delete(rows: QuerySet[Any]) -> int:

@@ -14,6 +14,7 @@ from accounts.models import Organisation
 from advisor.decisions import inventory
 from advisor.history.allocation_history import history_over
 from advisor.history.history import numbers
+from advisor.history.measured import read_measured
 from advisor.history.reader import read_history
 from advisor.models import Allocation, Resource, ResourceKind
 from advisor.pipeline.detect import detect
@@ -23,7 +24,7 @@ from advisor.queries.host_charts import host_chart_set
 from advisor.queries.workload_charts import workload_chart_set
 from ingest.core.figures import CGROUP_IO
 from ingest.core.grid import Grid, grid_of
-from ingest.grid_reader import Subject, read_growth
+from ingest.grid_reader import Subject
 from ingest.models import Host
 from tests.advisor.scenario import NOW
 from tests.advisor.stated_datastores import cgroup_allocation
@@ -205,7 +206,7 @@ def test_drawn_rates_are_those_of_each_allocation_alone(seed: int, step_s: int) 
     expected = {}
     for number in range(WORKLOADS):
         subject = Subject(host=host.pk, name=f"/vm{number}.scope", device=DEVICES[1])
-        alone = CGROUP_IO.figures(read_growth(CGROUP_IO, [subject], grid))
+        alone = read_measured({CGROUP_IO: [subject]}, grid).figures(CGROUP_IO, [subject])
         expected[f"vm{number}"] = tuple(numbers(alone.iops[:, 0]))
     assert drawn == expected
 

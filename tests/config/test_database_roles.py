@@ -118,14 +118,14 @@ def test_rights_of_a_role_on_a_table(role: DatabaseRole, table: str, rights: str
         (INGEST, "UPDATE accounts_token SET scope = 'enforce'"),
         (INGEST, "INSERT INTO accounts_token (name) VALUES ('mine')"),
         (INGEST, "DELETE FROM ingest_diskio_sample"),
-        (INGEST, "SELECT ingest_drop_samples('ingest_diskio_sample', now())"),
+        (INGEST, "SELECT ingest_drop_samples('ingest_diskio_sample', now(), true)"),
         (WORKER, "SELECT * FROM auth_user"),
         (WORKER, "SELECT * FROM django_session"),
         (WORKER, "SELECT * FROM accounts_token"),
         (WORKER, "UPDATE accounts_membership SET role = 'admin'"),
         (WEB, "DELETE FROM ingest_diskio_sample"),
         (WEB, "SELECT advisor_drop_history_partition('advisor_history_day_o1')"),
-        (WEB, "SELECT ingest_drop_samples('ingest_diskio_sample', now())"),
+        (WEB, "SELECT ingest_drop_samples('ingest_diskio_sample', now(), true)"),
     ],
 )
 def test_what_is_not_its_work_is_refused(role: DatabaseRole, statement: str) -> None:
@@ -142,7 +142,7 @@ def test_what_is_not_its_work_is_refused(role: DatabaseRole, statement: str) -> 
     ("call", "kind"),
     [
         ("ingest_make_part('advisor_incident', '2026-11-22')", "table of samples"),
-        ("ingest_drop_samples('advisor_incident', '2026-11-22')", "table of samples"),
+        ("ingest_drop_samples('advisor_incident', '2026-11-22', true)", "table of samples"),
         (
             "advisor_make_history_partition('advisor_incident', 1, '2026-11-22', '2026-11-23')",
             "table of the history",

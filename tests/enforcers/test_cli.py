@@ -114,8 +114,9 @@ def test_plan_as_json_has_commands_and_notes(
     publish(service)
     del kernel.devices["p1"]
 
-    run("plan", "--config", agent_toml, "--json")
+    status = run("plan", "--config", agent_toml, "--json")
 
+    assert status == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["revision"] == 1
     assert answer["devices"][0]["changes"][0]["write"].startswith("tc qdisc add dev up0 root")
@@ -131,6 +132,48 @@ def test_plan_without_a_policy_says_why(
 
     assert status == 0
     assert "no policy: GET http://127.0.0.1" in capsys.readouterr().out
+
+
+def test_plan_of_a_device_that_cannot_be_read_says_why(
+    agent_toml: Path, service: WebService, kernel: FakeTc, capsys: pytest.CaptureFixture[str]
+) -> None:
+    publish(service)
+    kernel.refuse = "qdisc show"
+
+    assert run("plan", "--config", agent_toml) == 0
+    (_, line) = capsys.readouterr().out.splitlines()
+    assert run("plan", "--config", agent_toml, "--json") == 0
+    (device,) = json.loads(capsys.readouterr().out)["devices"]
+
+    assert line.startswith("up0: ")
+    assert "RTNETLINK answers" in line
+    assert device == {
+        "device": "up0",
+        "error": line.removeprefix("up0: "),
+        "changes": [],
+        "notes": {},
+    }
+
+
+def test_plan_of_what_was_changed_before_puts_it_back(
+    agent_toml: Path, service: WebService, kernel: FakeTc, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # No policy, and a device that the ledger knows.
+    service.status = 401
+    state_dir = StateDir(root=agent_toml.parent / "state")
+    state_dir.create()
+    found = LedgerEntry(
+        mechanism="tc_htb", device="up0", thing="root qdisc", found="qdisc noqueue 0: root"
+    )
+    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    Ledger(state_dir.ledger, boot_id=boot_id).record((found,))
+    kernel.run(["tc", "qdisc", "add", "dev", "up0", "root", "handle", "51ce:", "default", "2"])
+
+    assert run("plan", "--config", agent_toml) == 0
+
+    (_, *lines) = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("up0: up0 root qdisc: ")
 
 
 def test_restore_puts_back_and_forgets(
@@ -187,11 +230,12 @@ def test_status_shows_the_last_report_and_whether_the_agent_runs(
     state_dir.create()
     state_dir.status.write_text(REPORT)
 
-    run("status", "--config", agent_toml)
+    status = run("status", "--config", agent_toml)
 
     shown = capsys.readouterr().out
+    assert status == 0
     assert "The agent does not run. Last report 2026-11-20 10:00:30 UTC:" in shown
-    assert "revision 7, enforcing" in shown
+    assert "revision 7, enforcing\n" in shown
     assert "vm1       uplink0   unchanged" in shown
 
 
@@ -201,11 +245,25 @@ def test_status_as_json_is_the_report(
     state_dir = StateDir(root=agent_toml.parent / "state")
     with state_dir.exclusive():
         state_dir.status.write_text(REPORT)
-        run("status", "--config", agent_toml, "--json")
+        status = run("status", "--config", agent_toml, "--json")
 
+    assert status == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["running_pid"] > 0
     assert decode_report(json.dumps(answer["report"])) == decode_report(REPORT)
+
+
+def test_status_says_why_a_policy_was_refused(
+    agent_toml: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state_dir = StateDir(root=agent_toml.parent / "state")
+    state_dir.create()
+    refused = json.loads(REPORT) | {"refusal": "signature does not fit"}
+    state_dir.status.write_text(json.dumps(refused))
+
+    run("status", "--config", agent_toml)
+
+    assert "revision 7, enforcing (signature does not fit)\n" in capsys.readouterr().out
 
 
 def test_status_before_the_first_report_says_so(

@@ -92,6 +92,8 @@ def test_restore_that_the_kernel_refuses_fails_and_says_why(
     shown = capsys.readouterr()
     assert status == 1
     assert "as found" not in shown.out
+    assert run("restore", "--config", agent_toml, "--json") == 1
+    assert len(json.loads(capsys.readouterr().out)["problems"]) == 1
     assert "RTNETLINK answers" in shown.err
 
 

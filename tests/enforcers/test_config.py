@@ -219,6 +219,16 @@ def test_secret_that_is_none_is_refused(folder: Path, text: str, mode: int, rule
     assert refusal.value.key == "server.token_file"
 
 
+def test_secret_of_16_characters_is_long_enough(folder: Path) -> None:
+    (folder / "token").write_text("x" * 16)
+
+    assert load(folder, SMALL).server.token == "x" * 16
+
+    (folder / "token").write_text("x" * 15)
+    with pytest.raises(ConfigError, match="at least 16 characters"):
+        load(folder, SMALL)
+
+
 def test_secrets_do_not_show_in_the_configuration(folder: Path) -> None:
     text = repr(load(folder, SMALL))
 

@@ -315,3 +315,16 @@ def test_every_write_is_audited_with_before_and_after(rig: Rig) -> None:
         "htb 51ce: default 2",
     )
     assert (lines[-1]["before"], lines[-1]["after"]) == ("htb 51ce:", "qdisc noqueue 0: root")
+
+
+def test_dry_run_of_a_device_that_cannot_be_read_fails_each_allocation_with_the_reason(
+    tmp_path: Path, tc: FakeTc
+) -> None:
+    rig = start_rig(tmp_path, tc, dry_run=True)
+    tc.refuse = "qdisc show"
+
+    result = rig.enforcement.run(FIRST, previous=None, now_s=0.0)
+
+    assert outcomes(result) == {"net-1": Outcome.FAILED, "net-2": Outcome.FAILED}
+    assert reasons(result).count("RTNETLINK answers") == 2
+    assert not any(item.is_changed for item in result.enforced)

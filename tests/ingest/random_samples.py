@@ -17,9 +17,11 @@ from ingest.core.catalogue import (
     Measurement,
 )
 from ingest.core.figures import CGROUP_IO, DISK, INTERFACE, PRESSURE
+from ingest.core.microseconds import microseconds
 from ingest.grid_reader import Subject
 from ingest.models import Host, Series
 from ingest.partitions import ensure_partitions
+from ingest.series_rows import note_open_hours, open_hours_of
 
 COLUMNS = {
     NET: INTERFACE.counters,
@@ -36,9 +38,12 @@ START = {"low": 3, "near the end of 32 bits": 2**32 - 5000, "high": 2**40}
 class RandomSamples:
     """Writes random samples of random series of a host before `until`."""
 
-    def __init__(self, host: Host, *, seed: int, until: datetime) -> None:
+    def __init__(
+        self, host: Host, *, seed: int, until: datetime, most_intervals: int = 400
+    ) -> None:
         self.host = host
         self.until = until
+        self.most_intervals = most_intervals
         self.chance = random.Random(seed)
         ensure_partitions({(until - timedelta(days=back)).date() for back in (0, 1)})
 
@@ -71,7 +76,9 @@ class RandomSamples:
 
     def _times(self) -> list[datetime]:
         interval_s = self.chance.choice(INTERVALS_S)
-        at = self.until - timedelta(seconds=interval_s * self.chance.randrange(0, 400))
+        at = self.until - timedelta(
+            seconds=interval_s * self.chance.randrange(0, self.most_intervals)
+        )
         found = []
         while at < self.until + timedelta(minutes=1):
             found.append(at)
@@ -103,6 +110,7 @@ class RandomSamples:
             subject=subject,
             tags=tags,
             tags_key=",".join(f"{key}={value}" for key, value in sorted(tags.items())),
+            first_sample_at=min(times, default=None),
             last_sample_at=max(times, default=None),
         )
         names = ", ".join(COLUMNS[measurement])
@@ -110,6 +118,7 @@ class RandomSamples:
         with connection.cursor() as cursor, cursor.copy(statement) as copy:
             for at, counters in zip(times, rows, strict=True):
                 copy.write_row((series.pk, at, *counters))
+        note_open_hours(open_hours_of((series.pk, microseconds(at)) for at in times))
 
     def _counters(self, width: int, count: int) -> list[list[int | None]]:
         """Counters that grow, start again from zero, pass 32 bits, or are not sent."""

@@ -114,6 +114,21 @@ def test_a_rare_reading_on_the_first_edge_is_judged_by_the_one_before_it(tenant:
     assert found.growth[DISK.counters.index("reads"), :, 0].tolist() == [100] * 30
 
 
+def test_interval_after_a_long_silence_is_judged_alike_in_any_look(tenant: Tenant) -> None:
+    """Two minutes, after half an hour without a reading, are no interval of this sender."""
+    start = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+    silent_until = start + timedelta(minutes=31)
+    readings = [start, silent_until, silent_until + timedelta(minutes=2)]
+    for place, at in enumerate(readings):
+        write_lines(tenant, disk_line(at, count=1200 * place), at=at)
+    subject = Subject(host=tenant.host().pk, name="sda")
+    long = grid_of(start, start + timedelta(minutes=33), 10)
+
+    looks = [read_growth(DISK, [subject], long.part(begin, long.count)) for begin in (0, 186, 190)]
+
+    assert [found.seconds.any() for found in looks] == [False] * 3
+
+
 def test_what_nobody_sent_is_unknown(tenant: Tenant) -> None:
     host = Host.objects.create(organisation=tenant.organisation, name="h1")
     grid = grid_of(SINCE, UNTIL, 10.0)

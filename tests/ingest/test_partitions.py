@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
-from threading import Barrier
+from threading import Barrier, Event
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
-from ingest.models import DiskioSample, OpenHour, RejectedLine, Series
-from ingest.partitions import PART, PARTS_OF_A_DAY, TABLES, drop_partitions, ensure_partitions
+from ingest.models import DiskioSample, OpenHour, RejectedLine, Series, SystemSample
+from ingest.partitions import (
+    PART,
+    PARTS_OF_A_DAY,
+    TABLES,
+    drop_partitions,
+    ensure_partitions,
+    ensure_parts,
+)
 from ingest.services.maintenance import DAYS_AHEAD, maintain_samples
-from tests.ingest.scenario import RETENTION, Tenant, disk_line, now, write_lines
+from tests.ingest.scenario import (
+    RETENTION,
+    Tenant,
+    disk_line,
+    make_tenant,
+    now,
+    write_lines,
+)
+from tests.locks import wait_for_a_lock
 
 DAY = timedelta(days=1)
+ROWS = timedelta(hours=6)
 
 
 @pytest.fixture
@@ -92,9 +109,10 @@ def test_day_that_was_made_whole_is_written_to_and_dropped(tenant: Tenant, nativ
 def test_maintenance_makes_the_coming_days_and_is_safe_to_repeat(native: bool) -> None:
     at = datetime(2001, 5, 6, 23, 59, tzinfo=UTC)
 
-    results = [maintain_samples(now=at, retention=RETENTION) for _ in range(2)]
+    results = [maintain_samples(now=at, retention=RETENTION, rows=ROWS) for _ in range(2)]
 
-    expected = (DAYS_AHEAD + 1) * len(TABLES) * PARTS_OF_A_DAY if native else 0
+    # The quarter of six hours ago, the present one, and those of three days.
+    expected = (2 + DAYS_AHEAD * PARTS_OF_A_DAY) * len(TABLES) if native else 0
     assert [result.partitions_made for result in results] == [expected, 0]
 
 
@@ -104,7 +122,7 @@ def test_maintenance_forgets_series_and_refused_lines_of_long_ago(tenant: Tenant
     write_lines(tenant, disk_line(now(), name="here"), "bad")
     OpenHour.objects.all().delete()
 
-    result = maintain_samples(now=now(), retention=RETENTION)
+    result = maintain_samples(now=now(), retention=RETENTION, rows=ROWS)
 
     assert (result.series_dropped, result.rejected_lines_dropped) == (1, 1)
     assert [series.subject for series in Series.objects.all()] == ["here"]
@@ -116,12 +134,118 @@ def test_samples_stay_until_their_hours_are_in_the_history(tenant: Tenant) -> No
     long_ago = now() - 40 * DAY
     write_lines(tenant, disk_line(long_ago), at=long_ago)
 
-    maintain_samples(now=now(), retention=RETENTION)
+    maintain_samples(now=now(), retention=RETENTION, rows=ROWS)
     kept = DiskioSample.objects.count()
     OpenHour.objects.all().delete()
-    maintain_samples(now=now(), retention=RETENTION)
+    maintain_samples(now=now(), retention=RETENTION, rows=ROWS)
 
     assert (kept, DiskioSample.objects.count()) == (1, 0)
+
+
+def test_rows_go_some_hours_after_their_time_once_their_hours_are_sealed(tenant: Tenant) -> None:
+    midnight = now().replace(hour=0, minute=0, second=0) - 3 * DAY
+    times = [midnight + timedelta(hours=hour) for hour in (3, 9, 15, 21)]
+    write_lines(tenant, *(disk_line(at) for at in times), at=times[-1])
+    # The hours of the second quarter are not sealed; those next to them need its samples too.
+    OpenHour.objects.exclude(at=times[1]).delete()
+
+    maintain_samples(now=midnight + timedelta(hours=24), retention=RETENTION, rows=ROWS)
+    first = list(DiskioSample.objects.order_by("time").values_list("time", flat=True))
+    OpenHour.objects.all().delete()
+    maintain_samples(now=midnight + timedelta(hours=24), retention=RETENTION, rows=ROWS)
+    then = list(DiskioSample.objects.values_list("time", flat=True))
+
+    # The last quarter ended a moment ago.
+    assert first == [times[1], times[3]]
+    assert then == [times[3]]
+    assert Series.objects.exists()
+
+
+def test_samples_around_an_open_hour_stay(tenant: Tenant) -> None:
+    noon = now().replace(hour=12, minute=0, second=0) - 3 * DAY
+    times = [noon - timedelta(minutes=10), noon + timedelta(minutes=10)]
+    write_lines(tenant, *map(disk_line, times), at=times[-1])
+    OpenHour.objects.exclude(at=noon).delete()
+
+    maintain_samples(now=noon + DAY, retention=RETENTION, rows=ROWS)
+
+    assert DiskioSample.objects.count() == 2
+
+
+def test_host_with_a_slow_clock_does_not_keep_the_rows_of_others(tenant: Tenant) -> None:
+    at = now().replace(hour=3, minute=0) - 2 * DAY
+    write_lines(tenant, disk_line(at), at=at)
+    OpenHour.objects.all().delete()
+    write_lines(tenant, disk_line(at - 20 * DAY, host="slow"), at=at)
+
+    maintain_samples(now=at + DAY, retention=RETENTION, rows=ROWS)
+
+    assert stored_days() == [(at - 20 * DAY).date()]
+
+
+def test_samples_that_are_never_sealed_stay_for_days(tenant: Tenant) -> None:
+    at = now() - 10 * DAY
+    write_lines(tenant, f"system,host=h1 load1=1 {int(at.timestamp())}000000000", at=at)
+    OpenHour.objects.all().delete()
+
+    counts = []
+    for days in (20, 31):
+        maintain_samples(now=at + days * DAY, retention=RETENTION, rows=ROWS)
+        counts.append(SystemSample.objects.count())
+
+    assert counts == [1, 0]
+
+
+def test_samples_that_are_being_written_when_their_partition_should_go_stay(
+    committed: None,
+) -> None:
+    tenant = make_tenant()
+    at = now().replace(hour=3, minute=0) - 2 * DAY
+    write_lines(tenant, disk_line(at), at=at)
+    OpenHour.objects.all().delete()
+    written = Event()
+
+    def write_slowly() -> None:
+        try:
+            with transaction.atomic():
+                write_lines(tenant, disk_line(at + timedelta(hours=1)), at=at + DAY)
+                written.set()
+                wait_for_a_lock()
+        finally:
+            connection.close()
+
+    def drop_meanwhile() -> None:
+        try:
+            assert written.wait(timeout=60)
+            maintain_samples(now=at + DAY, retention=RETENTION, rows=ROWS)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(write_slowly), pool.submit(drop_meanwhile)]:
+            done.result(timeout=90)
+
+    assert DiskioSample.objects.count() == 2
+
+
+def test_partition_that_goes_before_it_is_written_to_is_made_again(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the last late sample came long ago, and the next one comes as its rows go."""
+    at, making = now() - 3 * DAY, ensure_parts
+    dropped: list[int] = []
+
+    def made_and_dropped(begins: Iterable[datetime]) -> int:
+        made = making(begins)
+        if not dropped:
+            dropped.append(drop_partitions(before=at + DAY, only_sealed=True))
+        return made
+
+    monkeypatch.setattr("ingest.write.ensure_parts", made_and_dropped)
+    result = write_lines(tenant, disk_line(at), at=at)
+
+    assert result.changed_rows == 1
+    assert DiskioSample.objects.count() == 1
 
 
 def test_many_that_need_the_same_day_make_it_once(committed: None) -> None:

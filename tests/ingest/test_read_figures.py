@@ -11,7 +11,7 @@ from django.db import connection
 
 from ingest.core.figures import CGROUP_IO, DISK, INTERFACE, PRESSURE, TCP, FigureKind
 from ingest.core.grid import Floats, grid_of
-from ingest.grid_reader import Subject, read_measured
+from ingest.grid_reader import Subject, read_growth
 from ingest.models import Series
 from ingest.partitions import ensure_partitions
 from tests.ingest.scenario import Tenant, disk_line, nanoseconds, now, write_lines
@@ -34,7 +34,7 @@ def read(
     window_s: float = 10,
 ) -> Any:
     grid = grid_of(until - length, until, window_s)
-    return read_measured({kind: [subject]}, grid).figures(kind, [subject])
+    return kind.figures(read_growth(kind, [subject], grid))
 
 
 def sda(tenant: Tenant) -> Subject:
@@ -163,16 +163,6 @@ def test_two_collectors_of_one_device_do_not_count_twice(tenant: Tenant, end: da
     found = read(DISK, sda(tenant), until=end, length=90 * SECOND)
 
     assert known(found.read_iops) == [5, 5, 5]
-
-
-def test_subject_that_is_wanted_twice_is_read_once(tenant: Tenant, end: datetime) -> None:
-    write_lines(tenant, disk_line(end - 10 * SECOND, count=10), disk_line(end, count=60))
-    subject = sda(tenant)
-
-    found = read_measured({DISK: [subject, subject]}, grid_of(end - 10 * SECOND, end, 10))
-
-    assert found.growth[DISK].seconds.shape == (1, 1)
-    assert found.figures(DISK, [subject, subject]).read_iops.tolist() == [[5, 5]]
 
 
 @pytest.fixture

@@ -10,7 +10,9 @@ from datetime import UTC, datetime, timedelta
 
 from django.db import connection
 
+from ingest.core.microseconds import microseconds
 from ingest.models import Host, Series
+from ingest.series_rows import note_open_hours, open_hours_of
 
 Curve = Callable[[float], float]
 """A rate by the time in seconds since 1970."""
@@ -158,6 +160,7 @@ class Recorder:
                 with cursor.copy(statement) as copy:
                     for row in rows:
                         copy.write_row(row)
+                note_open_hours(open_hours_of((row[0], microseconds(row[1])) for row in rows))
         self._rows.clear()
 
     def _series(self, host: Host, measurement: str, subject: str, tags: dict[str, str]) -> int:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from advisor.models import Workload
 from advisor.queries.movers import PER_KIND, Mover, largest
 from tests.web.fleet import Fleet
-from tests.web.html import page_of
+from tests.web.html import Page, page_of
 from tests.web.many_allocations import shared_datastore
 
 ONE = Mover(
@@ -60,17 +60,35 @@ def nothing_remembered() -> None:
     cache.clear()
 
 
+def movers_of(viewer: Client, against: str = "hour") -> Page:
+    """The part of the overview that its page asks for once it is shown."""
+    asked = {"part": "movers", "against": against}
+    return page_of(viewer.get("/", asked, headers={"HX-Request": "true"}))
+
+
+def test_overview_does_not_wait_for_movers_and_asks_for_them(viewer: Client, fleet: Fleet) -> None:
+    first = page_of(viewer.get("/")).find("div", id="overview-movers")
+    movers_of(viewer)
+    second = page_of(viewer.get("/")).find("div", id="overview-movers")
+
+    assert first["hx-trigger"] == "load, every 60s"
+    assert first.all_text().strip() == "Comparing the rates of all workloads…"
+    # Remembered for the minute: unless a new one has just begun, they are there at once.
+    assert second["hx-trigger"] in {"every 60s", "load, every 60s"}
+    assert ("batch-3" in second.all_text()) == (second["hx-trigger"] == "every 60s")
+
+
 def test_noisy_neighbour_is_the_top_mover_of_the_hour(viewer: Client, fleet: Fleet) -> None:
-    page = page_of(viewer.get("/"))
+    page = movers_of(viewer)
 
     # It began 42 minutes ago: 4 % of 3300 IOPS then, all of it now; beside it 4 % of the 3050 of
     # the backup, whose time is the night.
-    resource, then, now, change = page.row("#overview-movers table", "batch-3")
+    resource, then, now, change = page.row("table", "batch-3")
     assert resource == "nfs-07"
     assert float(then.removesuffix(" IOPS")) == pytest.approx(254, rel=0.1)
     assert float(now.removesuffix(" IOPS")) == pytest.approx(3422, rel=0.1)
     assert change.startswith("+3")
-    rows = [one.all_text().strip() for one in page.elements("#overview-movers th")]
+    rows = [one.all_text().strip() for one in page.elements("th")]
     storage = rows.index("batch-3")
     # All others on it are squeezed, so each of them has fallen by less.
     assert set(rows[storage + 1 : storage + 5]) == {"db-orders", "web-shop", "mail-1", "report-2"}
@@ -79,7 +97,8 @@ def test_noisy_neighbour_is_the_top_mover_of_the_hour(viewer: Client, fleet: Fle
 def test_yesterday_without_samples_says_so(viewer: Client, fleet: Fleet) -> None:
     page = page_of(viewer.get("/", {"against": "day"}))
 
-    assert "No workload was measured both now and this time yesterday" in page.all_text()
+    part = movers_of(viewer, "day").all_text()
+    assert "No workload was measured both now and this time yesterday" in part
     assert page.find("a", href="?against=day")["aria-current"] == "true"
 
 
@@ -108,8 +127,7 @@ def test_hour_before_is_left_out_where_it_was_not_measured(viewer: Client, fleet
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM ingest_cgroup_sample WHERE time < %s", [later])
 
-    page = page_of(viewer.get("/"))
+    page = movers_of(viewer)
 
-    assert "batch-3" not in [
-        one.all_text().strip() for one in page.elements("#overview-movers th")
-    ]
+    assert page.elements("th")
+    assert "batch-3" not in [one.all_text().strip() for one in page.elements("th")]

@@ -14,8 +14,7 @@ from advisor.models import ResourceKind, Tier
 from tests.web.fleet import Fleet
 from tests.web.test_accessibility import PAGES
 
-MOST_QUERIES = 36
-"""The overview takes most, in the one answer of a minute that reads the top movers."""
+MOST_QUERIES = 30
 
 
 def count_queries(ask: Callable[[], object]) -> int:

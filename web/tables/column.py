@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Generic, TypeVar
 
+from advisor.queries.listed import Listed
 from advisor.queries.scope import Scope
 from advisor.queries.tables import Figures
 from web.drawing.sparkline import Sparkline
@@ -64,7 +65,8 @@ class Column(Generic[RowT]):
     With `plain_unit` the unit is exported beside each value, because rows may differ in it.
     With `parts` the rows can be filtered and grouped by it: a row belongs to each of its parts.
     `order` is the order of the groups, for names that have one; others are in that of the
-    alphabet.
+    alphabet. `of` is what of the row it is about, as `Listed.shared` has it: rows that share this
+    have the same value and parts. A column with `is_name` has the name of that for both.
     """
 
     key: str
@@ -78,6 +80,8 @@ class Column(Generic[RowT]):
     hint: str = ""
     is_number: bool = False
     is_shown: bool = True
+    of: str = ""
+    is_name: bool = False
     needs: Needs = Needs.NOTHING
 
 
@@ -94,9 +98,8 @@ class Table(Generic[RowT]):
     plural: str
     empty: str
     columns: tuple[Column[RowT], ...]
-    text: Callable[[RowT], str]
     identity: Callable[[RowT], str]
-    read: Callable[[Scope, datetime], list[RowT]]
+    read: Callable[[Scope, datetime], Listed[RowT]]
     measured: Callable[[Scope, Sequence[RowT], Figures, datetime], list[RowT]]
 
     def column(self, key: str) -> Column[RowT]:

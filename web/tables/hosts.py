@@ -10,6 +10,7 @@ from django.urls import reverse
 from advisor.core.enumeration import MOST_NAMED
 from advisor.queries import tables
 from advisor.queries.hosts import AgentState
+from advisor.queries.listed import listed
 from advisor.queries.tables import HostRow
 from enforcers.contract import MechanismSupport
 from web.tables import cells
@@ -45,9 +46,8 @@ def host_table(rows: Sequence[HostRow]) -> Table[HostRow]:
             *_load_columns(),
             *(_mechanism(name) for name in mechanisms),
         ),
-        text=lambda row: row.health.name,
         identity=lambda row: f"host-{row.health.pk}",
-        read=lambda _, __: list(rows),
+        read=lambda _, __: listed(rows),
         measured=lambda scope, rows, wanted, at: tables.with_host_figures(
             scope, rows, wanted, now=at
         ),

@@ -1,19 +1,21 @@
-"""The rows of a list that an address asks for: filtered, sorted, grouped, one page of them."""
+"""The page of a list that an address asks for: heads, filters, groups and cells."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
+from advisor.core.natural_order import natural_key
+from advisor.queries.listed import Listed
 from advisor.queries.scope import Scope
 from advisor.queries.tables import Figures
 from web.tables.address import TableAddress
-from web.tables.column import Cell, Column, Needs, Order, Plain, RowT, Table
+from web.tables.arranged import arranged, part_counts
+from web.tables.column import Cell, Column, Needs, Plain, RowT, Table
 
 PAGE_ROWS = 50
 MOST_CHOICES = 60
@@ -123,22 +125,23 @@ class Listing:
 
 def listing(table: Table[RowT], address: TableAddress, *, scope: Scope, now: datetime) -> Listing:
     """The page of the list that the address asks for."""
-    rows = table.read(scope, now)
-    ordered, has_rates = _ordered(table, address, rows, scope=scope, now=now)
-    pages = max(1, -(-len(ordered) // PAGE_ROWS))
+    found = arranged(table, address, scope=scope, now=now)
+    pages = max(1, -(-len(found.places) // PAGE_ROWS))
     page = min(address.page, pages)
-    shown = ordered[(page - 1) * PAGE_ROWS : page * PAGE_ROWS]
+    places = found.places[(page - 1) * PAGE_ROWS : page * PAGE_ROWS]
     columns = [table.column(key) for key in address.columns]
     needs = {column.needs for column in columns}
-    wanted = Figures(rates=Needs.RATES in needs and not has_rates, days=Needs.DAY in needs)
-    shown = table.measured(scope, shown, wanted, now)
+    wanted = Figures(rates=Needs.RATES in needs and not found.measured, days=Needs.DAY in needs)
+    shown = table.measured(scope, found.rows(places), wanted, now)
     return Listing(
         address=address,
         heads=tuple(_head(column, address) for column in columns),
-        filters=tuple(_filter(column, address, rows) for column in table.columns if column.parts),
-        groups=_groups(table, address, columns, shown, every=ordered),
-        total=len(rows),
-        found=len(ordered),
+        filters=tuple(
+            _filter(column, address, found.listed) for column in table.columns if column.parts
+        ),
+        groups=_groups(table, columns, shown, found.titles(places), found.group_sizes),
+        total=found.listed.count,
+        found=len(found.places),
         page=page,
         pages=pages,
     )
@@ -149,8 +152,9 @@ def exported(
 ) -> tuple[list[str], list[list[Plain]]]:
     """Heads and plain values of all rows that the address asks for, on whatever page."""
     columns = [column for key in address.columns if (column := table.column(key)).value]
-    rows, has_rates = _ordered(table, address, table.read(scope, now), scope=scope, now=now)
-    if not has_rates and any(column.needs is Needs.RATES for column in columns):
+    found = arranged(table, address, scope=scope, now=now)
+    rows = found.rows(found.places)
+    if not found.measured and any(column.needs is Needs.RATES for column in columns):
         rows = table.measured(scope, rows, Figures(rates=True), now)
     heads = []
     for column in columns:
@@ -171,120 +175,31 @@ def _nothing(_: Any) -> None:
     return None
 
 
-# --- Filtering
-
-
-def _ordered(
-    table: Table[RowT],
-    address: TableAddress,
-    rows: Sequence[RowT],
-    *,
-    scope: Scope,
-    now: datetime,
-) -> tuple[list[RowT], bool]:
-    """The rows that are asked for, in order, and whether their rates are read."""
-    wanted = [row for row in rows if _is_wanted(table, address, row)]
-    by = table.column(address.sort)
-    has_rates = by.needs is Needs.RATES
-    if has_rates:
-        wanted = table.measured(scope, wanted, Figures(rates=True), now)
-    if by.value:
-        wanted = _sorted(wanted, by.value, is_descending=address.is_descending)
-    if address.group:
-        wanted.sort(key=_group_order(table.column(address.group)))
-    return wanted, has_rates
-
-
-def _is_wanted(table: Table[RowT], address: TableAddress, row: RowT) -> bool:
-    text = table.text(row).lower() if address.text else ""
-    if not all(word in text for word in address.text.lower().split()):
-        return False
-    for key, value in address.wanted.items():
-        parts = table.column(key).parts
-        if value and parts and not any(_matches(part, value) for part in parts(row)):
-            return False
-    return True
-
-
-def _matches(part: str, wanted: str) -> bool:
-    """Whether it is the same name; `*` in what is wanted stands for anything."""
-    if "*" not in wanted:
-        return part.lower() == wanted.lower()
-    pattern = ".*".join(re.escape(piece) for piece in wanted.lower().split("*"))
-    return re.fullmatch(pattern, part.lower()) is not None
-
-
-# --- Order
-
-
-def _sorted(
-    rows: Sequence[RowT], value: Callable[[RowT], Order], *, is_descending: bool
-) -> list[RowT]:
-    """Rows without a value come last, whatever the direction; equal rows keep their order."""
-    known: list[tuple[Any, RowT]] = []
-    unknown: list[RowT] = []
-    for row in rows:
-        found = value(row)
-        if found is None:
-            unknown.append(row)
-        else:
-            known.append((_natural(found) if isinstance(found, str) else found, row))
-    known.sort(key=lambda one: one[0], reverse=is_descending)
-    return [row for _, row in known] + unknown
-
-
-def _natural(text: str) -> list[tuple[int, int, str]]:
-    """Numbers in a name are compared as numbers: `web-9` comes before `web-10`."""
-    return [
-        (0, int(piece), "") if piece.isdecimal() else (1, 0, piece)
-        for piece in re.split(r"(\d+)", text.lower())
-        if piece
-    ]
-
-
-def _group_order(column: Column[RowT]) -> Callable[[RowT], Any]:
-    places = {name: place for place, name in enumerate(column.order)}
-
-    def order(row: RowT) -> Any:
-        parts = column.parts(row) if column.parts else ()
-        return [(places.get(part, len(places)), _natural(part)) for part in parts]
-
-    return order
-
-
 # --- What the page shows
 
 
 def _groups(
     table: Table[RowT],
-    address: TableAddress,
     columns: Sequence[Column[RowT]],
     shown: Sequence[RowT],
-    *,
-    every: Sequence[RowT],
+    titles: Sequence[str],
+    sizes: Mapping[str, int],
 ) -> tuple[Group, ...]:
-    def title(row: RowT) -> str:
-        return _group_title(table.column(address.group), row) if address.group else ""
-
-    counts = Counter(title(row) for row in every) if address.group else {"": len(every)}
+    rows = zip(titles, shown, strict=True)
     return tuple(
         Group(
-            title=name,
-            count=counts[name],
+            title=title,
+            count=sizes[title],
             lines=tuple(
                 Line(
                     identity=table.identity(row),
                     cells=tuple((column, column.cell(row)) for column in columns),
                 )
-                for row in rows
+                for _, row in own
             ),
         )
-        for name, rows in groupby(shown, key=title)
+        for title, own in groupby(rows, key=itemgetter(0))
     )
-
-
-def _group_title(column: Column[RowT], row: RowT) -> str:
-    return ", ".join(column.parts(row) if column.parts else ()) or "none"
 
 
 def _head(column: Column[Any], address: TableAddress) -> Head:
@@ -303,16 +218,15 @@ def _head(column: Column[Any], address: TableAddress) -> Head:
     )
 
 
-def _filter(column: Column[RowT], address: TableAddress, rows: Sequence[RowT]) -> Filter:
-    counts: Counter[str] = Counter()
-    for row in rows:
-        counts.update(column.parts(row) if column.parts else ())
+def _filter(column: Column[RowT], address: TableAddress, rows: Listed[RowT]) -> Filter:
+    counts = part_counts(column, rows)
     places = {name: place for place, name in enumerate(column.order)}
-    names = sorted(counts, key=lambda name: (places.get(name, len(places)), _natural(name)))
-    choices = tuple((name, counts[name]) for name in names)
+    names: list[str] = []
+    if len(counts) <= MOST_CHOICES:
+        names = sorted(counts, key=lambda name: (places.get(name, len(places)), natural_key(name)))
     return Filter(
         key=column.key,
         title=column.title,
         value=address.wanted[column.key],
-        choices=choices if len(choices) <= MOST_CHOICES else (),
+        choices=tuple((name, counts[name]) for name in names),
     )

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from advisor.queries import tables
+from advisor.queries.listed import listed
 from advisor.queries.tables import ResourceRow
 from advisor.resource_kinds.registry import KINDS
 from advisor.resource_kinds.traits import ResourceTraits
@@ -39,9 +40,8 @@ def _table(name: str, title: str, area: str, now: datetime) -> Table[ResourceRow
         empty=f"A {words.noun} appears here with the first samples of a disk or network "
         "interface.",
         columns=_state_columns(kinds[0]) + _use_columns(now),
-        text=lambda row: row.line.name,
         identity=lambda row: f"resource-{row.line.pk}",
-        read=lambda scope, at: tables.resource_table_rows(scope, names, now=at),
+        read=lambda scope, at: listed(tables.resource_table_rows(scope, names, now=at)),
         measured=lambda scope, rows, wanted, at: tables.with_resource_figures(
             scope, rows, wanted, now=at
         ),

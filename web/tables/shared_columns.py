@@ -9,7 +9,9 @@ from web.tables import cells
 from web.tables.column import Cell, Column, RowT
 
 
-def hosts_column(title: str, hosts: Callable[[RowT], Sequence[HostName]]) -> Column[RowT]:
+def hosts_column(
+    title: str, hosts: Callable[[RowT], Sequence[HostName]], *, of: str = ""
+) -> Column[RowT]:
     """The hosts of a row, by which it can be filtered and grouped."""
     return Column(
         key="host",
@@ -17,6 +19,7 @@ def hosts_column(title: str, hosts: Callable[[RowT], Sequence[HostName]]) -> Col
         cell=lambda row: cells.hosts_cell(hosts(row)),
         value=lambda row: ", ".join(host.name for host in hosts(row)),
         parts=lambda row: [host.name for host in hosts(row)],
+        of=of,
     )
 
 

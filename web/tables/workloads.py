@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from advisor.queries import tables
 from advisor.queries.tables import WorkloadRow
+from advisor.queries.workload_list import workload_list
 from web.tables import cells
 from web.tables.column import Cell, Column, Link, Needs, Table
 from web.tables.shared_columns import hosts_column
@@ -23,9 +24,8 @@ def workload_table(now: datetime, *, host_pk: int | None = None) -> Table[Worklo
         empty="A workload appears here with its first allocation: "
         "sluice allocation set RESOURCE WORKLOAD --cgroup PATH",
         columns=_place_columns() + _measured_columns(now),
-        text=lambda row: row.name,
         identity=lambda row: f"workload-{row.pk}-{row.resource.pk}",
-        read=lambda scope, at: tables.workload_rows(scope, now=at, host_pk=host_pk),
+        read=lambda scope, at: workload_list(scope, now=at, host_pk=host_pk),
         measured=lambda scope, rows, wanted, at: tables.with_workload_figures(
             scope, rows, wanted, now=at
         ),
@@ -42,6 +42,8 @@ def _place_columns() -> tuple[Column[WorkloadRow], ...]:
                 links=(Link(text=row.name, address=reverse("workload", args=[row.pk])),)
             ),
             value=lambda row: row.name,
+            of="workload",
+            is_name=True,
         ),
         Column(
             key="resource",
@@ -49,6 +51,7 @@ def _place_columns() -> tuple[Column[WorkloadRow], ...]:
             cell=_resource,
             value=lambda row: row.resource.name,
             parts=lambda row: [row.resource.name],
+            of="resource",
         ),
         Column(
             key="kind",
@@ -56,9 +59,10 @@ def _place_columns() -> tuple[Column[WorkloadRow], ...]:
             cell=lambda row: Cell(text=row.resource.kind),
             value=lambda row: row.resource.kind,
             parts=lambda row: [row.resource.kind],
+            of="resource",
             is_shown=False,
         ),
-        hosts_column("Host", lambda row: row.hosts),
+        hosts_column("Host", lambda row: row.hosts, of="hosts"),
         Column(
             key="tier",
             title="Tier",
@@ -66,6 +70,7 @@ def _place_columns() -> tuple[Column[WorkloadRow], ...]:
             value=lambda row: float(cells.TIERS.index(row.tier)),
             plain=lambda row: row.tier,
             parts=lambda row: [row.tier],
+            of="tier",
             order=cells.TIERS,
         ),
     )
@@ -103,6 +108,7 @@ def _measured_columns(now: datetime) -> tuple[Column[WorkloadRow], ...]:
             value=lambda row: cells.state_order(row.resource),
             plain=lambda row: row.resource.shown_state,
             parts=lambda row: [row.resource.shown_state],
+            of="resource",
             order=cells.STATES,
         ),
         Column(
@@ -110,6 +116,7 @@ def _measured_columns(now: datetime) -> tuple[Column[WorkloadRow], ...]:
             title="Newest sample",
             cell=lambda row: cells.sample_cell(row.last_sample_at, now=now),
             value=lambda row: row.last_sample_at,
+            of="hosts",
         ),
     )
 

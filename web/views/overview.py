@@ -13,7 +13,13 @@ from advisor.models import Recommendation, RecommendationState, Resource, State
 from advisor.queries.heat import COLUMN_S, heat_strips
 from advisor.queries.hosts import host_healths
 from advisor.queries.incidents import correlated_lines, open_incident_lines
-from advisor.queries.movers import AGAINST, Against, against_of, top_movers
+from advisor.queries.movers import (
+    AGAINST,
+    Against,
+    against_of,
+    remembered_movers,
+    top_movers,
+)
 from advisor.queries.resources import resource_lines, resource_rows
 from ingest.models import Host
 from web.access import Workspace, workspace_view
@@ -33,7 +39,7 @@ def overview(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     context = {
         **_state(workspace, rows, now),
         **_heat(workspace, rows, now),
-        **_movers(workspace, against, now),
+        **_frame_of_movers(workspace, against, now),
         **_lists(workspace, rows, now),
     }
     return render_page(
@@ -101,12 +107,22 @@ def _heat(workspace: Workspace, rows: list[Resource], now: datetime) -> dict[str
     }
 
 
+def _frame_of_movers(workspace: Workspace, against: Against, now: datetime) -> dict[str, Any]:
+    """The movers if they are remembered; if not, the page asks for them once it is shown."""
+    found = remembered_movers(workspace.scope, against, now=now)
+    return {
+        "movers": found,
+        "movers_follow": found is None,
+        "against": against,
+        "comparisons": AGAINST,
+    }
+
+
 def _movers(workspace: Workspace, against: Against, now: datetime) -> dict[str, Any]:
     """What changed most, against an hour ago or this time yesterday."""
     return {
         "movers": top_movers(workspace.scope, against, now=now),
         "against": against,
-        "comparisons": AGAINST,
     }
 
 

@@ -8,11 +8,12 @@ import numpy as np
 from django.db.models import Exists, OuterRef, Q
 
 from advisor.advice.off_peak_work.decide.scsi_conflicts import ConflictInputs, ConflictWindow
+from advisor.history.measured import read_measured
 from advisor.models import Attachment, Resource
 from advisor.resource_kinds import registry
 from ingest.core.figures import CONFLICT
 from ingest.core.grid import grid_of
-from ingest.grid_reader import Subject, read_growth
+from ingest.grid_reader import Subject
 from ingest.models import Series
 
 HISTORY = timedelta(days=14)
@@ -46,7 +47,7 @@ def conflict_inputs(resource: Resource, now: datetime) -> list[ConflictInputs]:
     grid = grid_of(now - HISTORY, now, WINDOW_S)
     attached = resource.attachments.order_by("pk").values_list("host_id", "device")
     devices = [Subject(host=host, name=device) for host, device in attached]
-    found = CONFLICT.figures(read_growth(CONFLICT, devices, grid))
+    found = read_measured({CONFLICT: devices}, grid).figures(CONFLICT, devices)
     # An hour that was hardly measured would look quiet.
     whole = found.seconds >= LEAST_PART * WINDOW_S
     commands, conflicts = (

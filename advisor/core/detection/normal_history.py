@@ -185,9 +185,10 @@ def _without_weekdays(levels: Sequence[float | None]) -> list[float | None]:
     parts: dict[int, list[float]] = {}
     for end in range(len(levels), DAYS_A_WEEK - 1, -DAYS_A_WEEK):
         week = levels[end - DAYS_A_WEEK : end]
-        usual = median(_known(week)) if _known(week) else 0.0
+        known = _known(week)
+        usual = median(known) if known else None
         for weekday, level in enumerate(week):
-            if level is not None and usual > 0:
+            if level is not None and usual:
                 parts.setdefault(weekday, []).append(level / usual)
     usual_parts = {weekday: median(found) for weekday, found in parts.items()}
     first = len(levels) % DAYS_A_WEEK

@@ -150,7 +150,30 @@ class LearntThreshold:
         return ThresholdReading(value=self.fallback, reason=f"fixed, because {reason}")
 
 
-Threshold = FixedThreshold | BaselineThreshold | LearntThreshold | NoThreshold
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptThreshold:
+    """The values by which windows were judged before: `kept` are their ends and values, in order.
+
+    A window that was not judged has that of the one before it, the first ones that of the first.
+    """
+
+    kept: tuple[tuple[datetime, float], ...]
+    otherwise: "Threshold"
+
+    def __post_init__(self) -> None:
+        if not self.kept:
+            raise ValueError("no window was judged before")
+
+    def at(self, at: datetime) -> ThresholdReading:
+        """The value by which the window that ends then was judged."""
+        place = max(bisect_right(self.kept, at, key=lambda one: one[0]) - 1, 0)
+        found, value = self.otherwise.at(at), self.kept[place][1]
+        if value == found.value:
+            return found
+        return ThresholdReading(value=value, reason="the threshold of that time")
+
+
+Threshold = FixedThreshold | BaselineThreshold | LearntThreshold | NoThreshold | KeptThreshold
 
 
 def baseline_threshold(

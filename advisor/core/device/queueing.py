@@ -14,8 +14,7 @@ from advisor.core.device.device_fit import LoadPoint
 from advisor.core.number_checks import check_amount, check_positive
 
 ENOUGH_LEVELS = 4
-"""Three unknowns need at least four levels of load."""
-ENOUGH_SPAN = 4.0
+"""Three unknowns need at least four levels of load, each twice the one before."""
 
 
 def little_latency_ms(outstanding_io: float, iops: float) -> float | None:
@@ -95,8 +94,6 @@ def fit_scalability(points: Sequence[LoadPoint]) -> Scalability | None:
     """
     levels = np.array([point.outstanding_io for point in points])
     if len(np.unique(np.round(np.log2(levels)))) < ENOUGH_LEVELS:
-        return None
-    if levels.max() < ENOUGH_SPAN * levels.min():
         return None
     per_io = levels / np.array([point.iops for point in points])
     table = np.stack([np.ones_like(levels), levels - 1, levels * (levels - 1)], axis=1)

@@ -14,23 +14,26 @@ ChunkKey = tuple[int, int, datetime]
 
 
 def read_chunks(
-    organisation: int,
+    organisations: Collection[int],
     *,
     shards: Collection[int],
     figures: Collection[int],
     since: datetime,
     until: datetime,
 ) -> Iterator[tuple[ChunkKey, bytes]]:
-    """The stored chunks of hours that begin in [since, until), in one statement."""
+    """The stored chunks of hours that begin in [since, until), in one statement.
+
+    They come one by one, so that a month of them need not fit into memory.
+    """
     with connection.wrap_database_errors, binary_cursor() as cursor:
-        cursor.execute(
+        found = cursor.stream(
             "SELECT shard_id, figure, at, data FROM advisor_history_chunk"
-            " WHERE organisation_id = %s AND shard_id = ANY(%s) AND figure = ANY(%s)"
+            " WHERE organisation_id = ANY(%s) AND shard_id = ANY(%s) AND figure = ANY(%s)"
             " AND at >= %s AND at < %s",
-            [organisation, list(shards), list(figures), since, until],
+            [list(organisations), list(shards), list(figures), since, until],
             binary=True,
         )
-        for shard, figure, at, data in cursor:
+        for shard, figure, at, data in found:
             yield (shard, figure, at), data
 
 

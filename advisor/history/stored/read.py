@@ -1,13 +1,12 @@
 """Reads growth back from chunks, in the shape in which samples are read.
 
-`ingest.grid_reader.read_growth` reads the hours that are open, this the sealed ones. A subject
-costs no statement of its own: there are two, whatever is asked.
+A subject costs no statement of its own: there are two, whatever is asked.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -16,22 +15,29 @@ from typing import Any
 import numpy as np
 
 from advisor.core.chunk import UNKNOWN, unpack
-from advisor.core.stored_hour import WINDOW_S, Integers
+from advisor.core.stored_hour import (
+    QUARTER_S,
+    QUARTER_SUMS,
+    QUARTERS,
+    WINDOW_S,
+    Flags,
+    Integers,
+)
 from advisor.history.stored.chunk_rows import read_chunks
+from advisor.history.stored.window_sums import WindowSums
 from advisor.models import Member
 from ingest.core.canonical_figures import FIGURES
 from ingest.core.figures import FigureKind
-from ingest.core.grid import LEAST_COVER, Grid, GridGrowth
+from ingest.core.grid import Grid, GridGrowth
 from ingest.core.microseconds import microseconds
 from ingest.grid_reader import Subject
 from ingest.open_hours import HOUR
 
+Wanted = Mapping[FigureKind[Any], Sequence[Subject]]
+
 _WINDOW_US = WINDOW_S * 1_000_000
+_QUARTER_US = QUARTER_S * 1_000_000
 _FOREVER = datetime.max.replace(tzinfo=UTC)
-
-
-class WindowError(ValueError):
-    """Windows that do not consist of whole stored ones."""
 
 
 def read_sealed(
@@ -39,101 +45,191 @@ def read_sealed(
 ) -> GridGrowth:
     """The growth of each subject in each window of sealed hours; a column per subject.
 
-    Windows are a multiple of 10 s long; raises `WindowError` for others. What is not sealed is
-    not known.
+    What is not sealed is not known. A window that is no multiple of 10 s long takes its part of
+    those that it lies in.
     """
-    if grid.window_us % _WINDOW_US or grid.since_us % _WINDOW_US:
-        raise WindowError(f"windows of {grid.window_s:g} s are not made of {WINDOW_S} s each")
-    spans = _spans(organisation, kind, subjects)
-    rows = {figure.number: row for row, figure in enumerate(FIGURES[kind.name])}
-    # One window more at the begin: its end is the first edge, at which gauges are asked for.
-    first_us = grid.since_us - _WINDOW_US
-    steps = (grid.until_us - first_us) // _WINDOW_US
-    values = np.full((len(rows), len(subjects), steps), UNKNOWN, dtype=np.int64)
-    chunks = read_chunks(
-        organisation,
-        shards=spans,
-        figures=rows,
-        since=grid.since - timedelta(seconds=WINDOW_S) - HOUR,
-        until=grid.until,
+    found = SealedHours(
+        {kind: subjects}, grid, until=grid.until, organisations=frozenset({organisation})
     )
-    for (shard, figure, at), data in chunks:
-        here = [span for span in spans[shard] if span.since <= at < span.until]
-        if here:
-            begin = (microseconds(at) - first_us) // _WINDOW_US
-            _put(values[rows[figure]], unpack(data), here, begin)
-    return _grown(values, grid, counters=len(kind.counters))
+    return found.sums[kind].growth()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Span:
-    """The hours in which a subject, the column `own` of the answer, is in a column of a shard."""
+class SealedHours:
+    """What is stored of subjects in the sealed hours of a grid that begin before `until`.
 
-    own: int
-    stored: int
-    since: datetime
-    until: datetime
+    `known` says of each kind which windows of 10 s of the grid `watched` are stored, (subjects,
+    windows). `organisations` are those whose subjects are looked for, None for all.
+    """
+
+    def __init__(
+        self,
+        wanted: Wanted,
+        grid: Grid,
+        *,
+        until: datetime,
+        watched: Grid | None = None,
+        organisations: Collection[int] | None = None,
+    ) -> None:
+        self._kinds = list(wanted)
+        self._watched = watched
+        self.sums = {
+            kind: WindowSums(
+                grid,
+                counters=len(kind.counters),
+                gauges=len(kind.gauges),
+                subjects=len(subjects),
+            )
+            for kind, subjects in wanted.items()
+        }
+        self.known: dict[FigureKind[Any], Flags] = {
+            kind: np.zeros((len(subjects), watched.count if watched else 0), dtype=np.bool_)
+            for kind, subjects in wanted.items()
+        }
+        if grid.count and until > grid.since:
+            shards, owners = _places(wanted, organisations)
+            if shards:
+                self._read(shards, owners, grid, until)
+
+    def _read(
+        self, shards: Mapping[int, _Shard], owners: Collection[int], grid: Grid, until: datetime
+    ) -> None:
+        # Sums are fewer, and windows of whole quarters are made of them exactly.
+        is_of_quarters = not (grid.window_us % _QUARTER_US or grid.since_us % _QUARTER_US)
+        in_quarters = is_of_quarters and self._watched is None
+        # At the first edge gauges are asked for, which belong to the window before it.
+        ahead = timedelta(seconds=WINDOW_S)
+        chunks = read_chunks(
+            owners,
+            shards=shards,
+            figures=[QUARTER_SUMS] if in_quarters else _figures(self._kinds),
+            since=grid.since - ahead - HOUR,
+            until=until,
+        )
+        step_us = _QUARTER_US if in_quarters else _WINDOW_US
+        for (number, figure, at), data in chunks:
+            shard, begin_us = shards[number], microseconds(at)
+            own, columns = shard.places(begin_us)
+            lines = unpack(data).T
+            # A chunk may be of before the shard had the column.
+            is_there = columns < len(lines)
+            own, lines = own[is_there], lines[columns[is_there]]
+            if in_quarters:
+                rows = dict(enumerate(lines.reshape(len(lines), -1, QUARTERS).swapaxes(0, 1)))
+            else:
+                rows = {_row(shard.kind, figure): lines}
+            for row, values in rows.items():
+                self._add(shard.kind, row, values, own, begin_us=begin_us, step_us=step_us)
+
+    def _add(
+        self,
+        kind: FigureKind[Any],
+        row: int,
+        lines: Integers,
+        own: Integers,
+        *,
+        begin_us: int,
+        step_us: int,
+    ) -> None:
+        """Add an hour of a figure, whose place among those of its kind is the row."""
+        gauge, last = row - len(kind.counters), len(kind.columns)
+        if 0 <= gauge < len(kind.gauges):
+            self.sums[kind].note_gauge(gauge, lines, own, begin_us=begin_us, step_us=step_us)
+            return
+        if row == last and self._watched is not None:
+            self._note_known(kind, lines, own, begin_us)
+        counter = len(kind.counters) if row == last else row
+        self.sums[kind].add(counter, lines, own, begin_us=begin_us, step_us=step_us)
+
+    def _note_known(
+        self, kind: FigureKind[Any], lines: Integers, own: Integers, begin_us: int
+    ) -> None:
+        assert self._watched is not None
+        first = (begin_us - self._watched.since_us) // _WINDOW_US
+        low, high = max(first, 0), min(first + lines.shape[1], self._watched.count)
+        if low < high:
+            self.known[kind][own, low:high] = lines[:, low - first : high - first] != UNKNOWN
 
 
-def _spans(
-    organisation: int, kind: FigureKind[Any], subjects: Sequence[Subject]
-) -> Mapping[int, list[_Span]]:
-    """By shard where the subjects are in it, in one statement."""
-    own = {subject: place for place, subject in enumerate(subjects)}
+def _figures(kinds: Collection[FigureKind[Any]]) -> list[int]:
+    return [figure.number for kind in kinds for figure in FIGURES[kind.name]]
+
+
+def _row(kind: FigureKind[Any], number: int) -> int:
+    return next(row for row, figure in enumerate(FIGURES[kind.name]) if figure.number == number)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Shard:
+    """Where subjects of a kind are in a shard: an array each, with an element per stay.
+
+    The subject with the place `own` is in the column `stored` in the hours in [since, until).
+    """
+
+    kind: FigureKind[Any]
+    own: Integers
+    stored: Integers
+    since_us: Integers
+    until_us: Integers
+
+    def places(self, hour_us: int) -> tuple[Integers, Integers]:
+        """Subjects and their columns in an hour."""
+        here = (self.since_us <= hour_us) & (hour_us < self.until_us)
+        return self.own[here], self.stored[here]
+
+
+def _places(
+    wanted: Wanted, organisations: Collection[int] | None
+) -> tuple[dict[int, _Shard], set[int]]:
+    """The shards that the subjects are in, and whose they are, in one statement."""
+    kinds = {kind.name: kind for kind, subjects in wanted.items() if subjects}
+    own = {
+        (name, subject): place
+        for name, kind in kinds.items()
+        for place, subject in enumerate(wanted[kind])
+    }
+    if not own:
+        return {}, set()
     members = Member.objects.filter(
-        track__organisation=organisation,
-        track__kind=kind.name,
-        track__host__in={subject.host for subject in subjects},
-        track__subject__in={subject.name for subject in subjects},
-    ).order_by("track", "since")
-    places: dict[int, list[tuple[datetime, int, int]]] = defaultdict(list)
-    for host, name, device, since, shard, column in members.values_list(
-        "track__host", "track__subject", "track__device", "since", "shard_id", "column"
-    ):
-        place = own.get(Subject(host=host, name=name, device=device))
-        if place is not None:
-            places[place].append((since, shard, column))
-    spans: dict[int, list[_Span]] = defaultdict(list)
-    for place, rows in places.items():
-        for (since, shard, column), (until, _, _) in pairwise([*rows, (_FOREVER, 0, 0)]):
-            spans[shard].append(_Span(own=place, stored=column, since=since, until=until))
-    return spans
-
-
-def _put(target: Integers, chunk: Integers, spans: Sequence[_Span], begin: int) -> None:
-    """Copy columns of a chunk into lines of the target, (subjects, windows), from `begin` on.
-
-    Both are contiguous in time, so a line is copied at once.
-    """
-    low, high = max(begin, 0), min(begin + len(chunk), target.shape[1])
-    lines = chunk.T[:, low - begin : high - begin]
-    for span in spans:
-        # A chunk may be of before the shard had the column.
-        if span.stored < len(lines):
-            target[span.own, low:high] = lines[span.stored]
-
-
-def _grown(values: Integers, grid: Grid, *, counters: int) -> GridGrowth:
-    """Windows of the grid from stored ones, of which `values` has one before the grid."""
-    per_window = grid.window_us // _WINDOW_US
-    gauges = values[counters:-1, :, ::per_window].swapaxes(1, 2)
-    growth, covered_us = (
-        _summed(part[..., 1:], per_window) for part in (values[:counters], values[-1:])
+        track__kind__in=list(kinds),
+        track__host__in={subject.host for _, subject in own},
+        track__subject__in={subject.name for _, subject in own},
     )
-    seconds = covered_us[0].T / 1e6
-    unknown = seconds < LEAST_COVER * grid.window_s
-    if unknown.any():
-        seconds[unknown] = 0.0
-        growth[:, unknown.T] = 0
-    return GridGrowth(grid=grid, growth=growth.swapaxes(1, 2), seconds=seconds, gauges=gauges)
+    if organisations is not None:
+        members = members.filter(track__organisation__in=organisations)
+    stays: dict[tuple[str, int], list[tuple[datetime, int, int]]] = defaultdict(list)
+    owners = set()
+    for organisation, name, host, subject, device, since, shard, column in members.order_by(
+        "track", "since"
+    ).values_list(
+        "track__organisation",
+        "track__kind",
+        "track__host",
+        "track__subject",
+        "track__device",
+        "since",
+        "shard_id",
+        "column",
+    ):
+        place = own.get((name, Subject(host=host, name=subject, device=device)))
+        if place is not None:
+            stays[name, place].append((since, shard, column))
+            owners.add(organisation)
+    return _shards(kinds, stays), owners
 
 
-def _summed(values: Integers, per_window: int) -> Integers:
-    """(figures, subjects, windows): so many stored windows together, the unknown ones as 0."""
-    known = np.maximum(values, 0, out=values)
-    if per_window == 1:
-        return known
-    figures, subjects, steps = known.shape
-    shape = (figures, subjects, steps // per_window, per_window)
-    summed: Integers = known.reshape(shape).sum(axis=3)
-    return summed
+def _shards(
+    kinds: Mapping[str, FigureKind[Any]],
+    stays: Mapping[tuple[str, int], Sequence[tuple[datetime, int, int]]],
+) -> dict[int, _Shard]:
+    """By shard; `stays` have the begin, shard and column of each subject in order of time."""
+    rows: dict[tuple[int, str], list[tuple[int, int, int, int]]] = defaultdict(list)
+    for (name, place), own in stays.items():
+        for (since, shard, column), (until, _, _) in pairwise([*own, (_FOREVER, 0, 0)]):
+            rows[shard, name].append((place, column, microseconds(since), microseconds(until)))
+    found = {}
+    for (shard, name), columns in rows.items():
+        places, stored, since_us, until_us = np.array(columns, dtype=np.int64).T
+        found[shard] = _Shard(
+            kind=kinds[name], own=places, stored=stored, since_us=since_us, until_us=until_us
+        )
+    return found

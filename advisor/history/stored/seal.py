@@ -21,8 +21,11 @@ from django.db import DatabaseError, connection, transaction
 from accounts.models import Organisation
 from advisor.core.chunk import pack, unpack
 from advisor.core.stored_hour import (
+    QUARTER_SUMS,
     WINDOW_S,
+    Flags,
     Integers,
+    quarter_sums,
     quarter_values,
     stored_values,
     united,
@@ -33,11 +36,12 @@ from advisor.history.stored.partitions import Level, ensure_partitions
 from advisor.history.stored.places import Homes, Place, places_of
 from advisor.history.stored.quarter_rows import write_quarters
 from advisor.history.stored.tracks import KnownSubject, tracks_with_samples
-from advisor.models import Shard
+from advisor.models import Member, Shard
 from ingest.core.canonical_figures import FIGURES
 from ingest.core.figures import FigureKind
 from ingest.core.grid import Grid, grid_of
 from ingest.grid_reader import read_growth
+from ingest.kept_rows import locked_rows_since
 from ingest.models import OpenHour
 from ingest.open_hours import HOUR, SETTLED_AFTER
 
@@ -95,10 +99,14 @@ def seal_hour(organisation: Organisation, hour: datetime, homes: Homes) -> int:
     written = 0
     with transaction.atomic():
         hosts = _take(organisation, hour)
+        # What is said of an hour begins with the samples before it.
+        rows_are_whole = hour - HOUR >= locked_rows_since()
         for kind, known in tracks_with_samples(organisation, hosts, hour).items():
             for begin in range(0, len(known), MOST_SUBJECTS):
                 part = known[begin : begin + MOST_SUBJECTS]
-                written += _seal_subjects(organisation, kind, part, grid, homes)
+                written += _seal_subjects(
+                    organisation, kind, part, grid, homes, rows_are_whole=rows_are_whole
+                )
         write_level_quarters(organisation, hour)
         if written:
             _note_stale_day(organisation, hour)
@@ -139,23 +147,27 @@ def _seal_subjects(
     known: Sequence[KnownSubject],
     grid: Grid,
     homes: Homes,
+    *,
+    rows_are_whole: bool,
 ) -> int:
     found = read_growth(kind, [one.subject for one in known], grid)
-    heard = np.flatnonzero(found.seconds.any(axis=0))
-    if not len(heard):
+    is_heard: Flags = (found.seconds > 0).sum(axis=0) > 0
+    concerned = np.flatnonzero(is_heard | _may_be_stored(known, ~is_heard, rows_are_whole))
+    if not len(concerned):
         return 0
     values = stored_values(
-        found.growth[:, :, heard], found.gauges[:, 1:, heard], found.seconds[:, heard]
+        found.growth[:, :, concerned], found.gauges[:, 1:, concerned], found.seconds[:, concerned]
     )
-    wanted = [known[place] for place in heard.tolist()]
+    wanted = [known[place] for place in concerned.tolist()]
     places = places_of(organisation, kind.name, wanted, grid.since, homes)
     tracks = [one.track for one in wanted]
     chunks: dict[tuple[int, int], bytes] = {}
     whole = np.empty_like(values)
     for shard, columns in _shards(organisation, kind, tracks, places, grid.since):
-        for row, (number, matrix) in enumerate(shard.united(values, columns)):
-            whole[row][:, columns.own] = matrix[:, columns.stored]
-            chunks[shard.pk, number] = pack(matrix)
+        matrices = shard.united(values, columns, rows_are_whole=rows_are_whole)
+        whole[:, :, columns.own] = matrices[:, :, columns.stored]
+        if shard.chunks or is_heard[concerned[columns.own]].any():
+            chunks |= shard.packed(matrices, counters=len(kind.counters))
     written = write_chunks(organisation.pk, grid.since, chunks)
     if written:
         quarters = quarter_values(whole, counters=len(kind.counters))
@@ -164,6 +176,21 @@ def _seal_subjects(
         newest_hour__gte=grid.since
     ).update(newest_hour=grid.since)
     return written
+
+
+def _may_be_stored(known: Sequence[KnownSubject], is_silent: Flags, rows_are_whole: bool) -> Flags:
+    """Which of the silent ones may have windows in their chunk that are not known any more.
+
+    A late sample can show that what was taken for one interval was none.
+    """
+    found: Flags = np.zeros(len(known), dtype=np.bool_)
+    silent = np.flatnonzero(is_silent).tolist()
+    if rows_are_whole and silent:
+        tracks = [known[place].track for place in silent]
+        members = Member.objects.filter(track__in=tracks).values_list("track", flat=True)
+        stored = set(members.distinct())
+        found[[place for place in silent if known[place].track in stored]] = True
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -183,12 +210,29 @@ class _StoredShard:
     figures: Sequence[int]
     chunks: Mapping[int, bytes]
 
-    def united(self, values: Integers, columns: _Columns) -> Iterator[tuple[int, Integers]]:
-        """Each figure's number and matrix with what was found; `values` as `stored_values`."""
-        for number, found in zip(self.figures, values, strict=True):
-            data = self.chunks.get(number)
-            stored = None if data is None else unpack(data)
-            yield number, united(stored, found[:, columns.own], columns.stored, self.width)
+    def united(self, values: Integers, columns: _Columns, *, rows_are_whole: bool) -> Integers:
+        """(figures, windows, width) with what was found; `values` as `stored_values`."""
+        stored = [self.chunks.get(number) for number in self.figures]
+        return np.stack(
+            [
+                united(
+                    None if data is None else unpack(data),
+                    found[:, columns.own],
+                    columns.stored,
+                    width=self.width,
+                    rows_are_whole=rows_are_whole,
+                )
+                for data, found in zip(stored, values, strict=True)
+            ]
+        )
+
+    def packed(self, matrices: Integers, *, counters: int) -> dict[tuple[int, int], bytes]:
+        """By shard and number the chunks of all figures, and that of their sums."""
+        exact = zip(self.figures, matrices, strict=True)
+        sums = pack(quarter_sums(matrices, counters=counters))
+        return {(self.pk, QUARTER_SUMS): sums} | {
+            (self.pk, number): pack(matrix) for number, matrix in exact
+        }
 
 
 def _shards(
@@ -205,7 +249,7 @@ def _shards(
     figures = [figure.number for figure in FIGURES[kind.name]]
     chunks: dict[int, dict[int, bytes]] = defaultdict(dict)
     stored = read_chunks(
-        organisation.pk, shards=by_shard, figures=figures, since=hour, until=hour + HOUR
+        [organisation.pk], shards=by_shard, figures=figures, since=hour, until=hour + HOUR
     )
     for (shard, figure, _), data in stored:
         chunks[shard][figure] = data

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from accounts.models import Organisation
 from advisor.core.chunk import DamagedChunkError, unpack
 from advisor.core.histogram import DamagedHistogramError, counts_of
-from advisor.core.stored_hour import WINDOWS
+from advisor.core.stored_hour import QUARTER_SUMS, QUARTERS, WINDOWS
 from advisor.history.stored.partitions import Level, partitions_of
 from advisor.models import Chunk, Day, Shard
 from ingest.open_hours import HOUR
@@ -48,17 +48,19 @@ def _chunks(
             owner=shard,
             figure=figure,
             at=hour,
-            damage=_damage_of_chunk(bytes(data), widths.get(shard)),
+            damage=_damage_of_chunk(figure, bytes(data), widths.get(shard)),
         )
 
 
-def _damage_of_chunk(data: bytes, width: int | None) -> str:
+def _damage_of_chunk(figure: int, data: bytes, width: int | None) -> str:
     """The chunk of a shard that is gone is whole: its columns belong to nobody any more."""
     try:
         windows, columns = unpack(data).shape
     except DamagedChunkError as error:
         return str(error)
-    if windows != WINDOWS:
+    if figure == QUARTER_SUMS and windows % QUARTERS:
+        return f"{windows} sums are not of {QUARTERS} quarters each"
+    if figure != QUARTER_SUMS and windows != WINDOWS:
         return f"{windows} windows instead of {WINDOWS}"
     if width is not None and columns > width:
         return f"{columns} columns in a shard of {width}"

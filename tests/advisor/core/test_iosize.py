@@ -36,3 +36,16 @@ def test_an_impossible_size_is_refused(cost, wrong):
 def test_an_impossible_latency_is_refused(wrong):
     with pytest.raises(ValueError, match=r"^latency_ms is "):
         size_normalized_ms(wrong, 8000)
+
+
+@pytest.mark.parametrize(
+    ("size", "count"), [(0, 1), (1, 1), (32_768, 1), (32_769, 2), (65_536, 2), (65_537, 3)]
+)
+def test_one_io_is_counted_for_each_32_kib_begun(size, count):
+    assert counted_ios(size) == count
+
+
+@pytest.mark.parametrize(("size", "cost"), [(8_000, 1.0), (67_000, 2.0), (None, 1.0)])
+def test_half_of_the_device_time_of_51_kb_is_transfer(size, cost):
+    # (51 + 67) / (51 + 8).
+    assert size_cost(size) == pytest.approx(cost)

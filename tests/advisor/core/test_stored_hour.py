@@ -6,6 +6,7 @@ import numpy as np
 
 from advisor.core.chunk import UNKNOWN
 from advisor.core.stored_hour import quarter_values, stored_values, united
+from ingest.core.grid import NOT_SENT
 
 NAN = float("nan")
 
@@ -28,6 +29,11 @@ def test_growth_and_covered_time_are_known_in_the_same_windows() -> None:
         [1, 2, 3],
         [10_000_000, UNKNOWN, 2_500_000],
     ]
+
+
+def test_gauge_that_was_not_sent_is_stored_as_unknown() -> None:
+    # Gauges are stored as the grid gives them.
+    assert NOT_SENT == UNKNOWN == -1
 
 
 def test_what_was_found_counts_where_it_is_known_else_what_is_stored() -> None:

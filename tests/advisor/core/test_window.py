@@ -237,3 +237,9 @@ def test_latency_of_0_opens_the_window_to_its_bound():
     law = WindowLaw(threshold_ms=25.0, gain=0.5, lowest=4.0, highest=64.0)
 
     assert next_window(10.0, latency_ms=0.0, beta=1.0, law=law) == 64.0
+
+
+def test_shares_count_by_the_part_of_the_slots_in_use_however_few_they_are():
+    # Of a window of 1 each has half a slot, of which the first uses a half.
+    assert active_shares([100.0, 100.0], [0.25, 0.5], window=1.0) == [50.0, 100.0]
+    assert active_shares([100.0, 0.0], [0.0, 3.0], window=1.0) == [0.0, 0.0]

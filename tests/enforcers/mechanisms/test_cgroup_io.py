@@ -313,6 +313,19 @@ def test_support_says_where_the_io_controller_is_or_why_not(
     assert reason in support.reason
 
 
+@pytest.mark.parametrize("iocost", [True, False])
+def test_support_says_that_shares_are_held_where_iocost_is_on(
+    tmp_path: Path, iocost: bool
+) -> None:
+    cgroups = FakeCgroups(tmp_path / "root", iocost=iocost)
+
+    holds = start_rig(tmp_path, FakeTc(), host_fs=cgroups).mechanisms[IO].support().holds
+
+    assert holds is not None
+    assert holds.shares.is_held is iocost
+    assert (holds.reservation.is_held, holds.limit.is_held) == (False, True)
+
+
 def test_v1_host_reports_every_allocation_unsupported(tmp_path: Path) -> None:
     cgroups = FakeCgroups(tmp_path / "root")
     cgroups.put("/proc/self/mounts", V1)

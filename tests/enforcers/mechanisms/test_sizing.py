@@ -91,6 +91,11 @@ def test_fitted_rates_are_as_wanted_where_there_is_room() -> None:
     assert fitted == {"a": 75_000_000, "b": 8000, "c": 5_000_000}
 
 
+def test_room_that_is_full_raises_no_rate_by_a_bit() -> None:
+    # 8007.5 bit/s are shown as 8000, whole bytes; a bit more would be 8008.
+    assert sizing.fit_rates(guarantees(a=(8007.5, 9000.0)), 8007.5) == {"a": 8000}
+
+
 def test_reservations_that_fill_the_room_give_way_to_the_minima() -> None:
     fitted = sizing.fit_rates(guarantees(a=(90e6, 0.0), b=(10e6, 0.0), c=(0.0, 0.0)), 100e6)
 

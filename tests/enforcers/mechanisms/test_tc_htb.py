@@ -491,3 +491,10 @@ def test_any_sequence_of_policies_converges_and_comes_back(
     rig.apply(HTB, nothing("up0"))
 
     assert tc.text("up0") == before
+
+
+def test_reservation_limit_and_shares_are_all_held(rig: Rig) -> None:
+    holds = rig.mechanisms[HTB].support().holds
+
+    assert holds is not None
+    assert [one.is_held for one in (holds.reservation, holds.limit, holds.shares)] == [True] * 3

@@ -176,6 +176,21 @@ def test_refused_line_says_why_and_costs_no_other_line(line: str, reason: str) -
     assert [key.subject for key in batch.series] == ["sda", "sdb"]
 
 
+@pytest.mark.parametrize(
+    ("time_ns", "reason"),
+    [
+        (RULES.earliest_ns, None),
+        (RULES.earliest_ns - 1, "too early"),
+        (RULES.latest_ns, None),
+        (RULES.latest_ns + 1, "too late"),
+    ],
+)
+def test_times_are_kept_from_the_earliest_to_the_latest(time_ns: int, reason: str | None) -> None:
+    batch = batch_of(f"system,host=h1 load1=1 {time_ns}")
+
+    assert reasons(batch) == ([] if reason is None else [(1, reason, 1)])
+
+
 def test_whole_float_is_a_counter_too() -> None:
     batch = batch_of(f"diskio,host=h1,name=sda reads=5.0 {NOW_NS}")
 

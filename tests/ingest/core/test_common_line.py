@@ -5,8 +5,7 @@ from collections.abc import Callable
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ingest.core.common_line import parse_common_line
-from ingest.core.line_protocol import LineError, parse_head, parse_line
+from ingest.core.line_protocol import LineError, parse_common_line, parse_head, parse_line
 
 PIECES = st.sampled_from(
     ["diskio", "host=h", "name=sda", ",", " ", "=", "reads=12i", "x=1.5", "v=1", "1700000000", "i",

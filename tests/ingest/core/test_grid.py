@@ -149,6 +149,24 @@ class TestMerging:
         assert grown(merged, 1) == [7, 7]
         assert grown(merged, 2) == [None, None]
 
+    def test_the_first_gauge_that_was_sent_counts(self) -> None:
+        rows = readings([(0, 0), (10, 1)], [(0, 0), (10, 1)])
+        with_gauges = Readings(
+            series=rows.series,
+            at_us=rows.at_us,
+            values=np.column_stack([rows.values, [7, NOT_SENT, 4, 5], [1, 2, 3, 4]]),
+        )
+        found = on_grid(with_gauges, grid(1), series_count=2, counters=1)
+        assert found.gauges[:, :, 0].tolist() == [[7, NOT_SENT], [1, 2]]
+        merged = found.merged([[0, 1], [1, 0], []])
+        assert merged.gauges[0].tolist() == [[7, 4, NOT_SENT], [5, 5, NOT_SENT]]
+        assert merged.gauges[1].tolist() == [[1, 3, NOT_SENT], [2, 4, NOT_SENT]]
+
+    def test_without_any_series_nothing_is_known_of_a_subject(self) -> None:
+        merged = on_grid(readings(), grid(2), series_count=0, counters=1).merged([[], []])
+        assert merged.seconds.tolist() == [[0.0, 0.0]] * 2
+        assert merged.growth.tolist() == [[[0, 0]] * 2]
+
 
 @st.composite
 def regular(draw: st.DrawFn) -> Rows:

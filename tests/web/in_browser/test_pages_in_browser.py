@@ -34,6 +34,36 @@ def test_operator_approves_after_being_asked_once(tab: Visit, fleet: Fleet) -> N
     assert Policy.objects.filter(resource=fleet.resources["nfs-07"]).count() == 1
 
 
+@pytest.mark.parametrize("organisation", ["Northgate", "Northgate Hosting and Cloud Services"])
+def test_header_is_one_line_on_a_laptop(tab: Visit, fleet: Fleet, organisation: str) -> None:
+    fleet.organisation.name = organisation
+    fleet.organisation.save()
+    # The widest font that is common on Linux.
+    tab.go("/")
+    tab.page.evaluate(
+        """() => {
+            const sheet = new CSSStyleSheet();
+            sheet.replaceSync("* { font-family: 'DejaVu Sans' !important; }");
+            document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+        }"""
+    )
+
+    middles = tab.page.evaluate(
+        """() => [".brand", ".site-nav", ".search", ".site-tools .menu"]
+            .map(one => document.querySelector(one).getBoundingClientRect())
+            .map(box => (box.top + box.bottom) / 2)"""
+    )
+    ends = tab.page.evaluate(
+        """() => [document.documentElement.scrollWidth,
+            document.querySelector(".site-nav ul").getBoundingClientRect().right,
+            document.querySelector(".search").getBoundingClientRect().left]"""
+    )
+
+    assert max(middles) - min(middles) < 4
+    assert ends[0] <= 1280
+    assert ends[1] < ends[2]
+
+
 def test_escape_closes_a_menu_and_returns_the_focus(tab: Visit) -> None:
     summary = tab.page.locator(".site-tools .menu > summary")
     summary.press("Enter")

@@ -363,6 +363,12 @@ def test_ios_counted_by_size_need_one_io_to_tell_what_passes() -> None:
     assert unit.passes is None
 
 
+def test_size_of_a_unit_is_known_from_the_least_io_on() -> None:
+    rare = [LimitWindow(iops=0.25, mean_io_bytes=4096.0)]
+
+    assert unit_of(inputs_of(), [disk("a", 9.0, rare)], "a").mean_io_bytes == 4096.0
+
+
 def test_size_of_a_unit_without_io_is_not_known() -> None:
     unit = unit_of(inputs_of(), [disk("a", 9.0, steady(0.0, mean_io_bytes=4096.0))], "a")
 

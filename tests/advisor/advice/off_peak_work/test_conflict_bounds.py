@@ -20,9 +20,16 @@ ByHour = Callable[[int], float]
 
 
 def advised(
-    *, before: float, after: ByHour, commands: ByHour, counted: bool = False
+    *,
+    before: float,
+    after: ByHour,
+    commands: ByHour,
+    operations: ByHour | None = None,
 ) -> OffPeakAnswer:
-    """Eight days of hourly windows; conflicts are per window, since day four those of `after`."""
+    """Eight days of hourly windows; conflicts are per window, since day four those of `after`.
+
+    `operations` are the administrative ones of each hour; nobody counted them unless stated.
+    """
     windows = []
     for index in range(8 * 24):
         day, hour = divmod(index, 24)
@@ -32,7 +39,7 @@ def advised(
                 at=START + timedelta(hours=index, minutes=30),
                 commands=commands(hour) - conflicts,
                 conflicts=conflicts,
-                operations=float(conflicts > before) if counted else None,
+                operations=operations(hour) if operations else None,
             )
         )
     return advise_off_peak_work(
@@ -166,7 +173,7 @@ def test_confidence_follows_from_the_windows_and_from_what_operations_explain() 
         before=0.0,
         after=lambda hour: 10_000.0 if 9 <= hour < 11 else 0.0,
         commands=by_day,
-        counted=True,
+        operations=nine_to_eleven,
     )
 
     assert isinstance(answer, OffPeakAdvice)
@@ -183,7 +190,7 @@ def test_operations_cause_the_part_of_conflicts_that_ends_when_they_pause() -> N
         before=1250.0,
         after=lambda hour: 20_000.0 if 9 <= hour < 11 else 1250.0,
         commands=lambda hour: 100_000.0 if 9 <= hour < 11 else 50_000.0,
-        counted=True,
+        operations=nine_to_eleven,
     )
 
     assert isinstance(answer, OffPeakAdvice)
@@ -191,6 +198,15 @@ def test_operations_cause_the_part_of_conflicts_that_ends_when_they_pause() -> N
     # 1 - 0.025 / 0.2.
     assert (cause.name, cause.value) == ("cause", 0.875)
     assert cause.how == "20.00% of commands while work is done, 2.50% while none is"
+
+
+def test_work_that_meets_no_conflict_causes_none() -> None:
+    answer = advised(
+        before=0.0, after=nine_to_eleven, commands=by_day, operations=lambda hour: hour == 20
+    )
+
+    assert isinstance(answer, OffPeakAdvice)
+    assert (answer.confidence.parts[1].name, answer.confidence.value) == ("cause", 0.0)
 
 
 def test_work_may_take_the_whole_day_and_takes_two_hours_unless_stated() -> None:

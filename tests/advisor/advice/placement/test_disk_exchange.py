@@ -165,9 +165,12 @@ def test_what_forbids_a_move_forbids_an_exchange(changes):
 def test_exact_effects_are_few_however_many_pairs_there_are(monkeypatch):
     judged = []
     exact = disk_exchange.move_effect
-    monkeypatch.setattr(
-        disk_exchange, "move_effect", lambda *a, **k: judged.append(1) or exact(*a, **k)
-    )
+
+    def noted(moved, *others, back, **options):
+        judged.append((moved, back))
+        return exact(moved, *others, back=back, **options)
+
+    monkeypatch.setattr(disk_exchange, "move_effect", noted)
     count = 2 * CANDIDATES
     inputs = replace(
         FULL,
@@ -184,4 +187,4 @@ def test_exact_effects_are_few_however_many_pairs_there_are(monkeypatch):
     advise_placement(inputs)
 
     # 256 · 256 pairs are weighed by 128 · 128, and of them so many are judged.
-    assert len(judged) == JUDGED
+    assert len(judged) == len(set(judged)) == JUDGED

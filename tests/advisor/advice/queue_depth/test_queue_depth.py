@@ -12,6 +12,7 @@ from advisor.advice.queue_depth.decide.queue_depth_answer import (
     HostDepth,
     QueueDepthAdvice,
     QueueDepthInputs,
+    QueueDepthKind,
 )
 from advisor.core import canonical
 from advisor.core.device.device_fit import LoadPoint
@@ -153,6 +154,11 @@ def test_too_many_hosts_for_one_lun_need_more_of_them():
 
     assert {one.advised_queue_depth for one in result.depths} == {4}
     assert result.luns_needed == 2
+    assert result.kind is QueueDepthKind.HOSTS_PER_LUN
+    assert result.summary.startswith(
+        "Spread the 100 hosts of datastore ds1 over 2 LUNs, at most 64 hosts per LUN, "
+        "with a queue depth of 4:"
+    )
 
 
 def test_no_lun_takes_a_part_of_a_host():

@@ -293,3 +293,13 @@ def test_loads_are_accepted_as_far_as_their_squares_can_be_summed() -> None:
     assert WorkloadSeries(workload="db", load=(1e150,)).load == (1e150,)
     with pytest.raises(ValueError, match=r"^load 0 of db is 1.1e\+150; it must be .* to 1e\+150"):
         WorkloadSeries(workload="db", load=(1.1e150,))
+
+
+def test_smallest_harm_that_is_sure_confirms_the_cause() -> None:
+    # Half a millisecond, in every window alike.
+    result = judged(busy((30.0, 0.0) * 16), victim(5.0, (5.5, 5.0) * 16))
+
+    suspect = result.suspects[0]
+    assert suspect.experiment is not None
+    assert suspect.experiment.shift_low == 0.5
+    assert ground(result, "on and off") == 1.0

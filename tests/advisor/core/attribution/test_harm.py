@@ -136,3 +136,17 @@ def test_shared_harm_stands_in_where_nobody_elses_is_measured(shared: Column | N
 
     assert np.isnan(harm).tolist() == [shared is None, True]
     assert control.tolist() == [7.0, 8.0]
+
+
+def test_smallest_load_weighs_the_harm_of_others() -> None:
+    # a does 0.1 and b 0.3 I/Os a second: (0.1 · 2 + 0.3 · 10) / 0.4.
+    series = (
+        one("suspect", (1.0,)),
+        one("a", (2.0,), load=(0.1,)),
+        one("b", (10.0,), load=(0.3,)),
+    )
+
+    harm, load = harm_of_others(0, series, np.array([[5.0], [0.1], [0.3]]), None)
+
+    assert harm.tolist() == pytest.approx([8.0])
+    assert load.tolist() == pytest.approx([0.4])

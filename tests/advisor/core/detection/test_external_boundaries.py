@@ -248,3 +248,12 @@ def test_mean_of_no_windows_is_none_and_of_windows_without_ios_has_no_ratio() ->
 
     assert mean_mix([]) is None
     assert mean_mix([idle]) == OwnMix(iops=0.0, read_ratio=None, mean_io_bytes=None)
+
+
+def test_latency_without_any_load_of_our_own_comes_from_outside() -> None:
+    recent = windows(6, 20.0, load=0.0, begin=1000)
+
+    result = detect_external_load(windows(20, 5.0, load=0.0), recent)
+
+    assert (result.state, result.own_load) == (ExternalState.EXTERNAL, 0.0)
+    assert (result.normal_ms, result.recent_ms) == (5.0, 20.0)

@@ -240,6 +240,18 @@ def test_level_before_needs_as_many_values_too(before: int, found: int | None) -
     assert newest_level_change([5.0] * before + [50.0] * 6, lasting=3) == found
 
 
+def test_level_that_lasted_long_enough_counts_though_another_was_before_it() -> None:
+    # Three values of 9 between many of 5.
+    assert newest_level_change([5.0] * 9 + [9.0] * 3 + [5.0] * 3, lasting=3) == 12
+    assert newest_level_change([5.0] * 9 + [9.0] * 2 + [5.0] * 3, lasting=3) is None
+
+
+def test_slow_drift_is_no_level_and_hides_none_before_it() -> None:
+    # 10.9 lies within a tenth of its level from 10, however long it lasts.
+    assert newest_level_change([30.0] * 10 + [10.9] * 20 + [10.0] * 3, lasting=3) == 10
+    assert newest_level_change([10.9] * 20 + [10.0] * 3, lasting=3) is None
+
+
 def test_lasting_of_one_value_is_allowed_and_of_none_is_refused() -> None:
     assert newest_level_change([5.0, 5.0, 5.0, 50.0], lasting=1) == 3
     with pytest.raises(ValueError, match="lasting is 0; it must be at least 1"):

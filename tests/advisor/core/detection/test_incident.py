@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from advisor.core.allocation import ReservationMode
 from advisor.core.detection.congestion import CongestionState, DetectorSettings, detect
-from advisor.core.detection.incident import EVIDENCE_ROWS, fold, fold_incidents, sums_of
+from advisor.core.detection.incident import (
+    EVIDENCE_ROWS,
+    SUMS,
+    Incident,
+    Parties,
+    fold,
+    fold_incidents,
+    sums_of,
+)
 from advisor.core.detection.threshold import FixedThreshold
 from advisor.core.observation import (
     AllocationObservation,
@@ -430,3 +438,21 @@ def test_rate_of_a_workload_is_its_mean_over_the_windows_in_which_it_was_there()
     (aggressor,) = incident.aggressors
     # (95 + 4 · 75) / 5
     assert (aggressor.workload, aggressor.rate) == ("web", 79.0)
+
+
+def test_an_incident_has_no_stall_and_no_party_unless_there_was_one():
+    plain = Incident(
+        started_at=START,
+        ended_at=None,
+        peak_value=1.0,
+        threshold=0.9,
+        windows=1,
+        victims=(),
+        aggressors=(),
+        evidence=(),
+    )
+    nobody = Parties()
+
+    assert (plain.stalled_windows, plain.signals) == (0, ())
+    assert nobody.workloads == ()
+    assert [len(getattr(nobody, name)) for name in SUMS] == [0] * len(SUMS)

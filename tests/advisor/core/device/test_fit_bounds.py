@@ -51,6 +51,15 @@ def test_three_depths_over_four_times_are_enough() -> None:
     assert reason(line([2.0])).startswith("1 depth from 2 to 2")
 
 
+@pytest.mark.parametrize(
+    ("depth", "found"),
+    # A quarter octave around 16 ends at 16 · 2^(1/8) = 17.45.
+    [(17.4, "1 depth from 16.7 to 16.7"), (17.5, "2 depths from 16 to 17.5")],
+)
+def test_depths_within_a_quarter_octave_are_one(depth: float, found: str) -> None:
+    assert reason(line([16.0, depth])).startswith(found)
+
+
 @pytest.mark.parametrize(("error", "is_refused"), [(0.099, False), (0.101, True)])
 @pytest.mark.parametrize("sign", [1, -1], ids=["more", "less"])
 def test_window_may_break_littles_law_by_a_tenth(

@@ -10,7 +10,7 @@ from advisor.core.forecast.backtest import Backtest, Change, NoHistory, backtest
 from advisor.core.forecast.calibration import PredictedRate, Score, calibrate, score
 from advisor.core.forecast.comparison import Comparison, play
 from advisor.core.forecast.counterfactual import LatencyEffect, latency_interval
-from advisor.core.forecast.latency_backtest import latency_backtest
+from advisor.core.forecast.latency_backtest import joint_latency, latency_backtest
 from advisor.core.forecast.past import HistoryWindow, Past, bounds_of, history_of
 from advisor.core.forecast.prediction_interval import (
     Interval,
@@ -99,6 +99,12 @@ def test_reservation_is_unmet_where_the_capacity_does_not_hold_it() -> None:
     # In the first minute it wants 600 of 500; in the second it wants no more than 100.
     assert [one.unmet_min_after for one in found.workloads] == [1.0, 0.0]
     assert [one.unknown_demand_min for one in found.workloads] == [1.0, 2.0]
+
+
+def test_nothing_is_idle_where_there_was_no_capacity() -> None:
+    found = simulated(windows((None,), capacity=0.0), [grant(1)], [grant(1, limit=5.0)])
+
+    assert (found.idle_ratio_before, found.idle_ratio_after) == (0.0, 0.0)
 
 
 def test_candidate_may_have_another_capacity() -> None:
@@ -196,6 +202,19 @@ def test_latency_is_that_of_all_ios_together() -> None:
 
     assert (found.p95_before_ms, found.p95_after_ms) == (10.0, 20.0)
     assert (found.windows, found.starved_min_after) == (31, 0.0)
+
+
+@pytest.mark.parametrize(("rows", "members"), [(0, [0]), (30, [])], ids=["windows", "members"])
+def test_latency_together_of_nothing_is_not_known(rows: int, members: list[int]) -> None:
+    comparison = Comparison(mode=FLOOR, before=[grant(1)], after=[grant(1)])
+
+    found = joint_latency(windows(*[(None,)] * rows), [(8.0,)] * rows, members, comparison)
+
+    assert (found.p95_before_ms, found.p95_after_ms, found.windows) == (None, None, 0)
+
+
+def test_limit_is_judged_by_latencies_below_a_millisecond_too() -> None:
+    assert "the others' p95 latency would fall" in judged(week(latency_ms=0.5)).reason
 
 
 @pytest.mark.parametrize(("known", "is_told"), [(30, True), (29, False)])

@@ -16,6 +16,7 @@ from ingest.core.catalogue import MEASUREMENTS
 from ingest.core.figures import FigureKind
 from ingest.core.grid import GridGrowth, grid_of
 from ingest.grid_reader import Subject, read_growth
+from ingest.kept_rows import note_dropped
 from tests.ingest.scenario import Tenant, nanoseconds, write_lines
 
 STEP = timedelta(seconds=10)
@@ -90,6 +91,7 @@ def assert_same(one: GridGrowth, other: GridGrowth) -> None:
 
 def drop_samples() -> None:
     """As retention does once all is sealed."""
+    note_dropped(datetime.now(UTC))
     with connection.cursor() as cursor:
         for measurement in MEASUREMENTS:
             cursor.execute(f"DELETE FROM {measurement.table}")

@@ -9,15 +9,17 @@ import pytest
 from django.db import DatabaseError, connection
 from django.test.utils import CaptureQueriesContext
 
+from advisor.history.measured import read_measured
 from advisor.history.stored import seal as sealing
 from advisor.history.stored.partitions import Level
-from advisor.history.stored.read import WindowError, read_sealed
+from advisor.history.stored.read import read_sealed
 from advisor.history.stored.seal import ready_hours
 from advisor.models import Chunk, Member, Quarter, Resource, Shard, Track
 from ingest.core.figures import CGROUP_IO, DISK, INTERFACE, PRESSURE
 from ingest.core.grid import GridGrowth, grid_of
 from ingest.grid_reader import Subject
-from ingest.models import Host, OpenHour, Series
+from ingest.models import Host, NetSample, OpenHour, Series
+from ingest.services.maintenance import maintain_samples
 from tests.advisor.history.stored.hosts import (
     HOUR,
     MINUTE,
@@ -91,8 +93,6 @@ def test_samples_of_any_kind_are_kept_as_they_were_read(tenant: Tenant, seed: in
         PRESSURE: list(dict.fromkeys(one._replace(device="") for one in cgroups)),
     }
     span = hour, hour + HOUR
-    Series.objects.update(first_sample_at=hour - HOUR, last_sample_at=hour + HOUR)
-    OpenHour.objects.create(host=host, at=hour)
     expected = {kind: from_samples(kind, own, *span) for kind, own in subjects.items()}
 
     seal_all(tenant, after(hour))
@@ -132,11 +132,24 @@ def test_longer_windows_are_sums_of_stored_ones(tenant: Tenant) -> None:
     assert found.seconds.tolist() == [[300.0]] * 12
 
 
-def test_windows_that_no_stored_ones_make_up_are_refused(tenant: Tenant) -> None:
+def test_windows_that_no_stored_ones_make_up_take_their_part_of_them(tenant: Tenant) -> None:
     hour = hour_of_tests()
+    begun = hour - MINUTE
+    # 7 bytes a second, and 70 from ten seconds into the hour on.
+    first = times(begun, hour + STEP)
+    send_net(tenant, first)
+    lines = [
+        net_line(at, total=1000 + 7 * 70 + 70 * round((at - first[-1]).total_seconds()))
+        for at in times(first[-1] + STEP, hour + HOUR + MINUTE)
+    ]
+    write_lines(tenant, *lines, at=hour + HOUR + MINUTE)
+    seal_all(tenant, after(hour))
 
-    with pytest.raises(WindowError, match="windows of 15 s"):
-        read(tenant, [], hour, hour + HOUR, window_s=15.0)
+    found = read(tenant, [eth0(tenant)], hour, hour + MINUTE, window_s=15.0)
+
+    # The first window has 10 s at 7 and 5 s at 70.
+    assert found.growth[BYTES_SENT, :, 0].tolist() == [420, 1050, 1050, 1050]
+    assert found.seconds[:, 0].tolist() == [15.0] * 4
 
 
 def test_sealing_twice_gives_the_same_bytes(tenant: Tenant) -> None:
@@ -195,6 +208,71 @@ def test_late_samples_are_added_when_those_before_are_gone(tenant: Tenant) -> No
 
     found = read(tenant, [eth0(tenant)], hour, hour + HOUR)
     assert np.flatnonzero(found.seconds[:, 0] == 0).tolist() == [120]
+
+
+def test_known_windows_stay_when_the_rows_that_they_were_made_of_are_gone(
+    tenant: Tenant,
+) -> None:
+    """A late sample every minute would spread evenly what is known of every ten seconds."""
+    hour = hour_of_tests()
+    whole = times(hour - MINUTE, hour + HOUR + MINUTE)
+    lines = [net_line(at, total=place * place) for place, at in enumerate(whole)]
+    write_lines(tenant, *lines, at=whole[-1])
+    expected = from_samples(INTERFACE, [eth0(tenant)], hour, hour + HOUR)
+    seal_all(tenant, after(hour))
+    drop_samples()
+
+    late = [line.replace("net,", "net,agent=late,") for line in lines[::6]]
+    write_lines(tenant, *late, at=whole[-1])
+    seal_all(tenant, after(hour))
+
+    assert_same(read(tenant, [eth0(tenant)], hour, hour + HOUR), expected)
+
+
+def test_late_sample_takes_back_what_all_rows_say_is_wrong(tenant: Tenant) -> None:
+    """Between two readings the counter started again; 256 s at least is a lost window."""
+    hour = hour_of_tests()
+    at = times(hour - MINUTE, hour + HOUR + MINUTE)
+    lines = [net_line(one, total=1000 + 10 * place) for place, one in enumerate(at)]
+    late = lines.pop(60)
+    write_lines(tenant, *lines, at=at[-1])
+    seal_all(tenant, after(hour))
+    bridged = read(tenant, [eth0(tenant)], hour, hour + HOUR)
+
+    write_lines(
+        tenant, late.replace("bytes_sent=1600i,bytes_recv=3200i", "bytes_sent=1i,bytes_recv=1i")
+    )
+    seal_all(tenant, after(hour))
+
+    found = read(tenant, [eth0(tenant)], hour, hour + HOUR)
+    assert bridged.seconds.all()
+    # A minute before the hour it began: the windows on both sides of the 60th reading.
+    assert np.flatnonzero(found.seconds[:, 0] == 0).tolist() == [53]
+
+
+def test_month_that_is_imported_at_once_is_sealed_though_rows_are_kept_for_hours(
+    tenant: Tenant,
+) -> None:
+    """Two hours of each day; retention is shortened when a part of them is sealed."""
+    last = hour_of_tests()
+    days = [last - timedelta(days=back) for back in range(29, -1, -1)]
+    at = [one for day in days for one in times(day, day + 2 * HOUR, 5 * MINUTE)]
+    send_net(tenant, at)
+    subject, span = eth0(tenant), (days[0], days[-1] + 2 * HOUR)
+    expected = from_samples(INTERFACE, [subject], *span)
+    now = last + timedelta(hours=24)
+
+    for rows in (48, 6, 3):
+        for _ in range(20):
+            sealing.seal(organisation=tenant.organisation, now=now, limit_s=0.0)
+        maintain_samples(now=now, retention=timedelta(days=40), rows=timedelta(hours=rows))
+        joined = read_measured({INTERFACE: [subject]}, grid_of(*span, 10.0))
+        assert_same(joined.growth[INTERFACE], expected)
+    seal_all(tenant, now)
+    maintain_samples(now=now, retention=timedelta(days=40), rows=3 * HOUR)
+
+    assert NetSample.objects.filter(time__lt=days[-1]).count() == 0
+    assert_same(read(tenant, [subject], *span), expected)
 
 
 def test_samples_in_any_order_end_in_the_same_bytes(tenant: Tenant) -> None:

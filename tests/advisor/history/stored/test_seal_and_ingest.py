@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -11,13 +10,15 @@ from threading import Event
 import pytest
 from django.db import connection, transaction
 
+from advisor.history.stored import seal as sealing
 from advisor.history.stored.partitions import drop_organisation, organisations_with_partitions
 from advisor.history.stored.read import read_sealed
 from ingest.core.figures import INTERFACE
-from ingest.core.grid import grid_of
+from ingest.core.grid import GridGrowth, grid_of
 from ingest.grid_reader import Subject
 from ingest.models import OpenHour
 from ingest.partitions import TABLES
+from ingest.services.maintenance import maintain_samples
 from tests.advisor.history.stored.hosts import (
     HOUR,
     MINUTE,
@@ -29,6 +30,7 @@ from tests.advisor.history.stored.hosts import (
     times,
 )
 from tests.ingest.scenario import Tenant, make_tenant
+from tests.locks import wait_for_a_lock
 
 
 @pytest.fixture
@@ -40,17 +42,6 @@ def committed_tenant(transactional_db: None) -> Iterator[Tenant]:
     with connection.cursor() as cursor:
         for table in TABLES:
             cursor.execute(f"TRUNCATE {table}")
-
-
-def wait_for_a_lock() -> None:
-    """Until some transaction waits for another."""
-    for _ in range(600):
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-            if cursor.fetchone() != (0,):
-                return
-        time.sleep(0.05)
-    raise AssertionError("nobody waits for a lock")
 
 
 def test_seal_waits_for_samples_that_are_being_written(committed_tenant: Tenant) -> None:
@@ -86,6 +77,46 @@ def test_seal_waits_for_samples_that_are_being_written(committed_tenant: Tenant)
     assert not OpenHour.objects.filter(at__lte=hour).exists()
 
 
+def test_rows_stay_while_their_hour_is_sealed(
+    committed_tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else what was read of an hour that is sealed again would be taken for all there is."""
+    tenant, hour = committed_tenant, hour_of_tests()
+    send_net(tenant, times(hour - MINUTE, hour + HOUR + MINUTE))
+    seal_all(tenant, after(hour))
+    OpenHour.objects.create(host=tenant.host(), at=hour)
+    reading, is_locked = sealing.read_growth, Event()
+
+    def read_slowly(*arguments: object) -> GridGrowth:
+        is_locked.set()
+        wait_for_a_lock()
+        return reading(*arguments)  # type: ignore[arg-type]
+
+    def seal_again() -> None:
+        try:
+            seal_all(tenant, after(hour))
+        finally:
+            connection.close()
+
+    def drop_meanwhile() -> None:
+        try:
+            assert is_locked.wait(timeout=60)
+            maintain_samples(now=hour + 40 * HOUR, retention=timedelta(days=30), rows=3 * HOUR)
+        finally:
+            connection.close()
+
+    monkeypatch.setattr(sealing, "read_growth", read_slowly)
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(seal_again), pool.submit(drop_meanwhile)]:
+            done.result(timeout=90)
+
+    subject = Subject(host=tenant.host().pk, name="eth0")
+    found = read_sealed(
+        tenant.organisation.pk, INTERFACE, [subject], grid_of(hour, hour + HOUR, 10.0)
+    )
+    assert found.seconds.all()
+
+
 def test_two_that_seal_the_same_hour_write_it_once(committed_tenant: Tenant) -> None:
     tenant, hour = committed_tenant, hour_of_tests()
     send_net(tenant, times(hour - MINUTE, hour + HOUR + MINUTE))
@@ -99,5 +130,5 @@ def test_two_that_seal_the_same_hour_write_it_once(committed_tenant: Tenant) -> 
     with ThreadPoolExecutor(2) as pool:
         chunks = sorted(pool.map(seal_it, range(2)))
 
-    # 8 counters and the part covered, in the hour and the one before it.
-    assert sum(chunks) == 18
+    # 8 counters, the part covered and their sums, in the hour and the one before it.
+    assert sum(chunks) == 20

@@ -1,0 +1,148 @@
+"""The list of workloads: columns of keys, of which only the rows that are shown are built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import QuerySet
+
+from advisor.core.natural_order import natural_key
+from advisor.models import Allocation, Workload
+from advisor.queries.listed import Listed, Places, Shared
+from advisor.queries.resources import ResourceLine, resource_line, resource_rows
+from advisor.queries.scope import Scope
+from advisor.queries.tables import HostName, WorkloadRow, host_names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Allocations:
+    """Columns of allocations, (allocations): their keys and the places of what they are of."""
+
+    keys: Places
+    workload: Places
+    resource: Places
+    host: Places
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Inventory:
+    """What rows are made of, each in the order of its name."""
+
+    workloads: Sequence[tuple[int, str, str, str]]
+    lines: Sequence[ResourceLine]
+    hosts: Sequence[HostName]
+
+
+def workload_list(
+    scope: Scope, *, now: datetime, host_pk: int | None = None
+) -> Listed[WorkloadRow]:
+    """Every workload on every resource that it has an allocation on, or those of one host."""
+    lines = [resource_line(row, now=now) for row in resource_rows(scope)]
+    inventory = _Inventory(
+        workloads=_workloads(scope),
+        lines=sorted(lines, key=lambda line: line.name),
+        hosts=list(host_names(scope).values()),
+    )
+    return _rows(inventory, _allocations(scope, inventory, host_pk))
+
+
+def _workloads(scope: Scope) -> list[tuple[int, str, str, str]]:
+    """Key, name, kind and tier of each."""
+    columns = _columns(scope.rows(Workload), "pk", "name", "kind", "tier")
+    return sorted(zip(*columns, strict=True), key=lambda row: natural_key(row[1]))
+
+
+def _allocations(scope: Scope, inventory: _Inventory, host_pk: int | None) -> _Allocations:
+    rows = Allocation.objects.filter(workload__organisation=scope.organisation)
+    if host_pk is not None:
+        rows = rows.filter(host=host_pk)
+    columns = _columns(rows, "pk", "workload_id", "resource_id", "host_id")
+    keys, *of = (np.array(column, dtype=np.int64) for column in columns)
+    known = (
+        [row[0] for row in inventory.workloads],
+        [line.pk for line in inventory.lines],
+        [host.pk for host in inventory.hosts],
+    )
+    places = [_places(ids, own) for ids, own in zip(of, known, strict=True)]
+    # What this person may not see has no place.
+    seen = np.all([own >= 0 for own in places], axis=0)
+    workload, resource, host = (own[seen] for own in places)
+    return _Allocations(keys=keys[seen], workload=workload, resource=resource, host=host)
+
+
+def _columns(rows: QuerySet[Any], *names: str) -> list[list[Any]]:
+    """The columns of these rows in one answer: a tuple for each row would cost more."""
+    found = rows.order_by().aggregate(
+        **{f"column_{place}": ArrayAgg(name, default=[]) for place, name in enumerate(names)}
+    )
+    return list(found.values())
+
+
+def _places(ids: Places, known: Sequence[int]) -> Places:
+    """The place of each key among those that are known; -1 for others."""
+    if not known:
+        return np.full(len(ids), -1)
+    order = np.argsort(known)
+    ordered = np.asarray(known)[order]
+    at = np.minimum(np.searchsorted(ordered, ids), len(known) - 1)
+    return np.where(ordered[at] == ids, order[at], -1)
+
+
+def _rows(inventory: _Inventory, own: _Allocations) -> Listed[WorkloadRow]:
+    pairs, row_of = np.unique(
+        own.workload * max(len(inventory.lines), 1) + own.resource, return_inverse=True
+    )
+    order = np.lexsort((own.keys, row_of))
+    begins = np.searchsorted(row_of[order], np.arange(len(pairs) + 1))
+    keys, hosts = own.keys[order], own.host[order]
+    workload, resource = np.divmod(pairs, max(len(inventory.lines), 1))
+
+    def build(place: int) -> WorkloadRow:
+        pk, name, kind, tier = inventory.workloads[workload[place]]
+        mine = slice(begins[place], begins[place + 1])
+        return WorkloadRow(
+            pk=pk,
+            name=name,
+            kind=kind,
+            tier=tier,
+            resource=inventory.lines[resource[place]],
+            hosts=tuple(inventory.hosts[host] for host in np.unique(hosts[mine])),
+            allocations=tuple(keys[mine].tolist()),
+        )
+
+    names = [row[1] for row in inventory.workloads]
+    tiers = {tier: place for place, tier in enumerate({row[3] for row in inventory.workloads})}
+    tier_of = np.array([tiers[row[3]] for row in inventory.workloads], dtype=np.int64)
+    return Listed(
+        count=len(pairs),
+        build=build,
+        shared={
+            "workload": _shared(workload, names=names),
+            "resource": _shared(resource),
+            "hosts": _shared(_host_sets(begins, hosts, len(inventory.hosts))),
+            "tier": _shared(tier_of[workload]),
+        },
+    )
+
+
+def _shared(of_row: Places, *, names: Sequence[str] | None = None) -> Shared:
+    known, first, places = np.unique(of_row, return_index=True, return_inverse=True)
+    own = None if names is None else [names[one] for one in known.tolist()]
+    return Shared(first=first.tolist(), of_row=places, names=own)
+
+
+def _host_sets(begins: Places, hosts: Places, count: int) -> Places:
+    """A number for each row's set of hosts: that of the host where it is one."""
+    sizes = np.diff(begins)
+    found = hosts[begins[:-1]] if len(sizes) else np.empty(0, dtype=np.int64)
+    sets: dict[tuple[int, ...], int] = {}
+    for place in np.flatnonzero(sizes > 1).tolist():
+        own = tuple(np.unique(hosts[begins[place] : begins[place + 1]]).tolist())
+        if len(own) > 1:
+            found[place] = sets.setdefault(own, count + len(sets))
+    return found
