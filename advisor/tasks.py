@@ -18,6 +18,7 @@ from typing import Any
 
 from celery import shared_task
 from celery.exceptions import Ignore
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.models import Organisation
@@ -104,8 +105,12 @@ def look_outside(resource_id: int) -> None:
 
 @shared_task
 def recommend_everywhere() -> None:
-    """Queue policy advice per resource."""
-    _queue_turns(recommend_resource, _resources(), most=MOST_ADVICE)
+    """Queue policy advice per resource that was congested lately; say that others were not."""
+    from advisor.advice.policy import calm
+
+    now = timezone.now()
+    calm.note_calm(now)
+    _queue_turns(recommend_resource, _turns(calm.congested_lately(now)), most=MOST_ADVICE)
 
 
 @shared_task
@@ -120,8 +125,11 @@ def recommend_resource(resource_id: int) -> None:
 
 @shared_task
 def advise_everywhere() -> None:
-    """Queue advice other than policies for the resources that have waited longest."""
-    _queue_turns(advise_resource, _resources(), most=MOST_ADVICE, every_s=ADVISE_EVERY_S)
+    """Queue advice other than policies where there may be news, the longest waiting first."""
+    from advisor.advice import due
+
+    resources = _turns(due.to_advise_on(timezone.now()))
+    _queue_turns(advise_resource, resources, most=MOST_ADVICE, every_s=ADVISE_EVERY_S)
 
 
 @shared_task
@@ -240,8 +248,8 @@ def tidy() -> None:
     upkeep.tidy(now=timezone.now())
 
 
-def _resources() -> Iterable[tuple[int, int]]:
-    return Resource.objects.order_by("pk").values_list("organisation", "pk")
+def _turns(resources: QuerySet[Resource]) -> Iterable[tuple[int, int]]:
+    return resources.order_by("pk").values_list("organisation", "pk")
 
 
 def _queue_turns(

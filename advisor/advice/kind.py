@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from django.db.models import Q
+
 from advisor.advice.shared.shown import Shown
 from advisor.core.canonical import dumps, loads
 from advisor.core.explanation.explained import ExplainedAnswer
@@ -39,6 +41,10 @@ class Variant:
 
 def _is_about_the_resource(_inputs: Stored) -> str:
     return ""
+
+
+def _everywhere(_now: datetime) -> Q:
+    return Q(pk__isnull=False)
 
 
 def _sets_nothing(_answer: Stored) -> Mapping[str, Mapping[str, Any]]:
@@ -72,6 +78,10 @@ class Kind(Generic[Inputs, Advice]):
 
     None: the scheduler of other advice does not look for it.
     """
+    applies: Callable[[datetime], Q] = _everywhere
+    """The resources for which `gather` may give inputs: none of them may be missing."""
+    has_news: Callable[[datetime], Q] = _everywhere
+    """Those of them of which another look may say something else than the one before."""
     show: Callable[[Inputs, Advice, str], Shown] | None = None
     """What people see of it, for the resource of that name. None: the page of policies has it."""
     publishes: bool = False

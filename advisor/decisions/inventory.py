@@ -20,6 +20,7 @@ from advisor.models import (
     Enforcer,
     ReservationMode,
     Resource,
+    ResourceStatus,
     Unit,
     Workload,
 )
@@ -323,6 +324,8 @@ def change_resource(
             )
         setattr(resource, name, value)
     resource.save()
+    # What advice says of the former settings is looked for anew, on an idle resource too.
+    ResourceStatus.objects.filter(resource=resource).update(other_advice_gaps={})
     return resource
 
 

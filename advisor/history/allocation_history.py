@@ -15,7 +15,8 @@ from django.core.cache import cache
 from advisor.core.forecast.past import HistoryWindow, Row, history_of
 from advisor.core.forecast.prediction_interval import ENOUGH_OUTCOMES, Outcome
 from advisor.core.own_limit import reaches_limit
-from advisor.history.history import History, Levels, numbers
+from advisor.history.history import History, numbers
+from advisor.history.levels import Levels
 from advisor.history.reader import read_history
 from advisor.history.whole_windows import last_window_end, whole_windows
 from advisor.models import Allocation, Policy, PredictionScore, Resource, State, Unit

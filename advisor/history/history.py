@@ -8,17 +8,15 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from advisor.core.detection.threshold import Threshold
 from advisor.core.observation import AllocationObservation, Observation
 from advisor.core.resource import Unit
 from advisor.core.standing import AllocationTable
-from advisor.models import Allocation, Resource, State
+from advisor.history.levels import Levels
+from advisor.models import Allocation, Resource
 from advisor.resource_kinds.reader import Devices, ReadResource, SeenAllocation
 from ingest.core.grid import Flags, Floats, Grid
-
-States = npt.NDArray[np.object_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,31 +57,6 @@ class AllocationColumns:
     def measured(self) -> Flags:
         """(windows, allocations)."""
         return ~np.isnan(self.rate)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Levels:
-    """The judged windows, in order: each column (judged).
-
-    `at_us` are their ends, `state` is that of the detector; NaN is absent.
-    """
-
-    at_us: npt.NDArray[np.int64]
-    state: States
-    value: Floats
-    threshold: Floats
-    load: Floats
-    device_load: Floats
-
-    def places(self, grid: Grid) -> npt.NDArray[np.int64]:
-        """The window of the grid that each judged window lies in; -1 is outside."""
-        # A judged window lies in the window that has its end.
-        found = -((grid.since_us - self.at_us) // grid.window_us) - 1
-        return np.where((found >= 0) & (found < grid.count), found, -1)
-
-    def is_state(self, *states: State) -> Flags:
-        """(judged)."""
-        return np.isin(self.state, [state.value for state in states])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -20,16 +20,16 @@ from advisor.core.detection.threshold import (
     Threshold,
 )
 from advisor.history.agents import QueueColumns, limits_in_force, queue_columns, throttled
-from advisor.history.history import AllocationColumns, History, Levels
+from advisor.history.history import AllocationColumns, History
 from advisor.history.inventory import Inventory, inventory_of, tcp_subject
+from advisor.history.levels import read_levels
 from advisor.history.measured import Measured, read_measured
 from advisor.history.rates import adapter_subject, devices_of, rates_of
-from advisor.models import Allocation, Attachment, Resource, StatePoint, ThresholdMode
+from advisor.models import Allocation, Attachment, Resource, ThresholdMode
 from advisor.models import LearntThreshold as LearntRow
 from advisor.resource_kinds.reader import Devices
 from ingest.core.figures import PRESSURE, TCP, CgroupFigures
 from ingest.core.grid import Floats, Grid
-from ingest.core.microseconds import microseconds
 
 PRESSURE_OF_BACKLOG = 0.05
 """A workload that waits for I/O for this fraction of the time wants more."""
@@ -89,6 +89,8 @@ def _allocation_columns(
 ) -> AllocationColumns:
     """Of the resource's allocations; `limits` (windows, allocations) are those in force."""
     rows = inventory.allocations[resource.pk]
+    if not rows:
+        return _no_allocations(len(limits))
     found = rates_of(rows, inventory.numbers, measured)
     backlogged, size, reads, waiting, drops = (np.full(found.rate.shape, np.nan) for _ in range(5))
     for place, row in enumerate(rows):
@@ -117,41 +119,24 @@ def _allocation_columns(
     )
 
 
+def _no_allocations(windows: int) -> AllocationColumns:
+    none = np.zeros((windows, 0))
+    return AllocationColumns(
+        rows=(),
+        shares=(),
+        rate=none,
+        backlogged=none,
+        mean_io_bytes=none,
+        read_ratio=none,
+        throttled=none.astype(np.bool_),
+        backlog_bytes=none,
+        drops=none,
+    )
+
+
 def _read_ratio(done: CgroupFigures) -> Floats:
     """NaN without I/O."""
     return done.read_iops / np.where(done.iops > 0, done.iops, np.nan)
-
-
-LEVEL_COLUMNS = ("value", "threshold", "load", "device_load")
-
-
-def read_levels(
-    resources: Collection[Resource], *, since: datetime, until: datetime
-) -> dict[int, Levels]:
-    """What was judged of each resource in the windows that end in (since, until]."""
-    rows = StatePoint.objects.filter(
-        resource__in=[resource.pk for resource in resources], at__gt=since, at__lte=until
-    )
-    found: dict[int, list[tuple[Any, ...]]] = {resource.pk: [] for resource in resources}
-    for row in rows.order_by("resource_id", "at").values_list(
-        "resource_id", "at", "state", *LEVEL_COLUMNS
-    ):
-        found[row[0]].append(row[1:])
-    return {key: _level_columns(own) for key, own in found.items()}
-
-
-def _level_columns(rows: Sequence[tuple[Any, ...]]) -> Levels:
-    ends, states, *values = zip(*rows, strict=True) if rows else ((),) * (2 + len(LEVEL_COLUMNS))
-    columns = {
-        # None becomes NaN.
-        name: np.array(column, dtype=np.float64)
-        for name, column in zip(LEVEL_COLUMNS, values, strict=True)
-    }
-    return Levels(
-        at_us=np.array([microseconds(at) for at in ends], dtype=np.int64),
-        state=np.array(states, dtype=np.object_),
-        **columns,
-    )
 
 
 def thresholds_of(

@@ -8,8 +8,9 @@ from advisor.models.congestion import (
     EvaluationGroup,
     Incident,
     LearntThreshold,
+    LevelRecords,
     ResourceStatus,
-    StatePoint,
+    StateRun,
 )
 from advisor.models.failed_work import FailedWork
 from advisor.models.history import (
@@ -54,6 +55,7 @@ __all__ = [
     "IoCount",
     "LateChange",
     "LearntThreshold",
+    "LevelRecords",
     "LimitScope",
     "MaintenanceWindow",
     "Member",
@@ -71,7 +73,7 @@ __all__ = [
     "Shard",
     "StaleDay",
     "State",
-    "StatePoint",
+    "StateRun",
     "ThresholdMode",
     "Tier",
     "Track",

@@ -14,9 +14,11 @@ from advisor.models.resource import Resource
 class ResourceStatus(models.Model):
     """The newest state of a resource, and the detector's state to continue from.
 
-    `judged_until` is the end of the last window that was judged, also one without samples. Windows
-    up to `history_until` ended before anybody looked, or are judged again since `rewound_at`, from
-    `rewound_to` on. `advice_gap` says why there is no recommendation, for example too few samples.
+    `judged_until` is the end of the last window that was judged, also one without samples;
+    `last_window_at` that of the last one with samples, up to which the newest run of states lasts.
+    Windows up to `history_until` ended before anybody looked, or are judged again since
+    `rewound_at`, from `rewound_to` on. `advice_gap` says why there is no recommendation, for
+    example too few samples.
     """
 
     resource = models.OneToOneField(Resource, on_delete=models.CASCADE, related_name="status")
@@ -34,6 +36,7 @@ class ResourceStatus(models.Model):
     history_until = models.DateTimeField(null=True, blank=True)
     rewound_at = models.DateTimeField(null=True, blank=True)
     rewound_to = models.DateTimeField(null=True, blank=True)
+    last_window_at = models.DateTimeField(null=True, blank=True)
     judged_alone = models.BooleanField(
         default=False, help_text="Judged by itself, because a group with it failed"
     )
@@ -82,36 +85,67 @@ class EvaluationGroup(models.Model):
         return f"group {self.part} of {self.organisation}"
 
 
-class StatePoint(models.Model):
-    """The state of one window; `value` is compared with `threshold`.
+class StateRun(models.Model):
+    """Windows of one state that follow each other: those that end from `first_at` to `until`.
 
-    `signals` are those of an uplink beyond their thresholds: objects with the signal, its value,
-    unit and threshold.
+    Of an open run, that is the newest, `until` lags: it lasts until the `last_window_at` of the
+    resource's status. `since` may lie before `first_at`, because a
+    state is recognised with a delay. `reason` is that of the first window.
     """
 
-    resource = models.ForeignKey(Resource, on_delete=models.CASCADE, related_name="state_points")
-    at = models.DateTimeField()
-    since = models.DateTimeField(help_text="Begin of the state, which may lie before `at`")
-    state = models.CharField(max_length=10, choices=choices_of(State))
-    value = models.FloatField(null=True, blank=True)
-    threshold = models.FloatField(null=True, blank=True)
-    load = models.FloatField(null=True, blank=True, help_text="Rate in the resource's unit")
-    device_load = models.FloatField(
-        null=True,
-        blank=True,
-        help_text="Our own I/Os a second in device time, as I/Os of the reference size",
+    resource = models.ForeignKey(
+        Resource, on_delete=models.CASCADE, related_name="state_runs", db_index=False
     )
+    state = models.CharField(max_length=10, choices=choices_of(State))
+    since = models.DateTimeField()
+    first_at = models.DateTimeField()
+    until = models.DateTimeField()
+    window_s = models.FloatField()
     reason = models.TextField(blank=True)
-    signals = models.JSONField(default=list)
+    is_open = models.BooleanField()
+
+    class Meta:
+        ordering = ["resource", "first_at"]
+        constraints = [
+            models.UniqueConstraint(fields=["resource", "first_at"], name="one_run_per_window"),
+            models.UniqueConstraint(
+                fields=["resource"],
+                condition=models.Q(is_open=True),
+                name="one_open_run_per_resource",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.resource} from {self.first_at:%H:%M:%S}: {self.state}"
+
+
+class LevelRecords(models.Model):
+    """What windows of a resource say, packed (`advisor.core.level_records`).
+
+    Of five minutes from `at` on, or, once these are merged, of an hour. `worst` is what a day is
+    drawn from (`advisor.core.worst_levels`).
+    """
+
+    resource = models.ForeignKey(
+        Resource, on_delete=models.CASCADE, related_name="level_records", db_index=False
+    )
+    at = models.DateTimeField()
+    is_hour = models.BooleanField(default=False)
+    has_value = models.BooleanField(help_text="Whether some window has a value")
+    data = models.BinaryField()
+    worst = models.BinaryField()
 
     class Meta:
         ordering = ["resource", "at"]
         constraints = [
-            models.UniqueConstraint(fields=["resource", "at"], name="one_state_per_window")
+            models.UniqueConstraint(fields=["resource", "at"], name="one_row_per_part_of_levels")
+        ]
+        indexes = [
+            models.Index(fields=["at"], condition=models.Q(is_hour=False), name="levels_to_merge")
         ]
 
     def __str__(self) -> str:
-        return f"{self.resource} at {self.at:%H:%M:%S}: {self.state}"
+        return f"{self.resource} from {self.at:%Y-%m-%d %H:%M}"
 
 
 class LearntThreshold(models.Model):

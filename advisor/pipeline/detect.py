@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from advisor.core.canonical import dumps, loads, to_plain
+from advisor.core.canonical import dumps, loads
 from advisor.core.detection import congestion
 from advisor.core.detection.congestion import (
     CongestionState,
@@ -19,8 +19,11 @@ from advisor.core.detection.congestion import (
     DetectorSettings,
     DetectorState,
 )
+from advisor.core.detection.nap import after_quiet_windows
 from advisor.history.history import History
 from advisor.history.inventory import kept_inventory
+from advisor.history.level_store import save_points
+from advisor.history.new_windows import with_new_windows
 from advisor.history.reader import read_histories
 from advisor.history.whole_windows import (
     MOST_WINDOWS,
@@ -35,10 +38,10 @@ from advisor.models import (
     Resource,
     ResourceStatus,
     State,
-    StatePoint,
 )
 from advisor.pipeline.amend import finish
 from advisor.pipeline.evaluation_lag import NewWindows, note_lags_when_stored
+from advisor.pipeline.idle_disks import leave_idle
 from advisor.pipeline.incidents import save_grown, update_incidents
 from advisor.pipeline.rejudge import (
     Earlier,
@@ -49,16 +52,10 @@ from advisor.pipeline.rejudge import (
     take_notes,
     threshold_then,
 )
+from advisor.pipeline.status_rows import write_judged
 from ingest.core.grid import grid_of
 
 log = logging.getLogger(__name__)
-
-
-DETECTED = (
-    "state", "state_since", "value", "threshold", "reason", "looked_at", "detector",
-    "judged_until", "history_until", "rewound_at", "rewound_to",
-)  # fmt: skip
-"""The fields of a resource's status that the detector writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,12 +84,13 @@ class _Turn:
 
 def detect(*, resource: Resource, now: datetime, limit_s: float | None = None) -> ResourceStatus:
     """Evaluate every whole window since the last run, and update status and incidents."""
-    return detect_resources([resource], now=now, limit_s=limit_s)[0]
+    detect_resources([resource], now=now, limit_s=limit_s)
+    return ResourceStatus.objects.select_related("resource").get(resource=resource)
 
 
 def detect_resources(
     resources: Sequence[Resource], *, now: datetime, limit_s: float | None = None
-) -> list[ResourceStatus]:
+) -> None:
     """The same for many resources, whose samples are read together.
 
     Windows are judged in portions, the oldest first, each portion in a transaction. After
@@ -106,15 +104,16 @@ def detect_resources(
     behind = _judge_portion(resources, now)
     while behind and (limit_s is None or time.monotonic() - began_s < limit_s):
         behind = _judge_portion(behind, now)
-    statuses = ResourceStatus.objects.filter(resource__in=resources).select_related("resource")
-    places = {resource.pk: place for place, resource in enumerate(resources)}
-    return sorted(statuses, key=lambda status: places[status.resource_id])
 
 
 @transaction.atomic
 def _judge_portion(resources: Sequence[Resource], now: datetime) -> list[Resource]:
     """Judge the next windows of each; the resources that have complete windows left."""
-    turns = _turns(resources, now)
+    waiting = with_new_windows(resources, now=now)
+    idle = leave_idle(waiting, now=now)
+    turns = _turns([one.resource for one in waiting if one.resource.pk not in idle], now)
+    if not turns:
+        return []
     _keep_checkpoints(turns)
     histories = _histories(turns)
     judged = _judge(turns, histories)
@@ -133,10 +132,7 @@ def _turns(resources: Sequence[Resource], now: datetime) -> list[_Turn]:
         row.resource_id: row
         for row in Incident.objects.filter(resource__in=resources, ended_at=None)
     }
-    states = {
-        one.resource_id: loads(DetectorState, one.detector) if one.detector else DetectorState()
-        for one in statuses
-    }
+    states = {one.resource_id: _state(one) for one in statuses}
     begins = _begins(statuses, states, whole, now=now)
     behind = [
         one
@@ -161,6 +157,20 @@ def _turns(resources: Sequence[Resource], now: datetime) -> list[_Turn]:
         )
         for status in statuses
     ]
+
+
+def _state(status: ResourceStatus) -> DetectorState:
+    """The detector's state, up to date also of a disk whose idle windows were left out."""
+    stored = loads(DetectorState, status.detector) if status.detector else DetectorState()
+    state = after_quiet_windows(
+        stored,
+        until=status.last_window_at,
+        window_s=status.resource.window_s,
+        settings=_settings(status.resource),
+    )
+    if state is not stored:
+        status.detector = dumps(state)
+    return state
 
 
 def _begins(
@@ -280,25 +290,8 @@ def _update_incidents(judged: Sequence[_Judged]) -> None:
 def _save_points(judged: Sequence[_Judged]) -> None:
     for one in judged:
         keep_earlier(one.turn.status, one.earlier, one.found.points)
-    StatePoint.objects.bulk_create(
-        [
-            StatePoint(
-                resource=one.turn.resource,
-                at=point.at,
-                since=point.since,
-                state=point.state,
-                value=point.value,
-                threshold=point.threshold,
-                load=point.load,
-                device_load=point.device_load,
-                reason=point.reason,
-                signals=[to_plain(signal) for signal in point.signals],
-            )
-            for one in judged
-            for point in one.found.points
-        ],
-        ignore_conflicts=True,
-    )
+    points = {one.turn.resource: one.found.points for one in judged}
+    save_points(points, with_status=True)
 
 
 def _save_statuses(judged: Sequence[_Judged], now: datetime) -> None:
@@ -309,13 +302,7 @@ def _save_statuses(judged: Sequence[_Judged], now: datetime) -> None:
     # What is shown stays that of the newest look while older windows are judged.
     for one in newest:
         _update_status(one.turn.status, one.found, now=now)
-    # The gaps in advice are written by the adviser, which may be running.
-    ResourceStatus.objects.bulk_create(
-        [one.turn.status for one in judged],
-        update_conflicts=True,
-        unique_fields=["resource"],
-        update_fields=DETECTED,
-    )
+    write_judged([one.turn.status for one in judged])
     note_lags_when_stored(lags)
 
 
@@ -336,6 +323,7 @@ def _move_on(turn: _Turn, found: Detection, now: datetime) -> None:
     status = turn.status
     status.detector = dumps(found.state)
     status.judged_until = turn.until
+    status.last_window_at = found.state.last_at
     if status.history_until is not None and status.history_until <= turn.until:
         if status.is_rejudging:
             finish(status, now=now)

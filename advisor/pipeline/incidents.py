@@ -11,15 +11,14 @@ import numpy as np
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import from_plain, to_plain
 from advisor.core.detection import incident as core
-from advisor.core.detection.congestion import ALARMS, CongestionState, StatePoint
+from advisor.core.detection.congestion import ALARMS, StatePoint
 from advisor.core.detection.incident import SUMS, Folded, Parties, Sums, Tally
-from advisor.core.detection.nic_signals import NicEvidence
 from advisor.core.standing import standing_columns
 from advisor.history.history import History
+from advisor.history.levels import read_points
 from advisor.history.reader import read_history
 from advisor.history.usual_rates import usual_by_workload
 from advisor.models import Incident, Resource, ResourceStatus
-from advisor.models import StatePoint as StatePointRow
 from ingest.core.grid import grid_of
 
 DETAIL = timedelta(hours=1)
@@ -67,7 +66,8 @@ def update_incidents(
     if begins < history.grid.since:
         since = max(begins, history.grid.since - DETAIL)
         history = read_history(resource, grid_of(since, until, resource.window_s))
-    found = core.fold(_points_from(resource, begins, until=until), _sums(history, judged_anew_at))
+    points = read_points(resource, since=begins, until=until)
+    found = core.fold(points, _sums(history, judged_anew_at))
     return [_save(resource, one) for one in found]
 
 
@@ -77,12 +77,12 @@ def restate_parties(resource: Resource) -> None:
     Its windows were evaluated with the allocations of that time.
     """
     running = Incident.objects.filter(resource=resource, ended_at=None).first()
-    newest = StatePointRow.objects.filter(resource=resource).order_by("-at").first()
-    if running is None or newest is None or newest.at <= running.started_at:
+    points = [] if running is None else read_points(resource, since=running.started_at)
+    if running is None or not points:
         return
-    since = max(running.started_at, newest.at - DETAIL)
-    history = read_history(resource, grid_of(since, newest.at, resource.window_s))
-    points = _points_from(resource, running.started_at, until=newest.at)
+    until = points[-1].at
+    since = max(running.started_at, until - DETAIL)
+    history = read_history(resource, grid_of(since, until, resource.window_s))
     judged_anew_at = ResourceStatus.objects.values_list("rewound_at", flat=True).get(
         resource=resource
     )
@@ -114,26 +114,6 @@ def _sums(history: History, judged_anew_at: datetime | None) -> Sums:
         return with_usual, without
 
     return sums
-
-
-def _points_from(resource: Resource, begins: datetime, *, until: datetime) -> list[StatePoint]:
-    rows = StatePointRow.objects.filter(resource=resource, at__gt=begins, at__lte=until).order_by(
-        "at"
-    )
-    return [
-        StatePoint(
-            at=row.at,
-            since=row.since,
-            state=CongestionState(row.state),
-            value=row.value,
-            threshold=row.threshold,
-            load=row.load,
-            reason=row.reason,
-            signals=tuple(from_plain(NicEvidence, one) for one in row.signals),
-            device_load=row.device_load,
-        )
-        for row in rows
-    ]
 
 
 def save_grown(rows: Sequence[Incident]) -> None:

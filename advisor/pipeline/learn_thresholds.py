@@ -17,8 +17,8 @@ from advisor.core.detection.threshold import (
     baseline_threshold,
     peak_throughput_threshold,
 )
+from advisor.history.levels import read_levels
 from advisor.history.load_points import device_day
-from advisor.history.reader import read_levels
 from advisor.models import Incident, LearntThreshold, Resource, ThresholdMode
 from ingest.core.microseconds import moment
 

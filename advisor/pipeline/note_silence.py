@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
+from django.db.models import Q
+
 from advisor.core.canonical import loads
 from advisor.core.detection.congestion import DetectorState
 from advisor.core.enumeration import listed
@@ -21,14 +23,19 @@ def note_silence(resources: Collection[Resource], *, now: datetime) -> None:
     """Bring `silence` of their statuses up to date; safe to run twice."""
     silent = silence_texts(resources, at=now)
     changed = []
-    for status in ResourceStatus.objects.filter(resource__in=resources).select_related("resource"):
+    # Of most resources nothing is silent, nothing was, and their state is known.
+    told = [key for key, said in silent.items() if said]
+    rows = ResourceStatus.objects.filter(resource__in=resources)
+    rows = rows.filter(Q(resource__in=told) | ~Q(silence="") | Q(state=State.UNKNOWN, reason=""))
+    for status in rows.select_related("resource"):
         said = silent[status.resource_id]
         if status.state == State.UNKNOWN and not status.reason:
             said = _without_windows(status, now)
         if said != status.silence:
             status.silence = said
             changed.append(status)
-    ResourceStatus.objects.bulk_update(changed, ["silence"])
+    if changed:
+        ResourceStatus.objects.bulk_update(changed, ["silence"])
 
 
 def _without_windows(status: ResourceStatus, now: datetime) -> str:

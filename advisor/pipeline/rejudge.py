@@ -19,6 +19,10 @@ from django.db.models import Min
 
 from advisor.core.detection.congestion import StatePoint
 from advisor.core.detection.threshold import KeptThreshold, Threshold
+from advisor.core.level_records import FIGURES
+from advisor.history.level_rows import write_ends
+from advisor.history.level_store import forget_points
+from advisor.history.levels import read_windows
 from advisor.history.whole_windows import first_samples
 from advisor.models import (
     Attachment,
@@ -29,9 +33,9 @@ from advisor.models import (
     Resource,
     ResourceStatus,
 )
-from advisor.models import StatePoint as StatePointRow
 from advisor.pipeline.amend import alike, figures_of, restore, set_aside
 from ingest.core.grid import SNAP_RATIO, grid_of
+from ingest.core.microseconds import moment
 from ingest.models import LateSamples
 from ingest.retention import retention
 
@@ -138,6 +142,8 @@ def _rewind(
         to, status.detector = checkpoint.at, checkpoint.detector
     status.history_until = max(status.history_until or to, status.judged_until or to)
     status.rewound_at, status.rewound_to, status.judged_until = now, to, to
+    write_ends(resource.pk, status.last_window_at)
+    status.last_window_at = None
     DetectorCheckpoint.objects.filter(resource=resource, at__gt=to).delete()
     set_aside(resource, after=to, now=now)
     if checkpoint is not None and checkpoint.incident is not None:
@@ -204,14 +210,17 @@ def take_earlier(
     """Take away what was judged of windows that are judged again now."""
     if not status.is_rejudging:
         return ()
-    rows = StatePointRow.objects.filter(resource=status.resource_id, at__gt=since, at__lte=until)
-    names = ("at", "state", "value", "threshold")
-    found = tuple(
-        Earlier(**dict(zip(names, row, strict=True)))
-        for row in rows.order_by("at").values_list(*names)
+    found = read_windows(status.resource_id, since=since, until=until)
+    forget_points(status.resource, since=since, until=until)
+    return tuple(
+        Earlier(
+            at=moment(one.at_us),
+            state=one.saying.state,
+            value=one.figures[FIGURES.index("value")],
+            threshold=one.figures[FIGURES.index("threshold")],
+        )
+        for one in found
     )
-    rows.delete()
-    return found
 
 
 def threshold_then(earlier: Sequence[Earlier], otherwise: Threshold) -> Threshold:

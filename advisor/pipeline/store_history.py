@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from accounts.models import Organisation
+from advisor.history.level_merge import merge_hours
 from advisor.history.stored.days import make_days
 from advisor.history.stored.retention import drop_expired
 from advisor.history.stored.seal import seal
@@ -19,6 +20,7 @@ class Stored:
     hours_left: int
     days: int
     partitions_dropped: int
+    levels_merged: int
 
 
 def store_history(*, organisation: Organisation, now: datetime, limit_s: float) -> Stored:
@@ -31,4 +33,5 @@ def store_history(*, organisation: Organisation, now: datetime, limit_s: float) 
         hours_left=sealed.left,
         days=days,
         partitions_dropped=drop_expired(organisation=organisation, now=now),
+        levels_merged=merge_hours(organisation=organisation, now=now),
     )

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import DatabaseError
-from django.db.models import QuerySet
 
+from advisor.history.level_store import drop_points
 from advisor.models import (
     ComplianceRecord,
     LearntThreshold,
     Recommendation,
     RecommendationState,
     Resource,
-    StatePoint,
 )
 from advisor.pipeline.failed_work import drop_old_failures
 from advisor.pipeline.rejudge import drop_unwanted_notes, thin_checkpoints
@@ -32,7 +32,7 @@ class Tidied:
     """How many rows were ended or removed."""
 
     expired: int
-    state_points: int
+    levels: int
     compliance_records: int
     learnt_thresholds: int
     failures: int
@@ -41,38 +41,42 @@ class Tidied:
 def tidy(*, now: datetime) -> Tidied:
     """Expire undecided recommendations and remove what is beyond retention.
 
-    That is windows, learnt thresholds, reports and failures: resource by resource, so that rows
-    that cannot be removed now do not block others.
+    Rows of resources go one by one, so that those that cannot be removed now block no others.
     """
     expired = Recommendation.objects.filter(
         state=RecommendationState.PROPOSED, expires_at__lte=now
     ).update(state=RecommendationState.EXPIRED)
     thin_checkpoints(now=now)
     drop_unwanted_notes()
-    points = records = thresholds = 0
+    records = thresholds = 0
     for resource in Resource.objects.order_by("pk").values_list("pk", flat=True):
-        points += _delete(StatePoint.objects.filter(resource=resource, at__lt=now - KEEP))
-        records += _delete(
-            ComplianceRecord.objects.filter(resource=resource, reported_at__lt=now - KEEP)
-        )
-        thresholds += _delete(
-            LearntThreshold.objects.filter(resource=resource, since__lt=now - KEEP)
-        )
+        records += _tried(_drop_records, resource=resource, before=now - KEEP)
+        thresholds += _tried(_drop_thresholds, resource=resource, before=now - KEEP)
     return Tidied(
         expired=expired,
-        state_points=points,
+        levels=_tried(drop_points, before=now - KEEP),
         compliance_records=records,
         learnt_thresholds=thresholds,
         failures=drop_old_failures(now=now),
     )
 
 
-def _delete(rows: QuerySet[Any]) -> int:
-    """Delete the rows; 0 if the database refuses, which the next run tries again."""
+def _drop_records(*, resource: int, before: datetime) -> int:
+    old = ComplianceRecord.objects.filter(resource=resource, reported_at__lt=before)
+    deleted, _ = old.delete()
+    return deleted
+
+
+def _drop_thresholds(*, resource: int, before: datetime) -> int:
+    deleted, _ = LearntThreshold.objects.filter(resource=resource, since__lt=before).delete()
+    return deleted
+
+
+def _tried(drop: Callable[..., int], **which: Any) -> int:
+    """What was dropped; 0 if the database refuses, which the next run tries again."""
     try:
-        deleted, _ = rows.delete()
+        return drop(**which)
     except DatabaseError as error:
-        facts = {"rows": rows.model.__name__, "reason": str(error)}
+        facts = {"step": drop.__name__, "reason": str(error)}
         log.warning("old rows not removed", extra=facts)
         return 0
-    return deleted

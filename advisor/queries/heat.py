@@ -10,12 +10,13 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from django.core.cache import cache
-from django.db.models import Case, DateTimeField, F, FloatField, Func, Max, Q, Value, When
-from django.db.models.functions import NullIf
 
-from advisor.models import Resource, State, StatePoint
+from advisor.core.worst_levels import CONGESTED_WINDOW, STALLED_WINDOW, WorstWindows
+from advisor.history.levels import read_worst_windows
+from advisor.models import Resource
 
 COLUMN_S = 300
+
 COLUMNS = 288
 OPEN_COLUMNS = 3
 """The newest columns that are read every time."""
@@ -79,81 +80,35 @@ def heat_strips(
     still_open = until - timedelta(seconds=COLUMN_S * OPEN_COLUMNS)
     pks = sorted(row.pk for row in resources)
     digest = hashlib.sha256(repr(pks).encode()).hexdigest()
-    past = cache.get_or_set(
-        f"heat-{since:%Y%m%dT%H%M}-{digest}",
-        lambda: _worst_windows(pks, since=since, until=still_open),
-        timeout=COLUMN_S,
-    )
-    recent = _worst_windows(pks, since=still_open, until=until)
-    wanted = {row.pk for row in resources} if only is None else set(only)
-    cells: dict[int, list[Cell | None]] = {pk: [None] * COLUMNS for pk in sorted(wanted)}
-    first_s = int(since.timestamp())
-    for pk, start_s, *worst in (*(past or ()), *recent):
-        if pk in wanted:
-            cells[pk][(start_s - first_s) // COLUMN_S] = _cell(*worst)
-    return {pk: Strip(since=since, cells=tuple(row)) for pk, row in cells.items()}
+    key = f"heat-2-{since:%Y%m%dT%H%M}-{digest}"
+    past: WorstWindows | None = cache.get(key)
+    if past is None:
+        past = read_worst_windows(pks, since=since, until=still_open)
+        cache.set(key, past, COLUMN_S)
+    recent = read_worst_windows(pks, since=still_open, until=until)
+    wanted = pks if only is None else sorted(set(only))
+    places = {pk: place for place, pk in enumerate(pks)}
+    return {
+        pk: Strip(since=since, cells=(*_cells(past, places[pk]), *_cells(recent, places[pk])))
+        for pk in wanted
+    }
 
 
-Worst = tuple[int, int, float | None, float | None, int]
-"""Resource, start of a column in seconds since 1970, worst ratio and value, and how bad it was.
-
-Plain, because a day of them is kept in the cache, which dataclasses leave ten times slower.
-"""
-_STALLED_WINDOW, _CONGESTED_WINDOW = 2, 1
-
-
-def _worst_windows(pks: Sequence[int], *, since: datetime, until: datetime) -> list[Worst]:
-    """One for every column in which some window has a value."""
-    # A window is known by its end, and one that ends with a column belongs to it.
-    origin = since + timedelta(microseconds=1)
-    column = Func(
-        Value(timedelta(seconds=COLUMN_S)),
-        F("at"),
-        Value(origin),
-        function="date_bin",
-        output_field=DateTimeField(),
-    )
-    rows = (
-        StatePoint.objects.filter(
-            ~Q(value=None) | Q(state=State.STALLED),
-            resource__in=pks,
-            at__gt=since,
-            at__lte=until,
-        )
-        .order_by()
-        .values("resource_id", column=column)
-        .annotate(
-            ratio=Max(F("value") / NullIf(F("threshold"), 0.0, output_field=FloatField())),
-            worst=Max("value"),
-            alarm=Max(
-                Case(
-                    When(state=State.STALLED, then=_STALLED_WINDOW),
-                    When(state=State.CONGESTED, then=_CONGESTED_WINDOW),
-                    default=0,
-                )
-            ),
-        )
-    )
-    return [
-        (
-            row["resource_id"],
-            round(row["column"].timestamp()),
-            row["ratio"],
-            row["worst"],
-            row["alarm"],
-        )
-        for row in rows
-        if row["ratio"] is not None or row["alarm"] == _STALLED_WINDOW
-    ]
+def _cells(worst: WorstWindows, place: int) -> list[Cell | None]:
+    """Of one resource, a cell for each column."""
+    columns = (worst.ratio[place], worst.value[place], worst.alarm[place])
+    return [_cell(*one) for one in zip(*(column.tolist() for column in columns), strict=True)]
 
 
 _STALLED = Cell(level=Level.STALLED, ratio=None, value=None)
 
 
-def _cell(ratio: float | None, value: float | None, alarm: int) -> Cell:
-    if alarm == _STALLED_WINDOW or ratio is None:
+def _cell(ratio: float, value: float, alarm: int) -> Cell | None:
+    if alarm == STALLED_WINDOW:
         return _STALLED
-    level = _level(ratio, is_congested=alarm == _CONGESTED_WINDOW)
+    if ratio != ratio:
+        return None
+    level = _level(ratio, is_congested=alarm == CONGESTED_WINDOW)
     return Cell(level=level, ratio=ratio, value=value)
 
 

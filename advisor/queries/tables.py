@@ -16,12 +16,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.cache import cache
-from django.db.models import Count, OuterRef, Subquery
+from django.db.models import Count
 
 from advisor.history.history import numbers
+from advisor.history.levels import newest_loads
 from advisor.history.measured import read_measured
 from advisor.history.rates import read_rates
-from advisor.models import Allocation, Attachment, Resource, StatePoint, Workload
+from advisor.models import Allocation, Attachment, Resource, Workload
 from advisor.queries.allocation_rates import REACH, current_rates, recent_grid, recent_means
 from advisor.queries.heat import COLUMNS, Strip, heat_strips
 from advisor.queries.hosts import HostHealth, host_healths
@@ -197,10 +198,7 @@ def _hosts_by_resource(rows: Sequence[Resource]) -> dict[int, list[int]]:
 
 def _newest_loads(rows: Sequence[Resource], now: datetime) -> dict[int, float]:
     """The load of each resource's newest window, if it is not older than samples may be late."""
-    newest = StatePoint.objects.filter(resource=OuterRef("pk"), at__gt=now - REACH)
-    load = Subquery(newest.order_by("-at").values("load")[:1])
-    found = Resource.objects.filter(pk__in=[row.pk for row in rows]).annotate(load=load)
-    return {pk: load for pk, load in found.values_list("pk", "load") if load is not None}
+    return newest_loads([row.pk for row in rows], since=now - REACH)
 
 
 def _worst_half_hours(strip: Strip) -> Values:

@@ -43,6 +43,8 @@ def idle_rows(disks: int, say: Callable[[str], None]) -> list[Row]:
         hear_hosts(organisation, since)
         first = cost_of(lambda: product.judge(resources, since))
         say(f"first look at {len(resources)} idle disks: {first.cpu_s:.1f} s of CPU")
+        advised = cost_of(lambda: product.advise_where_due(since))
+        say(f"first advice on them: {advised.cpu_s:.1f} s of CPU")
         stored = product.stored_states()
         cores = {one.name: _cores(one, organisation, resources) for one in product.rounds()}
         states = (product.stored_states() - stored) / len(resources) * DAY_S / WATCHED_S

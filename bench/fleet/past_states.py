@@ -1,13 +1,14 @@
-"""What the detector would have stored of the calm past, in the product's present form."""
+"""What the detector would have stored of the calm past."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
 import numpy as np
-from django.db import connection
 
-from advisor.models import Resource, State
+from advisor.core.detection.congestion import CongestionState, StatePoint
+from advisor.history.level_store import save_points
+from advisor.models import Resource
 from bench.fleet.copy_rows import Integers
 from bench.fleet.shape import FleetShape, History
 from bench.fleet.traffic import (
@@ -44,17 +45,24 @@ class PastStates:
         for kind, name, threshold in ((0, "store", THRESHOLD_MS), (1, "uplink", FULL_RATIO)):
             values = np.concatenate([one[kind] for one in self._values])[calm]
             loads = np.concatenate([one[kind] for one in self._loads])[calm]
-            keys = dict(Resource.objects.values_list("name", "pk"))
-            with connection.cursor() as cursor, cursor.copy(_COPY) as copy:
-                for group in range(self._groups):
-                    key = keys[f"{name}-{group:03}"]
-                    pairs = zip(times, values[:, group], loads[:, group], strict=True)
-                    for at, value, load in pairs:
-                        row = (key, at, since, State.CLEAR, value, threshold, load, "", "[]")
-                        copy.write_row(row)
+            keys = {row.name: row for row in Resource.objects.all()}
+            save_points(
+                {
+                    keys[f"{name}-{group:03}"]: [
+                        _calm(at, since, value, threshold, load)
+                        for at, value, load in zip(
+                            times, values[:, group].tolist(), loads[:, group].tolist(), strict=True
+                        )
+                    ]
+                    for group in range(self._groups)
+                }
+            )
 
 
-_COPY = (
-    "COPY advisor_statepoint (resource_id, at, since, state, value, threshold, load, reason,"
-    " signals) FROM STDIN"
-)
+def _calm(
+    at: datetime, since: datetime, value: float, threshold: float, load: float
+) -> StatePoint:
+    return StatePoint(
+        at=at, since=since, state=CongestionState.CLEAR, value=value, threshold=threshold,
+        load=load, reason="",
+    )  # fmt: skip

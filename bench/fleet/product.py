@@ -14,20 +14,25 @@ from django.db import connection
 
 from accounts.models import Organisation
 from advisor.advice.advise import advise
+from advisor.advice.due import to_advise_on
 from advisor.advice.placement.decide.disk_inputs import PlacementInputs
 from advisor.advice.placement.gather import placement_inputs
 from advisor.advice.placement.kind import PLACEMENT
+from advisor.advice.policy.calm import congested_lately, note_calm
 from advisor.advice.policy.recommend import recommend
 from advisor.core.canonical import dumps
 from advisor.decisions import discovery
-from advisor.models import Resource, ResourceStatus, StatePoint
-from advisor.pipeline.detect import detect, detect_resources
+from advisor.history.level_store import forget_points, stored_rows
+from advisor.history.levels import newest_ends, read_levels
+from advisor.models import Resource, ResourceStatus
+from advisor.pipeline.detect import detect_resources
 from advisor.pipeline.groups import GROUP_SIZE
 from advisor.pipeline.look_outside import look_where_due, resources_to_look_at
 from advisor.pipeline.note_silence import note_silence
 from advisor.pipeline.store_history import store_history
 from advisor.tasks import ADVISE_EVERY_S
 from config.celery import BEAT_SCHEDULE
+from ingest.core.microseconds import moment
 from ingest.partitions import PART
 from ingest.services import maintenance
 
@@ -52,7 +57,7 @@ def judge_from(resources: Iterable[Resource], at: datetime) -> None:
 
 def forget_windows(resource: Resource, *, since: datetime) -> None:
     """The windows from then on were never judged."""
-    StatePoint.objects.filter(resource=resource, at__gt=since).delete()
+    forget_points(resource, since=since)
     resource.incidents.filter(started_at__gte=since).delete()
 
 
@@ -107,8 +112,7 @@ def rounds() -> list[Round]:
         Round(
             name="judging",
             every_s=_every_s("detect"),
-            # The worker has a task for each resource.
-            work=lambda resources, now: [detect(resource=one, now=now) for one in resources],
+            work=judge,
         ),
         Round(
             name="load from outside",
@@ -118,14 +122,31 @@ def rounds() -> list[Round]:
         Round(
             name="policy advice",
             every_s=_every_s("recommend"),
-            work=lambda resources, now: [advise_policy(one, now) for one in resources],
+            work=_advise_on_policies,
+        ),
+        Round(
+            name="choice of other advice",
+            every_s=_every_s("advise"),
+            work=lambda _, now: list(to_advise_on(now)),
         ),
         Round(
             name="other advice",
             every_s=ADVISE_EVERY_S,
-            work=lambda resources, now: [advise(resource=one, now=now) for one in resources],
+            work=lambda _, now: advise_where_due(now),
         ),
     ]
+
+
+def advise_where_due(now: datetime) -> None:
+    """Advice beside policies on all resources that may call for it."""
+    for one in to_advise_on(now):
+        advise(resource=one, now=now)
+
+
+def _advise_on_policies(_: Sequence[Resource], now: datetime) -> None:
+    note_calm(now)
+    for one in congested_lately(now):
+        advise_policy(one, now)
 
 
 def _look_outside(resources: Sequence[Resource], now: datetime) -> None:
@@ -142,29 +163,19 @@ def _every_s(name: str) -> float:
 
 def judged_until(resources: Iterable[int]) -> dict[int, datetime]:
     """By resource the end of its newest judged window."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            SELECT resource, at
-              FROM unnest(%s::bigint[]) AS resource
-             CROSS JOIN LATERAL (
-                   SELECT at FROM advisor_statepoint WHERE resource_id = resource
-                    ORDER BY at DESC LIMIT 1) AS newest
-            """,
-            [list(resources)],
-        )
-        return dict(cursor.fetchall())
+    return newest_ends(list(resources))
 
 
 def judged_windows(resource: int, *, since: datetime, until: datetime) -> set[datetime]:
     """The ends of the windows in (since, until] that have a state."""
-    points = StatePoint.objects.filter(resource=resource, at__gt=since, at__lte=until)
-    return set(points.values_list("at", flat=True))
+    row = Resource.objects.get(pk=resource)
+    levels = read_levels([row], since=since, until=until)[resource]
+    return {moment(at_us) for at_us in levels.at_us.tolist()}
 
 
 def stored_states() -> int:
     """Rows that say in which state some resource was."""
-    return StatePoint.objects.count()
+    return stored_rows()
 
 
 def scan_rows(resource: Resource, *, since: datetime, until: datetime) -> int:

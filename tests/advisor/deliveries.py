@@ -9,13 +9,15 @@ from itertools import count
 from typing import Any
 
 from accounts.models import Organisation, Scope, Token
-from advisor.models import Incident, LateChange, StatePoint
+from advisor.history.levels import read_points
+from advisor.models import Incident, LateChange
 from advisor.pipeline.amend import figures_of
 from advisor.pipeline.detect import detect
 from ingest.core.line_protocol import Precision
 from ingest.models import LateSamples
 from ingest.write import store
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
+from tests.advisor.judged_windows import EVER
 from tests.advisor.stated_datastores import cgroup_allocation, stated_datastore
 
 START = datetime(2026, 11, 20, 11, 50, tzinfo=UTC)
@@ -105,10 +107,10 @@ class Lun:
 
     def states(self) -> list[tuple[Any, ...]]:
         """What is known of each window."""
-        rows = StatePoint.objects.filter(resource=self.resource).order_by("at")
-        return list(
-            rows.values_list("at", "state", "since", "value", "threshold", "load", "reason")
-        )
+        return [
+            (one.at, one.state, one.since, one.value, one.threshold, one.load, one.reason)
+            for one in read_points(self.resource, since=EVER)
+        ]
 
     def incidents(self) -> list[dict[str, Any]]:
         """The incidents in force with their figures."""

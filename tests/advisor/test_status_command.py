@@ -15,7 +15,8 @@ from django.utils import timezone
 from accounts.models import Organisation
 from advisor.decisions.maintenance_windows import add_maintenance_window
 from advisor.management.status_exit import StatusExit
-from advisor.models import Incident, Resource, ResourceStatus, State, StatePoint
+from advisor.models import Incident, Resource, ResourceStatus, State
+from tests.advisor.judged_windows import judge, judged_window
 from tests.advisor.stated_datastores import stated_datastore
 
 pytestmark = pytest.mark.django_db
@@ -40,7 +41,7 @@ def datastore(
     reason = "the newest samples are old" if state == UNKNOWN else "as measured"
     ResourceStatus.objects.create(resource=resource, state=state, looked_at=at, reason=reason)
     if at is not None:
-        StatePoint.objects.create(resource=resource, at=at, since=at, state=state)
+        judge(resource, judged_window(at, state))
     return resource
 
 

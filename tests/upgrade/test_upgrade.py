@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +20,9 @@ from django.test import Client
 
 from accounts.authentication import authenticate
 from accounts.models import Organisation, Scope
+from advisor.history.levels import read_windows
+from ingest.core.microseconds import moment
+from tests.advisor.judged_windows import EVER
 from tests.upgrade.former_state import (
     FORMER,
     Names,
@@ -44,8 +48,11 @@ STEPS_TO_ACCOUNTS = (
 )
 
 
-REMOVED = {"advisor.predictionscore"}
-"""No report proves that the policy behind a made-up score was applied, so the upgrade drops it."""
+REMOVED = {"advisor.predictionscore", "advisor.statepoint"}
+"""No report proves that the policy behind a made-up score was applied, so the upgrade drops it.
+
+Points became runs and records, which have a test of their own.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +141,33 @@ def test_every_row_is_there_with_every_value(migrated: Former) -> None:
         made = {pk: row for pk, row in rows.items() if not _is_of_the_story(pk)}
         assert (label, kept) == (label, made)
         assert set(found) == set(rows)
+
+
+def test_every_window_says_what_it_said(migrated: Former) -> None:
+    names = {
+        today: former
+        for (label, former), today in migrated.names.fields.items()
+        if label == "advisor.statepoint"
+    }
+    judged = {
+        (row[names["resource"]], row[names["at"]]): row
+        for row in migrated.rows["advisor.statepoint"].values()
+    }
+
+    found = {
+        (resource, moment(one.at_us)): one
+        for resource in {resource for resource, _ in judged}
+        for one in read_windows(resource, since=EVER)
+    }
+
+    assert found.keys() == judged.keys()
+    for key, row in judged.items():
+        saying = found[key].saying
+        told = (saying.state, moment(saying.since_us), saying.reason, *found[key].figures)
+        columns = ("state", "since", "reason", "value", "threshold", "load", "device_load")
+        assert told == tuple(row.get(names.get(name, "")) for name in columns)
+        signals = row[names["signals"]]
+        assert json.loads(saying.signals or "[]") == signals
 
 
 def _is_of_the_story(pk: Any) -> bool:

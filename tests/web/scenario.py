@@ -14,7 +14,6 @@ from advisor.models import (
     ResourceKind,
     ResourceStatus,
     State,
-    StatePoint,
     Tier,
 )
 from advisor.pipeline.detect import detect
@@ -23,6 +22,7 @@ from advisor.pipeline.look_outside import look_where_due, resources_to_look_at
 from ingest.models import Host
 from ingest.partitions import ensure_partitions
 from tests.advisor.agent_support import state_support
+from tests.advisor.judged_windows import judge, judged_window
 from tests.web import agents
 from tests.web.fleet import Fleet, empty_fleet
 from tests.web.load import Curve, Noise, Recorder, during, steady, times, total
@@ -201,12 +201,12 @@ class _Story:
             if seen != state:
                 state, since = seen, at
             points.append(
-                StatePoint(
-                    resource=resource, at=at, since=since, state=seen, value=current,
+                judged_window(
+                    at, seen, since=since, value=current,
                     threshold=resource.threshold, load=load(at.timestamp()),
                 )
             )  # fmt: skip
-        StatePoint.objects.bulk_create(points)
+        judge(resource, *points)
 
     def decided_last_night(self) -> None:
         """The backup was congestion too; the advice for it was turned down."""

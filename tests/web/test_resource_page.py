@@ -13,11 +13,10 @@ from advisor.models import (
     Policy,
     Resource,
     ResourceStatus,
-    State,
-    StatePoint,
     Unit,
 )
 from ingest.models import Series
+from tests.advisor.judged_windows import judge, judged_window
 from tests.web import agents
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
@@ -135,9 +134,7 @@ def test_load_of_a_datastore_is_told_in_ios_whatever_its_allocations_are_counted
 ) -> None:
     datastore = fleet.resources["san-02"]
     Resource.objects.filter(pk=datastore.pk).update(unit=unit)
-    StatePoint.objects.create(
-        resource=datastore, at=fleet.now, since=fleet.now, state=State.CLEAR, load=122.0
-    )
+    judge(datastore, judged_window(fleet.now, load=122.0))
 
     facts = shown(viewer, fleet, "san-02").text(".facts")
 

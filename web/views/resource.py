@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import messages
@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST
 
 from advisor.decisions.decide import rollback
 from advisor.errors import DecisionRefused
+from advisor.history.levels import newest_loads
 from advisor.history.policy_state import policy_state
 from advisor.history.silence import silence_text
 from advisor.models import POLICY_TOPIC, Enforcer, RecommendationState, Resource
@@ -25,6 +26,7 @@ from web.formatting import rate_scale
 from web.page import render_page, render_part
 
 SHOWN_VERSIONS = 20
+DAY = timedelta(hours=24)
 
 
 @workspace_view
@@ -74,7 +76,7 @@ def _head(row: Resource, now: datetime) -> dict[str, Any]:
         # A datastore counted in bytes is watched by its I/Os all the same.
         "load_unit": row.traits.load_unit,
         "silence": silence_text(row, at=now),
-        "load": row.state_points.order_by("-at").values_list("load", flat=True).first(),
+        "load": newest_loads([row.pk], since=now - DAY).get(row.pk),
         "reserved": row.allocations.aggregate(total=Sum("reservation"))["total"],
         "attachments": list(row.attachments.select_related("host").order_by("host__name")),
     }

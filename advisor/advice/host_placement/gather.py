@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from math import inf, isclose
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from advisor.advice.host_placement.decide.host_inputs import (
     CarriedSource,
@@ -19,7 +19,7 @@ from advisor.advice.host_placement.decide.host_inputs import (
 from advisor.advice.host_placement.decide.host_placement import FIX_WITHIN_S
 from advisor.core.canonical import loads
 from advisor.core.resource import PAYLOAD_RATIO
-from advisor.models import RecommendationState, Resource
+from advisor.models import Allocation, RecommendationState, Resource
 from advisor.resource_kinds import registry
 
 TOPIC = "host_placement"
@@ -36,6 +36,13 @@ def reserved_uplinks() -> QuerySet[Resource]:
     )
     kinds = [traits.name for traits in registry.KINDS if traits.one_device]
     return Resource.objects.filter(reserved | advised, kind__in=kinds).distinct()
+
+
+def has_reservations(_now: datetime) -> Q:
+    """Resources of one host each with something reserved on them."""
+    kinds = [traits.name for traits in registry.KINDS if traits.one_device]
+    reserved = Allocation.objects.filter(resource=OuterRef("pk"), reservation__gt=0)
+    return Q(Exists(reserved), kind__in=kinds)
 
 
 def host_placement_inputs(resource: Resource, now: datetime) -> list[HostPlacementInputs]:

@@ -7,7 +7,11 @@ from advisor.advice.host_placement.decide.host_inputs import (
     HostPlacementInputs,
 )
 from advisor.advice.host_placement.decide.host_placement import advise_hosts
-from advisor.advice.host_placement.gather import TOPIC, host_placement_inputs
+from advisor.advice.host_placement.gather import (
+    TOPIC,
+    has_reservations,
+    host_placement_inputs,
+)
 from advisor.advice.host_placement.show import show
 from advisor.advice.kind import Kind, Stored, Variant
 
@@ -37,5 +41,6 @@ HOST_PLACEMENT = Kind(
     decide=advise_hosts,
     essence=_essence,
     gather=host_placement_inputs,
+    applies=has_reservations,
     show=show,
 )

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
+from django.db.models import Exists, OuterRef, Q
+
 from advisor.advice.limit_check.decide.limit_inputs import LimitInputs, LimitWindow, VdiskLimit
 from advisor.advice.shared.vdisk_names import vdisk_names
 from advisor.core.resource import IoCount, LimitScope
@@ -17,6 +19,12 @@ from ingest.core.microseconds import moment
 
 CHECK_SPAN = timedelta(hours=1)
 """A limit is judged by its last hour."""
+
+
+def has_limits(_now: datetime) -> Q:
+    """Resources counted in I/Os with a limit on some allocation."""
+    limited = Allocation.objects.filter(resource=OuterRef("pk"), limit__isnull=False)
+    return Q(Exists(limited), unit=Unit.IOPS)
 
 
 def limit_inputs(resource: Resource, now: datetime) -> list[LimitInputs]:

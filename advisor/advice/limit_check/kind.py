@@ -5,7 +5,7 @@ from __future__ import annotations
 from advisor.advice.kind import Kind, Stored, Variant
 from advisor.advice.limit_check.decide.limit_check import LimitCheck, check_limits
 from advisor.advice.limit_check.decide.limit_inputs import LimitInputs
-from advisor.advice.limit_check.gather import limit_inputs
+from advisor.advice.limit_check.gather import has_limits, limit_inputs
 from advisor.advice.limit_check.show import show
 
 
@@ -37,5 +37,6 @@ LIMIT_CHECK = Kind(
     essence=_essence,
     subject=_workload,
     gather=limit_inputs,
+    applies=has_limits,
     show=show,
 )

@@ -5,13 +5,16 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import numpy as np
+from django.db.models import Exists, OuterRef, Q
 
 from advisor.advice.off_peak_work.decide.scsi_conflicts import ConflictInputs, ConflictWindow
 from advisor.history.measured import read_measured
-from advisor.models import Resource
+from advisor.models import Attachment, Resource
+from advisor.resource_kinds import registry
 from ingest.core.figures import CONFLICT
 from ingest.core.grid import grid_of
 from ingest.grid_reader import Subject
+from ingest.models import Series
 
 HISTORY = timedelta(days=14)
 RECENT = timedelta(days=3)
@@ -21,6 +24,20 @@ WINDOW_S = 3600.0
 """Administrative work is moved by whole hours, so hours are what is compared."""
 
 LEAST_PART = 0.8
+
+
+def sends_conflicts(now: datetime) -> Q:
+    """Resources on LUNs that some host sent conflicts of in the time that is looked at."""
+    kinds = [traits.name for traits in registry.KINDS if "lun_queue_depth" in traits.facts]
+    told = Series.objects.filter(
+        measurement=CONFLICT.measurement.name,
+        host=OuterRef("host"),
+        subject=OuterRef("device"),
+        last_sample_at__gt=now - HISTORY,
+    )
+    return Q(
+        Exists(Attachment.objects.filter(Exists(told), resource=OuterRef("pk"))), kind__in=kinds
+    )
 
 
 def conflict_inputs(resource: Resource, now: datetime) -> list[ConflictInputs]:

@@ -8,7 +8,7 @@ from advisor.advice.off_peak_work.decide.scsi_conflicts import (
     OffPeakAdvice,
     advise_off_peak_work,
 )
-from advisor.advice.off_peak_work.gather import conflict_inputs
+from advisor.advice.off_peak_work.gather import conflict_inputs, sends_conflicts
 from advisor.advice.off_peak_work.show import show
 
 
@@ -34,5 +34,6 @@ OFF_PEAK_WORK = Kind(
     decide=advise_off_peak_work,
     essence=_essence,
     gather=conflict_inputs,
+    applies=sends_conflicts,
     show=show,
 )

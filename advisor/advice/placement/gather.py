@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from django.db.models import Exists, OuterRef, Q
+
 from advisor.advice.placement.decide.disk_inputs import DatastoreState, PlacementInputs, VdiskState
 from advisor.advice.placement.fleet_loads import (
     LOAD_SPAN,
@@ -14,9 +16,18 @@ from advisor.advice.placement.fleet_loads import (
 )
 from advisor.advice.shared.vdisk_names import vdisk_names
 from advisor.models import Allocation, Incident, Resource, Unit
+from advisor.resource_kinds import registry
 
 DEFAULT_COPY_BYTES_PER_S = 100e6
 """A conservative rate for copying a virtual disk; state the datastore's own where it is known."""
+
+
+def was_congested(now: datetime) -> Q:
+    """Datastores of known size that were congested in the last day."""
+    kinds = [traits.name for traits in registry.KINDS if "size_bytes" in traits.facts]
+    recent = Incident.objects.filter(resource=OuterRef("pk"))
+    recent = recent.exclude(ended_at__lt=now - LOAD_SPAN).order_by()
+    return Q(Exists(recent), kind__in=kinds, size_bytes__isnull=False)
 
 
 def placement_inputs(resource: Resource, now: datetime) -> list[PlacementInputs]:

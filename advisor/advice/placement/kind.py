@@ -6,7 +6,7 @@ from advisor.advice.kind import Kind, Stored, Variant
 from advisor.advice.placement.decide.disk_answer import PlacementAdvice
 from advisor.advice.placement.decide.disk_inputs import PlacementInputs
 from advisor.advice.placement.decide.disk_placement import advise_placement
-from advisor.advice.placement.gather import placement_inputs
+from advisor.advice.placement.gather import placement_inputs, was_congested
 from advisor.advice.placement.show import show
 
 
@@ -36,5 +36,6 @@ PLACEMENT = Kind(
     decide=advise_placement,
     essence=_essence,
     gather=placement_inputs,
+    applies=was_congested,
     show=show,
 )

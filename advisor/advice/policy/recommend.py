@@ -9,6 +9,7 @@ import numpy as np
 from django.db import transaction
 
 from accounts.models import Organisation
+from advisor.advice.policy.calm import RECENT, calm_gap
 from advisor.advice.policy.decide.policy_inputs import (
     AdviceAllocation,
     AdviceInputs,
@@ -55,9 +56,6 @@ REJUDGING_GAP = "samples came late: windows that they change are judged again fi
 GONE = timedelta(minutes=5)
 """Samples may come late, but not so late."""
 
-RECENT = timedelta(hours=24)
-"""An incident that ended longer ago calls for no advice any more."""
-
 
 def recommend_all(
     *, organisation: Organisation, now: datetime
@@ -81,7 +79,7 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
         return _save_gap(status, REJUDGING_GAP)
     incident = _newest_incident(resource, now)
     if incident is None:
-        return _save_gap(status, _calm_gap(status))
+        return _save_gap(status, calm_gap(status))
     muting = muting_of(incident, maintenance_windows_of(resource.organisation), now=now)
     if muting.muted:
         return _save_gap(status, f"maintenance window: {muting.reason}")
@@ -114,14 +112,6 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
         found=found,
         now=now,
     )
-
-
-def _calm_gap(status: ResourceStatus) -> str:
-    """Why there is no recommendation without an incident."""
-    if status.state != State.UNKNOWN:
-        return "it was not congested in the last 24 hours"
-    why = status.why or "nobody has looked at it"
-    return f"whether it is congested is not known: {why}"
 
 
 def _newest_incident(resource: Resource, now: datetime) -> Incident | None:

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from datetime import datetime
 
+from django.db.models import Exists, OuterRef, Q
+
 from advisor.advice.queue_depth.decide.queue_depth_answer import HostDepth, QueueDepthInputs
 from advisor.history.load_points import device_day
-from advisor.models import Resource
+from advisor.models import Attachment, Resource
+
+
+def has_stated_depths(_now: datetime) -> Q:
+    """Resources of which depths are stated on both sides."""
+    stated = Attachment.objects.filter(resource=OuterRef("pk"), device_queue_depth__isnull=False)
+    return Q(Exists(stated), lun_queue_depth__isnull=False)
 
 
 def queue_depth_inputs(resource: Resource, now: datetime) -> list[QueueDepthInputs]:

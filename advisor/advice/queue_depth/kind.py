@@ -9,7 +9,7 @@ from advisor.advice.queue_depth.decide.queue_depth_answer import (
     QueueDepthInputs,
     QueueDepthKind,
 )
-from advisor.advice.queue_depth.gather import queue_depth_inputs
+from advisor.advice.queue_depth.gather import has_stated_depths, queue_depth_inputs
 from advisor.advice.queue_depth.show import show
 
 
@@ -42,5 +42,6 @@ QUEUE_DEPTH = Kind(
     decide=advise_queue_depth,
     essence=_essence,
     gather=queue_depth_inputs,
+    applies=has_stated_depths,
     show=show,
 )

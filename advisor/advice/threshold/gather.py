@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
+
+from django.db.models import Exists, OuterRef, Q
 
 from advisor.advice.threshold.decide.threshold_advice import ThresholdInputs
-from advisor.history.load_points import device_day
-from advisor.models import Resource, ThresholdMode
+from advisor.history.load_points import SPAN, device_day
+from advisor.models import LevelRecords, Resource, ThresholdMode
+from advisor.resource_kinds import registry
+
+STILL_NEWS = timedelta(hours=3)
+"""After its last I/O left the day, advice is looked for once more at least; levels are by hour."""
+
+
+def has_fixed_threshold(_now: datetime) -> Q:
+    """Datastores whose threshold is stated."""
+    kinds = [
+        traits.name
+        for traits in registry.KINDS
+        if ThresholdMode.PEAK_THROUGHPUT.value in traits.threshold_modes
+    ]
+    return Q(kind__in=kinds, threshold_mode=ThresholdMode.FIXED)
+
+
+def had_io(now: datetime) -> Q:
+    """Those that did I/O in the day that the advice is made of, or a little before it began."""
+    levels = LevelRecords.objects.filter(
+        resource=OuterRef("pk"), at__gt=now - SPAN - STILL_NEWS, has_value=True
+    )
+    return Q(Exists(levels))
 
 
 def threshold_inputs(resource: Resource, now: datetime) -> list[ThresholdInputs]:

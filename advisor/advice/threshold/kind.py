@@ -12,7 +12,7 @@ from advisor.advice.threshold.decide.threshold_advice import (
     ThresholdInputs,
     advise_threshold,
 )
-from advisor.advice.threshold.gather import threshold_inputs
+from advisor.advice.threshold.gather import had_io, has_fixed_threshold, threshold_inputs
 from advisor.advice.threshold.show import show
 
 
@@ -46,5 +46,7 @@ THRESHOLD = Kind(
     tolerance_ratio=WORTH_RATIO,
     sets=_sets,
     gather=threshold_inputs,
+    applies=has_fixed_threshold,
+    has_news=had_io,
     show=show,
 )

@@ -14,9 +14,10 @@ from accounts.table import table
 from advisor.core.duration import duration_text
 from advisor.core.health.checks import checks
 from advisor.core.health.figures import Failure, Figures
+from advisor.history.levels import was_ever_judged
 from advisor.management.product_command import ProductCommand, level_text
 from advisor.management.status_exit import MEANING, StatusExit
-from advisor.models import Resource, State, StatePoint
+from advisor.models import Resource, State
 from advisor.pipeline.muting import muted_resources
 from advisor.queries.health import health_figures
 from advisor.queries.resources import ResourceLine, resource_line
@@ -113,7 +114,7 @@ def _exit_code(rows: Sequence[dict[str, Any]], organisation: Organisation) -> St
     unknown = [row for row in rows if row["state"] == State.UNKNOWN]
     if rows and not unknown:
         return StatusExit.CLEAR
-    if len(unknown) == len(rows) and not _was_ever_judged(organisation):
+    if len(unknown) == len(rows) and not was_ever_judged(organisation):
         return StatusExit.NO_ANSWER
     return StatusExit.STALE
 
@@ -121,8 +122,3 @@ def _exit_code(rows: Sequence[dict[str, Any]], organisation: Organisation) -> St
 def _is_alarm(row: dict[str, Any]) -> bool:
     is_excused = row["state"] == State.CONGESTED and row["maintenance_window"]
     return row["state"] in (State.CONGESTED, State.STALLED) and not is_excused
-
-
-def _was_ever_judged(organisation: Organisation) -> bool:
-    judged = StatePoint.objects.filter(resource__organisation=organisation)
-    return judged.exclude(state=State.UNKNOWN).exists()

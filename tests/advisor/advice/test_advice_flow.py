@@ -10,6 +10,7 @@ import pytest
 from advisor.advice.policy.recommend import recommend
 from advisor.advice.registry import answer
 from advisor.decisions.decide import approve, reject
+from advisor.history.levels import read_points
 from advisor.models import (
     Incident,
     Policy,
@@ -17,10 +18,10 @@ from advisor.models import (
     RecommendationState,
     ResourceStatus,
     State,
-    StatePoint,
 )
 from advisor.pipeline.detect import detect
 from advisor.pipeline.groups import judge_alone
+from tests.advisor.judged_windows import EVER
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
 
@@ -83,11 +84,11 @@ def test_calm_uplink_has_no_incident_and_no_advice(cluster: Cluster) -> None:
 def test_looking_twice_changes_nothing(cluster: Cluster) -> None:
     play(cluster, phase(30, CALM), phase(30, CONTENDED))
     detect(resource=cluster.uplink, now=NOW)
-    before = (list(StatePoint.objects.values()), list(Incident.objects.values()))
+    before = (read_points(cluster.uplink, since=EVER), list(Incident.objects.values()))
 
     detect(resource=cluster.uplink, now=NOW)
 
-    assert (list(StatePoint.objects.values()), list(Incident.objects.values())) == before
+    assert (read_points(cluster.uplink, since=EVER), list(Incident.objects.values())) == before
 
 
 def test_incident_ends_when_the_uplink_is_calm_again(cluster: Cluster) -> None:

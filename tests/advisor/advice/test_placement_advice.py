@@ -16,7 +16,6 @@ from advisor.models import (
     Resource,
     ResourceKind,
     State,
-    StatePoint,
 )
 from tests.advisor.advised_datastores import (
     START,
@@ -25,6 +24,7 @@ from tests.advisor.advised_datastores import (
     datastore,
     disk_lines,
 )
+from tests.advisor.judged_windows import judge, judged_window
 from tests.advisor.samples import send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
 from tests.advisor.stated_datastores import cgroup_allocation
@@ -123,11 +123,8 @@ def test_virtual_disk_is_moved_off_a_slow_datastore(cluster: Cluster) -> None:
     send(cluster.organisation, "\n".join(lines), now=NOW)
     for name in ("a", "b"):
         cgroup_allocation(slow, name, path=f"/{name}.slice", facts={"size_bytes": 50e9})
-    for step in range(1, 720):
-        at = START + timedelta(seconds=10 * step)
-        StatePoint.objects.create(
-            resource=slow, at=at, since=START, state=State.CONGESTED, value=60.0
-        )
+    ends = (START + timedelta(seconds=10 * step) for step in range(1, 720))
+    judge(slow, *(judged_window(at, State.CONGESTED, since=START, value=60.0) for at in ends))
     Incident.objects.create(
         organisation=cluster.organisation,
         resource=slow,

@@ -7,9 +7,11 @@ from datetime import timedelta
 import pytest
 
 from advisor.advice.policy.recommend import recommend
-from advisor.models import Incident, Resource, ResourceStatus, StatePoint
+from advisor.history.levels import read_points
+from advisor.models import Incident, Resource, ResourceStatus
 from advisor.pipeline.detect import detect
 from advisor.queries.heat import Level, heat_strips
+from tests.advisor.judged_windows import EVER
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster, make_cluster
 from tests.advisor.stated_datastores import stated_datastore
@@ -53,7 +55,7 @@ def disk(
 
 
 def states(lun: Resource) -> list[str]:
-    return list(StatePoint.objects.filter(resource=lun).values_list("state", flat=True))
+    return [str(point.state) for point in read_points(lun, since=EVER)]
 
 
 @pytest.mark.parametrize(

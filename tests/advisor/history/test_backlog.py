@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accounts.models import Organisation
+from advisor.history.levels import read_points
 from advisor.history.whole_windows import first_samples, hour_of, portion_end
-from advisor.models import Resource, ResourceStatus, State, StatePoint
+from advisor.models import Resource, ResourceStatus, State
 from advisor.pipeline.detect import detect, detect_resources
 from ingest.core.grid import grid_of
 from tests.advisor.disk_samples import DiskPhase, disk_lines
+from tests.advisor.judged_windows import EVER
 from tests.advisor.samples import send
 from tests.advisor.stated_datastores import stated_datastore
 
@@ -60,12 +62,12 @@ def busy(resource: Resource, *, since: datetime, hours: float, latency_ms: float
 def test_every_window_of_a_pause_of_three_hours_is_judged(lun: Resource) -> None:
     busy(lun, since=NOON - HOUR, hours=4.5)
     detect(resource=lun, now=NOON)
-    assert StatePoint.objects.filter(at__gt=NOON).count() == 0
+    assert len(read_points(lun, since=NOON)) == 0
 
     status = detect(resource=lun, now=NOON + 3 * HOUR)
 
     # 3 h of 10 s.
-    assert StatePoint.objects.filter(at__gt=NOON).count() == 1080
+    assert len(read_points(lun, since=NOON)) == 1080
     assert (status.state, status.judged_until) == (State.CLEAR, NOON + 3 * HOUR)
 
 
@@ -74,7 +76,7 @@ def test_first_look_goes_back_to_the_first_sample(lun: Resource) -> None:
 
     detect(resource=lun, now=NOON)
 
-    judged = StatePoint.objects.order_by("at").values_list("at", flat=True)
+    judged = [point.at for point in read_points(lun, since=EVER)]
     # The first sample alone makes no rate.
     assert judged[0] == NOON - 2 * HOUR + timedelta(seconds=10)
     assert len(judged) == 720
@@ -97,16 +99,18 @@ def test_resource_that_never_sent_is_looked_at_from_now_on(lun: Resource) -> Non
 def test_time_limit_leaves_the_rest_to_the_next_run(lun: Resource) -> None:
     busy(lun, since=NOON - 2 * HOUR, hours=2)
 
-    (status,) = detect_resources([lun], now=NOON, limit_s=0.0)
+    detect_resources([lun], now=NOON, limit_s=0.0)
+    status = ResourceStatus.objects.get(resource=lun)
 
     # The windows up to the end of the first hour.
     assert status.judged_until == NOON - HOUR - timedelta(seconds=10)
     assert (status.state, status.looked_at) == (State.UNKNOWN, None)
 
     detect_resources([lun], now=NOON, limit_s=0.0)
-    (status,) = detect_resources([lun], now=NOON, limit_s=0.0)
+    detect_resources([lun], now=NOON, limit_s=0.0)
+    status = ResourceStatus.objects.get(resource=lun)
     assert (status.state, status.looked_at) == (State.CLEAR, NOON)
-    assert StatePoint.objects.count() == 720
+    assert len(read_points(lun, since=EVER)) == 720
 
 
 def test_one_with_a_backlog_does_not_keep_others_back(lun: Resource) -> None:

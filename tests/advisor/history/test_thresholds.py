@@ -16,13 +16,13 @@ from advisor.models import (
     Resource,
     ResourceKind,
     State,
-    StatePoint,
     ThresholdMode,
 )
 from advisor.pipeline.detect import detect
 from advisor.pipeline.learn_thresholds import learn_threshold, resources_to_learn
 from advisor.pipeline.upkeep import tidy
 from tests.advisor.disk_samples import DiskPhase, disk_lines
+from tests.advisor.judged_windows import judge, judged_window
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster, make_cluster
 
@@ -56,10 +56,7 @@ def learning(cluster: Cluster) -> Resource:
 def remember(lun: Resource, value: Callable[[datetime], float], *, days: int) -> None:
     """Windows of five minutes up to now."""
     times = [NOW - STEP * back for back in range(days * 288)]
-    StatePoint.objects.bulk_create(
-        StatePoint(resource=lun, at=at, since=at, state=State.CLEAR, value=value(at))
-        for at in times
-    )
+    judge(lun, *(judged_window(at, value=value(at)) for at in times))
 
 
 def threshold_of(lun: Resource) -> Threshold:
@@ -198,7 +195,7 @@ def test_what_is_learnt_later_does_not_change_the_threshold_of_earlier_windows(
     lun = learning(cluster)
     remember(lun, lambda at: 5.0, days=28)
     before = learnt(lun).at(NOW + timedelta(minutes=30))
-    StatePoint.objects.filter(resource=lun).update(value=9.0)
+    remember(lun, lambda at: 9.0, days=28)
     later = NOW + timedelta(hours=1, minutes=10)
 
     learn_threshold(resource=lun, now=later)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from accounts.models import Organisation
+from advisor.history.levels import read_points
 from advisor.models import (
     EarlierStates,
     Incident,
@@ -16,10 +17,10 @@ from advisor.models import (
     RecommendationState,
     Resource,
     State,
-    StatePoint,
 )
 from advisor.pipeline.detect import detect
 from tests.advisor.disk_samples import DiskPhase, disk_lines
+from tests.advisor.judged_windows import EVER
 from tests.advisor.samples import send
 from tests.advisor.stated_datastores import stated_datastore
 
@@ -79,7 +80,7 @@ def incident(lun: Resource) -> Incident:
 def test_incident_that_late_samples_change_keeps_its_number_and_its_former_figures(
     lun: Resource, incident: Incident
 ) -> None:
-    before = StatePoint.objects.count()
+    before = len(read_points(lun, since=EVER))
     # As many I/Os of 40 ms: (60 + 40) / 2 = 50 ms.
     sent(lun, "h2", (5, 100.0, 5.0), (10, 100.0, 40.0), (15, 100.0, 5.0), now=at(40))
 
@@ -91,7 +92,7 @@ def test_incident_that_late_samples_change_keeps_its_number_and_its_former_figur
     (version,) = row.versions.all()
     assert version.replaced_at == at(41)
     assert version.figures["peak_value"] == pytest.approx(60.0)
-    assert StatePoint.objects.count() == before
+    assert len(read_points(lun, since=EVER)) == before
 
 
 def test_what_was_judged_before_is_kept_with_its_time(lun: Resource, incident: Incident) -> None:
@@ -100,7 +101,7 @@ def test_what_was_judged_before_is_kept_with_its_time(lun: Resource, incident: I
 
     detect(resource=lun, now=at(41))
 
-    assert set(StatePoint.objects.values_list("state", flat=True)) == {State.CLEAR}
+    assert {point.state.value for point in read_points(lun, since=EVER)} == {State.CLEAR}
     (earlier,) = EarlierStates.objects.all()
     assert (earlier.since, earlier.until, earlier.replaced_at) == (at(0), at(30), at(41))
     # Recognised with the third window above the threshold, over with the third below.
@@ -179,7 +180,7 @@ def test_windows_are_judged_again_by_the_threshold_of_their_time(
 
     detect(resource=lun, now=at(41))
 
-    assert set(StatePoint.objects.values_list("threshold", flat=True)) == {30.0}
+    assert {point.threshold for point in read_points(lun, since=EVER)} == {30.0}
     (row,) = Incident.objects.all()
     # The mean of 60 and 5.
     assert (row.pk, row.peak_value, row.threshold) == (incident.pk, pytest.approx(32.5), 30.0)
@@ -199,6 +200,6 @@ def test_host_that_is_always_late_is_judged_at_intervals(lun: Resource) -> None:
     assert 2 <= len(rewound - {None}) <= 8
     detect(resource=lun, now=at(400))
     assert not LateChange.objects.exists()
-    values = StatePoint.objects.filter(at__lte=at(94)).order_by("at").values_list("value")
+    values = [point.value for point in read_points(lun, since=EVER, until=at(94))]
     # The mean of 5 and 15 from the second sample of h2 on.
-    assert [value for (value,) in values][1:] == [pytest.approx(10.0)] * 93
+    assert values[1:] == [pytest.approx(10.0)] * 93

@@ -8,10 +8,11 @@ from datetime import timedelta
 import pytest
 
 from advisor.core.detection.external_workload import ExternalState
-from advisor.models import Incident, State, StatePoint, Unit
+from advisor.models import Incident, Unit
 from advisor.pipeline.attribute import Study, study_incident
 from advisor.pipeline.look_outside import look_outside
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
+from tests.advisor.judged_windows import judge, judged_window
 from tests.advisor.samples import Phase, net_lines, send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
 from tests.advisor.stated_datastores import cgroup_allocation, stated_datastore
@@ -104,14 +105,18 @@ def test_latency_without_own_load_hints_at_load_from_outside(
 ) -> None:
     lun = stated_datastore(cluster.organisation, "lun", "h1")
     started = NOW - timedelta(minutes=30)
-    StatePoint.objects.bulk_create(
-        StatePoint(
-            resource=lun, at=NOW - timedelta(minutes=minute), since=NOW, state=State.CLEAR,
-            # 40 ms where as much load used to make 5 ms
-            value=40.0 if minute < 30 else 5.0, device_load=load if minute < 30 else 1000.0,
-        )
-        for minute in range(2, 200)
-    )  # fmt: skip
+    judge(
+        lun,
+        *(
+            judged_window(
+                NOW - timedelta(minutes=minute),
+                # 40 ms where as much load used to make 5 ms
+                value=40.0 if minute < 30 else 5.0,
+                device_load=load if minute < 30 else 1000.0,
+            )
+            for minute in range(2, 200)
+        ),
+    )
     incident = Incident.objects.create(
         organisation=cluster.organisation,
         resource=lun,

@@ -7,12 +7,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from accounts.models import Organisation
+from advisor.history.levels import read_points
 from advisor.history.silence import silence_text
-from advisor.models import Resource, ResourceStatus, State, StatePoint
+from advisor.models import Resource, ResourceStatus, State
 from advisor.pipeline.detect import detect_resources
 from advisor.queries.hosts import sample_trouble
 from ingest.models import Host, RejectedLine
 from tests.advisor.disk_samples import DiskPhase, disk_lines
+from tests.advisor.judged_windows import EVER
 from tests.advisor.samples import send
 from tests.advisor.stated_datastores import stated_datastore
 
@@ -69,8 +71,7 @@ def of_h2(offset: timedelta, *, ms: float = 15.0) -> list[str]:
 
 
 def values(resource: Resource) -> list[float | None]:
-    rows = StatePoint.objects.filter(resource=resource).order_by("at")
-    return list(rows.values_list("value", flat=True))
+    return [point.value for point in read_points(resource, since=EVER)]
 
 
 def is_whole(resource: Resource, expected_ms: float) -> None:
@@ -115,11 +116,10 @@ def test_clock_an_hour_behind_is_named_and_its_windows_are_judged_again(fleet: F
     assert fleet.trouble("h2").endswith("that the host's clock is not behind.")
     assert silence_text(fleet.shared, at=at(STEPS)).startswith("no samples of h2:sda since 11:10")
     is_whole(fleet.other, 5.0)
-    newest = StatePoint.objects.filter(resource=fleet.shared, at__gt=NOON)
-    assert newest.count() == STEPS
+    assert len(read_points(fleet.shared, since=NOON)) == STEPS
     # An hour before there are only its own.
-    before = StatePoint.objects.filter(resource=fleet.shared, at__lte=NOON)
-    assert {round(value) for value in before.values_list("value", flat=True)} == {15}
+    before = read_points(fleet.shared, since=EVER, until=NOON)
+    assert {round(point.value or 0.0) for point in before} == {15}
 
 
 def test_host_that_sends_every_five_minutes_is_judged_when_it_has_sent(fleet: Fleet) -> None:

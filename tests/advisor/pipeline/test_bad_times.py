@@ -15,14 +15,17 @@ from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Organisation
+from advisor.core.detection.congestion import StatePoint
+from advisor.history.levels import read_points
 from advisor.history.reader import read_history
-from advisor.models import Incident, LateChange, Resource, ResourceStatus, StatePoint
+from advisor.models import Incident, LateChange, Resource, ResourceStatus
 from advisor.pipeline import detect as detect_module
 from advisor.pipeline.detect import detect, detect_resources
 from ingest.core.grid import grid_of
 from ingest.models import LateSamples
 from ingest.partitions import drop_partitions
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
+from tests.advisor.judged_windows import EVER
 from tests.advisor.samples import send
 from tests.advisor.stated_datastores import cgroup_allocation, stated_datastore
 
@@ -56,9 +59,12 @@ def sent(lun: Resource, steps: int, *, start: int = 0, host: str = "h1", ms: flo
     send(lun.organisation, lines, now=max(at(start + steps), at(0)))
 
 
+def _figures(points: list[StatePoint]) -> list[tuple[datetime, float | None]]:
+    return [(point.at, point.value) for point in points]
+
+
 def judged_steps(lun: Resource) -> list[int]:
-    ends = StatePoint.objects.filter(resource=lun).order_by("at").values_list("at", flat=True)
-    return [(end - NOON) // STEP for end in ends]
+    return [(point.at - NOON) // STEP for point in read_points(lun, since=EVER)]
 
 
 def test_many_workloads_that_appear_at_once_cost_no_statement_and_no_window(lun: Resource) -> None:
@@ -124,7 +130,7 @@ def test_import_of_the_past_into_a_resource_that_is_judged_live(lun: Resource) -
     other = stated_datastore(lun.organisation, "sdb", "h3")
     sent(lun, 30)
     detect(resource=lun, now=at(30))
-    live = list(StatePoint.objects.order_by("at").values("at", "value"))
+    live = read_points(lun, since=NOON)
     phase = DiskPhase(intervals=30, iops=100, latency_ms=5)
     send(lun.organisation, disk_lines("h3", "sdb", [phase], start=NOON), now=at(30))
 
@@ -140,8 +146,7 @@ def test_import_of_the_past_into_a_resource_that_is_judged_live(lun: Resource) -
     assert not LateChange.objects.exists()
     steps = judged_steps(lun)
     assert steps == [*range(-719, -19), *range(-14, -4), *range(1, 31)]
-    points = StatePoint.objects.filter(resource=lun, at__gt=NOON).order_by("at")
-    assert list(points.values("at", "value")) == live
+    assert _figures(read_points(lun, since=NOON)) == _figures(live)
     assert Incident.objects.get().started_at == at(-15)
 
 
@@ -238,7 +243,7 @@ def test_judge_that_is_killed_half_way_leaves_nothing_and_the_next_one_misses_no
     )
 
     assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()[-2000:]
-    assert not StatePoint.objects.exists()
+    assert not judged_steps(lun)
     assert not Incident.objects.exists()
     assert not ResourceStatus.objects.exists()
 

@@ -6,10 +6,13 @@ from datetime import timedelta
 
 import pytest
 
+from advisor.core.detection.congestion import StatePoint
 from advisor.decisions.decide import approve
-from advisor.models import Incident, Policy, Resource, State, StatePoint
+from advisor.history.levels import read_points
+from advisor.models import Incident, Policy, Resource, State
 from advisor.pipeline.detect import detect
 from tests.advisor.agent_reports import REPORT_S, tell
+from tests.advisor.judged_windows import EVER
 from tests.advisor.samples import Phase, net_lines, send, tcp_lines
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
 
@@ -59,7 +62,7 @@ def state(cluster: Cluster) -> State:
 
 
 def newest(resource: Resource) -> StatePoint:
-    return StatePoint.objects.filter(resource=resource).latest("at")
+    return read_points(resource, since=EVER)[-1]
 
 
 def test_full_uplink_of_which_nobody_knows_the_queues_is_congested(cluster: Cluster) -> None:
@@ -138,7 +141,7 @@ def test_retransmits_tell_losses_elsewhere_while_the_link_has_room(cluster: Clus
 
     assert state(cluster) == State.CLEAR
     point = newest(cluster.uplink)
-    assert [one["signal"] for one in point.signals] == ["retransmits"]
+    assert [one.signal for one in point.signals] == ["retransmits"]
     assert point.reason.startswith("packets are lost elsewhere")
 
 
@@ -186,7 +189,7 @@ def test_queue_drops_and_retransmits_of_our_own_limit_are_no_congestion(
 
     assert found == expected
     if expected == State.CLEAR:
-        assert newest(cluster.uplink).signals == []
+        assert newest(cluster.uplink).signals == ()
         assert not Incident.objects.exists()
 
 
@@ -209,6 +212,6 @@ def test_host_that_starts_again_leaves_one_window_out(cluster: Cluster) -> None:
     detect(resource=cluster.uplink, now=NOW + timedelta(seconds=10))
 
     (incident,) = Incident.objects.all()
-    points = StatePoint.objects.filter(resource=cluster.uplink)
-    assert incident.windows == points.count() == 30
+    points = read_points(cluster.uplink, since=EVER)
+    assert incident.windows == len(points) == 30
     assert all(0 <= point.value <= 1 for point in points if point.value is not None)

@@ -9,8 +9,9 @@ from django.core.cache import cache
 
 from accounts.models import Organisation
 from advisor.decisions.inventory import add_resource
-from advisor.models import Resource, ResourceKind, State, StatePoint
+from advisor.models import Resource, ResourceKind, State
 from advisor.queries.heat import COLUMNS, Level, day_until, heat_strips
+from tests.advisor.judged_windows import judge, judged_window
 
 pytestmark = pytest.mark.django_db
 
@@ -33,10 +34,8 @@ def datastore() -> Resource:
 
 def window(
     datastore: Resource, at: datetime, value: float | None, state: State = State.CLEAR
-) -> StatePoint:
-    return StatePoint.objects.create(
-        resource=datastore, at=at, since=at, state=state, value=value, threshold=20.0
-    )
+) -> None:
+    judge(datastore, judged_window(at, state, value=value, threshold=20.0))
 
 
 def test_day_ends_with_the_column_that_now_is_in() -> None:

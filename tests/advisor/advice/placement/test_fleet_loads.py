@@ -12,8 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import Organisation
 from advisor.advice.placement.fleet_loads import ROUND_S, fleet_loads, loads_of_round
 from advisor.advice.placement.gather import placement_inputs
-from advisor.models import Allocation, Incident, Resource, State, StatePoint
+from advisor.models import Allocation, Incident, Resource, State
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
+from tests.advisor.judged_windows import judge, judged_window
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, make_cluster
 from tests.advisor.stated_datastores import cgroup_allocation, stated_datastore
@@ -41,13 +42,8 @@ def fleet(organisation: Organisation, count: int, *, begin: int = 0) -> list[Res
         own = [CgroupPhase(intervals=60, iops=iops, waits=0.5, io_bytes=16_000)]
         lines += [disk_lines(host, name, disk, start=START) for host in ("h1", "h2")]
         lines.append(cgroup_lines("h1", f"/vm-{number:02}", own, start=START))
-        StatePoint.objects.create(
-            resource=store,
-            at=NOW - timedelta(seconds=10),
-            since=START,
-            state=State.CONGESTED,
-            value=20.0,
-        )
+        at = NOW - timedelta(seconds=10)
+        judge(store, judged_window(at, State.CONGESTED, since=START, value=20.0))
     send(organisation, "\n".join(lines), now=NOW)
     return stores
 

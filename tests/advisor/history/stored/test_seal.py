@@ -14,7 +14,7 @@ from advisor.history.stored import seal as sealing
 from advisor.history.stored.partitions import Level
 from advisor.history.stored.read import read_sealed
 from advisor.history.stored.seal import ready_hours
-from advisor.models import Chunk, Member, Quarter, Resource, Shard, StatePoint, Track
+from advisor.models import Chunk, Member, Quarter, Resource, Shard, Track
 from ingest.core.figures import CGROUP_IO, DISK, INTERFACE, PRESSURE
 from ingest.core.grid import GridGrowth, grid_of
 from ingest.grid_reader import Subject
@@ -36,6 +36,7 @@ from tests.advisor.history.stored.hosts import (
     stored_bytes,
     times,
 )
+from tests.advisor.judged_windows import judge, judged_window
 from tests.ingest.random_samples import RandomSamples
 from tests.ingest.scenario import Tenant, disk_line, nanoseconds, write_lines
 
@@ -499,11 +500,13 @@ def test_quarters_of_a_resource_hold_its_level_and_load(tenant: Tenant) -> None:
         mode="floor", threshold=0.9, activity_floor=0.0,
     )  # fmt: skip
     windows = [(5, 0.2, 10.0), (15, 0.6, None), (16, None, 50.0), (17, None, None)]
-    for minute, level, load in windows:
-        StatePoint.objects.create(
-            resource=uplink, at=hour + minute * MINUTE, since=hour, state="clear",
-            value=level, load=load,
-        )  # fmt: skip
+    judge(
+        uplink,
+        *(
+            judged_window(hour + at * MINUTE, value=level, load=load)
+            for at, level, load in windows
+        ),
+    )
 
     seal_all(tenant, after(hour))
 

@@ -1,0 +1,61 @@
+"""Resources that were not congested lately: no policy is called for, and the reason is known."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, TextField, Value, When
+from django.db.models.functions import Concat
+
+from advisor.models import Incident, Resource, ResourceStatus, State
+
+RECENT = timedelta(hours=24)
+"""An incident that ended longer ago calls for no advice any more."""
+
+CALM_GAP = "it was not congested in the last 24 hours"
+_UNKNOWN_GAP = "whether it is congested is not known: "
+_NEVER = "nobody has looked at it"
+
+
+def calm_gap(status: ResourceStatus) -> str:
+    """Why there is no policy advice for a resource without a recent incident."""
+    if status.state == State.UNKNOWN:
+        return _UNKNOWN_GAP + (status.why or _NEVER)
+    return CALM_GAP
+
+
+def congested_lately(now: datetime) -> QuerySet[Resource]:
+    """The resources with an incident that may call for a policy."""
+    return Resource.objects.filter(Exists(_recent(now).filter(resource=OuterRef("pk"))))
+
+
+@transaction.atomic
+def note_calm(now: datetime) -> int:
+    """Say so of all others where it is not said; the number of resources.
+
+    What the detector is writing at this moment is left for the next time.
+    """
+    text = TextField()
+    # As `ResourceStatus.why` has it.
+    why = Case(
+        When(reason="", silence="", then=Value(_NEVER)),
+        When(reason="", then=F("silence")),
+        When(silence="", then=F("reason")),
+        default=Concat("reason", Value("; "), "silence", output_field=text),
+        output_field=text,
+    )
+    unknown = Concat(Value(_UNKNOWN_GAP, output_field=text), why, output_field=text)
+    gap = Case(When(state=State.UNKNOWN, then=unknown), default=Value(CALM_GAP), output_field=text)
+    calm = ResourceStatus.objects.filter(
+        ~Exists(_recent(now).filter(resource=OuterRef("resource")))
+    ).exclude(advice_gap=gap)
+    rows = list(calm.select_for_update(skip_locked=True, of=("self",)).order_by("pk"))
+    for row in rows:
+        row.advice_gap = calm_gap(row)
+    ResourceStatus.objects.bulk_update(rows, ["advice_gap"], batch_size=1000)
+    return len(rows)
+
+
+def _recent(now: datetime) -> QuerySet[Incident]:
+    return Incident.objects.filter(Q(ended_at=None) | Q(ended_at__gte=now - RECENT)).order_by()

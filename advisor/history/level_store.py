@@ -1,0 +1,189 @@
+"""What was judged of each window of a resource: the one place that stores it."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+
+from advisor.core.canonical import to_plain
+from advisor.core.detection.congestion import StatePoint
+from advisor.core.level_records import (
+    HOUR_US,
+    Kept,
+    Record,
+    Run,
+    Saying,
+    Window,
+    hour_of,
+    joined,
+    keep,
+    pack,
+    part_of,
+    records_of,
+    unpack,
+)
+from advisor.core.worst_levels import entry_of
+from advisor.history.level_rows import (
+    NewestRun,
+    PackedPart,
+    cut_out,
+    delete_before,
+    newest_parts,
+    newest_runs,
+    write_parts,
+    write_runs,
+)
+from advisor.history.levels import newest_ends, read_windows
+from advisor.models import LevelRecords, Resource, StateRun
+from ingest.core.microseconds import microseconds, moment
+
+
+def save_points(
+    points: Mapping[Resource, Sequence[StatePoint]], *, with_status: bool = False
+) -> None:
+    """Store the windows that were judged of each resource, in order of time.
+
+    A window that is judged again is replaced. `with_status` says that the caller stores the end
+    of the newest window with the status of the resource; then nothing is written for a window that
+    says the same as the one before it.
+    """
+    new = {one: [_window(point) for point in own] for one, own in points.items() if own}
+    runs = newest_runs([resource.pk for resource in new])
+    again = [
+        one
+        for one, windows in new.items()
+        if one.pk in runs and windows[0].at_us <= runs[one.pk].run.until_us
+    ]
+    for resource in again:
+        _rewrite(resource, new.pop(resource))
+    if new:
+        _append(new, runs, with_status=with_status)
+
+
+def forget_points(resource: Resource, *, since: datetime, until: datetime | None = None) -> None:
+    """The windows that end in (since, until], or after `since`, were never judged."""
+    newest = newest_ends([resource.pk]).get(resource.pk)
+    if newest is None or newest <= since:
+        return
+    last = newest if until is None else min(until, newest)
+    begin_us = microseconds(since) // HOUR_US * HOUR_US
+    end_us = hour_of(microseconds(last)) + HOUR_US
+    stored = read_windows(resource.pk, since=moment(begin_us), until=moment(end_us))
+    gone = range(microseconds(since) + 1, microseconds(last) + 1)
+    _replace(resource, [one for one in stored if one.at_us not in gone], begin_us, end_us)
+    if last == newest:
+        # The status of the resource may still know of later windows.
+        StateRun.objects.filter(resource=resource, is_open=True).update(is_open=False)
+
+
+def drop_points(*, before: datetime) -> int:
+    """Delete what is known of windows that end before; the number of rows.
+
+    In one statement a table: a resource has 24 rows a day, and partitions would be more work than
+    these.
+    """
+    return delete_before(before)
+
+
+def stored_rows() -> int:
+    """Rows that say in which state some resource was."""
+    return StateRun.objects.count() + LevelRecords.objects.count()
+
+
+def _window(point: StatePoint) -> Window:
+    signals = [to_plain(one) for one in point.signals]
+    return Window(
+        at_us=microseconds(point.at),
+        saying=Saying(
+            state=point.state.value,
+            since_us=microseconds(point.since),
+            reason=point.reason,
+            signals=json.dumps(signals, separators=(",", ":")) if signals else "",
+        ),
+        figures=(point.value, point.threshold, point.load, point.device_load),
+    )
+
+
+def _append(
+    new: Mapping[Resource, Sequence[Window]],
+    runs: Mapping[int, NewestRun],
+    *,
+    with_status: bool,
+) -> None:
+    """Store windows that follow those that are stored."""
+    first_us = min(windows[0].at_us for windows in new.values())
+    newest = newest_parts([one.pk for one in new], since=moment(hour_of(first_us)))
+    parts: list[tuple[int, PackedPart]] = []
+    changed: list[tuple[int, Run, bool]] = []
+    for resource, windows in new.items():
+        stored, part = runs.get(resource.pk), newest.get(resource.pk)
+        kept = keep(
+            windows,
+            run=None if stored is None else stored.run,
+            last=None if part is None else _last_window(part.data),
+            step_us=round(resource.window_s * 1e6),
+        )
+        changed += _changed(resource.pk, kept, stored, is_lazy=with_status)
+        parts += [(resource.pk, one) for one in _parts(kept.records, part)]
+    write_parts(parts, is_hour=False)
+    write_runs(changed)
+
+
+@lru_cache(maxsize=10_000)
+def _last_window(data: bytes) -> Window:
+    """Of an idle resource the same bytes come back all the hour."""
+    return unpack(data).window(-1)
+
+
+def _changed(
+    resource: int, kept: Kept, stored: NewestRun | None, *, is_lazy: bool
+) -> list[tuple[int, Run, bool]]:
+    """The runs that are written. The end of an open one may lag, by less than an hour."""
+    rows = [(resource, run, run is kept.runs[-1]) for run in kept.runs]
+    if stored is not None and stored.is_open and len(rows) == 1 and is_lazy:
+        was, now = stored.run, kept.runs[0]
+        lags = hour_of(stored.stored_until_us) == hour_of(now.until_us)
+        if lags and was.step_us == now.step_us:
+            return []
+    return rows
+
+
+def _parts(records: Sequence[Record], newest: PackedPart | None) -> list[PackedPart]:
+    """The rows of new records; those of the newest row are added to it."""
+    by_part: dict[int, list[Record]] = defaultdict(list)
+    for record in records:
+        by_part[part_of(record.window.at_us)].append(record)
+    found = []
+    for at_us, own in by_part.items():
+        packed = records_of([record.window for record in own])
+        before = b""
+        if newest is not None and newest.at_us == at_us:
+            packed, before = joined([unpack(newest.data), packed]), newest.worst
+        found.append(
+            PackedPart(at_us=at_us, data=pack(packed), worst=entry_of(own, before=before))
+        )
+    return found
+
+
+def _rewrite(resource: Resource, new: Sequence[Window]) -> None:
+    """Store windows of which some are judged again."""
+    begin_us, end_us = hour_of(new[0].at_us), hour_of(new[-1].at_us) + HOUR_US
+    stored = read_windows(resource.pk, since=moment(begin_us), until=moment(end_us))
+    windows = {one.at_us: one for one in (*stored, *new)}
+    _replace(resource, [windows[at_us] for at_us in sorted(windows)], begin_us, end_us)
+
+
+def _replace(resource: Resource, windows: Sequence[Window], begin_us: int, end_us: int) -> None:
+    """In these whole hours nothing but these windows was judged."""
+    cut = cut_out(resource.pk, begin_us=begin_us, end_us=end_us)
+    kept = keep(windows, run=cut.before, last=None, step_us=round(resource.window_s * 1e6))
+    runs = kept.runs
+    if cut.after is not None and runs and runs[-1].goes_on_with(cut.after):
+        runs[-1] = runs[-1]._replace(until_us=cut.after.until_us)
+    elif cut.after is not None:
+        runs.append(cut.after)
+    write_parts([(resource.pk, one) for one in _parts(kept.records, None)], is_hour=False)
+    write_runs([(resource.pk, run, cut.is_open and run is runs[-1]) for run in runs])

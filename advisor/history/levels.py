@@ -1,0 +1,189 @@
+"""What was judged of each window of a resource: the one place that reads it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+import numpy.typing as npt
+
+from accounts.models import Organisation
+from advisor.core.canonical import from_plain
+from advisor.core.detection.congestion import CongestionState, StatePoint
+from advisor.core.detection.nic_signals import NicEvidence
+from advisor.core.level_records import (
+    FIGURES,
+    PART_US,
+    Records,
+    Run,
+    Window,
+    joined,
+    records_of,
+    unpack,
+)
+from advisor.core.worst_levels import WorstWindows, worst_windows
+from advisor.history.level_rows import (
+    newest_parts,
+    newest_runs,
+    read_parts,
+    read_runs,
+    read_worst,
+)
+from advisor.models import Resource, State, StateRun
+from ingest.core.grid import Flags, Floats, Grid, Integers
+from ingest.core.microseconds import microseconds, moment
+
+States = npt.NDArray[np.object_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Levels:
+    """The judged windows, in order: each column (judged).
+
+    `at_us` are their ends, `state` is that of the detector; NaN is absent.
+    """
+
+    at_us: Integers
+    state: States
+    value: Floats
+    threshold: Floats
+    load: Floats
+    device_load: Floats
+
+    def places(self, grid: Grid) -> Integers:
+        """The window of the grid that each judged window lies in; -1 is outside."""
+        # A judged window lies in the window that has its end.
+        found = -((grid.since_us - self.at_us) // grid.window_us) - 1
+        return np.where((found >= 0) & (found < grid.count), found, -1)
+
+    def is_state(self, *states: State) -> Flags:
+        """(judged)."""
+        return np.isin(self.state, [state.value for state in states])
+
+
+def read_levels(
+    resources: Collection[Resource], *, since: datetime, until: datetime
+) -> dict[int, Levels]:
+    """What was judged of each resource, by its key, in the windows that end in (since, until]."""
+    keys = [resource.pk for resource in resources]
+    judged = _read(keys, since=since, until=until)
+    return {key: _levels(judged[key]) for key in keys}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Judged:
+    """The ends of judged windows, and for each the place of the record that it repeats."""
+
+    at_us: Integers
+    places: Integers
+    records: Records
+
+
+_NONE = _Judged(at_us=np.zeros(0, np.int64), places=np.zeros(0, np.int64), records=records_of(()))
+
+
+def _read(keys: Collection[int], *, since: datetime, until: datetime) -> dict[int, _Judged]:
+    # Of open runs some have no window after `since`: nothing is unpacked for them.
+    since_us = microseconds(since)
+    runs = {
+        key: [run for run in own if run.until_us > since_us]
+        for key, own in read_runs(keys, since=since, until=until).items()
+    }
+    judged = [key for key in keys if runs[key]]
+    parts = read_parts(judged, since=since, until=until) if judged else {}
+    found = dict.fromkeys(keys, _NONE)
+    for key, own in parts.items():
+        records = joined([unpack(data) for data in own])
+        found[key] = _judged(runs[key], records, since_us, microseconds(until))
+    return found
+
+
+def _judged(runs: Sequence[Run], records: Records, since_us: int, until_us: int) -> _Judged:
+    """The windows of the runs that end in (since_us, until_us]."""
+    at_us = np.concatenate([run.ends(since_us, until_us) for run in runs])
+    places = np.searchsorted(records.at_us, at_us, side="right") - 1
+    known = places >= 0
+    return _Judged(at_us=at_us[known], places=places[known], records=records)
+
+
+def _levels(judged: _Judged) -> Levels:
+    places, records = judged.places, judged.records
+    states = np.array([one.state for one in records.sayings], dtype=np.object_)
+    figures = dict(zip(FIGURES, records.figures[:, places], strict=True))
+    return Levels(at_us=judged.at_us, state=states[records.said[places]], **figures)
+
+
+def read_windows(resource: int, *, since: datetime, until: datetime | None = None) -> list[Window]:
+    """The windows of one resource that end in (since, until], or after `since`."""
+    if until is None:
+        until = newest_ends([resource]).get(resource, since)
+    judged = _read([resource], since=since, until=until)[resource]
+    said = [judged.records.window(place) for place in range(len(judged.records.at_us))]
+    return [
+        said[place]._replace(at_us=at_us)
+        for at_us, place in zip(judged.at_us.tolist(), judged.places.tolist(), strict=True)
+    ]
+
+
+def read_points(
+    resource: Resource, *, since: datetime, until: datetime | None = None
+) -> list[StatePoint]:
+    """The windows of one resource that end in (since, until], with reasons and signals."""
+    return [_point(window) for window in read_windows(resource.pk, since=since, until=until)]
+
+
+def _point(window: Window) -> StatePoint:
+    saying = window.saying
+    signals = json.loads(saying.signals) if saying.signals else ()
+    figures = dict(zip(FIGURES, window.figures, strict=True))
+    return StatePoint(
+        at=moment(window.at_us),
+        since=moment(saying.since_us),
+        state=CongestionState(saying.state),
+        reason=saying.reason,
+        signals=tuple(from_plain(NicEvidence, one) for one in signals),
+        **figures,
+    )
+
+
+def read_worst_windows(
+    resources: Sequence[int], *, since: datetime, until: datetime
+) -> WorstWindows:
+    """Of the windows that end in (since, until], in columns of five minutes from `since` on.
+
+    Both are multiples of five minutes. A window belongs to the column that it ends in, and one
+    that ends with a column to that.
+    """
+    runs = read_runs(resources, since=since, until=until)
+    worst = read_worst(resources, since=since, until=until)
+    return worst_windows(
+        [worst.get(key, b"") for key in resources],
+        [runs[key] for key in resources],
+        since_us=microseconds(since),
+        columns=(microseconds(until) - microseconds(since)) // PART_US,
+    )
+
+
+def newest_loads(resources: Collection[int], *, since: datetime) -> dict[int, float]:
+    """The load of the newest window of each resource, if it ends after `since` and has one."""
+    ends = newest_ends(resources)
+    recent = [key for key in resources if key in ends and ends[key] > since]
+    loads = {
+        key: unpack(part.data).figures[FIGURES.index("load"), -1]
+        for key, part in newest_parts(recent, since=since).items()
+    }
+    return {key: float(load) for key, load in loads.items() if load == load}
+
+
+def newest_ends(resources: Collection[int]) -> dict[int, datetime]:
+    """The end of the newest window of each resource that was ever judged."""
+    return {key: moment(one.run.until_us) for key, one in newest_runs(resources).items()}
+
+
+def was_ever_judged(organisation: Organisation) -> bool:
+    """Whether the state of some window of the organisation was known."""
+    judged = StateRun.objects.filter(resource__organisation=organisation)
+    return judged.exclude(state=State.UNKNOWN).exists()

@@ -1,0 +1,111 @@
+"""Disks that nobody uses: a new window of theirs is told from counters that stand still.
+
+Their state is that of the window before, so nothing but its end is written. Once an hour, and as
+soon as anything moves, they are judged as all others are; the detector's state is brought up to
+date then (`advisor.core.detection.nap`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import numpy as np
+from django.db import connection
+from django.db.models import Exists, F, OuterRef
+
+from advisor.core.level_records import hour_of
+from advisor.history.inventory import kept_inventory
+from advisor.history.measured import read_measured
+from advisor.history.new_windows import Waiting
+from advisor.history.rates import device_subject
+from advisor.models import (
+    Allocation,
+    LateChange,
+    Resource,
+    ResourceStatus,
+    State,
+    ThresholdMode,
+)
+from advisor.pipeline.evaluation_lag import NewWindows, note_lags_when_stored
+from ingest.core.figures import DISK
+from ingest.core.grid import Grid, grid_of
+from ingest.core.microseconds import microseconds
+
+
+def leave_idle(waiting: Sequence[Waiting], *, now: datetime) -> set[int]:
+    """Bring those up to date whose new windows are all without I/O; their keys.
+
+    Their statuses stay locked until the end of the transaction.
+    """
+    whole = {one.resource.pk: one.whole for one in waiting}
+    by_key = {one.resource.pk: one.resource for one in waiting if _is_disk(one.resource)}
+    together: dict[tuple[float, datetime, datetime], list[int]] = defaultdict(list)
+    for key, judged_until in _idle(by_key):
+        together[by_key[key].window_s, judged_until, whole[key].end].append(key)
+    left: dict[int, Grid] = {}
+    for (window_s, since, end), keys in together.items():
+        grid = grid_of(since, end, window_s)
+        if grid.count and hour_of(grid.until_us) == hour_of(microseconds(since)):
+            left |= dict.fromkeys(_still([by_key[key] for key in keys], grid), grid)
+    _write(left, now)
+    note_lags_when_stored(
+        {
+            by_key[key]: NewWindows(ends=grid.ends, heard_at=whole[key].heard_at)
+            for key, grid in left.items()
+        }
+    )
+    return set(left)
+
+
+def _is_disk(resource: Resource) -> bool:
+    return resource.traits.reader.figures is DISK
+
+
+def _idle(resources: Mapping[int, Resource]) -> list[tuple[int, datetime]]:
+    """Those that did no I/O in the newest window, with its end; nobody else judges them."""
+    allocated = Allocation.objects.filter(resource=OuterRef("resource"))
+    rows = ResourceStatus.objects.filter(
+        ~Exists(allocated),
+        ~Exists(LateChange.objects.filter(resource=OuterRef("resource"))),
+        resource__in=resources,
+        resource__threshold_mode=ThresholdMode.FIXED,
+        threshold=F("resource__threshold"),
+        state=State.CLEAR,
+        value=None,
+        history_until=None,
+        judged_until=F("last_window_at"),
+    )
+    locked = rows.select_for_update(skip_locked=True, of=("self",)).order_by("pk")
+    pairs = locked.values_list("resource", "judged_until")
+    return [(key, judged_until) for key, judged_until in pairs if judged_until is not None]
+
+
+def _still(resources: Sequence[Resource], grid: Grid) -> set[int]:
+    """Those of which every device was measured in every window and did nothing."""
+    inventory = kept_inventory(resources)
+    measured = read_measured(inventory.subjects, grid, known=inventory.series)
+    places = [
+        (one.pk, device_subject(attachment))
+        for one in resources
+        for attachment in inventory.attachments[one.pk]
+    ]
+    found = measured.figures(DISK, [subject for _, subject in places])
+    moved = (found.iops != 0) | (found.outstanding_io != 0) | (found.utilisation_ratio != 0)
+    moving = np.logical_or.reduce(moved | (found.seconds <= 0), axis=0).tolist()
+    busy = {key for (key, _), moves in zip(places, moving, strict=True) if moves}
+    return {key for key, _ in places} - busy
+
+
+def _write(left: Mapping[int, Grid], now: datetime) -> None:
+    if not left:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE advisor_resourcestatus AS status"
+            " SET judged_until = new.until, last_window_at = new.until, looked_at = %s"
+            " FROM unnest(%s::bigint[], %s::timestamptz[]) AS new(resource_id, until)"
+            " WHERE status.resource_id = new.resource_id",
+            [now, list(left), [grid.until for grid in left.values()]],
+        )

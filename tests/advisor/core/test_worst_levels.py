@@ -1,0 +1,110 @@
+"""A drawn day shows the worst window of every five minutes, whatever was kept of them."""
+
+from __future__ import annotations
+
+import math
+from itertools import groupby
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.core.level_records import HOUR_US, PART_US, Saying, Window, keep, part_of
+from advisor.core.worst_levels import (
+    CONGESTED_WINDOW,
+    STALLED_WINDOW,
+    WorstWindows,
+    entry_of,
+    worst_windows,
+)
+
+STEP_US = 10_000_000
+NOON_US = 1_763_640_000_000_000
+DAY_COLUMNS = 24
+
+ALARMS = {"congested": CONGESTED_WINDOW, "stalled": STALLED_WINDOW}
+
+Cell = tuple[float | None, float | None, int]
+
+says = st.tuples(
+    st.sampled_from(["clear", "clear", "congested", "stalled", "unknown"]),
+    st.sampled_from([None, None, 2.0, 9.0, 45.0]),
+    st.sampled_from([30.0, 30.0, None, 0.0]),
+)
+
+
+@st.composite
+def judged(draw: st.DrawFn) -> list[Window]:
+    """Windows in the hour from noon on; stretches say the same, and some are far from the next."""
+    windows: list[Window] = []
+    at_us = NOON_US + STEP_US * draw(st.integers(0, 60))
+    stretches = st.tuples(says, st.integers(1, 70), st.sampled_from([1, 1, 1, 7, 45]))
+    for (state, value, threshold), length, gap in draw(st.lists(stretches, max_size=8)):
+        saying = Saying(state=state, since_us=NOON_US, reason="", signals="")
+        for _ in range(length):
+            at_us += STEP_US
+            windows.append(Window(at_us, saying, (value, threshold, None, None)))
+        at_us += STEP_US * (gap - 1)
+    return windows
+
+
+def brute(windows: list[Window]) -> list[Cell]:
+    """The worst of each column, window by window."""
+    cells: list[Cell] = []
+    for column in range(DAY_COLUMNS):
+        own = [one for one in windows if part_of(one.at_us) == NOON_US + column * PART_US]
+        shown = [one for one in own if one.figures[0] is not None or one.saying.state == "stalled"]
+        values = [one.figures[0] for one in shown if one.figures[0] is not None]
+        ratios = [
+            one.figures[0] / one.figures[1]
+            for one in shown
+            if one.figures[0] is not None and one.figures[1]
+        ]
+        alarms = [ALARMS.get(one.saying.state, 0) for one in shown]
+        cell = (max(ratios, default=None), max(values, default=None), max(alarms, default=0))
+        cells.append(cell)
+    return cells
+
+
+def drawn(windows: list[Window]) -> WorstWindows:
+    kept = keep(windows, run=None, last=None, step_us=STEP_US)
+    entries = b""
+    for _, own in groupby(kept.records, key=lambda one: part_of(one.window.at_us)):
+        entry = b""
+        for record in own:
+            entry = entry_of([record], before=entry)
+        entries += entry
+    # Beside a resource of which nothing is known.
+    return worst_windows([b"", entries], [[], kept.runs], since_us=NOON_US, columns=DAY_COLUMNS)
+
+
+def cells_of(worst: WorstWindows, place: int) -> list[Cell]:
+    return [
+        (None if math.isnan(ratio) else ratio, None if math.isnan(value) else value, alarm)
+        for ratio, value, alarm in zip(
+            worst.ratio[place].tolist(),
+            worst.value[place].tolist(),
+            worst.alarm[place].tolist(),
+            strict=True,
+        )
+    ]
+
+
+@given(judged())
+def test_drawn_day_is_that_of_all_windows(windows: list[Window]) -> None:
+    worst = drawn(windows)
+
+    assert cells_of(worst, 1) == brute(windows)
+    assert cells_of(worst, 0) == [(None, None, 0)] * DAY_COLUMNS
+
+
+def test_calm_hours_are_drawn_from_a_record_an_hour() -> None:
+    saying = Saying(state="clear", since_us=NOON_US, reason="", signals="")
+    hours = 2
+    windows = [
+        Window(NOON_US + place * STEP_US, saying, (3.0, 30.0, None, None))
+        for place in range(1, hours * HOUR_US // STEP_US + 1)
+    ]
+
+    worst = drawn(windows)
+
+    assert cells_of(worst, 1) == [(0.1, 3.0, 0)] * DAY_COLUMNS
