@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from advisor.core.chunk import UNKNOWN
 from advisor.core.stored_hour import Flags, Integers
 from ingest.core.grid import LEAST_COVER, NOT_SENT, Grid, GridGrowth
 
@@ -90,6 +89,3 @@ class WindowSums:
             seconds=seconds,
             gauges=self._gauges.swapaxes(1, 2),
         )
-
-
-assert UNKNOWN == NOT_SENT, "invariant unknown-values: chunks and readings know one"
