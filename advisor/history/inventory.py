@@ -151,7 +151,9 @@ def _to_keep(found: Inventory) -> _Kept:
         asked={
             "resources": array_of(resource.pk for resource in found.resources),
             "workloads": array_of({row.workload_id for row in allocations}),
-            "hosts": array_of({one.host_id for one in (*allocations, *attachments)}),
+            "hosts": array_of(
+                {row.host_id for row in allocations} | {one.host_id for one in attachments}
+            ),
         },
         hosts_of_cgroups=list({row.host_id: row.host for row in on_cgroups}.values()),
     )
