@@ -160,7 +160,7 @@ def series_of(wanted: Mapping[FigureKind[Any], Sequence[Subject]]) -> SeriesOfSu
     found: dict[tuple[str, int, str, str], list[int]] = defaultdict(list)
     if every:
         by_device = {kind.measurement.name: kind.by_device for kind in wanted}
-        asked = {
+        asked: dict[str, list[str] | list[int]] = {
             "measurements": [kind.measurement.name for kind in wanted if wanted[kind]],
             "hosts": list({subject.host for subject in every}),
             "subjects": list({subject.name for subject in every}),

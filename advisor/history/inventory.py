@@ -7,25 +7,20 @@ it keeps what it has read, and asks before each use whether a row has changed si
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from django.db import connection
 
-from advisor.history.rates import (
-    adapter_subject,
-    cgroup_device_numbers,
-    device_subject,
-    rate_subjects,
-)
 from advisor.models import AdapterKind, Allocation, Attachment, Resource
 from ingest import queries
-from ingest.core.figures import PRESSURE, TCP, FigureKind
+from ingest.core.figures import CGROUP_IO, INTERFACE, PRESSURE, TCP, FigureKind
 from ingest.grid_reader import SeriesOfSubjects, Subject, array_of, series_of
 from ingest.models import Host
 
+Wanted = dict[FigureKind[Any], list[Subject]]
 TCP_SUBJECT = "snmp"
 """The TCP counters are those of /proc/net/snmp, which Telegraf tags so."""
 MOST_KEPT = 16
@@ -156,7 +151,69 @@ def _to_keep(found: Inventory) -> _Kept:
         asked={
             "resources": array_of(resource.pk for resource in found.resources),
             "workloads": array_of({row.workload_id for row in allocations}),
-            "hosts": array_of({one.host_id for one in (*allocations, *attachments)}),
+            "hosts": array_of(
+                {row.host_id for row in allocations} | {one.host_id for one in attachments}
+            ),
         },
         hosts_of_cgroups=list({row.host_id: row.host for row in on_cgroups}.values()),
     )
+
+
+def device_subject(attachment: Attachment) -> Subject:
+    return Subject(host=attachment.host_id, name=attachment.device)
+
+
+def adapter_subject(allocation: Allocation) -> Subject:
+    """Its vNIC, or its cgroup over all devices."""
+    return Subject(host=allocation.host_id, name=allocation.adapter)
+
+
+def on_device(allocation: Allocation, numbers: Mapping[int, str]) -> Subject:
+    """Its cgroup on the allocated device."""
+    number = numbers[allocation.pk]
+    return Subject(host=allocation.host_id, name=allocation.adapter, device=number)
+
+
+def rate_subjects(allocations: Collection[Allocation], numbers: Mapping[int, str]) -> Wanted:
+    """What the rates of allocations are made of; one without a number is not measured."""
+    on_vnics = [row for row in allocations if row.adapter_kind == AdapterKind.VNIC]
+    on_cgroups = [row for row in allocations if row.pk in numbers]
+    return {
+        INTERFACE: [adapter_subject(row) for row in on_vnics],
+        CGROUP_IO: [on_device(row, numbers) for row in on_cgroups],
+    }
+
+
+def cgroup_device_numbers(
+    allocations: Sequence[Allocation], attachments: Sequence[Attachment] | None = None
+) -> dict[int, str]:
+    """The number (`major:minor`) of the allocated device on the allocation's host, by allocation.
+
+    A host whose collector does not tell the numbers leaves one way to know: a cgroup that does
+    I/O on one device only. An allocation on a cgroup of several is left out then. `attachments`
+    are those of the resources, if they were read already.
+    """
+    cgroups = [row for row in allocations if row.adapter_kind == AdapterKind.CGROUP]
+    if not cgroups:
+        return {}
+    if attachments is None:
+        attachments = list(
+            Attachment.objects.filter(resource__in={r.resource_id for r in cgroups})
+        )
+    names = {(one.resource_id, one.host_id): one.device for one in attachments}
+    told = queries.device_numbers({row.host_id: row.host for row in cgroups}.values())
+    found = {}
+    untold = []
+    for row in cgroups:
+        number = told.get((row.host_id, names.get((row.resource_id, row.host_id), "")))
+        if number is None:
+            untold.append(row)
+        else:
+            found[row.pk] = number
+    if untold:
+        seen = queries.cgroup_devices({row.host_id: row.host for row in untold}.values())
+        for row in untold:
+            devices = seen.get((row.host_id, row.adapter), set())
+            if len(devices) == 1:
+                (found[row.pk],) = devices
+    return found

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import numpy as np
+from django.db.models import Q
 
+from advisor.core.detection.external_workload import ExternalState
 from advisor.core.device.device_fit import LoadPoint
 from advisor.core.device.device_model import MixPoint
 from advisor.core.iosize import size_cost
-from advisor.history.external_load import disturbed_times
 from advisor.history.history import History
 from advisor.history.reader import read_history
-from advisor.models import Resource
+from advisor.models import Incident, Resource
 from ingest.core.figures import DiskFigures
 from ingest.core.grid import Flags, Grid, grid_of
 from ingest.core.microseconds import microseconds
@@ -122,3 +123,26 @@ def _inside(grid: Grid, stretches: Sequence[Stretch]) -> Flags:
     for began_at, ended_at in stretches:
         found |= (microseconds(began_at) < ends_us) & (ends_us <= microseconds(ended_at))
     return found
+
+
+def disturbed_times(
+    resource: Resource, *, since: datetime, until: datetime
+) -> list[tuple[datetime, datetime]]:
+    """The times of external load, in which windows do not characterise the device."""
+    return disturbed_times_of([resource], since=since, until=until)[resource.pk]
+
+
+def disturbed_times_of(
+    resources: Collection[Resource], *, since: datetime, until: datetime
+) -> dict[int, list[tuple[datetime, datetime]]]:
+    """The same of many resources in one statement, by their keys."""
+    rows = Incident.objects.filter(
+        Q(ended_at=None) | Q(ended_at__gt=since),
+        resource__in=resources,
+        started_at__lt=until,
+        external__state=ExternalState.EXTERNAL.value,
+    ).order_by("started_at")
+    times: dict[int, list[tuple[datetime, datetime]]] = {one.pk: [] for one in resources}
+    for pk, started_at, ended_at in rows.values_list("resource", "started_at", "ended_at"):
+        times[pk].append((started_at, ended_at or until))
+    return times

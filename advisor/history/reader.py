@@ -21,10 +21,9 @@ from advisor.core.detection.threshold import (
 )
 from advisor.history.agents import QueueColumns, limits_in_force, queue_columns, throttled
 from advisor.history.history import AllocationColumns, History
-from advisor.history.inventory import Inventory, inventory_of, tcp_subject
+from advisor.history.inventory import Inventory, adapter_subject, inventory_of, tcp_subject
 from advisor.history.levels import read_levels
-from advisor.history.measured import Measured, read_measured
-from advisor.history.rates import adapter_subject, devices_of, rates_of
+from advisor.history.measured import Measured, devices_of, rates_of, read_measured
 from advisor.models import Allocation, Attachment, Resource, ThresholdMode
 from advisor.models import LearntThreshold as LearntRow
 from advisor.resource_kinds.reader import Devices

@@ -25,10 +25,10 @@ from advisor.core.standing import (
     device_cost,
     standings,
 )
-from advisor.history.external_load import external_load
 from advisor.history.reader import read_history
 from advisor.history.whole_windows import whole_windows
 from advisor.models import Allocation, Incident, Resource
+from advisor.pipeline.muting import external_load
 from ingest.core.grid import grid_of
 
 BEFORE = timedelta(hours=1)

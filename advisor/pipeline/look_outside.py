@@ -27,9 +27,9 @@ from advisor.core.detection.own_mix import OwnMix
 from advisor.core.iosize import size_cost
 from advisor.core.resource import Unit
 from advisor.core.standing import UNALLOCATED, unit_costs
-from advisor.history.external_load import disturbed_times
 from advisor.history.history import History, numbers
 from advisor.history.levels import Levels, read_levels
+from advisor.history.load_points import disturbed_times
 from advisor.history.reader import read_history
 from advisor.history.silence import silence_text
 from advisor.models import Incident, Resource

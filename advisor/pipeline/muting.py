@@ -1,4 +1,4 @@
-"""Maintenance windows as input of the core, and the incidents that they explain."""
+"""What keeps an incident from alarm or advice: maintenance windows, and load from outside."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from accounts.models import Organisation
+from advisor.core.canonical import from_plain
 from advisor.core.detection import maintenance_windows as core
+from advisor.core.detection.external_workload import ExternalLoad, ExternalState
 from advisor.core.detection.maintenance_windows import Muting, SlowTime, mute
 from advisor.errors import InventoryError
 from advisor.models import Incident, MaintenanceWindow
@@ -85,3 +87,16 @@ def muted_resources(organisation: Organisation, *, now: datetime) -> dict[int, s
         if maintenance is not None:
             muted[row.resource_id] = maintenance
     return muted
+
+
+def external_load(incident: Incident) -> ExternalLoad | None:
+    """The newest conclusion; None on an uplink and before the first."""
+    if incident.external is None:
+        return None
+    return from_plain(ExternalLoad, incident.external)
+
+
+def comes_from_outside(incident: Incident) -> str:
+    """Why control by this incident is suspended; empty if it is not."""
+    found = external_load(incident)
+    return found.reason if found is not None and found.state is ExternalState.EXTERNAL else ""

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from advisor.history.history import numbers
-from advisor.history.rates import read_rates
+from advisor.history.measured import read_rates
 from advisor.models import Allocation, Resource
 from advisor.queries.totals import total
 from ingest.core.grid import Floats, Grid, grid_of

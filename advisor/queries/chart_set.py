@@ -8,14 +8,8 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from advisor.history.measured import read_measured
-from advisor.history.rates import (
-    cgroup_device_numbers,
-    device_subject,
-    devices_of,
-    rate_subjects,
-    rates_of,
-)
+from advisor.history.inventory import cgroup_device_numbers, device_subject, rate_subjects
+from advisor.history.measured import devices_of, rates_of, read_measured
 from advisor.models import Incident, Resource
 from advisor.queries.allocation_rates import allocations_in_order, workload_tracks
 from advisor.queries.charts import (

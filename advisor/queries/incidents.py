@@ -12,7 +12,6 @@ from django.db.models import Q, QuerySet
 from advisor.core.detection.correlation import CongestedResource, CorrelatedIncidents, correlate
 from advisor.core.detection.maintenance_windows import MaintenanceWindow, Muting
 from advisor.core.detection.nic_signals import signal_text
-from advisor.history.external_load import comes_from_outside
 from advisor.models import (
     POLICY_TOPIC,
     Incident,
@@ -21,7 +20,7 @@ from advisor.models import (
     Resource,
     State,
 )
-from advisor.pipeline.muting import maintenance_windows_of, muting_of
+from advisor.pipeline.muting import comes_from_outside, maintenance_windows_of, muting_of
 from advisor.queries.resources import ResourceLine, resource_line
 from advisor.queries.scope import Scope
 

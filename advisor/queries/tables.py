@@ -20,8 +20,7 @@ from django.db.models import Count
 
 from advisor.history.history import numbers
 from advisor.history.levels import newest_loads
-from advisor.history.measured import read_measured
-from advisor.history.rates import read_rates
+from advisor.history.measured import read_measured, read_rates
 from advisor.models import Allocation, Attachment, Resource, Workload
 from advisor.queries.allocation_rates import REACH, current_rates, recent_grid, recent_means
 from advisor.queries.heat import COLUMNS, Strip, heat_strips

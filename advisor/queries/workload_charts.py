@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from advisor.history.history import numbers
-from advisor.history.rates import read_rates
+from advisor.history.measured import read_rates
 from advisor.models import Allocation, Resource, Workload
 from advisor.queries.chart_set import incidents_by_resource
 from advisor.queries.charts import (

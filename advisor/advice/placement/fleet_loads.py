@@ -18,10 +18,9 @@ from advisor.advice.placement.decide.device_line import SeenModel
 from advisor.core.device.device_fit import DeviceFit, FitRefused, fit_device
 from advisor.core.device.device_model import DeviceModel, MixPoint, fit_device_model
 from advisor.core.iosize import REFERENCE_BYTES, SIZE_TERM_BYTES, size_cost
-from advisor.history.external_load import disturbed_times_of
 from advisor.history.history import History
 from advisor.history.inventory import inventory_of
-from advisor.history.load_points import DeviceWindow, device_windows, load_grid
+from advisor.history.load_points import DeviceWindow, device_windows, disturbed_times_of, load_grid
 from advisor.history.reader import read_histories
 from advisor.models import Allocation, Resource
 from ingest.core.grid import Floats

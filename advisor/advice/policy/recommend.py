@@ -28,7 +28,6 @@ from advisor.core.detection import incident as core_incident
 from advisor.core.explanation.answer import AdviceOutcome
 from advisor.core.grant import Grant
 from advisor.core.resource import Tier, Unit
-from advisor.history.external_load import comes_from_outside
 from advisor.history.history import History
 from advisor.history.past_week import past_week
 from advisor.history.reader import read_history
@@ -41,7 +40,7 @@ from advisor.models import (
     ResourceStatus,
     State,
 )
-from advisor.pipeline.muting import maintenance_windows_of, muting_of
+from advisor.pipeline.muting import comes_from_outside, maintenance_windows_of, muting_of
 from ingest.core.grid import Flags, Floats, Grid, grid_of
 from ingest.core.microseconds import microseconds
 

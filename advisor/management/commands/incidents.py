@@ -14,12 +14,11 @@ from accounts.models import Organisation
 from advisor.core.canonical import to_plain
 from advisor.core.detection.maintenance_windows import MaintenanceWindow
 from advisor.core.enumeration import listed
-from advisor.history.external_load import comes_from_outside
 from advisor.management.incident_text import study_text
 from advisor.management.product_command import ProductCommand, level_text
 from advisor.models import Incident
 from advisor.pipeline.attribute import study_incident
-from advisor.pipeline.muting import maintenance_windows_of, muting_of
+from advisor.pipeline.muting import comes_from_outside, maintenance_windows_of, muting_of
 
 
 class Command(ProductCommand):

@@ -8,7 +8,7 @@ import pytest
 
 from accounts.models import Organisation
 from advisor.decisions import inventory
-from advisor.history.rates import cgroup_device_numbers
+from advisor.history.inventory import cgroup_device_numbers
 from advisor.models import Allocation, ResourceKind
 from advisor.queries.allocation_rates import current_rates
 from tests.advisor.samples import send

@@ -13,7 +13,6 @@ from django.core.management import call_command
 from advisor.advice.policy.recommend import recommend
 from advisor.core.detection.external_workload import ExternalState
 from advisor.decisions import inventory
-from advisor.history.external_load import external_load
 from advisor.history.load_points import device_day
 from advisor.models import (
     Incident,
@@ -26,6 +25,7 @@ from advisor.models import (
 )
 from advisor.pipeline.groups import judge_alone
 from advisor.pipeline.look_outside import look_outside, look_where_due, resources_to_look_at
+from advisor.pipeline.muting import external_load
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster, make_cluster
