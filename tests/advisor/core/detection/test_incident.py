@@ -478,3 +478,4 @@ def test_rows_of_evidence_stay_while_an_incident_goes_on():
     assert [row.value for row in first.incident.evidence] == [20.0, 30.0, 40.0]
     assert second.stays == (0, 1, 2)
     assert [row.value for row in second.incident.evidence] == [50.0]
+    assert (first.incident.windows, second.incident.windows) == (3, 4)
