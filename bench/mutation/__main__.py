@@ -71,7 +71,8 @@ def known_equivalents(path: Path = EQUIVALENTS) -> dict[Key, str]:
 def sample(paths: Sequence[str], *, seed: int, count: int) -> list[Mutant]:
     """Up to `count` mutants of the modules below the paths, each as likely as any other.
 
-    A change of one module changes no choice among the others.
+    When a module changes, the choice among the others changes only by those that take the place
+    of its own.
     """
     files = sorted({file for path in paths for file in _modules(Path(path))})
     sources = {str(file): file.read_text() for file in files}

@@ -48,6 +48,8 @@ EXAMPLES = 10
 """How many examples of a property each mutant meets; always the same ones."""
 MEMORY_LIMIT_BYTES = 4 << 30
 """A fault can make a loop endless; it may not take the machine's time or memory."""
+TEST_LIMIT_S = 600
+"""Or it makes a test wait for ever."""
 CPU_LIMIT_S, CPU_LIMIT_RATIO = 30.0, 5.0
 """What a trial may compute: this much, and so many times what its tests took without a fault."""
 FORK = get_context("fork")
@@ -240,7 +242,7 @@ def _pytest(tests: Sequence[str], *plugins: object) -> int:
         arguments += ["-p", f"no:{plugin}"]
     # Hypothesis was imported before pytest could rewrite it, which harms nothing.
     arguments += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-    arguments += ["--hypothesis-profile=mutants", "-m", QUICK]
+    arguments += [f"--timeout={TEST_LIMIT_S}", "--hypothesis-profile=mutants", "-m", QUICK]
     return int(pytest.main([*arguments, *tests], plugins=[_FileByFile(tests), *plugins]))
 
 

@@ -41,6 +41,14 @@ def test_percentile_is_within_the_stated_error(values: list[float], percent: flo
     assert percentile(data, percent) == pytest.approx(exact, rel=RELATIVE_ERROR * 1.001)
 
 
+@pytest.mark.parametrize("count", [127, 128, 129, 16_384])
+def test_histogram_holds_any_number_of_equal_values(count: int) -> None:
+    # Numbers are written in sevens of bits.
+    (data,) = histograms(column([12.5] * count + [0.0]))
+
+    assert sorted(counts_of(data).tolist())[-2:] == [1, count]
+
+
 @given(VALUES, VALUES)
 def test_merged_histogram_is_that_of_all_values(one: list[float], other: list[float]) -> None:
     parts = [histograms(column(values))[0] for values in (one, other)]

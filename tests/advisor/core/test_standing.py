@@ -128,3 +128,17 @@ def test_bits_of_an_uplink_all_cost_the_same():
     )
 
     assert (device_cost(window, 67_000.0), device_cost(window, None)) == (1.0, 1.0)
+
+
+def test_traffic_of_no_allocation_has_nothing_reserved():
+    web = AllocationObservation(workload="web", rate=30.0, reservation=20.0)
+    window = UplinkObservation(
+        at=AT, window_s=WINDOW_S, tx_bits_per_s=90.0, capacity_bits_per_s=100.0, allocations=(web,)
+    )
+
+    found = standings(window, ReservationMode.ADDITIVE)
+
+    assert [(one.workload, one.cost, one.reservation) for one in found] == [
+        ("web", 30.0, 20.0),
+        (UNALLOCATED, 60.0, 0.0),
+    ]

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 from ingest.core import catalogue
 from ingest.core.batch import MOST_REASONS, Batch, Rules, read_batch
 from ingest.core.line_protocol import Precision
-from ingest.core.source import SeriesKey
+from ingest.core.source import SeriesKey, UnknownMeasurementError, read_source
 
 NOW_NS = 1_700_000_000_000_000_000
 NOW_US = NOW_NS // 1000
@@ -174,6 +175,16 @@ def test_refused_line_says_why_and_costs_no_other_line(line: str, reason: str) -
     assert reasons(batch) == [(2, reason, 1)]
     assert batch.accepted_lines == 2
     assert [key.subject for key in batch.series] == ["sda", "sdb"]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("m" * 64, "m" * 64), ("m" * 65, "m" * 61 + "...")], ids=["64", "65"]
+)
+def test_unknown_measurement_is_named_in_64_characters_at_most(name: str, shown: str) -> None:
+    with pytest.raises(
+        UnknownMeasurementError, match=f'^unknown measurement "{re.escape(shown)}":'
+    ):
+        read_source(name, (("host", "h1"),), only_host=None)
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,12 @@ def test_narrow_counter_wraps_while_wide_ones_count_on(wide: int) -> None:
     assert growths((10, WRAP_32 - 50), (12, 30), wide=wide) == [(2, 80)]
 
 
+def test_counter_that_never_counted_anything_does_not_hide_that_others_start_again() -> None:
+    # The first grew by 80 as if at a wrap, but nothing else tells that its subject went on.
+    assert growths((WRAP_32 - 50, 0), (30, 0)) == [RESET]
+    assert growths((WRAP_32 - 50, 1), (30, 1)) == [(80, 0)]
+
+
 def test_narrow_counters_do_not_hide_that_the_wide_ones_start_again() -> None:
     # 32-bit milliseconds grew by 5, but all 64-bit counters went down, as if at a wrap.
     sent = ((WRAP_32 - 50, 10), (30, 15))

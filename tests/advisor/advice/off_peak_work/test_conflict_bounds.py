@@ -215,3 +215,16 @@ def test_work_may_take_the_whole_day_and_takes_two_hours_unless_stated() -> None
 
     assert (plain.work_hours, whole.work_hours) == (2, 24)
     assert not isinstance(advise_off_peak_work(plain), NoChange)
+
+
+def test_rise_began_with_the_first_window_that_a_tenth_of_the_level_does_not_explain() -> None:
+    # 0.2 % of commands met a lock; then 8 % more did by night and in the morning, which is more
+    # than half of a spread of a tenth, and three times as many from noon on.
+    answer = advised(
+        before=200.0,
+        after=lambda hour: 108.0 if hour < 6 else 216.0 if hour < 12 else 600.0,
+        commands=lambda hour: 50_000.0 if hour < 6 else 100_000.0,
+    )
+
+    assert isinstance(answer, OffPeakAdvice)
+    assert answer.conflicts_began_at == START + timedelta(days=NORMAL_DAYS, minutes=30)

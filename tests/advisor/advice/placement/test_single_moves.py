@@ -177,3 +177,21 @@ def test_moves_to_a_device_that_is_not_known_come_last_of_those_refused():
 
     targets = [(one.proposal.target, one.net == float("-inf")) for one in table.refused]
     assert targets == [("ds2", False), ("ds2", False), ("ds3", True), ("ds3", True)]
+
+
+@pytest.mark.parametrize(("asked", "refused"), [(0.19, 0), (0.2, 1), (0.44, 1), (0.45, 2)])
+def test_gain_is_a_part_of_what_both_ends_suffer(asked, refused):
+    # As above, and ds2 has 1000 I/Os of others, which take 15 ms: in all 5000 · 40 + 1000 · 15.
+    # big saves 5000 · 20 and costs them 1000 · 5: 95/215. small saves 1000 · 23.75 + 4000 · 5 and
+    # costs them 1000 · 1.25: 42.5/215.
+    slow, fast = (
+        datastore(name, intercept=15.0, slope=slope, other_iops=others)
+        for name, slope, others in (("ds1", 0.25, 0.0), ("ds2", 0.125, 1000.0))
+    )
+    inputs = replace(BUSY, datastores=(slow, fast), threshold_ms=30.0, improvement_ratio=asked)
+    layout, rules = layout_of(inputs), RuleBook(inputs.rules)
+    movable = unit_columns(inputs, layout, units(inputs.rules, layout.vdisks))
+
+    table = single_moves(inputs, layout, rules, store_columns(inputs, layout), movable, most=9)
+
+    assert table.counts == Counter({Objection.TOO_LITTLE_GAIN: refused})

@@ -478,3 +478,16 @@ def test_rows_of_evidence_stay_while_an_incident_goes_on():
     assert [row.value for row in first.incident.evidence] == [20.0, 30.0, 40.0]
     assert second.stays == (0, 1, 2)
     assert [row.value for row in second.incident.evidence] == [50.0]
+    assert (first.incident.windows, second.incident.windows) == (3, 4)
+    assert (first.tally.points, second.tally.points) == (3, 4)
+
+
+def test_stalls_add_up_while_an_incident_goes_on():
+    seen = [*(datastore(index, 20.0) for index in range(3)), *(stall(index) for index in (3, 4))]
+    points = detect(seen, settings=SETTINGS, threshold=FixedThreshold(value=10.0)).points
+    sums = sums_of(seen, ReservationMode.FLOOR)
+
+    (first,) = fold(points[:4], sums)
+    (second,) = fold(points[4:], sums, first)
+
+    assert (first.incident.stalled_windows, second.incident.stalled_windows) == (1, 2)
