@@ -13,6 +13,7 @@ from django.db import DatabaseError
 from advisor.history.level_store import drop_points
 from advisor.models import (
     ComplianceRecord,
+    EarlierStates,
     LearntThreshold,
     Recommendation,
     RecommendationState,
@@ -52,6 +53,7 @@ def tidy(*, now: datetime) -> Tidied:
     for resource in Resource.objects.order_by("pk").values_list("pk", flat=True):
         records += _tried(_drop_records, resource=resource, before=now - KEEP)
         thresholds += _tried(_drop_thresholds, resource=resource, before=now - KEEP)
+        _tried(_drop_earlier_states, resource=resource, before=now - KEEP)
     return Tidied(
         expired=expired,
         levels=_tried(drop_points, before=now - KEEP),
@@ -59,6 +61,10 @@ def tidy(*, now: datetime) -> Tidied:
         learnt_thresholds=thresholds,
         failures=drop_old_failures(now=now),
     )
+
+
+def _drop_earlier_states(*, resource: int, before: datetime) -> int:
+    return EarlierStates.objects.filter(resource=resource, until__lt=before).delete()[0]
 
 
 def _drop_records(*, resource: int, before: datetime) -> int:

@@ -19,6 +19,7 @@ from advisor.models import (
     State,
 )
 from advisor.pipeline.detect import detect
+from advisor.pipeline.upkeep import tidy
 from tests.advisor.disk_samples import DiskPhase, disk_lines
 from tests.advisor.judged_windows import EVER
 from tests.advisor.samples import send
@@ -111,6 +112,11 @@ def test_what_was_judged_before_is_kept_with_its_time(lun: Resource, incident: I
         (at(17).isoformat(), "congested"),
         (at(30).isoformat(), "clear"),
     ]
+
+    tidy(now=at(0) + timedelta(days=30))
+    assert EarlierStates.objects.exists()
+    tidy(now=at(31) + timedelta(days=30))
+    assert not EarlierStates.objects.exists()
 
 
 def test_incident_that_late_samples_disprove_is_withdrawn_and_its_open_advice_with_it(

@@ -198,7 +198,7 @@ def _dropped_elsewhere() -> str:
         with other.cursor() as cursor:
             cursor.execute("SET lock_timeout = '200ms'")
             cursor.execute(
-                "SELECT ingest_drop_samples('ingest_diskio_sample', %s)",
+                "SELECT ingest_drop_samples('ingest_diskio_sample', %s, false)",
                 [NOON + timedelta(days=2)],
             )
     except OperationalError:
