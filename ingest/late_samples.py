@@ -64,7 +64,15 @@ def note_late_samples(
     for measurement, series_of in disordered.items():
         previous = _previous(measurement, [(one, wrote[one].first) for one in series_of])
         for series in series_of:
-            _note(found, before[series].host, wrote[series].first, previous.get(series), now)
+            first = wrote[series].first
+            # A sample before it may be sealed, and its row gone.
+            _note(
+                found,
+                before[series].host,
+                first,
+                previous.get(series, first - LONGEST_INTERVAL),
+                now,
+            )
     LateSamples.objects.bulk_create(
         LateSamples(host_id=host, changed_from=at) for host, at in sorted(found.items())
     )

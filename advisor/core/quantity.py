@@ -68,8 +68,8 @@ def significant(value: float, digits: int = 3) -> str:
     if value == 0:
         return "0"
     # Rounding first: 0.9996 with three digits is 1.00, not 1.000.
-    rounded = float(f"{value:.{digits - 1}e}")
-    decimals = digits - 1 - math.floor(math.log10(abs(rounded)))
+    _, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+    decimals = digits - 1 - int(exponent)
     return f"{value:.{max(decimals, 0)}f}"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from advisor.core.detection.threshold import Threshold
 from advisor.core.observation import AllocationObservation, Observation
 from advisor.core.resource import Unit
 from advisor.core.standing import AllocationTable
@@ -60,13 +61,14 @@ class AllocationColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class History:
-    """A resource over the windows of one grid."""
+    """A resource over the windows of one grid, with the threshold as of each."""
 
     resource: Resource
     grid: Grid
     devices: Devices[Any]
     allocations: AllocationColumns
     levels: Levels
+    threshold: Threshold
 
     @property
     def read_resource(self) -> ReadResource:

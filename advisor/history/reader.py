@@ -1,23 +1,32 @@
-"""The one place that reads samples: the history of many resources at once.
+"""The one place that reads samples and what held meanwhile: the history of many resources at once.
 
 The number of statements does not depend on how many resources, hosts or workloads there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 
+from advisor.core.detection.threshold import (
+    LEARNT_HOLDS,
+    FixedThreshold,
+    LearntReading,
+    LearntThreshold,
+    Threshold,
+)
 from advisor.history.agents import QueueColumns, limits_in_force, queue_columns, throttled
 from advisor.history.history import AllocationColumns, History
 from advisor.history.inventory import Inventory, inventory_of, tcp_subject
 from advisor.history.levels import read_levels
 from advisor.history.measured import Measured, read_measured
 from advisor.history.rates import adapter_subject, devices_of, rates_of
-from advisor.models import Allocation, Attachment, Resource
+from advisor.models import Allocation, Attachment, Resource, ThresholdMode
+from advisor.models import LearntThreshold as LearntRow
 from advisor.resource_kinds.reader import Devices
 from ingest.core.figures import PRESSURE, TCP, CgroupFigures
 from ingest.core.grid import Floats, Grid
@@ -46,6 +55,7 @@ def read_histories(
     levels = read_levels(resources, since=grid.since, until=grid.until)
     limits = limits_in_force(inventory.allocations, grid)
     queues = queue_columns(inventory.allocations, grid)
+    thresholds = thresholds_of(resources, since=grid.since, until=grid.until)
     return {
         resource.pk: History(
             resource=resource,
@@ -55,6 +65,7 @@ def read_histories(
                 resource, inventory, measured, limits[resource.pk], queues
             ),
             levels=levels[resource.pk],
+            threshold=thresholds[resource.pk],
         )
         for resource in resources
     }
@@ -126,3 +137,37 @@ def _no_allocations(windows: int) -> AllocationColumns:
 def _read_ratio(done: CgroupFigures) -> Floats:
     """NaN without I/O."""
     return done.read_iops / np.where(done.iops > 0, done.iops, np.nan)
+
+
+def thresholds_of(
+    resources: Collection[Resource], *, since: datetime, until: datetime
+) -> dict[int, Threshold]:
+    """The threshold of each by its key, for windows that end in (since, until].
+
+    Upkeep learns values hour by hour (`advisor.pipeline.learn_thresholds`). A resource that
+    learns has its fixed value while nothing is learnt.
+    """
+    learning = [one for one in resources if one.threshold_mode != ThresholdMode.FIXED]
+    learnt: dict[int, list[LearntReading]] = {one.pk: [] for one in learning}
+    for row in _learnt_rows(learning, since=since, until=until):
+        reading = LearntReading(since=row.since, value=row.value, reason=row.reason)
+        learnt[row.resource_id].append(reading)
+    return {
+        one.pk: LearntThreshold(readings=tuple(learnt[one.pk]), fallback=one.threshold)
+        if one.pk in learnt
+        else FixedThreshold(value=one.threshold)
+        for one in resources
+    }
+
+
+def _learnt_rows(
+    learning: Collection[Resource], *, since: datetime, until: datetime
+) -> list[LearntRow]:
+    """What was learnt in the modes that the resources have, in order of time."""
+    if not learning:
+        return []
+    modes = {one.pk: one.threshold_mode for one in learning}
+    rows = LearntRow.objects.filter(
+        resource__in=learning, since__gt=since - LEARNT_HOLDS, since__lte=until
+    ).order_by("since")
+    return [row for row in rows if row.mode == modes[row.resource_id]]

@@ -25,7 +25,6 @@ from advisor.history.inventory import kept_inventory
 from advisor.history.level_store import save_points
 from advisor.history.new_windows import with_new_windows
 from advisor.history.reader import read_histories
-from advisor.history.thresholds import thresholds_of
 from advisor.history.whole_windows import (
     MOST_WINDOWS,
     Whole,
@@ -257,13 +256,6 @@ class _Judged:
 
 
 def _judge(turns: Sequence[_Turn], histories: Mapping[int, History]) -> list[_Judged]:
-    if not turns:
-        return []
-    thresholds = thresholds_of(
-        [turn.resource for turn in turns],
-        since=min(turn.since for turn in turns),
-        until=max(turn.until for turn in turns),
-    )
     judged = []
     for turn in turns:
         history = histories[turn.resource.pk]
@@ -271,7 +263,7 @@ def _judge(turns: Sequence[_Turn], histories: Mapping[int, History]) -> list[_Ju
         found = congestion.detect(
             history.deciding_observations(),
             settings=_settings(turn.resource),
-            threshold=threshold_then(earlier, thresholds[turn.resource.pk]),
+            threshold=threshold_then(earlier, history.threshold),
             initial=turn.state,
         )
         judged.append(_Judged(turn=turn, history=history, found=found, earlier=earlier))

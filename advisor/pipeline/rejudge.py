@@ -92,15 +92,20 @@ def rewind_changed(statuses: Sequence[ResourceStatus], *, now: datetime) -> None
         changed_from = found.get(status.resource_id)
         if changed_from is None or status.is_rejudging:
             continue
-        begin = max(_first_changed(status, changed_from), now - retention())
-        if begin < (status.judged_until or begin):
-            checkpoint = _checkpoint_before(status, begin)
+        begin = _first_changed(status, changed_from)
+        checkpoint = _checkpoint_before(status, begin)
+        if begin < (status.judged_until or begin) and _has_samples(checkpoint, now=now):
             restart = begin if checkpoint is None else checkpoint.at
             if not _is_due(status, restart, now=now):
                 continue
             _rewind(status, checkpoint, begin, now=now)
         # Those that came since were read with the others; who came later stays.
         changes.filter(resource=status.resource_id, changed_from__gte=changed_from).delete()
+
+
+def _has_samples(checkpoint: DetectorCheckpoint | None, *, now: datetime) -> bool:
+    """Whether all samples since then are kept; states whose samples are gone stay as they are."""
+    return checkpoint is None or checkpoint.at >= now - retention()
 
 
 def _first_changed(status: ResourceStatus, changed_from: datetime) -> datetime:

@@ -11,11 +11,16 @@ from bench.fleet.databases import another_database, keep_still
 from bench.fleet.fill import fill
 from bench.fleet.inventory import hear_hosts
 from bench.fleet.rows import Row, at_most, below
-from bench.fleet.shape import BRIEF, END, FleetShape
+from bench.fleet.shape import BRIEF, END, FleetShape, History
 from bench.fleet.slope import slope_row
 from bench.fleet.stage import LOOKS, WINDOW, Stage, find_stage
 
 CPU_S_ASKED = {2_000: 0.1, 10_000: 0.4}
+
+MONTH_ASKED_S = 300.0
+MONTH_S = 30 * 86400
+HOURS = History(fine_s=2 * 3600, congested_s=15 * 60)
+"""As much of it is congested as of a day with three such hours."""
 
 
 def window_rows(stage: Stage) -> list[Row]:
@@ -71,6 +76,28 @@ def _calm_and_congested(size: int, say: Callable[[str], None]) -> tuple[float, f
             stage.judge(stage.resources, until - LOOKS * WINDOW)
             found.append(stage.judge_windows(until).cpu_s)
         return found[0], found[1]
+
+
+def month_rows(workloads: int, say: Callable[[str], None]) -> list[Row]:
+    """A month of a small fleet that was imported, from the time of a few hours of it."""
+    shape = FleetShape(workloads=workloads)
+    with another_database("fleet_month"):
+        fill(shape, HOURS)
+        keep_still()
+        stage = find_stage(shape, HOURS, say)
+        cost = stage.judge(stage.resources, END)
+        since = HOURS.first_at
+        judged = sum(
+            len(product.judged_windows(one.pk, since=since, until=END)) for one in stage.resources
+        )
+    share = MONTH_S / HOURS.fine_s
+    asked = len(stage.resources) * (HOURS.fine_s // int(WINDOW.total_seconds()))
+    note = (
+        f"{HOURS.fine_s / 3600:g} h took {cost.wall_s:.1f} s ({cost.cpu_s:.1f} s of CPU), "
+        f"{asked - judged} of {asked} windows were not judged; times {share:g}"
+    )
+    what = f"a month of {workloads} workloads judged after an import, one process"
+    return [below(what, "s", MONTH_ASKED_S, cost.wall_s * share, note)]
 
 
 def pause_rows(stage: Stage) -> list[Row]:

@@ -1,5 +1,6 @@
 """Plain JSON as it crosses the wire: what is accepted at each bound, and how a refusal reads."""
 
+import math
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from enum import StrEnum
@@ -69,6 +70,12 @@ def test_value_is_the_same_after_the_wire() -> None:
 
 def test_bytes_are_ascii_with_sorted_keys_and_no_spaces() -> None:
     assert dump({"b": [1, None], "a": "ö"}) == b'{"a":"\\u00f6","b":[1,null]}'
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_no_bytes_are_made_of_what_is_no_number(value: float) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        dump({"rate": value})
 
 
 @pytest.mark.parametrize("count", [2**63 - 1, -(2**63) + 1])
@@ -161,7 +168,7 @@ def test_object_without_a_version_is_refused_for_what_it_lacks() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (b'{"a":1,"b":2,"a":3,"b":4}', "not JSON (key 'a' appears twice)"),
+        (b'{"c":0,"a":1,"b":2,"a":3,"b":4}', "not JSON (key 'a' appears twice)"),
         (b"[NaN]", "not JSON (NaN is not allowed)"),
         (b"[-Infinity]", "not JSON (-Infinity is not allowed)"),
         (b"[1,\n2", "not JSON (Expecting ',' delimiter, line 2 column 2)"),

@@ -64,4 +64,5 @@ def test_oldest_reports_go_when_there_are_too_many() -> None:
     outbox.flush()
 
     assert outbox.dropped == 3
+    assert MOST_AT_ONCE == 5
     assert letterbox.taken == [str(number).encode() for number in range(3, 3 + MOST_AT_ONCE)]

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from advisor.core.quantity import significant
 from advisor.queries.heat import COLUMN_S, COLUMNS, Cell, Level, Strip
 from advisor.queries.resources import ResourceLine
-from web.formatting import Scale, level_scale
+from web.formatting import level_scale
 
 HEIGHT = 24
 THRESHOLD_Y = 8
@@ -26,6 +26,10 @@ AXIS_MARGIN = 1.5
 
 _HEIGHT_OF_ONE = HEIGHT - THRESHOLD_Y
 _SMALLEST_BAR = 2
+
+
+_NAMES = {level: level.value for level in Level}
+"""A strip has hundreds of cells: reading the value of a member of an enumeration takes long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,15 +56,16 @@ class HourCell:
 def heat_row(line: ResourceLine, strip: Strip) -> HeatRow:
     """Draw one strip; x counts columns, y runs from 0 at the top to HEIGHT."""
     drawn: dict[str, list[str]] = {}
+    values = []
+    factor = level_scale(line.kind).factor
     for x, cell in enumerate(strip.cells):
-        name = "missing" if cell is None else cell.level.value
-        height = _SMALLEST_BAR if cell is None else _bar_height(cell.ratio)
+        if cell is None:
+            name, height, value = "missing", _SMALLEST_BAR, ""
+        else:
+            name, height = _NAMES[cell.level], _bar_height(cell.ratio)
+            value = name[0] + _told(cell.value, factor)
         drawn.setdefault(name, []).append(f"M{x} {HEIGHT}v-{height}h1v{height}z")
-    scale = level_scale(line.kind)
-    values = (
-        "" if cell is None else f"{cell.level.value[0]}{_told(cell.value, scale)}"
-        for cell in strip.cells
-    )
+        values.append(value)
     return HeatRow(
         line=line,
         paths=tuple((name, "".join(parts)) for name, parts in sorted(drawn.items())),
@@ -87,8 +92,8 @@ def hour_starts(strip: Strip) -> list[datetime]:
     return [strip.column_start(column) for column in range(0, COLUMNS, 3600 // COLUMN_S)]
 
 
-def _told(value: float | None, scale: Scale) -> str:
-    return "" if value is None else significant(value / scale.factor)
+def _told(value: float | None, factor: float) -> str:
+    return "" if value is None else significant(value / factor)
 
 
 def _bar_height(ratio: float | None) -> int:

@@ -284,3 +284,11 @@ def test_a_bad_number_is_refused_with_its_allocation_and_field(field, value):
 def test_a_bad_capacity_is_refused(capacity):
     with pytest.raises(ValueError, match=r"^capacity is "):
         entitlements(capacity, [Allocation()], ReservationMode.FLOOR)
+
+
+def test_allocation_that_states_nothing_has_one_share_and_no_bound():
+    plain = Allocation()
+
+    assert (plain.reservation, plain.limit, plain.shares, plain.demand) == (0.0, None, 1.0, None)
+    # One share against three.
+    assert entitlements(8.0, [plain, Allocation(shares=3.0)], ReservationMode.FLOOR) == [2.0, 6.0]

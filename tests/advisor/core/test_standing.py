@@ -3,14 +3,26 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.core.allocation import ReservationMode
-from advisor.core.observation import AllocationObservation, DatastoreObservation, HostLatency
+from advisor.core.observation import (
+    AllocationObservation,
+    DatastoreObservation,
+    HostLatency,
+    UplinkObservation,
+)
 from advisor.core.resource import Unit
-from advisor.core.standing import UNALLOCATED, standings
+from advisor.core.standing import (
+    UNALLOCATED,
+    device_cost,
+    standings,
+    unit_cost,
+    unit_costs,
+)
 
 AT = datetime(2026, 3, 2, tzinfo=UTC)
 WINDOW_S = 10.0
@@ -86,3 +98,33 @@ def test_bytes_without_a_allocation_are_listed():
 
     # 750 I/Os of the reference size a second are a's, 250 nobody's.
     assert {one.workload: round(one.cost) for one in rows} == {"a": 750, UNALLOCATED: 250}
+
+
+@pytest.mark.parametrize(
+    ("unit", "size", "cost"),
+    [
+        # (51 + 67) / (51 + 8): two of the reference size, each of whose bytes is one of 67,000.
+        (Unit.IOPS, 67_000.0, 2.0),
+        (Unit.BYTES_PER_S, 67_000.0, 2 / 67_000),
+        (Unit.IOPS, None, 1.0),
+        (Unit.BYTES_PER_S, None, 1 / 8000),
+        # No I/O has no size, and nothing is smaller than a byte.
+        (Unit.BYTES_PER_S, 0.0, 1 / 8000),
+        (Unit.BYTES_PER_S, 0.5, 51_001 / 59_000),
+    ],
+)
+def test_unit_of_a_rate_costs_the_device_time_of_its_io(unit, size, cost):
+    row = np.array([np.nan if size is None else size])
+
+    assert unit_cost(unit, size) == pytest.approx(cost)
+    assert unit_costs(unit, row).tolist() == pytest.approx([cost])
+    window = DatastoreObservation(at=AT, window_s=WINDOW_S, unit=unit, hosts=(), allocations=())
+    assert device_cost(window, size) == pytest.approx(cost)
+
+
+def test_bits_of_an_uplink_all_cost_the_same():
+    window = UplinkObservation(
+        at=AT, window_s=WINDOW_S, tx_bits_per_s=1e9, capacity_bits_per_s=1e10, allocations=()
+    )
+
+    assert (device_cost(window, 67_000.0), device_cost(window, None)) == (1.0, 1.0)

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from advisor.core.chunk import UNKNOWN
-from advisor.core.stored_hour import quarter_values, stored_values, united
+from advisor.core.stored_hour import (
+    QUARTERS,
+    WINDOW_S,
+    WINDOWS,
+    quarter_values,
+    stored_values,
+    united,
+)
 from ingest.core.grid import NOT_SENT
 
 NAN = float("nan")
@@ -16,18 +24,22 @@ def figure(*windows: int) -> list[list[int]]:
     return [[value] for value in windows]
 
 
+def test_hour_has_four_quarters_of_ninety_windows() -> None:
+    assert (WINDOW_S, WINDOWS, QUARTERS) == (10, 360, 4)
+
+
 def test_growth_and_covered_time_are_known_in_the_same_windows() -> None:
     found = stored_values(
         growth=np.array([figure(5, 7, 9)]),
         gauges=np.array([figure(1, 2, 3)]),
-        seconds=np.array([[10.0], [0.0], [2.5]]),
+        seconds=np.array([[10.0], [0.0], [0.5]]),
     )
 
     assert found[:, :, 0].tolist() == [
         [5, UNKNOWN, 9],
         # A gauge is a reading of its own.
         [1, 2, 3],
-        [10_000_000, UNKNOWN, 2_500_000],
+        [10_000_000, UNKNOWN, 500_000],
     ]
 
 
@@ -36,17 +48,34 @@ def test_gauge_that_was_not_sent_is_stored_as_unknown() -> None:
     assert NOT_SENT == UNKNOWN == -1
 
 
-def test_what_was_found_counts_where_it_is_known_else_what_is_stored() -> None:
-    stored = np.array([[1, 2], [3, 4]])
+@pytest.mark.parametrize(
+    ("rows_are_whole", "column"),
+    [
+        # All readings there ever were: what was found counts, known or not.
+        (True, [50, UNKNOWN, 60]),
+        # Rows may be gone: what is stored stays, and what was not known is added.
+        (False, [2, 4, 60]),
+    ],
+)
+def test_what_is_stored_stays_unless_all_was_read_anew(
+    rows_are_whole: bool, column: list[int]
+) -> None:
+    stored = np.array([[1, 2], [3, 4], [5, UNKNOWN]])
+    again = np.array([[50], [UNKNOWN], [60]])
 
-    found = united(stored, np.array([[50], [UNKNOWN]]), np.array([1]), 3)
+    found = united(stored, again, np.array([1]), 3, rows_are_whole=rows_are_whole)
 
-    # The second column was read anew, the third is one that nothing is stored of.
-    assert found.tolist() == [[1, 50, UNKNOWN], [3, 4, UNKNOWN]]
+    # Of the third column nothing is stored.
+    assert found[:, 0].tolist() == [1, 3, 5]
+    assert found[:, 1].tolist() == column
+    assert found[:, 2].tolist() == [UNKNOWN] * 3
 
 
-def test_without_stored_values_only_what_was_found_is_known() -> None:
-    found = united(None, np.array([[50, 60]]), np.array([2, 0]), 3)
+@pytest.mark.parametrize("rows_are_whole", [True, False])
+def test_without_stored_values_only_what_was_found_is_known(rows_are_whole: bool) -> None:
+    again = np.array([[50, 60]])
+
+    found = united(None, again, np.array([2, 0]), 3, rows_are_whole=rows_are_whole)
 
     assert found.tolist() == [[60, UNKNOWN, 50]]
 
@@ -54,7 +83,7 @@ def test_without_stored_values_only_what_was_found_is_known() -> None:
 # Two windows of 10 s a quarter: 100 and 300, then one unknown and one of which 5 s are covered,
 # then nothing, then both.
 GROWTH = (100, 300, UNKNOWN, 40, UNKNOWN, UNKNOWN, 0, 10)
-GAUGES = (4, 8, UNKNOWN, 6, UNKNOWN, UNKNOWN, 0, 1)
+GAUGES = (4, 8, 3, 6, UNKNOWN, 5, 0, UNKNOWN)
 COVERED_US = (10**7, 10**7, UNKNOWN, 5 * 10**6, UNKNOWN, UNKNOWN, 10**7, 10**7)
 
 
@@ -65,12 +94,12 @@ def test_quarter_has_the_mean_and_the_largest_of_its_known_windows() -> None:
 
     # 400 in 20 s, 40 in 5 s, nothing, 10 in 20 s; gauges are as they were read.
     assert np.array_equal(
-        found.mean[:, :, 0], [[20.0, 8.0, NAN, 0.5], [6.0, 6.0, NAN, 0.5]], equal_nan=True
+        found.mean[:, :, 0], [[20.0, 8.0, NAN, 0.5], [6.0, 4.5, 5.0, 0.0]], equal_nan=True
     )
     assert np.array_equal(
-        found.maximum[:, :, 0], [[30.0, 8.0, NAN, 1.0], [8.0, 6.0, NAN, 1.0]], equal_nan=True
+        found.maximum[:, :, 0], [[30.0, 8.0, NAN, 1.0], [8.0, 6.0, 5.0, 0.0]], equal_nan=True
     )
-    assert found.known[:, 0].tolist() == [True, True, False, True]
+    assert found.known[:, 0].tolist() == [True] * 4
 
 
 def test_quarter_is_known_if_any_figure_is() -> None:

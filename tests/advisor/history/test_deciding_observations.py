@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.core.detection.reading import read
+from advisor.core.detection.threshold import FixedThreshold
 from advisor.history.history import AllocationColumns, History, Levels
 from advisor.models import Allocation, Resource, Workload
 from advisor.resource_kinds.reader import Devices
@@ -69,6 +70,7 @@ def _history(kind: str, devices: Devices[object], rows: list[tuple[object, ...]]
             load=nothing,
             device_load=nothing,
         ),
+        threshold=FixedThreshold(value=30.0),
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from advisor.core.detection.threshold import Threshold
 from advisor.decisions import inventory
-from advisor.history.thresholds import thresholds_of
+from advisor.history.reader import thresholds_of
 from advisor.models import (
     Incident,
     LearntThreshold,

@@ -80,6 +80,19 @@ class TestExamples:
     def test_a_reading_a_moment_off_the_edge_counts_as_at_the_edge(self) -> None:
         assert one([(0.02, 0), (9.97, 100), (20.01, 150)], 2) == [100, 50]
 
+    @pytest.mark.parametrize(("late_s", "first"), [(0.05, 30), (0.06, None)])
+    def test_half_a_hundredth_of_a_window_is_a_moment(
+        self, late_s: float, first: int | None
+    ) -> None:
+        found = on_grid(
+            readings([(late_s, 100), (10, 130), (20, 130)]),
+            grid(2),
+            series_count=1,
+            counters=1,
+            least_cover=1.0,
+        )
+        assert grown(found) == [first, 0]
+
     def test_a_window_with_less_than_half_a_reading_is_unknown(self) -> None:
         found = on_grid(
             readings([(6, 0), (16, 100), (26, 200)]), grid(3), series_count=1, counters=1
@@ -124,6 +137,12 @@ class TestGrids:
         at = datetime(2026, 1, 1, 12, 0, 3, tzinfo=UTC)
         found = grid_around(at, at + timedelta(seconds=28), 10)
         assert (found.since.second, found.until.second) == (0, 40)
+        assert [one.second for one in found.ends] == [10, 20, 30, 40]
+
+    def test_ends_are_the_edges_but_the_first(self) -> None:
+        edges = [START + place * WINDOW_S * S for place in range(4)]
+        assert grid(3).edges_us.tolist() == edges
+        assert grid(3).ends_us.tolist() == edges[1:]
 
     def test_part_of_a_grid(self) -> None:
         assert grid(5).part(1, 3).ends == grid(5).ends[1:3]

@@ -156,3 +156,24 @@ def test_table_is_the_same_whatever_is_weighed_at_a_time(monkeypatch):
 
     assert table() == whole
     assert len(whole.refused) == 2
+
+
+def test_units_are_those_without_what_has_moved():
+    layout = layout_of(BUSY)
+    both = unit_columns(BUSY, layout, units(BUSY.rules, layout.vdisks))
+
+    assert both.without(frozenset()).names == both.names == (("big",), ("small",))
+    assert both.without(frozenset({"big"})).names == (("small",),)
+    assert both.without(frozenset({"big", "small"})).names == ()
+
+
+def test_moves_to_a_device_that_is_not_known_come_last_of_those_refused():
+    unknown = datastore("ds3", intercept=None, slope=None)
+    inputs = replace(BUSY, datastores=(*BUSY.datastores, unknown), improvement_ratio=0.99)
+    layout, rules = layout_of(inputs), RuleBook(inputs.rules)
+    movable = unit_columns(inputs, layout, units(inputs.rules, layout.vdisks))
+
+    table = single_moves(inputs, layout, rules, store_columns(inputs, layout), movable, most=9)
+
+    targets = [(one.proposal.target, one.net == float("-inf")) for one in table.refused]
+    assert targets == [("ds2", False), ("ds2", False), ("ds3", True), ("ds3", True)]

@@ -20,6 +20,9 @@ def test_a_limit_is_recommended_only_once_shares_are_in_force_and_did_not_help()
 
     assert without.kind is RecommendationKind.SHARES
     assert enforced.kind is RecommendationKind.LIMIT
+    # A limit is not weighed against limits, shares are.
+    assert [one.name for one in enforced.alternatives] == ["do nothing"]
+    assert "limit batch" in [one.name for one in without.alternatives]
     # 1.15 · 200 · (1 + 1/20) = 241.5, to three digits.
     limits = [row.limit for row in enforced.allocations]
     assert limits == [None, None, pytest.approx(242, abs=1)]

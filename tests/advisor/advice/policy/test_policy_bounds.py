@@ -175,6 +175,12 @@ def test_reservation_is_never_above_a_stated_limit() -> None:
     assert stated_reservations(stated) == {1: 800.0}
 
 
+def test_smallest_reservation_is_one_and_none_is_none() -> None:
+    inputs = changed(datastore(), 0, reservation=0.5)
+
+    assert stated_reservations(inputs) == {1: 0.5}
+
+
 def test_reservations_in_force_come_first_then_the_higher_tier_then_the_first() -> None:
     inputs = datastore()
     wants = {1: 400.0, 2: 400.0, 3: 300.0}

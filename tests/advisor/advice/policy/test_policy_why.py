@@ -119,3 +119,16 @@ def test_no_change_is_said_with_its_reason(fields, words):
 
     assert advice.outcome is AdviceOutcome.NO_CHANGE
     assert words in advice.summary
+
+
+def test_half_of_plenty_samples_give_half_of_the_confidence():
+    inputs = uplink()
+    few = tuple(
+        replace(one, congested=replace(one.congested, sample_count=45))
+        for one in inputs.allocations
+    )
+
+    samples = advise(replace(inputs, allocations=few)).confidence.parts[0]
+
+    # 45 of twice 30.
+    assert (samples.name, samples.value) == ("samples", 0.75)

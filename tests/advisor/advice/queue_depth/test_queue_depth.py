@@ -216,6 +216,7 @@ def test_advice_without_its_inputs_is_refused_by_name(depth, hosts, missing):
 
     assert isinstance(result, InsufficientData)
     assert [one.what for one in result.missing] == missing
+    assert {(one.have, one.need) for one in result.missing} == {(0, 1)}
 
 
 @pytest.mark.parametrize("depth", [0, -4])

@@ -303,3 +303,16 @@ def test_smallest_harm_that_is_sure_confirms_the_cause() -> None:
     assert suspect.experiment is not None
     assert suspect.experiment.shift_low == 0.5
     assert ground(result, "on and off") == 1.0
+
+
+def test_on_and_off_tell_more_than_the_load_where_any_load_does_the_same_harm() -> None:
+    # While it is on, at whatever load, others wait half a millisecond longer.
+    load = tuple(30.0 + 7 * window % 16 if window % 2 else 0.0 for window in range(WINDOWS))
+
+    suspect = of(judged(busy(load), victim(5.0, (5.0, 5.5) * 16)), "busy")
+
+    assert suspect.experiment is not None
+    assert (suspect.experiment.superiority, suspect.experiment.shift_low) == (1.0, 0.5)
+    assert suspect.dependence is not None
+    assert suspect.dependence.correlation < 1
+    assert suspect.score == pytest.approx(suspect.part_ratio)

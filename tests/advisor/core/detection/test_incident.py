@@ -456,3 +456,25 @@ def test_an_incident_has_no_stall_and_no_party_unless_there_was_one():
     assert (plain.stalled_windows, plain.signals) == (0, ())
     assert nobody.workloads == ()
     assert [len(getattr(nobody, name)) for name in SUMS] == [0] * len(SUMS)
+
+
+def test_a_peak_below_one_is_no_lower_than_a_stall_without_a_value():
+    observations = [*(datastore(index, 0.5) for index in range(3)), stall(3), stall(4)]
+
+    (found,) = incidents(observations, threshold=0.1, mode=ReservationMode.FLOOR)
+
+    assert (found.peak_value, found.threshold) == (0.5, 0.1)
+    assert found.stalled_windows == 2
+
+
+def test_rows_of_evidence_stay_while_an_incident_goes_on():
+    seen = [datastore(index, latency) for index, latency in enumerate([20.0, 30.0, 40.0, 50.0])]
+    points = detect(seen, settings=SETTINGS, threshold=FixedThreshold(value=10.0)).points
+    sums = sums_of(seen, ReservationMode.FLOOR)
+
+    (first,) = fold(points[:3], sums)
+    (second,) = fold(points[3:], sums, first)
+
+    assert [row.value for row in first.incident.evidence] == [20.0, 30.0, 40.0]
+    assert second.stays == (0, 1, 2)
+    assert [row.value for row in second.incident.evidence] == [50.0]

@@ -235,3 +235,17 @@ def test_line_may_explain_just_as_much_of_the_latency_as_is_asked(
 
     monkeypatch.setattr(device_fit, "ENOUGH_R_SQUARED", np.nextafter(explained, 1.0))
     assert reason(points).startswith("the line explains")
+
+
+def test_slope_is_the_median_over_all_pairs_of_depths() -> None:
+    points = [
+        LoadPoint(outstanding_io=depth, latency_ms=ms, iops=1000 * depth / ms)
+        for depth, ms in ((2.0, 4.0), (4.0, 5.0), (8.0, 6.8), (16.0, 12.0))
+    ]
+
+    fit = fitted(points)
+
+    # Slopes are 0.45, 0.467, 0.5, 8/14, 0.583 and 0.65; latencies less it 2.93, 2.86, 2.51, 3.43.
+    slope = (0.5 + 8 / 14) / 2
+    assert fit.slope_ms == pytest.approx(slope)
+    assert fit.intercept_ms == pytest.approx((4 - 2 * slope + 5 - 4 * slope) / 2)

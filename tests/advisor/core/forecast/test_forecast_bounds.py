@@ -405,6 +405,19 @@ def test_least_io_counts_among_those_that_others_keep_up_with() -> None:
     assert [one.demands for one in found] == [(None, 0.1, 0.0)]
 
 
+def test_who_waits_without_any_io_done_wants_more() -> None:
+    found = history_of(
+        [START],
+        np.array([[0.0, 10.0, np.nan]]),
+        np.array([[1.0, 0.0, 1.0]]),
+        window_s=60.0,
+        capacity=1000.0,
+        congested=[True],
+    )
+
+    assert [one.demands for one in found] == [(None, 10.0, 0.0)]
+
+
 def test_past_knows_outstanding_io_and_pressure_of_each_window() -> None:
     rows = windows((1.0, 2.0), (3.0, 4.0), window_s=1800.0)
     found = Past(
@@ -430,3 +443,8 @@ def test_past_of_uneven_columns_is_refused(column: str) -> None:
     columns[column] = columns[column] * 2
     with pytest.raises(ValueError, match=f"^{column} must have one"):
         Past(windows=tuple(windows((1.0,))), **columns)  # type: ignore[arg-type]
+
+
+def test_past_whose_windows_have_other_numbers_of_demands_is_refused() -> None:
+    with pytest.raises(ValueError, match="every window must have one demand per allocation"):
+        Past(windows=tuple(windows((1.0,), (1.0, 2.0))), congested=(False, False))

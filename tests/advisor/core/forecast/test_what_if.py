@@ -328,3 +328,19 @@ def test_limit_may_equal_the_reservation():
     one = candidate(1, after=grant(1, limit=20.0, reservation=20.0))
 
     assert (one.after.limit, one.after.reservation) == (20.0, 20.0)
+
+
+@pytest.mark.parametrize(("unknown", "words"), [(1, "at most "), (0, "")])
+def test_gain_is_the_most_there_may_be_from_one_minute_of_unknown_demand_on(unknown, words):
+    # 100 among 1000 : 1000, then among 3000 : 1000, in ten minutes.
+    windows = [
+        window(minute, None if minute <= unknown else 90.0, None) for minute in range(1, 11)
+    ]
+    asked = inputs(
+        candidate(1, after=grant(1, shares=3000)),
+        candidate(2),
+        windows=windows,
+        congested=[True] * 10,
+    )
+
+    assert f"w1 gains (50.0 bit/s → {words}75.0 bit/s)" in draft(asked).summary

@@ -1,0 +1,252 @@
+"""Much at once, samples that go away, and a worker that is killed: every window has its state."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from django.db import OperationalError, connection
+from django.test.utils import CaptureQueriesContext
+
+from accounts.models import Organisation
+from advisor.core.detection.congestion import StatePoint
+from advisor.history.levels import read_points
+from advisor.history.reader import read_history
+from advisor.models import Incident, LateChange, Resource, ResourceStatus
+from advisor.pipeline import detect as detect_module
+from advisor.pipeline.detect import detect, detect_resources
+from ingest.core.grid import grid_of
+from ingest.models import LateSamples
+from ingest.partitions import drop_partitions
+from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
+from tests.advisor.judged_windows import EVER
+from tests.advisor.samples import send
+from tests.advisor.stated_datastores import cgroup_allocation, stated_datastore
+
+NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+STEP = timedelta(seconds=10)
+
+
+def at(step: int) -> datetime:
+    return NOON + step * STEP
+
+
+def make_lun() -> Resource:
+    acme = Organisation.objects.create(slug="acme", name="Acme")
+    return stated_datastore(acme, "sda", "h1", "h2")
+
+
+@pytest.fixture
+def lun(db: None) -> Resource:
+    return make_lun()
+
+
+@pytest.fixture
+def committed_lun(transactional_db: None) -> Resource:
+    """One that other processes see."""
+    return make_lun()
+
+
+def sent(lun: Resource, steps: int, *, start: int = 0, host: str = "h1", ms: float = 5.0) -> None:
+    phase = DiskPhase(intervals=steps, iops=100, latency_ms=ms)
+    lines = disk_lines(host, "sda", [phase], start=at(start))
+    send(lun.organisation, lines, now=max(at(start + steps), at(0)))
+
+
+def _figures(points: list[StatePoint]) -> list[tuple[datetime, float | None]]:
+    return [(point.at, point.value) for point in points]
+
+
+def judged_steps(lun: Resource) -> list[int]:
+    return [(point.at - NOON) // STEP for point in read_points(lun, since=EVER)]
+
+
+def test_many_workloads_that_appear_at_once_cost_no_statement_and_no_window(lun: Resource) -> None:
+    sent(lun, 40)
+    detect(resource=lun, now=at(20))
+    with CaptureQueriesContext(connection) as before:
+        detect(resource=lun, now=at(21))
+
+    lines = [
+        cgroup_lines(
+            "h1", f"/new-{number}", [CgroupPhase(intervals=2, iops=1, waits=0)], start=at(20)
+        )
+        for number in range(300)
+    ]
+    send(lun.organisation, "\n".join(lines), now=at(22))
+
+    # All of a body are one note.
+    assert LateSamples.objects.count() <= 1
+    detect(resource=lun, now=at(25))
+    with CaptureQueriesContext(connection) as after:
+        detect(resource=lun, now=at(26))
+    assert len(after) <= len(before)
+    detect(resource=lun, now=at(40))
+    assert judged_steps(lun) == list(range(1, 41))
+
+
+def test_workload_that_moves_between_hosts_each_minute_has_a_rate_on_each(lun: Resource) -> None:
+    cgroup_allocation(lun, "web", host="h1")
+    cgroup_allocation(lun, "web-there", host="h2", path="/web")
+    own = {
+        host: cgroup_lines(
+            host, "/web", [CgroupPhase(intervals=60, iops=50, waits=0)], start=NOON
+        ).splitlines()
+        for host in ("h1", "h2")
+    }
+    disks = {
+        host: disk_lines(
+            host, "sda", [DiskPhase(intervals=60, iops=100, latency_ms=5)], start=NOON
+        ).splitlines()
+        for host in ("h1", "h2")
+    }
+    for step in range(61):
+        here = "h1" if step // 6 % 2 == 0 else "h2"
+        body = [own[here][step], disks["h1"][step], disks["h2"][step]]
+        send(lun.organisation, "\n".join(body), now=at(step) + timedelta(seconds=1))
+        if step % 3 == 0:
+            detect(resource=lun, now=at(step) + timedelta(seconds=1))
+
+    # The last window waits for the host that the workload has just left.
+    assert judged_steps(lun) == list(range(1, 60))
+    detect(resource=lun, now=at(61))
+    assert judged_steps(lun) == list(range(1, 61))
+    assert not Incident.objects.exists()
+    rates = read_history(lun, grid_of(NOON, at(60), 10.0)).allocations.rate
+    # Six readings of a minute make five windows; the one in which it moves is known of neither.
+    known = [[rate == pytest.approx(50.0) for rate in row] for row in rates.tolist()]
+    minute = [[True, False]] * 5 + [[False, False]]
+    other = [[False, True]] * 5 + [[False, False]]
+    assert known == (minute + other) * 5
+
+
+def test_import_of_the_past_into_a_resource_that_is_judged_live(lun: Resource) -> None:
+    other = stated_datastore(lun.organisation, "sdb", "h3")
+    sent(lun, 30)
+    detect(resource=lun, now=at(30))
+    live = read_points(lun, since=NOON)
+    phase = DiskPhase(intervals=30, iops=100, latency_ms=5)
+    send(lun.organisation, disk_lines("h3", "sdb", [phase], start=NOON), now=at(30))
+
+    # Two hours, congested for a while; the counters had started again before noon.
+    sent(lun, 700, start=-720)
+    sent(lun, 10, start=-15, ms=90.0)
+    detect_resources([lun, other], now=at(31), limit_s=0.0)
+
+    # The other is not kept waiting.
+    assert judged_steps(other) == list(range(1, 31))
+    for _ in range(9):
+        detect(resource=lun, now=at(200))
+    assert not LateChange.objects.exists()
+    steps = judged_steps(lun)
+    assert steps == [*range(-719, -19), *range(-14, -4), *range(1, 31)]
+    assert _figures(read_points(lun, since=NOON)) == _figures(live)
+    assert Incident.objects.get().started_at == at(-15)
+
+
+def test_states_stay_when_their_samples_are_gone(lun: Resource, settings: object) -> None:
+    sent(lun, 200)
+    detect(resource=lun, now=at(200))
+    before = judged_steps(lun)
+    settings.SAMPLE_RETENTION_DAYS = 1  # type: ignore[attr-defined]
+    now = NOON + timedelta(days=1, minutes=20)
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM ingest_diskio_sample WHERE time < %s", [at(120)])
+
+    # An hour of h2 whose first minutes are older than what is kept.
+    LateChange.objects.create(resource=lun, changed_from=at(121))
+    detect(resource=lun, now=now)
+
+    assert judged_steps(lun) == before
+    assert not LateChange.objects.exists()
+
+
+@pytest.mark.slow
+def test_retention_shortened_while_windows_are_judged_waits_for_them(
+    committed_lun: Resource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lun = committed_lun
+    sent(lun, 60)
+    read, refused = detect_module._histories, []
+
+    def read_and_drop(*arguments: object) -> object:
+        found = read(*arguments)  # type: ignore[arg-type]  # as it is called
+        refused.append(_dropped_elsewhere())
+        return found
+
+    monkeypatch.setattr(detect_module, "_histories", read_and_drop)
+    detect(resource=lun, now=at(60))
+
+    assert refused == ["refused"]
+    assert judged_steps(lun) == list(range(1, 61))
+    # Nobody reads now.
+    assert drop_partitions(before=NOON + timedelta(days=2)) > 0
+    detect(resource=lun, now=at(70))
+    assert judged_steps(lun) == list(range(1, 61))
+
+
+def _dropped_elsewhere() -> str:
+    """What somebody else gets who drops all samples at this moment."""
+    other = connection.copy()
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '200ms'")
+            cursor.execute(
+                "SELECT ingest_drop_samples('ingest_diskio_sample', %s)",
+                [NOON + timedelta(days=2)],
+            )
+    except OperationalError:
+        return "refused"
+    else:
+        return "dropped"
+    finally:
+        other.close()
+
+
+KILLED = """
+import os, signal, sys
+import django
+django.setup()
+from datetime import datetime
+from advisor.models import Resource
+from advisor.pipeline import detect
+detect._save_statuses = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+detect.detect(resource=Resource.objects.get(), now=datetime.fromisoformat(sys.argv[1]))
+"""
+"""Judges, and is killed when states and incidents are written, but not how far it came."""
+
+
+@pytest.mark.slow
+def test_judge_that_is_killed_half_way_leaves_nothing_and_the_next_one_misses_nothing(
+    committed_lun: Resource,
+) -> None:
+    lun = committed_lun
+    sent(lun, 30, ms=90.0)
+    database = connection.settings_dict
+    place = f"{quote(str(database['HOST']), safe='')}:{database['PORT']}/{database['NAME']}"
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, at(30).isoformat()],
+        env={
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "config.settings",
+            "DATABASE_URL": f"postgres://{database['USER']}@{place}",
+        },
+        cwd=Path(__file__).resolve().parents[3],
+        check=False,
+        capture_output=True,
+    )
+
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()[-2000:]
+    assert not judged_steps(lun)
+    assert not Incident.objects.exists()
+    assert not ResourceStatus.objects.exists()
+
+    detect(resource=lun, now=at(30))
+    assert judged_steps(lun) == list(range(1, 31))
+    assert Incident.objects.get().started_at == NOON
