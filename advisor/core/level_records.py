@@ -26,7 +26,7 @@ import math
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -91,16 +91,6 @@ class Records:
             figures=tuple(
                 None if math.isnan(one) else one for one in self.figures[:, place].tolist()
             ),
-        )
-
-    def until(self, at_us: int) -> Records:
-        """Those up to this time."""
-        count = int(np.searchsorted(self.at_us, at_us, side="right"))
-        return replace(
-            self,
-            at_us=self.at_us[:count],
-            said=self.said[:count],
-            figures=self.figures[:, :count],
         )
 
 

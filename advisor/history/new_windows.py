@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Exists, OuterRef
 
-from advisor.history.whole_windows import Whole, whole_windows_of
+from advisor.history.whole_windows import Whole, last_window_end, whole_windows_of
 from advisor.models import LateChange, Resource, ResourceStatus
 
 LOOK_AGAIN = timedelta(seconds=30)
@@ -26,18 +26,25 @@ class Waiting:
 def with_new_windows(resources: Sequence[Resource], *, now: datetime) -> list[Waiting]:
     """Those of them, those that late samples changed, and those that nobody looked at for a while.
 
-    It costs a few statements, and spares most of a look where nothing came since the last.
+    Where no window ended since the last look, it costs one statement.
     """
-    whole = whole_windows_of(resources, now=now)
     changed = LateChange.objects.filter(resource=OuterRef("resource"))
     rows = ResourceStatus.objects.filter(~Exists(changed), resource__in=resources)
     looks = rows.order_by().values_list("resource", "judged_until", "looked_at")
     judged = {
-        resource
+        resource: judged_until
         for resource, judged_until, looked_at in looks
-        if judged_until is not None and judged_until >= whole[resource].end
+        if judged_until is not None
         if looked_at is not None and now - looked_at < LOOK_AGAIN
     }
+    ended = [
+        one
+        for one in resources
+        if one.pk not in judged or judged[one.pk] < last_window_end(now, one.window_s)
+    ]
+    whole = whole_windows_of(ended, now=now) if ended else {}
     return [
-        Waiting(resource=one, whole=whole[one.pk]) for one in resources if one.pk not in judged
+        Waiting(resource=one, whole=whole[one.pk])
+        for one in ended
+        if one.pk not in judged or judged[one.pk] < whole[one.pk].end
     ]
