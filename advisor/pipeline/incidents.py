@@ -83,9 +83,8 @@ def restate_parties(resource: Resource) -> None:
     until = points[-1].at
     since = max(running.started_at, until - DETAIL)
     history = read_history(resource, grid_of(since, until, resource.window_s))
-    judged_anew_at = ResourceStatus.objects.values_list("rewound_at", flat=True).get(
-        resource=resource
-    )
+    rewound = ResourceStatus.objects.filter(resource=resource).values_list("rewound_at", flat=True)
+    judged_anew_at = rewound.first()
     for one in core.fold(points, _sums(history, judged_anew_at)):
         _save(resource, one)
 

@@ -73,7 +73,11 @@ def _calm_and_congested(size: int, say: Callable[[str], None]) -> tuple[float, f
         stage = find_stage(FleetShape(workloads=size), BRIEF, say)
         found = []
         for until in (BRIEF.calm_until, END):
-            stage.judge(stage.resources, until - LOOKS * WINDOW)
+            first = until - LOOKS * WINDOW
+            for resource in stage.resources:
+                # Those of the calm past are stored already.
+                product.forget_windows(resource, since=first)
+            stage.judge(stage.resources, first)
             found.append(stage.judge_windows(until).cpu_s)
         return found[0], found[1]
 
