@@ -54,6 +54,11 @@ class Inventory:
         return {kind: list(dict.fromkeys(subjects)) for kind, subjects in found.items()}
 
     @cached_property
+    def shares(self) -> dict[int, tuple[int, ...]]:
+        """Of the allocations of each resource."""
+        return {key: tuple(row.weight for row in rows) for key, rows in self.allocations.items()}
+
+    @cached_property
     def series(self) -> SeriesOfSubjects:
         """Those of the subjects."""
         return series_of(self.subjects)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from django.db import connection
 
+from advisor.core.detection.worst_levels import has_value
 from advisor.core.level_records import HOUR_US, Run, hour_of
-from advisor.core.worst_levels import has_value
 from ingest.core.microseconds import microseconds, moment
 
 # The status of a resource knows the end of its newest judged window.

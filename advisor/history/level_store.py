@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from advisor.core.canonical import to_plain
 from advisor.core.detection.congestion import StatePoint
+from advisor.core.detection.worst_levels import entry_of
 from advisor.core.level_records import (
     HOUR_US,
     Kept,
@@ -25,7 +26,6 @@ from advisor.core.level_records import (
     records_of,
     unpack,
 )
-from advisor.core.worst_levels import entry_of
 from advisor.history.level_rows import (
     NewestRun,
     PackedPart,

@@ -14,6 +14,7 @@ from accounts.models import Organisation
 from advisor.core.canonical import from_plain
 from advisor.core.detection.congestion import CongestionState, StatePoint
 from advisor.core.detection.nic_signals import NicEvidence
+from advisor.core.detection.worst_levels import WorstWindows, worst_windows
 from advisor.core.level_records import (
     FIGURES,
     PART_US,
@@ -24,7 +25,6 @@ from advisor.core.level_records import (
     records_of,
     unpack,
 )
-from advisor.core.worst_levels import WorstWindows, worst_windows
 from advisor.history.level_rows import (
     newest_parts,
     newest_runs,

@@ -92,7 +92,7 @@ def _allocation_columns(
         return _no_allocations(len(limits))
     found = rates_of(rows, inventory.numbers, measured)
     backlogged, size, reads, waiting, drops = (np.full(found.rate.shape, np.nan) for _ in range(5))
-    for place, row in enumerate(rows):
+    for place, row in enumerate(rows if queues else ()):
         if queue := queues.get(row.pk):
             backlogged[:, place] = queue.backlogged
             waiting[:, place] = queue.backlog_bytes
@@ -105,7 +105,7 @@ def _allocation_columns(
     reads[:, known] = _read_ratio(found.done)
     return AllocationColumns(
         rows=tuple(rows),
-        shares=tuple(row.weight for row in rows),
+        shares=inventory.shares[resource.pk],
         rate=found.rate,
         backlogged=backlogged,
         mean_io_bytes=size,

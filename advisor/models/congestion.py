@@ -123,7 +123,7 @@ class LevelRecords(models.Model):
     """What windows of a resource say, packed (`advisor.core.level_records`).
 
     Of five minutes from `at` on, or, once these are merged, of an hour. `worst` is what a day is
-    drawn from (`advisor.core.worst_levels`).
+    drawn from (`advisor.core.detection.worst_levels`).
     """
 
     resource = models.ForeignKey(

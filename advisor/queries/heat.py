@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from django.core.cache import cache
 
-from advisor.core.worst_levels import CONGESTED_WINDOW, STALLED_WINDOW, WorstWindows
+from advisor.core.detection.worst_levels import CONGESTED_WINDOW, STALLED_WINDOW, WorstWindows
 from advisor.history.levels import read_worst_windows
 from advisor.models import Resource
 

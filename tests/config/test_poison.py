@@ -17,10 +17,11 @@ from urllib.parse import quote
 import pytest
 from django.core.management import call_command
 from django.db import connection
+from django.utils import timezone
 
 from accounts.models import Organisation
 from advisor.decisions.inventory import add_resource
-from advisor.models import FailedWork, Resource, ResourceKind, ResourceStatus
+from advisor.models import FailedWork, Incident, Resource, ResourceKind, ResourceStatus
 from advisor.tasks import advise_everywhere, detect_everywhere, recommend_everywhere
 from tests.config.queued import empty
 
@@ -98,6 +99,11 @@ def judged() -> set[str]:
 def test_resource_that_raises_in_every_task_ends_no_other(log: Path) -> None:
     # All are judged together, and after the failure each alone.
     make("acme", "raises", *HEALTHY)
+    poisoned = Resource.objects.get(name="h1/raises")
+    # Policies are looked for where there is an incident.
+    Incident.objects.create(
+        organisation=poisoned.organisation, resource=poisoned, started_at=timezone.now()
+    )
 
     with worker(log, "evaluate", "advise"):
         detect_everywhere()

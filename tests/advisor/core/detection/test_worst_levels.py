@@ -8,14 +8,14 @@ from itertools import groupby
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.level_records import HOUR_US, PART_US, Saying, Window, keep, part_of
-from advisor.core.worst_levels import (
+from advisor.core.detection.worst_levels import (
     CONGESTED_WINDOW,
     STALLED_WINDOW,
     WorstWindows,
     entry_of,
     worst_windows,
 )
+from advisor.core.level_records import HOUR_US, PART_US, Saying, Window, keep, part_of
 
 STEP_US = 10_000_000
 NOON_US = 1_763_640_000_000_000
