@@ -79,8 +79,8 @@ def test_list_says_what_is_stored_and_for_how_long(tenant: Tenant, hour: datetim
 def test_whole_history_is_said_to_be_whole(tenant: Tenant, hour: datetime) -> None:
     store_history(organisation=tenant.organisation, now=hour + 48 * HOUR, limit_s=60.0)
 
-    # Two interfaces in one shard: 8 counters, the part covered and the sums of quarters; 8 day rows
-    # of each of them.
+    # Two interfaces in one shard: 8 counters, the part covered and the sums of quarters;
+    # 8 day rows of each of them.
     assert "all 26 stored chunks and days are whole" in sluice("verify")
 
 
