@@ -82,9 +82,10 @@ def discover(organisation: Organisation) -> None:
     discovery.discover(organisation=organisation)
 
 
-def advise_policy(resource: Resource, now: datetime) -> object:
-    """Advice on shares, limits and reservations of one resource."""
-    return recommend(resource=resource, now=now)
+def advise_policy(resource: Resource, now: datetime) -> str:
+    """Advice on shares, limits and reservations of one resource; why there is none, if so."""
+    found = recommend(resource=resource, now=now)
+    return found if isinstance(found, str) else ""
 
 
 def gather_placement(resource: Resource, now: datetime) -> list[PlacementInputs]:
@@ -117,7 +118,7 @@ def rounds() -> list[Round]:
         Round(
             name="load from outside",
             every_s=_every_s("look-outside"),
-            work=_look_outside,
+            work=look_outside,
         ),
         Round(
             name="policy advice",
@@ -149,7 +150,8 @@ def _advise_on_policies(_: Sequence[Resource], now: datetime) -> None:
         advise_policy(one, now)
 
 
-def _look_outside(resources: Sequence[Resource], now: datetime) -> None:
+def look_outside(resources: Sequence[Resource], now: datetime) -> None:
+    """Look for load from outside where an incident calls for it; advice waits for that."""
     keys = [one.pk for one in resources]
     for resource in resources_to_look_at(now=now).filter(pk__in=keys):
         look_where_due(resource=resource, now=now)

@@ -49,6 +49,7 @@ def staged_fleet(shape: FleetShape, history: History, *, timescaledb: bool) -> I
             stage = find_stage(shape, history, say)
             with frozen_at(END):
                 catch_up(stage)
+                product.look_outside(stage.stores[:1], END)
                 product.advise_policy(stage.stores[0], END)
             say("the fleet is judged, and advised on its first datastore")
             yield stage
