@@ -39,7 +39,7 @@ def overview(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     context = {
         **_state(workspace, rows, now),
         **_heat(workspace, rows, now),
-        **_frame_of_movers(workspace, against, now),
+        **_frame_of_movers(workspace, against, now, at_once="movers" in request.GET),
         **_lists(workspace, rows, now),
     }
     return render_page(
@@ -107,9 +107,15 @@ def _heat(workspace: Workspace, rows: list[Resource], now: datetime) -> dict[str
     }
 
 
-def _frame_of_movers(workspace: Workspace, against: Against, now: datetime) -> dict[str, Any]:
-    """The movers if they are remembered; if not, the page asks for them once it is shown."""
-    found = remembered_movers(workspace.scope, against, now=now)
+def _frame_of_movers(
+    workspace: Workspace, against: Against, now: datetime, *, at_once: bool
+) -> dict[str, Any]:
+    """The movers if they are remembered; if not, the page asks for them once it is shown.
+
+    `at_once` is for browsers without scripts, which cannot ask.
+    """
+    ask = top_movers if at_once else remembered_movers
+    found = ask(workspace.scope, against, now=now)
     return {
         "movers": found,
         "movers_follow": found is None,
