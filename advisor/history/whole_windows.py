@@ -1,4 +1,4 @@
-"""Which windows of a resource are complete, and which of them a look judges next.
+"""Which windows of a resource are complete, who has new ones, and which a look judges next.
 
 They are judged in order, the oldest first, in portions that end soon.
 """
@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from advisor.models import AdapterKind, Attachment, Resource
+from django.db.models import Exists, OuterRef
+
+from advisor.models import AdapterKind, Attachment, LateChange, Resource, ResourceStatus
 from ingest import queries
 from ingest.core.figures import CGROUP_IO, PRESSURE, TCP
 from ingest.core.grid import SNAP_RATIO, grid_of
@@ -156,3 +158,42 @@ def first_samples(resources: Collection[Resource], *, now: datetime) -> dict[int
             if resource is not None and at is not None:
                 found[resource] = max(kept, min(at, found.get(resource, at)))
     return found
+
+
+LOOK_AGAIN = timedelta(seconds=30)
+"""So long after a look there is another one, with a new window or without."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A resource that is to be looked at, and its newest complete window."""
+
+    resource: Resource
+    whole: Whole
+
+
+def with_new_windows(resources: Sequence[Resource], *, now: datetime) -> list[Waiting]:
+    """Those of them, those that late samples changed, and those that nobody looked at for a while.
+
+    Where no window ended since the last look, it costs one statement.
+    """
+    changed = LateChange.objects.filter(resource=OuterRef("resource"))
+    rows = ResourceStatus.objects.filter(~Exists(changed), resource__in=resources)
+    looks = rows.order_by().values_list("resource", "judged_until", "looked_at")
+    judged = {
+        resource: judged_until
+        for resource, judged_until, looked_at in looks
+        if judged_until is not None
+        if looked_at is not None and now - looked_at < LOOK_AGAIN
+    }
+    ended = [
+        one
+        for one in resources
+        if one.pk not in judged or judged[one.pk] < last_window_end(now, one.window_s)
+    ]
+    whole = whole_windows_of(ended, now=now) if ended else {}
+    return [
+        Waiting(resource=one, whole=whole[one.pk])
+        for one in ended
+        if one.pk not in judged or judged[one.pk] < whole[one.pk].end
+    ]

@@ -23,7 +23,6 @@ from advisor.core.detection.nap import after_quiet_windows
 from advisor.history.history import History
 from advisor.history.inventory import kept_inventory
 from advisor.history.level_store import save_points
-from advisor.history.new_windows import with_new_windows
 from advisor.history.reader import read_histories
 from advisor.history.whole_windows import (
     MOST_WINDOWS,
@@ -31,6 +30,7 @@ from advisor.history.whole_windows import (
     first_samples,
     portion_end,
     whole_windows_of,
+    with_new_windows,
 )
 from advisor.models import (
     DetectorCheckpoint,

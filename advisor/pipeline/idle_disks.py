@@ -18,7 +18,7 @@ from django.db.models import Exists, F, OuterRef
 from advisor.core.level_records import hour_of
 from advisor.history.inventory import device_subject, kept_inventory
 from advisor.history.measured import read_measured
-from advisor.history.new_windows import Waiting
+from advisor.history.whole_windows import Waiting
 from advisor.models import (
     Allocation,
     LateChange,

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from advisor.history.levels import read_points
-from advisor.history.new_windows import with_new_windows
+from advisor.history.whole_windows import with_new_windows
 from advisor.models import Incident, LevelRecords, Resource, ResourceStatus, StateRun
 from advisor.pipeline.detect import detect, detect_resources
 from advisor.pipeline.idle_disks import leave_idle
