@@ -16,9 +16,9 @@ from django.db import connection
 
 from advisor.models import AdapterKind, Allocation, Attachment, Resource
 from ingest import queries
+from ingest.core.catalogue import BLOCK_DEVICE
 from ingest.core.figures import CGROUP_IO, INTERFACE, PRESSURE, TCP, FigureKind
 from ingest.grid_reader import SeriesOfSubjects, Subject, array_of, series_of
-from ingest.models import Host
 
 Wanted = dict[FigureKind[Any], list[Subject]]
 TCP_SUBJECT = "snmp"
@@ -29,7 +29,7 @@ MOST_KEPT = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Inventory:
-    """What is to be read, by resource.
+    """What is to be read, by resource; `whole` is that of more resources, of which this is a part.
 
     `numbers` (`major:minor`) are those of the devices of allocations on cgroups; an allocation
     without one is not measured.
@@ -39,6 +39,7 @@ class Inventory:
     attachments: Mapping[int, list[Attachment]]
     allocations: Mapping[int, list[Allocation]]
     numbers: Mapping[int, str]
+    whole: Inventory | None = None
 
     @cached_property
     def subjects(self) -> dict[FigureKind[Any], list[Subject]]:
@@ -61,7 +62,33 @@ class Inventory:
     @cached_property
     def series(self) -> SeriesOfSubjects:
         """Those of the subjects."""
-        return series_of(self.subjects)
+        if self.whole is None:
+            return series_of(self.subjects)
+        known = self.whole.series_by_subject
+        return {
+            kind: [known[kind][subject] for subject in subjects]
+            for kind, subjects in self.subjects.items()
+        }
+
+    @cached_property
+    def series_by_subject(self) -> dict[FigureKind[Any], dict[Subject, Sequence[int]]]:
+        """The same, to take a part of."""
+        return {
+            kind: dict(zip(subjects, self.series[kind], strict=True))
+            for kind, subjects in self.subjects.items()
+        }
+
+    def part(self, resources: Sequence[Resource]) -> Inventory:
+        """That of some of the resources; nothing is read for it."""
+        if [one.pk for one in resources] == [one.pk for one in self.resources]:
+            return self
+        return Inventory(
+            resources=resources,
+            attachments={one.pk: self.attachments[one.pk] for one in resources},
+            allocations={one.pk: self.allocations[one.pk] for one in resources},
+            numbers=self.numbers,
+            whole=self,
+        )
 
 
 def tcp_subject(attachment: Attachment) -> Subject:
@@ -96,72 +123,58 @@ def inventory_of(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Kept:
-    """An inventory, and what to ask for to know whether it still holds."""
-
-    inventory: Inventory
-    asked: Mapping[str, Any]
-    hosts_of_cgroups: Sequence[Host]
-
-    def stamp(self) -> Hashable:
-        """Another value once a row has changed that the inventory was made of."""
-        with connection.cursor() as cursor:
-            cursor.execute(_STAMP, self.asked)
-            rows = cursor.fetchone()
-        return rows, frozenset(queries.device_numbers(self.hosts_of_cgroups).items())
-
-
 _STAMP = """
+    WITH allocation AS MATERIALIZED (
+        SELECT id, host_id, workload_id, xmin::text::bigint AS written
+          FROM advisor_allocation WHERE resource_id = ANY(%(resources)s::bigint[])
+    ), attachment AS MATERIALIZED (
+        SELECT id, host_id, xmin::text::bigint AS written
+          FROM advisor_attachment WHERE resource_id = ANY(%(resources)s::bigint[])
+    ), host AS MATERIALIZED (
+        SELECT host_id AS id FROM allocation UNION SELECT host_id FROM attachment
+    )
     SELECT (SELECT (count(*), sum(hashint8extended(id, xmin::text::bigint)))::text
               FROM advisor_resource WHERE id = ANY(%(resources)s::bigint[])),
+           (SELECT (count(*), sum(hashint8extended(id, written)))::text FROM attachment),
+           (SELECT (count(*), sum(hashint8extended(id, written)))::text FROM allocation),
            (SELECT (count(*), sum(hashint8extended(id, xmin::text::bigint)))::text
-              FROM advisor_attachment WHERE resource_id = ANY(%(resources)s::bigint[])),
-           (SELECT (count(*), sum(hashint8extended(id, xmin::text::bigint)))::text
-              FROM advisor_allocation WHERE resource_id = ANY(%(resources)s::bigint[])),
-           (SELECT (count(*), sum(hashint8extended(id, xmin::text::bigint)))::text
-              FROM advisor_workload WHERE id = ANY(%(workloads)s::bigint[])),
+              FROM advisor_workload WHERE id IN (SELECT workload_id FROM allocation)),
            (SELECT (count(*), sum(hashtextextended(name, id)))::text
-              FROM ingest_host WHERE id = ANY(%(hosts)s::bigint[])),
+              FROM ingest_host WHERE id IN (SELECT id FROM host)),
            (SELECT (count(*), sum(id))::text
-              FROM ingest_series WHERE host_id = ANY(%(hosts)s::bigint[]))
+              FROM ingest_series WHERE host_id IN (SELECT id FROM host)),
+           (SELECT (count(*),
+                    sum(hashint8extended(number.series_id, number.major << 32 | number.minor))
+                   )::text
+              FROM ingest_series AS series
+              JOIN ingest_block_device_sample AS number
+                ON number.series_id = series.id AND number.time = series.last_sample_at
+             WHERE series.measurement = %(numbers)s AND series.host_id IN (SELECT id FROM host))
 """
-"""Each write gives a row another `xmin`; that of a host changes with every sample."""
+"""Each write gives a row another `xmin`; that of a host or series changes with every sample."""
 
-_kept: OrderedDict[Hashable, tuple[_Kept, Hashable]] = OrderedDict()
+_kept: OrderedDict[Hashable, tuple[Hashable, Inventory]] = OrderedDict()
 
 
 def kept_inventory(resources: Sequence[Resource]) -> Inventory:
     """That of all their allocations, remembered by this process until a row of it changes.
 
-    It is for those who only read it, as judging does: others get the same objects.
+    It is for those who only read it, as judging does: others get the same objects. Ask for a whole
+    group and take a part of it: what is kept is found by all of the resources.
     """
-    key = (connection.settings_dict["NAME"], tuple(resource.pk for resource in resources))
-    kept, stamp = _kept.pop(key, (None, None))
-    if kept is None or kept.stamp() != stamp:
-        kept = _to_keep(inventory_of(resources))
-        stamp = kept.stamp()
-    _kept[key] = kept, stamp
+    keys = tuple(resource.pk for resource in resources)
+    key = (connection.settings_dict["NAME"], keys)
+    with connection.cursor() as cursor:
+        cursor.execute(_STAMP, {"resources": array_of(keys), "numbers": BLOCK_DEVICE.name})
+        stamp = cursor.fetchone()
+    before, inventory = _kept.pop(key, (None, None))
+    if inventory is None or before != stamp:
+        # The stamp is older than what is read now, so a change meanwhile is seen next time.
+        inventory = inventory_of(resources)
+    _kept[key] = stamp, inventory
     if len(_kept) > MOST_KEPT:
         _kept.popitem(last=False)
-    return kept.inventory
-
-
-def _to_keep(found: Inventory) -> _Kept:
-    allocations = [row for rows in found.allocations.values() for row in rows]
-    attachments = [one for rows in found.attachments.values() for one in rows]
-    on_cgroups = [row for row in allocations if row.adapter_kind == AdapterKind.CGROUP]
-    return _Kept(
-        inventory=found,
-        asked={
-            "resources": array_of(resource.pk for resource in found.resources),
-            "workloads": array_of({row.workload_id for row in allocations}),
-            "hosts": array_of(
-                {row.host_id for row in allocations} | {one.host_id for one in attachments}
-            ),
-        },
-        hosts_of_cgroups=list({row.host_id: row.host for row in on_cgroups}.values()),
-    )
+    return inventory
 
 
 def device_subject(attachment: Attachment) -> Subject:

@@ -21,7 +21,7 @@ from advisor.core.detection.congestion import (
 )
 from advisor.core.detection.nap import after_quiet_windows
 from advisor.history.history import History
-from advisor.history.inventory import kept_inventory
+from advisor.history.inventory import Inventory, kept_inventory
 from advisor.history.level_store import save_points
 from advisor.history.reader import read_histories
 from advisor.history.whole_windows import (
@@ -110,12 +110,16 @@ def detect_resources(
 def _judge_portion(resources: Sequence[Resource], now: datetime) -> list[Resource]:
     """Judge the next windows of each; the resources that have complete windows left."""
     waiting = with_new_windows(resources, now=now)
-    idle = leave_idle(waiting, now=now)
+    if not waiting:
+        return []
+    # Of all of them, whoever waits, so that it is found again at the next look.
+    known = kept_inventory(resources)
+    idle = leave_idle(waiting, known, now=now)
     turns = _turns([one.resource for one in waiting if one.resource.pk not in idle], now)
     if not turns:
         return []
     _keep_checkpoints(turns)
-    histories = _histories(turns)
+    histories = _histories(turns, known)
     judged = _judge(turns, histories)
     _save_points(judged)
     _update_incidents(judged)
@@ -232,7 +236,7 @@ def _keep_checkpoints(turns: Sequence[_Turn]) -> None:
     )
 
 
-def _histories(turns: Sequence[_Turn]) -> dict[int, History]:
+def _histories(turns: Sequence[_Turn], known: Inventory) -> dict[int, History]:
     """The history of each turn by its resource; those of the same windows are read together."""
     found: dict[int, History] = {}
     together: dict[tuple[float, datetime, datetime], list[_Turn]] = defaultdict(list)
@@ -241,7 +245,7 @@ def _histories(turns: Sequence[_Turn]) -> dict[int, History]:
     for (window_s, since, until), group in together.items():
         grid = grid_of(since, until, window_s)
         resources = [turn.resource for turn in group]
-        found |= read_histories(resources, grid, inventory=kept_inventory(resources))
+        found |= read_histories(resources, grid, inventory=known.part(resources))
     return found
 
 

@@ -16,7 +16,7 @@ from django.db import connection
 from django.db.models import Exists, F, OuterRef
 
 from advisor.core.level_records import hour_of
-from advisor.history.inventory import device_subject, kept_inventory
+from advisor.history.inventory import Inventory, device_subject
 from advisor.history.measured import read_measured
 from advisor.history.whole_windows import Waiting
 from advisor.models import (
@@ -33,9 +33,10 @@ from ingest.core.grid import Grid, grid_of
 from ingest.core.microseconds import microseconds
 
 
-def leave_idle(waiting: Sequence[Waiting], *, now: datetime) -> set[int]:
+def leave_idle(waiting: Sequence[Waiting], known: Inventory, *, now: datetime) -> set[int]:
     """Bring those up to date whose new windows are all without I/O; their keys.
 
+    `known` is the inventory of these resources, perhaps among others.
     Their statuses stay locked until the end of the transaction.
     """
     whole = {one.resource.pk: one.whole for one in waiting}
@@ -47,7 +48,7 @@ def leave_idle(waiting: Sequence[Waiting], *, now: datetime) -> set[int]:
     for (window_s, since, end), keys in together.items():
         grid = grid_of(since, end, window_s)
         if grid.count and hour_of(grid.until_us) == hour_of(microseconds(since)):
-            left |= dict.fromkeys(_still([by_key[key] for key in keys], grid), grid)
+            left |= dict.fromkeys(_still(known.part([by_key[key] for key in keys]), grid), grid)
     _write(left, now)
     note_lags_when_stored(
         {
@@ -81,13 +82,12 @@ def _idle(resources: Mapping[int, Resource]) -> list[tuple[int, datetime]]:
     return [(key, judged_until) for key, judged_until in pairs if judged_until is not None]
 
 
-def _still(resources: Sequence[Resource], grid: Grid) -> set[int]:
+def _still(inventory: Inventory, grid: Grid) -> set[int]:
     """Those of which every device was measured in every window and did nothing."""
-    inventory = kept_inventory(resources)
     measured = read_measured(inventory.subjects, grid, known=inventory.series)
     places = [
         (one.pk, device_subject(attachment))
-        for one in resources
+        for one in inventory.resources
         for attachment in inventory.attachments[one.pk]
     ]
     found = measured.figures(DISK, [subject for _, subject in places])

@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from advisor.history.inventory import kept_inventory
 from advisor.history.levels import read_points
 from advisor.history.whole_windows import with_new_windows
 from advisor.models import Incident, LevelRecords, Resource, ResourceStatus, StateRun
@@ -68,7 +69,7 @@ def look(disk: Resource, number: int) -> ResourceStatus:
 
 
 def left(disks: list[Resource], now: datetime) -> set[int]:
-    return leave_idle(with_new_windows(disks, now=now), now=now)
+    return leave_idle(with_new_windows(disks, now=now), kept_inventory(disks), now=now)
 
 
 def told(disk: Resource) -> tuple[object, ...]:
