@@ -52,7 +52,9 @@ def shuffled_deliveries(draw: st.DrawFn, steps: int) -> list[Delivery]:
     ]
 
 
-def check(levels: list[float], deliveries: list[Delivery], *, look_each: int) -> Lun:
+def assert_ends_like_an_import(
+    levels: list[float], deliveries: list[Delivery], *, look_each: int
+) -> Lun:
     """The states and incidents of the deliveries are those of an import."""
     expected = Lun(levels)
     expected.play(in_one_go(expected.steps), look_each=10_000)
@@ -85,7 +87,7 @@ TWICE = [LOW_MS] * 6 + [HIGH_MS] * 8 + [LOW_MS] * 30 + [HIGH_MS] * 5 + [LOW_MS] 
     ],
 )
 def test_named_deliveries_end_like_an_import(deliveries: list[Delivery]) -> None:
-    found = check(TWICE, deliveries, look_each=1).incidents()
+    found = assert_ends_like_an_import(TWICE, deliveries, look_each=1).incidents()
 
     assert [one["peak_value"] for one in found] == pytest.approx([HIGH_MS, HIGH_MS])
     victims = [{victim["workload"] for victim in one["victims"]} for one in found]
@@ -109,7 +111,7 @@ def test_same_samples_end_in_the_same_states_and_incidents(data: st.DataObject) 
     look_each = data.draw(st.sampled_from([3, 7]))
 
     with transaction.atomic():
-        check(levels, deliveries, look_each=look_each)
+        assert_ends_like_an_import(levels, deliveries, look_each=look_each)
         transaction.set_rollback(True)
 
 

@@ -10,10 +10,11 @@ import numpy as np
 from django.db import connection
 
 from advisor.history.stored.partitions import Level
+from advisor.history.stored.read import read_sealed
 from advisor.history.stored.seal import Sealed, seal
 from advisor.models import Chunk
 from ingest.core.catalogue import MEASUREMENTS
-from ingest.core.figures import FigureKind
+from ingest.core.figures import INTERFACE, FigureKind
 from ingest.core.grid import GridGrowth, grid_of
 from ingest.grid_reader import Subject, read_growth
 from ingest.kept_rows import note_dropped
@@ -104,3 +105,26 @@ def row_count(level: Level) -> int:
         cursor.execute(f"SELECT count(*) FROM {level.value}")
         (count,) = cursor.fetchone()
     return int(count)
+
+
+BYTES_SENT = INTERFACE.counters.index("bytes_sent")
+
+
+def read(
+    tenant: Tenant,
+    subjects: list[Subject],
+    since: datetime,
+    until: datetime,
+    window_s: float = 10.0,
+) -> GridGrowth:
+    return read_sealed(
+        tenant.organisation.pk, INTERFACE, subjects, grid_of(since, until, window_s)
+    )
+
+
+def eth0(tenant: Tenant, host: str = "h1") -> Subject:
+    return Subject(host=tenant.host(host).pk, name="eth0")
+
+
+def known_windows(found: GridGrowth) -> int:
+    return int((found.seconds > 0).sum())

@@ -18,18 +18,22 @@ from advisor.models import Chunk, Member, Quarter, Resource, Shard, Track
 from ingest.core.figures import CGROUP_IO, DISK, INTERFACE, PRESSURE
 from ingest.core.grid import GridGrowth, grid_of
 from ingest.grid_reader import Subject
-from ingest.models import Host, NetSample, OpenHour, Series
+from ingest.models import Host, NetSample, OpenHour
 from ingest.services.maintenance import maintain_samples
 from tests.advisor.history.stored.hosts import (
+    BYTES_SENT,
     HOUR,
     MINUTE,
     STEP,
     after,
     assert_same,
     drop_samples,
+    eth0,
     from_samples,
     hour_of_tests,
+    known_windows,
     net_line,
+    read,
     row_count,
     seal_all,
     send_net,
@@ -38,31 +42,9 @@ from tests.advisor.history.stored.hosts import (
 )
 from tests.advisor.judged_windows import judge, judged_window
 from tests.ingest.random_samples import RandomSamples
-from tests.ingest.scenario import Tenant, disk_line, nanoseconds, write_lines
+from tests.ingest.scenario import Tenant, disk_line, write_lines
 
 pytestmark = pytest.mark.django_db
-
-BYTES_SENT = INTERFACE.counters.index("bytes_sent")
-
-
-def read(
-    tenant: Tenant,
-    subjects: list[Subject],
-    since: datetime,
-    until: datetime,
-    window_s: float = 10.0,
-) -> GridGrowth:
-    return read_sealed(
-        tenant.organisation.pk, INTERFACE, subjects, grid_of(since, until, window_s)
-    )
-
-
-def eth0(tenant: Tenant, host: str = "h1") -> Subject:
-    return Subject(host=tenant.host(host).pk, name="eth0")
-
-
-def known_windows(found: GridGrowth) -> int:
-    return int((found.seconds > 0).sum())
 
 
 def test_sealed_hour_reads_as_its_samples_did(tenant: Tenant) -> None:
@@ -366,76 +348,6 @@ def test_sealing_stops_when_its_time_is_up_and_goes_on_where_it_stopped(tenant: 
 
     # The hour before, three hours, and the one after, which is not over.
     assert [(run.hours, run.left) for run in runs] == [(1, 3), (1, 2), (1, 1), (1, 0), (0, 0)]
-
-
-class TestBadInput:
-    def test_reset_hides_only_its_window(self, tenant: Tenant) -> None:
-        hour = hour_of_tests()
-        send_net(tenant, times(hour - MINUTE, hour + 30 * MINUTE))
-        # After a restart the counter begins again.
-        send_net(tenant, times(hour + 30 * MINUTE + STEP, hour + HOUR + MINUTE))
-
-        seal_all(tenant, after(hour))
-
-        found = read(tenant, [eth0(tenant)], hour, hour + HOUR)
-        assert np.flatnonzero(found.seconds[:, 0] == 0).tolist() == [180]
-        assert found.growth[BYTES_SENT].sum() == 359 * 70
-
-    def test_host_that_sends_every_five_minutes_is_kept_in_every_window(
-        self, tenant: Tenant
-    ) -> None:
-        hour = hour_of_tests()
-        rare = times(hour - 10 * MINUTE, hour + HOUR + 10 * MINUTE, 5 * MINUTE)
-        send_net(tenant, rare)
-
-        seal_all(tenant, after(hour))
-
-        found = read(tenant, [eth0(tenant)], hour, hour + HOUR)
-        assert found.growth[BYTES_SENT].tolist() == [[70]] * 360
-
-    def test_clock_an_hour_behind_fills_the_hours_of_its_own_time(self, tenant: Tenant) -> None:
-        """Nobody can tell a slow clock from late samples: they are kept where they say."""
-        hour = hour_of_tests()
-        send_net(tenant, times(hour - MINUTE, hour + HOUR + MINUTE), host="h1")
-        send_net(tenant, times(hour - MINUTE - HOUR, hour + MINUTE), host="slow")
-
-        seal_all(tenant, after(hour))
-
-        slow = read(tenant, [eth0(tenant, "slow")], hour - HOUR, hour + HOUR)
-        assert np.flatnonzero(slow.seconds[:, 0] > 0).tolist() == list(range(360 + 6))
-        assert known_windows(read(tenant, [eth0(tenant)], hour, hour + HOUR)) == 360
-
-    def test_value_that_is_no_number_is_refused_before_it_is_stored(self, tenant: Tenant) -> None:
-        hour = hour_of_tests()
-
-        result = write_lines(
-            tenant, f"system,host=h1 load1=NaN {nanoseconds(hour)}", at=hour + MINUTE
-        )
-
-        assert (result.accepted, result.rejected) == (0, 1)
-        assert not OpenHour.objects.exists()
-
-    def test_series_that_vanishes_leaves_what_it_sent(self, tenant: Tenant) -> None:
-        hour = hour_of_tests()
-        send_net(tenant, times(hour - MINUTE, hour + 30 * MINUTE))
-        seal_all(tenant, after(hour))
-
-        drop_samples()
-        Series.objects.all().delete()
-        OpenHour.objects.create(host=tenant.host(), at=hour)
-        seal_all(tenant, after(hour))
-
-        assert known_windows(read(tenant, [eth0(tenant)], hour, hour + HOUR)) == 180
-
-    def test_body_that_comes_again_opens_no_hour(self, tenant: Tenant) -> None:
-        hour = hour_of_tests()
-        whole = times(hour - MINUTE, hour + HOUR + MINUTE)
-        send_net(tenant, whole)
-        seal_all(tenant, after(hour, hours=3))
-
-        send_net(tenant, whole)
-
-        assert not OpenHour.objects.exists()
 
 
 def test_organisations_share_no_chunk(tenant: Tenant, stranger: Tenant) -> None:
