@@ -20,6 +20,7 @@ from psycopg import sql
 
 from ingest.core.figures import FigureKind
 from ingest.core.grid import (
+    EPOCH,
     LONGEST_INTERVAL_S,
     NOT_SENT,
     SURE_INTERVAL_S,
@@ -27,9 +28,9 @@ from ingest.core.grid import (
     GridGrowth,
     Integers,
     Readings,
+    microseconds,
     on_grid,
 )
-from ingest.core.microseconds import EPOCH, microseconds
 from ingest.open_hours import HOUR
 
 

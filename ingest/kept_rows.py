@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.db import connection, transaction
 
-from ingest.core.microseconds import EPOCH
+from ingest.core.grid import EPOCH
 
 # The table has one row, which has this key.
 _KEY = 1

@@ -18,8 +18,7 @@ from psycopg import sql
 
 from ingest.core.catalogue import Measurement
 from ingest.core.figures import CGROUP_IO, DISK, INTERFACE, PRESSURE, TCP
-from ingest.core.grid import LONGEST_INTERVAL_S
-from ingest.core.microseconds import EPOCH
+from ingest.core.grid import EPOCH, LONGEST_INTERVAL_S
 from ingest.models import LateSamples
 from ingest.series_rows import SeriesBefore
 

@@ -16,7 +16,7 @@ from django.db import DatabaseError, connection, transaction
 
 from ingest.core.catalogue import MEASUREMENTS
 from ingest.core.figures import FIGURE_KINDS
-from ingest.core.microseconds import EPOCH
+from ingest.core.grid import EPOCH
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,7 @@ from django.db.models.fields.json import KT
 from accounts.models import Organisation
 from ingest.core.catalogue import BLOCK_DEVICE, CGROUP, NET, Measurement
 from ingest.core.figures import FigureKind
-from ingest.core.grid import LONGEST_INTERVAL_S
-from ingest.core.microseconds import microseconds
+from ingest.core.grid import LONGEST_INTERVAL_S, microseconds
 from ingest.core.no_rate import READINGS_TO_JUDGE, why_no_rate
 from ingest.grid_reader import Subject, read_newest
 from ingest.models import Host, Series

@@ -12,7 +12,7 @@ from datetime import datetime
 from django.db import connection
 
 from accounts.models import Organisation
-from ingest.core.microseconds import moment
+from ingest.core.grid import moment
 from ingest.core.source import SeriesKey
 from ingest.models import Host, Series
 

@@ -27,8 +27,7 @@ from advisor.core.compliance import Measured, wants_more
 from advisor.core.own_limit import AT_LIMIT_RATIO, PASSED_BY_RATIO
 from advisor.models import AdapterKind, Allocation, ComplianceRecord, Policy
 from advisor.models.workload import allocation_id
-from ingest.core.grid import Flags, Floats, Grid
-from ingest.core.microseconds import EPOCH, microseconds
+from ingest.core.grid import EPOCH, Flags, Floats, Grid, microseconds
 
 LONGEST_REPORT = timedelta(minutes=5)
 """Reports over a longer time do not describe one window."""

@@ -12,7 +12,7 @@ from accounts.models import Organisation
 from advisor.core.level_records import joined, pack, unpack
 from advisor.history.level_rows import PackedPart, write_parts
 from advisor.models import LevelRecords, Resource, ResourceStatus
-from ingest.core.microseconds import microseconds
+from ingest.core.grid import microseconds
 from ingest.open_hours import HOUR
 
 OVER = timedelta(minutes=15)

@@ -11,7 +11,7 @@ from django.db import connection
 
 from advisor.core.detection.worst_levels import has_value
 from advisor.core.level_records import HOUR_US, Run, hour_of
-from ingest.core.microseconds import microseconds, moment
+from ingest.core.grid import microseconds, moment
 
 # The status of a resource knows the end of its newest judged window.
 _RUN = """

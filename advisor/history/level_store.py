@@ -38,7 +38,7 @@ from advisor.history.level_rows import (
 )
 from advisor.history.levels import newest_ends, read_windows
 from advisor.models import LevelRecords, Resource, StateRun
-from ingest.core.microseconds import microseconds, moment
+from ingest.core.grid import microseconds, moment
 
 
 def save_points(

@@ -33,8 +33,7 @@ from advisor.history.level_rows import (
     read_worst,
 )
 from advisor.models import Resource, State, StateRun
-from ingest.core.grid import Flags, Floats, Grid, Integers
-from ingest.core.microseconds import microseconds, moment
+from ingest.core.grid import Flags, Floats, Grid, Integers, microseconds, moment
 
 States = npt.NDArray[np.object_]
 

@@ -17,8 +17,7 @@ from advisor.history.history import History
 from advisor.history.reader import read_history
 from advisor.models import Incident, Resource
 from ingest.core.figures import DiskFigures
-from ingest.core.grid import Flags, Grid, grid_of
-from ingest.core.microseconds import microseconds
+from ingest.core.grid import Flags, Grid, grid_of, microseconds
 
 SPAN = timedelta(days=1)
 """A day covers most of a datastore's depths."""

@@ -26,8 +26,16 @@ from advisor.history.stored.read import SealedHours, Wanted
 from advisor.models import AdapterKind, Allocation, Attachment, Resource, Unit
 from advisor.resource_kinds.reader import Devices
 from ingest.core.figures import CGROUP_IO, INTERFACE, CgroupFigures, FigureKind, FiguresT
-from ingest.core.grid import NOT_SENT, Floats, Grid, GridGrowth, grid_of
-from ingest.core.microseconds import EPOCH, microseconds, moment
+from ingest.core.grid import (
+    EPOCH,
+    NOT_SENT,
+    Floats,
+    Grid,
+    GridGrowth,
+    grid_of,
+    microseconds,
+    moment,
+)
 from ingest.grid_reader import (
     COARSE_WINDOW_S,
     OpenPart,

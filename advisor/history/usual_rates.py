@@ -22,8 +22,7 @@ from advisor.history.history import History
 from advisor.history.reader import read_history
 from advisor.history.whole_windows import last_window_end
 from advisor.models import Allocation, Incident, Resource, State
-from ingest.core.grid import Flags, Floats, grid_of
-from ingest.core.microseconds import microseconds
+from ingest.core.grid import Flags, Floats, grid_of, microseconds
 
 USUAL_SPAN = timedelta(hours=24)
 STEP_S = 300.0

@@ -16,8 +16,7 @@ from django.db.models import Exists, OuterRef
 from advisor.models import AdapterKind, Attachment, LateChange, Resource, ResourceStatus
 from ingest import queries
 from ingest.core.figures import CGROUP_IO, PRESSURE, TCP
-from ingest.core.grid import SNAP_RATIO, grid_of
-from ingest.core.microseconds import EPOCH
+from ingest.core.grid import EPOCH, SNAP_RATIO, grid_of
 from ingest.models import Series
 from ingest.retention import retention
 

@@ -26,7 +26,7 @@ from advisor.core.level_records import (
     unpack,
 )
 from advisor.core.detection.worst_levels import entry_of, has_value
-from ingest.core.microseconds import microseconds, moment
+from ingest.core.grid import microseconds, moment
 
 # Rows of the open hour are written often: what is next to them stays free. Records are compressed.
 STORAGE = """

@@ -29,8 +29,7 @@ from advisor.models import (
 )
 from advisor.pipeline.evaluation_lag import NewWindows, note_lags_when_stored
 from ingest.core.figures import DISK
-from ingest.core.grid import Grid, grid_of
-from ingest.core.microseconds import microseconds
+from ingest.core.grid import Grid, grid_of, microseconds
 
 
 def leave_idle(waiting: Sequence[Waiting], known: Inventory, *, now: datetime) -> set[int]:

@@ -20,7 +20,7 @@ from advisor.core.detection.threshold import (
 from advisor.history.levels import read_levels
 from advisor.history.load_points import device_day
 from advisor.models import Incident, LearntThreshold, Resource, ThresholdMode
-from ingest.core.microseconds import moment
+from ingest.core.grid import moment
 
 HISTORY = timedelta(days=28)
 """The baseline is learnt from four weeks, so that it has every hour of the week four times."""

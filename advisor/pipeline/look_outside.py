@@ -35,8 +35,7 @@ from advisor.history.silence import silence_text
 from advisor.models import Incident, Resource
 from advisor.resource_kinds.registry import KINDS
 from ingest.core.figures import DiskFigures
-from ingest.core.grid import grid_around, grid_of
-from ingest.core.microseconds import moment
+from ingest.core.grid import grid_around, grid_of, moment
 from ingest.core.steps import coarse_step_s
 
 LOOK_EVERY = timedelta(minutes=1)

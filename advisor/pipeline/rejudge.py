@@ -34,8 +34,7 @@ from advisor.models import (
     ResourceStatus,
 )
 from advisor.pipeline.amend import alike, figures_of, restore, set_aside
-from ingest.core.grid import SNAP_RATIO, grid_of
-from ingest.core.microseconds import moment
+from ingest.core.grid import SNAP_RATIO, grid_of, moment
 from ingest.models import LateSamples
 from ingest.retention import retention
 

@@ -32,7 +32,7 @@ from advisor.pipeline.note_silence import note_silence
 from advisor.pipeline.store_history import store_history
 from advisor.tasks import ADVISE_EVERY_S
 from config.celery import BEAT_SCHEDULE
-from ingest.core.microseconds import moment
+from ingest.core.grid import moment
 from ingest.partitions import PART
 from ingest.services import maintenance
 

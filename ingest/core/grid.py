@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from math import ceil, floor
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ingest.core.microseconds import microseconds, moment
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
 
 Number = TypeVar("Number", np.int64, np.float64)
 
@@ -38,6 +39,16 @@ SNAP_RATIO = 0.005
 """A reading this close to an edge, as a fraction of the window, counts as taken at the edge."""
 LEAST_COVER = 0.5
 """A window is known if readings cover at least this fraction of it."""
+
+
+def moment(at_us: int) -> datetime:
+    """The time this many microseconds after 1970, which is how the database keeps times."""
+    return EPOCH + timedelta(microseconds=at_us)
+
+
+def microseconds(at: datetime) -> int:
+    """The microseconds from 1970 to a time."""
+    return (at - EPOCH) // MICROSECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

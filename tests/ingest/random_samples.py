@@ -17,7 +17,7 @@ from ingest.core.catalogue import (
     Measurement,
 )
 from ingest.core.figures import CGROUP_IO, DISK, INTERFACE, PRESSURE
-from ingest.core.microseconds import microseconds
+from ingest.core.grid import microseconds
 from ingest.grid_reader import Subject
 from ingest.models import Host, Series
 from ingest.partitions import ensure_partitions

@@ -10,8 +10,7 @@ from django.test import Client
 from accounts.models import Token
 from ingest import queries
 from ingest.core.figures import DISK
-from ingest.core.grid import Grid
-from ingest.core.microseconds import microseconds
+from ingest.core.grid import Grid, microseconds
 from ingest.grid_reader import Subject, read_growth
 from ingest.models import DiskioSample, Host, RejectedLine, Series
 from tests.ingest.scenario import Tenant, disk_line, now, post, write_lines

@@ -21,7 +21,7 @@ from django.test import Client
 from accounts.authentication import authenticate
 from accounts.models import Organisation, Scope
 from advisor.history.levels import read_windows
-from ingest.core.microseconds import moment
+from ingest.core.grid import moment
 from tests.advisor.judged_windows import EVER
 from tests.upgrade.former_state import (
     FORMER,

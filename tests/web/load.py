@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from django.db import connection
 
-from ingest.core.microseconds import microseconds
+from ingest.core.grid import microseconds
 from ingest.models import Host, Series
 from ingest.series_rows import note_open_hours, open_hours_of
 

@@ -14,8 +14,7 @@ from advisor.core.resource import IoCount, LimitScope
 from advisor.history.history import AllocationWindow, numbers
 from advisor.history.reader import read_history
 from advisor.models import Allocation, Resource, Unit
-from ingest.core.grid import grid_of
-from ingest.core.microseconds import moment
+from ingest.core.grid import grid_of, moment
 
 CHECK_SPAN = timedelta(hours=1)
 """A limit is judged by its last hour."""

@@ -41,8 +41,7 @@ from advisor.models import (
     State,
 )
 from advisor.pipeline.muting import comes_from_outside, maintenance_windows_of, muting_of
-from ingest.core.grid import Flags, Floats, Grid, grid_of
-from ingest.core.microseconds import microseconds
+from ingest.core.grid import Flags, Floats, Grid, grid_of, microseconds
 
 USUAL_SPAN = timedelta(hours=24)
 """What a workload takes when nothing holds it back is learnt from the last day."""

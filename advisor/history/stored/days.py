@@ -14,9 +14,8 @@ from django.db import connection, transaction
 from accounts.models import Organisation
 from advisor.core.histogram import histograms
 from advisor.core.stored_hour import WINDOW_S, Floats
-from advisor.history.stored.chunk_rows import binary_cursor
 from advisor.history.stored.partitions import Level, ensure_partitions
-from advisor.history.stored.read import read_sealed
+from advisor.history.stored.read import binary_cursor, read_sealed
 from advisor.history.stored.tracks import KnownSubject
 from advisor.models import Member, StaleDay
 from ingest.core.canonical_figures import FIGURES

@@ -30,11 +30,11 @@ from advisor.core.stored_hour import (
     stored_values,
     united,
 )
-from advisor.history.stored.chunk_rows import read_chunks, write_chunks
 from advisor.history.stored.level_quarters import write_level_quarters
 from advisor.history.stored.partitions import Level, ensure_partitions
 from advisor.history.stored.places import Homes, Place, places_of
 from advisor.history.stored.quarter_rows import write_quarters
+from advisor.history.stored.read import binary_cursor, read_chunks
 from advisor.history.stored.tracks import KnownSubject, tracks_with_samples
 from advisor.models import Member, Shard
 from ingest.core.canonical_figures import FIGURES
@@ -270,3 +270,27 @@ def _note_stale_day(organisation: Organisation, hour: datetime) -> None:
             " ON CONFLICT (organisation_id, day) DO UPDATE SET day = excluded.day",
             [organisation.pk, hour.date()],
         )
+
+
+def write_chunks(organisation: int, hour: datetime, data: Mapping[tuple[int, int], bytes]) -> int:
+    """Write the chunks of an hour by shard and figure; the number that is new or differs."""
+    keys = sorted(data)
+    with connection.wrap_database_errors, binary_cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO advisor_history_chunk AS stored
+                   (organisation_id, shard_id, figure, at, data)
+            SELECT %s, shard, figure, %s, data
+              FROM unnest(%s::int[], %s::smallint[], %s::bytea[]) AS new(shard, figure, data)
+                ON CONFLICT (organisation_id, shard_id, figure, at)
+                DO UPDATE SET data = excluded.data WHERE stored.data <> excluded.data
+            """,
+            [
+                organisation,
+                hour,
+                [shard for shard, _ in keys],
+                [figure for _, figure in keys],
+                [data[key] for key in keys],
+            ],
+        )
+        return cursor.rowcount

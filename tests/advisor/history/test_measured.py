@@ -17,7 +17,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from advisor.history.measured import MOST_OPEN, read_measured
-from advisor.history.stored import chunk_rows
+from advisor.history.stored import read
 from ingest.core.catalogue import DISKIO
 from ingest.core.figures import CGROUP_IO, DISK, INTERFACE, PRESSURE, FigureKind
 from ingest.core.grid import Grid, GridGrowth, grid_of
@@ -351,8 +351,8 @@ def test_statements_do_not_grow_with_subjects(
     subjects = [
         Subject(host=host[f"h{number % 3}"], name=f"vnet{number}") for number in range(interfaces)
     ]
-    reading, calls = chunk_rows.binary_cursor, []
-    monkeypatch.setattr(chunk_rows, "binary_cursor", lambda: calls.append(1) or reading())
+    reading, calls = read.binary_cursor, []
+    monkeypatch.setattr(read, "binary_cursor", lambda: calls.append(1) or reading())
 
     with CaptureQueriesContext(connection) as captured:
         found = read_measured({INTERFACE: subjects}, grid_of(hour - HOUR, hour + 10 * MINUTE, 60))

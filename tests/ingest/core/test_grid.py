@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core.grid import NOT_SENT, Grid, GridGrowth, Readings, grid_around, grid_of, on_grid
+from ingest.core.grid import (
+    NOT_SENT,
+    Grid,
+    GridGrowth,
+    Readings,
+    grid_around,
+    grid_of,
+    microseconds,
+    moment,
+    on_grid,
+)
 
 WINDOW_S = 10
 S = 1_000_000
@@ -241,3 +251,12 @@ class TestProperties:
         for place in range(6):
             if rows[cut - 1][0] >= 10 * (place + 1):
                 assert early[place] == late[place]
+
+
+# 2001-09-09 01:46:40 UTC is 10^9 seconds after 1970.
+BILLIONTH_SECOND = datetime(2001, 9, 9, 1, 46, 40, 7, tzinfo=UTC)
+
+
+def test_moment_and_microseconds_are_each_others_inverse() -> None:
+    assert moment(10**15 + 7) == BILLIONTH_SECOND
+    assert microseconds(BILLIONTH_SECOND) == 10**15 + 7
