@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import transaction
+from django.db import connection, transaction
+from django.utils import timezone
 
 from advisor.core.canonical import dumps, loads
 from advisor.core.detection import congestion
@@ -18,18 +19,18 @@ from advisor.core.detection.congestion import (
     Detection,
     DetectorSettings,
     DetectorState,
+    after_quiet_windows,
 )
-from advisor.core.detection.nap import after_quiet_windows
 from advisor.history.history import History
 from advisor.history.inventory import Inventory, kept_inventory
 from advisor.history.level_store import save_points
 from advisor.history.reader import read_histories
 from advisor.history.whole_windows import (
     MOST_WINDOWS,
+    Waiting,
     Whole,
     first_samples,
     portion_end,
-    whole_windows_of,
     with_new_windows,
 )
 from advisor.models import (
@@ -40,8 +41,7 @@ from advisor.models import (
     State,
 )
 from advisor.pipeline.amend import finish
-from advisor.pipeline.evaluation_lag import NewWindows, note_lags_when_stored
-from advisor.pipeline.idle_disks import leave_idle
+from advisor.pipeline.evaluation_lag import NewWindows
 from advisor.pipeline.incidents import save_grown, update_incidents
 from advisor.pipeline.rejudge import (
     Earlier,
@@ -52,7 +52,6 @@ from advisor.pipeline.rejudge import (
     take_notes,
     threshold_then,
 )
-from advisor.pipeline.status_rows import write_judged
 from ingest.core.grid import grid_of
 
 log = logging.getLogger(__name__)
@@ -62,7 +61,8 @@ log = logging.getLogger(__name__)
 class _Turn:
     """One resource to judge: its status, and its windows that end in (since, until].
 
-    `whole` says which is its newest complete window.
+    `whole` says which is its newest complete window. Those until `history_until` were judged
+    before, or are from before there was a detector.
     """
 
     status: ResourceStatus
@@ -71,6 +71,7 @@ class _Turn:
     since: datetime
     until: datetime
     whole: Whole
+    history_until: datetime | None
 
     @property
     def is_newest(self) -> bool:
@@ -84,57 +85,58 @@ class _Turn:
 
 def detect(*, resource: Resource, now: datetime, limit_s: float | None = None) -> ResourceStatus:
     """Evaluate every whole window since the last run, and update status and incidents."""
-    detect_resources([resource], now=now, limit_s=limit_s)
+    take_notes([resource])
+    waiting = with_new_windows([resource], now=now)
+    detect_resources(waiting, known=kept_inventory([resource]), now=now, limit_s=limit_s)
     return ResourceStatus.objects.select_related("resource").get(resource=resource)
 
 
 def detect_resources(
-    resources: Sequence[Resource], *, now: datetime, limit_s: float | None = None
-) -> None:
-    """The same for many resources, whose samples are read together.
+    waiting: Sequence[Waiting], *, known: Inventory, now: datetime, limit_s: float | None = None
+) -> list[NewWindows]:
+    """The same for many resources, whose samples are read together; the windows that are new.
 
-    Windows are judged in portions, the oldest first, each portion in a transaction. After
-    `limit_s` no other portion is begun; the next run goes on.
+    `known` is the inventory of these resources, perhaps among others. Windows are judged in
+    portions, the oldest first, each portion in a transaction. After `limit_s` no other portion is
+    begun; the next run goes on.
 
     A resource that another process judges at this moment keeps its status. If one fails, nothing
     of its portion is kept: `advisor.pipeline.groups` judges them one by one then.
     """
     began_s = time.monotonic()
-    take_notes(resources)
-    behind = _judge_portion(resources, now)
-    while behind and (limit_s is None or time.monotonic() - began_s < limit_s):
-        behind = _judge_portion(behind, now)
+    stored: list[NewWindows] = []
+    while waiting:
+        judged = _judge_portion(waiting, known, now)
+        at = timezone.now()
+        stored += [_new_windows(one, at) for one in judged]
+        behind = {one.turn.resource.pk for one in judged if not one.turn.is_newest}
+        waiting = [one for one in waiting if one.resource.pk in behind]
+        if limit_s is not None and time.monotonic() - began_s >= limit_s:
+            break
+    return stored
 
 
 @transaction.atomic
-def _judge_portion(resources: Sequence[Resource], now: datetime) -> list[Resource]:
-    """Judge the next windows of each; the resources that have complete windows left."""
-    waiting = with_new_windows(resources, now=now)
-    if not waiting:
-        return []
-    # Of all of them, whoever waits, so that it is found again at the next look.
-    known = kept_inventory(resources)
-    idle = leave_idle(waiting, known, now=now)
-    turns = _turns([one.resource for one in waiting if one.resource.pk not in idle], now)
+def _judge_portion(waiting: Sequence[Waiting], known: Inventory, now: datetime) -> list[_Judged]:
+    """Judge the next windows of each."""
+    turns = _turns(waiting, now)
     if not turns:
         return []
     _keep_checkpoints(turns)
-    histories = _histories(turns, known)
-    judged = _judge(turns, histories)
+    judged = _judge(turns, _histories(turns, known))
     _save_points(judged)
     _update_incidents(judged)
     _save_statuses(judged, now)
-    return [turn.resource for turn in turns if not turn.is_newest]
+    return judged
 
 
-def _turns(resources: Sequence[Resource], now: datetime) -> list[_Turn]:
+def _turns(waiting: Sequence[Waiting], now: datetime) -> list[_Turn]:
     """The resources that nobody else judges, their status locked."""
-    statuses = _locked(resources)
+    whole = {one.resource.pk: one.whole for one in waiting}
+    statuses = _locked([one.resource for one in waiting])
     rewind_changed(statuses, now=now)
-    whole = whole_windows_of(resources, now=now)
     running = {
-        row.resource_id: row
-        for row in Incident.objects.filter(resource__in=resources, ended_at=None)
+        row.resource_id: row for row in Incident.objects.filter(resource__in=whole, ended_at=None)
     }
     states = {one.resource_id: _state(one) for one in statuses}
     begins = _begins(statuses, states, whole, now=now)
@@ -158,6 +160,7 @@ def _turns(resources: Sequence[Resource], now: datetime) -> list[_Turn]:
                 most=most,
             ),
             whole=whole[status.resource_id],
+            history_until=status.history_until,
         )
         for status in statuses
     ]
@@ -299,21 +302,51 @@ def _save_points(judged: Sequence[_Judged]) -> None:
 
 
 def _save_statuses(judged: Sequence[_Judged], now: datetime) -> None:
-    newest = [one for one in judged if one.turn.is_newest]
-    lags = {one.turn.resource: _new_windows(one) for one in judged}
     for one in judged:
         _move_on(one.turn, one.found, now)
-    # What is shown stays that of the newest look while older windows are judged.
-    for one in newest:
-        _update_status(one.turn.status, one.found, now=now)
-    write_judged([one.turn.status for one in judged])
-    note_lags_when_stored(lags)
+        # What is shown stays that of the newest look while older windows are judged.
+        if one.turn.is_newest:
+            _update_status(one.turn.status, one.found, now=now)
+    _write([one.turn.status for one in judged])
 
 
-def _new_windows(one: _Judged) -> NewWindows:
+_COLUMNS = {
+    "state": "text",
+    "state_since": "timestamptz",
+    "value": "float8",
+    "threshold": "float8",
+    "reason": "text",
+    "looked_at": "timestamptz",
+    "detector": "text",
+    "judged_until": "timestamptz",
+    "history_until": "timestamptz",
+    "rewound_at": "timestamptz",
+    "rewound_to": "timestamptz",
+    "last_window_at": "timestamptz",
+}
+"""What the detector writes. The gaps in advice are the adviser's, which may be running."""
+
+
+def _write(statuses: Sequence[ResourceStatus]) -> None:
+    """Write what was found of resources, whose rows are locked, in one cheap statement."""
+    arrays = ", ".join(f"%s::{kind}[]" for kind in _COLUMNS.values())
+    changes = ", ".join(f"{name} = new.{name}" for name in _COLUMNS)
+    statement = (
+        f"UPDATE advisor_resourcestatus AS status SET {changes}"  # noqa: S608  # of this file
+        f" FROM unnest(%s::bigint[], {arrays}) AS new(id, {', '.join(_COLUMNS)})"
+        " WHERE status.id = new.id"
+    )
+    values = [[getattr(status, name) for status in statuses] for name in _COLUMNS]
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [[status.pk for status in statuses], *values])
+
+
+def _new_windows(one: _Judged, stored_at: datetime) -> NewWindows:
     """The windows that were due after there was a detector."""
-    history_until = one.turn.status.history_until
+    history_until = one.turn.history_until
     return NewWindows(
+        resource=one.turn.resource,
+        stored_at=stored_at,
         ends=[
             point.at
             for point in one.found.points

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import redis
-from django.db import transaction
 from django.utils import timezone
 
 from advisor.history.whole_windows import PATIENCE
@@ -21,16 +20,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewWindows:
-    """The ends of windows that were judged for the first time, and when a host was heard last."""
+    """The ends of windows that were judged for the first time, and when a host was heard last.
 
+    What was judged was committed at `stored_at`.
+    """
+
+    resource: Resource
     ends: Sequence[datetime]
     heard_at: datetime | None = None
-
-
-def note_lags_when_stored(windows: Mapping[Resource, NewWindows]) -> None:
-    """Count the lags of newly evaluated windows once their states are committed."""
-    if windows:
-        transaction.on_commit(lambda: _note(windows))
+    stored_at: datetime
 
 
 def lag(end: datetime, *, heard_at: datetime | None, now: datetime) -> timedelta:
@@ -44,12 +42,14 @@ def lag(end: datetime, *, heard_at: datetime | None, now: datetime) -> timedelta
     return max(timedelta(0), now - due)
 
 
-def _note(windows: Mapping[Resource, NewWindows]) -> None:
+def note(windows: Iterable[NewWindows]) -> None:
+    """Count the lags of newly evaluated windows, whose states are committed."""
+    lags_s: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for new in windows:
+        late = (lag(end, heard_at=new.heard_at, now=new.stored_at) for end in new.ends)
+        own = lags_s[new.resource.organisation_id][new.resource.pk]
+        own += [one.total_seconds() for one in late]
     now = timezone.now()
-    lags_s: dict[int, dict[int, list[float]]] = defaultdict(dict)
-    for resource, new in windows.items():
-        late = [lag(end, heard_at=new.heard_at, now=now).total_seconds() for end in new.ends]
-        lags_s[resource.organisation_id][resource.pk] = late
     try:
         for organisation, found in lags_s.items():
             note_lags(organisation=organisation, lags_s=found, now=now)

@@ -17,9 +17,14 @@ from django.utils import timezone
 
 from accounts.models import Organisation
 from advisor.core.turns import MOST_GROUPS, group_number
+from advisor.history.inventory import kept_inventory
+from advisor.history.whole_windows import with_new_windows
 from advisor.models import EvaluationGroup, Resource, ResourceStatus
-from advisor.pipeline.detect import detect, detect_resources
+from advisor.pipeline import evaluation_lag
+from advisor.pipeline.detect import detect_resources
+from advisor.pipeline.idle_disks import leave_idle
 from advisor.pipeline.note_silence import note_silence
+from advisor.pipeline.rejudge import take_notes
 
 GROUP_SIZE = 200
 TURN_S = 5.0
@@ -66,8 +71,7 @@ def judge_group(number: int, *, now: datetime) -> Judged | None:
     )
     try:
         together = [one for one in members if one.pk not in alone]
-        detect_resources(together, now=now, limit_s=TURN_S)
-        note_silence(together, now=now)
+        judge_together(together, now=now, limit_s=TURN_S)
     except Exception:
         _set_alone(members)
         raise
@@ -95,18 +99,36 @@ def _begin(
     return group
 
 
+def judge_together(
+    resources: Sequence[Resource], *, now: datetime, limit_s: float | None = None
+) -> None:
+    """Judge the new windows of these resources, and say what is silent.
+
+    Of a disk that nobody uses only the end of its windows is written.
+    """
+    take_notes(resources)
+    waiting = with_new_windows(resources, now=now)
+    if waiting:
+        # Of all of them, whoever waits, so that it is found again at the next look.
+        known = kept_inventory(resources)
+        windows = leave_idle(waiting, known, now=now)
+        idle = {one.resource.pk for one in windows}
+        busy = [one for one in waiting if one.resource.pk not in idle]
+        windows += detect_resources(busy, known=known, now=now, limit_s=limit_s)
+        evaluation_lag.note(windows)
+    note_silence(resources, now=now)
+
+
 def judge_alone(resource: Resource, *, now: datetime) -> None:
     """Judge one resource; if that succeeds, it is judged with its group again."""
-    detect(resource=resource, now=now, limit_s=TURN_S)
-    note_silence([resource], now=now)
+    judge_together([resource], now=now, limit_s=TURN_S)
     ResourceStatus.objects.filter(resource=resource, judged_alone=True).update(judged_alone=False)
 
 
 def judge_all(*, organisation: Organisation, now: datetime) -> list[ResourceStatus]:
     """Bring the status of every resource of the organisation up to date, now."""
     resources = list(Resource.objects.filter(organisation=organisation))
-    detect_resources(resources, now=now)
-    note_silence(resources, now=now)
+    judge_together(resources, now=now)
     rows = ResourceStatus.objects.filter(resource__in=resources).select_related("resource")
     return list(rows.order_by("resource"))
 

@@ -2,7 +2,7 @@
 
 Their state is that of the window before, so nothing but its end is written. Once an hour, and as
 soon as anything moves, they are judged as all others are; the detector's state is brought up to
-date then (`advisor.core.detection.nap`).
+date then (`advisor.core.detection.congestion`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import numpy as np
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef
+from django.utils import timezone
 
 from advisor.core.level_records import hour_of
 from advisor.history.inventory import Inventory, device_subject
@@ -27,35 +28,40 @@ from advisor.models import (
     State,
     ThresholdMode,
 )
-from advisor.pipeline.evaluation_lag import NewWindows, note_lags_when_stored
+from advisor.pipeline.evaluation_lag import NewWindows
 from ingest.core.figures import DISK
 from ingest.core.grid import Grid, grid_of, microseconds
 
 
-def leave_idle(waiting: Sequence[Waiting], known: Inventory, *, now: datetime) -> set[int]:
-    """Bring those up to date whose new windows are all without I/O; their keys.
+def leave_idle(waiting: Sequence[Waiting], known: Inventory, *, now: datetime) -> list[NewWindows]:
+    """Bring those up to date whose new windows are all without I/O; these windows.
 
     `known` is the inventory of these resources, perhaps among others.
-    Their statuses stay locked until the end of the transaction.
     """
     whole = {one.resource.pk: one.whole for one in waiting}
     by_key = {one.resource.pk: one.resource for one in waiting if _is_disk(one.resource)}
-    together: dict[tuple[float, datetime, datetime], list[int]] = defaultdict(list)
-    for key, judged_until in _idle(by_key):
-        together[by_key[key].window_s, judged_until, whole[key].end].append(key)
     left: dict[int, Grid] = {}
-    for (window_s, since, end), keys in together.items():
-        grid = grid_of(since, end, window_s)
-        if grid.count and hour_of(grid.until_us) == hour_of(microseconds(since)):
-            left |= dict.fromkeys(_still(known.part([by_key[key] for key in keys]), grid), grid)
-    _write(left, now)
-    note_lags_when_stored(
-        {
-            by_key[key]: NewWindows(ends=grid.ends, heard_at=whole[key].heard_at)
-            for key, grid in left.items()
-        }
-    )
-    return set(left)
+    # The statuses stay locked until what was found is written.
+    with transaction.atomic():
+        together: dict[tuple[float, datetime, datetime], list[int]] = defaultdict(list)
+        for key, judged_until in _idle(by_key):
+            together[by_key[key].window_s, judged_until, whole[key].end].append(key)
+        for (window_s, since, end), keys in together.items():
+            grid = grid_of(since, end, window_s)
+            if grid.count and hour_of(grid.until_us) == hour_of(microseconds(since)):
+                part = known.part([by_key[key] for key in keys])
+                left |= dict.fromkeys(_still(part, grid), grid)
+        _write(left, now)
+    stored_at = timezone.now()
+    return [
+        NewWindows(
+            resource=by_key[key],
+            ends=grid.ends,
+            heard_at=whole[key].heard_at,
+            stored_at=stored_at,
+        )
+        for key, grid in left.items()
+    ]
 
 
 def _is_disk(resource: Resource) -> bool:

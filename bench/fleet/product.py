@@ -25,10 +25,8 @@ from advisor.decisions import discovery
 from advisor.history.level_store import forget_points, stored_rows
 from advisor.history.levels import newest_ends, read_levels
 from advisor.models import Resource, ResourceStatus
-from advisor.pipeline.detect import detect_resources
-from advisor.pipeline.groups import GROUP_SIZE
+from advisor.pipeline.groups import GROUP_SIZE, judge_together
 from advisor.pipeline.look_outside import look_where_due, resources_to_look_at
-from advisor.pipeline.note_silence import note_silence
 from advisor.pipeline.store_history import store_history
 from advisor.tasks import ADVISE_EVERY_S
 from config.celery import BEAT_SCHEDULE
@@ -41,9 +39,7 @@ def judge(resources: Iterable[Resource], now: datetime) -> None:
     """Judge every window of these resources that is complete and was not judged."""
     rows = list(resources)
     for begin in range(0, len(rows), GROUP_SIZE):
-        group = rows[begin : begin + GROUP_SIZE]
-        detect_resources(group, now=now)
-        note_silence(group, now=now)
+        judge_together(rows[begin : begin + GROUP_SIZE], now=now)
 
 
 def judge_from(resources: Iterable[Resource], at: datetime) -> None:

@@ -50,7 +50,6 @@ def _act(resource: Any) -> None:
             time.sleep(3600.0)
 
 
-groups.detect = _may_fail(groups.detect)
-groups.detect_resources = _each_may_fail(groups.detect_resources)
+groups.judge_together = _each_may_fail(groups.judge_together)
 recommend.recommend = _may_fail(recommend.recommend)
 advise.advise = _may_fail(advise.advise)

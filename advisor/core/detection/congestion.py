@@ -14,7 +14,7 @@ counts as a window above the threshold.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from advisor.core.detection.nic_congestion import NicFinding, find
@@ -308,4 +308,29 @@ def _point(
         reason=reason,
         signals=signals,
         device_load=reading.device_load,
+    )
+
+
+def after_quiet_windows(
+    state: DetectorState, *, until: datetime | None, window_s: float, settings: DetectorSettings
+) -> DetectorState:
+    """As after every window from the last one to `until`, all without I/O.
+
+    Of a resource that is clear: nothing else in its state changes then.
+    """
+    if until is None or state.last_at is None or until <= state.last_at:
+        return state
+    step = timedelta(seconds=window_s)
+    count = round((until - state.last_at) / step)
+    kept = min(count, settings.enter_of)
+    quiet = [
+        RecentWindow(began_at=until - step * back, above=False) for back in range(kept, 0, -1)
+    ]
+    return replace(
+        state,
+        last_at=until,
+        measured_at=until,
+        recent=(*state.recent, *quiet)[-settings.enter_of :],
+        below_since=state.below_since or state.last_at,
+        below_windows=state.below_windows + count,
     )

@@ -12,7 +12,8 @@ from accounts.models import Organisation
 from advisor.history.levels import read_points
 from advisor.history.whole_windows import first_samples, hour_of, portion_end
 from advisor.models import Resource, ResourceStatus, State
-from advisor.pipeline.detect import detect, detect_resources
+from advisor.pipeline.detect import detect
+from advisor.pipeline.groups import judge_together
 from ingest.core.grid import grid_of
 from tests.advisor.disk_samples import DiskPhase, disk_lines
 from tests.advisor.judged_windows import EVER
@@ -99,15 +100,15 @@ def test_resource_that_never_sent_is_looked_at_from_now_on(lun: Resource) -> Non
 def test_time_limit_leaves_the_rest_to_the_next_run(lun: Resource) -> None:
     busy(lun, since=NOON - 2 * HOUR, hours=2)
 
-    detect_resources([lun], now=NOON, limit_s=0.0)
+    judge_together([lun], now=NOON, limit_s=0.0)
     status = ResourceStatus.objects.get(resource=lun)
 
     # The windows up to the end of the first hour.
     assert status.judged_until == NOON - HOUR - timedelta(seconds=10)
     assert (status.state, status.looked_at) == (State.UNKNOWN, None)
 
-    detect_resources([lun], now=NOON, limit_s=0.0)
-    detect_resources([lun], now=NOON, limit_s=0.0)
+    judge_together([lun], now=NOON, limit_s=0.0)
+    judge_together([lun], now=NOON, limit_s=0.0)
     status = ResourceStatus.objects.get(resource=lun)
     assert (status.state, status.looked_at) == (State.CLEAR, NOON)
     assert len(read_points(lun, since=EVER)) == 720
@@ -121,7 +122,7 @@ def test_one_with_a_backlog_does_not_keep_others_back(lun: Resource) -> None:
     detect(resource=other, now=NOON + timedelta(seconds=50))
 
     now = NOON + timedelta(seconds=60)
-    detect_resources([lun, other], now=now, limit_s=0.0)
+    judge_together([lun, other], now=now, limit_s=0.0)
 
     looked_at = dict(ResourceStatus.objects.values_list("resource__name", "looked_at"))
     assert looked_at == {"sda": None, "sdb": now}

@@ -10,7 +10,7 @@ from accounts.models import Organisation
 from advisor.history.levels import read_points
 from advisor.history.silence import silence_text
 from advisor.models import Resource, ResourceStatus, State
-from advisor.pipeline.detect import detect_resources
+from advisor.pipeline.groups import judge_together
 from advisor.queries.hosts import sample_trouble
 from ingest.models import Host, RejectedLine
 from tests.advisor.disk_samples import DiskPhase, disk_lines
@@ -49,7 +49,7 @@ class Fleet:
             body = [*(own[step] for own in lines.values()), h2.get(step, "")]
             send(self.organisation, "\n".join(body), now=now)
             if step % look_each == 0:
-                detect_resources([self.shared, self.other], now=now)
+                judge_together([self.shared, self.other], now=now)
 
     def trouble(self, name: str) -> str:
         host = Host.objects.get(organisation=self.organisation, name=name)
@@ -129,7 +129,7 @@ def test_host_that_sends_every_five_minutes_is_judged_when_it_has_sent(fleet: Fl
 
     is_whole(fleet.other, 5.0)
     # Its last body came with the last look, which rests from the one before.
-    detect_resources([fleet.shared], now=at(STEPS + 30))
+    judge_together([fleet.shared], now=at(STEPS + 30))
     # Whether five minutes are a gap is said by the interval before them: the first has none.
     assert values(fleet.shared) == [pytest.approx(5.0)] * 30 + [pytest.approx(10.0)] * 30
 

@@ -20,7 +20,8 @@ from advisor.history.levels import read_points
 from advisor.history.reader import read_history
 from advisor.models import Incident, LateChange, Resource, ResourceStatus
 from advisor.pipeline import detect as detect_module
-from advisor.pipeline.detect import detect, detect_resources
+from advisor.pipeline.detect import detect
+from advisor.pipeline.groups import judge_together
 from ingest.core.grid import grid_of
 from ingest.models import LateSamples
 from ingest.partitions import drop_partitions
@@ -137,7 +138,7 @@ def test_import_of_the_past_into_a_resource_that_is_judged_live(lun: Resource) -
     # Two hours, congested for a while; the counters had started again before noon.
     sent(lun, 700, start=-720)
     sent(lun, 10, start=-15, ms=90.0)
-    detect_resources([lun, other], now=at(31), limit_s=0.0)
+    judge_together([lun, other], now=at(31), limit_s=0.0)
 
     # The other is not kept waiting.
     assert judged_steps(other) == list(range(1, 31))

@@ -80,7 +80,7 @@ def test_after_a_failure_each_is_judged_alone_until_it_succeeds(
         raise RuntimeError("poison")
 
     with monkeypatch.context() as broken:
-        broken.setattr(groups, "detect_resources", fail)
+        broken.setattr(groups, "judge_together", fail)
         with pytest.raises(RuntimeError, match="poison"):
             judge_group(group, now=NOW)
 

@@ -12,7 +12,7 @@ from advisor.history.inventory import kept_inventory
 from advisor.history.levels import read_points
 from advisor.history.whole_windows import with_new_windows
 from advisor.models import Incident, LevelRecords, Resource, ResourceStatus, StateRun
-from advisor.pipeline.detect import detect, detect_resources
+from advisor.pipeline.groups import judge_together
 from advisor.pipeline.idle_disks import leave_idle
 from ingest.models import Host
 from tests.advisor.judged_windows import EVER
@@ -65,11 +65,13 @@ def heard(number: int) -> datetime:
 
 def look(disk: Resource, number: int) -> ResourceStatus:
     """Judge until so many windows after the start are over."""
-    return detect(resource=disk, now=heard(number))
+    judge_together([disk], now=heard(number))
+    return ResourceStatus.objects.get(resource=disk)
 
 
 def left(disks: list[Resource], now: datetime) -> set[int]:
-    return leave_idle(with_new_windows(disks, now=now), kept_inventory(disks), now=now)
+    found = leave_idle(with_new_windows(disks, now=now), kept_inventory(disks), now=now)
+    return {one.resource.pk for one in found}
 
 
 def told(disk: Resource) -> tuple[object, ...]:
@@ -105,7 +107,7 @@ def test_window_of_an_idle_disk_writes_its_end_only(cluster: Cluster, disk: Reso
 
     now = heard(21)
     with CaptureQueriesContext(connection) as asked:
-        detect_resources([disk], now=now)
+        judge_together([disk], now=now)
 
     changes = [one["sql"] for one in asked if one["sql"].lstrip().startswith(("INSERT", "UPDATE"))]
     assert len(changes) == 1

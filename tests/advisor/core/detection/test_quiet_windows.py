@@ -7,8 +7,12 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.detection.congestion import CongestionState, DetectorSettings, detect
-from advisor.core.detection.nap import after_quiet_windows
+from advisor.core.detection.congestion import (
+    CongestionState,
+    DetectorSettings,
+    after_quiet_windows,
+    detect,
+)
 from advisor.core.detection.threshold import FixedThreshold
 from advisor.core.observation import DatastoreObservation, HostLatency
 from advisor.core.resource import Unit
