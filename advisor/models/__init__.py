@@ -9,6 +9,7 @@ from advisor.models.congestion import (
     Incident,
     LearntThreshold,
     LevelRecords,
+    NewestRates,
     ResourceStatus,
     StateRun,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "LimitScope",
     "MaintenanceWindow",
     "Member",
+    "NewestRates",
     "Policy",
     "PredictionScore",
     "PublishedDocument",

@@ -148,6 +148,28 @@ class LevelRecords(models.Model):
         return f"{self.resource} from {self.at:%Y-%m-%d %H:%M}"
 
 
+class NewestRates(models.Model):
+    """What each allocation of a resource got in its newest judged window, which ended at `at`.
+
+    `allocations` are keys and `rates` are in the resource's unit, as arrays of 64-bit integers and
+    floats (`advisor.history.newest_rates`). One that was not measured is not among them.
+    """
+
+    resource = models.OneToOneField(
+        Resource, on_delete=models.CASCADE, primary_key=True, related_name="newest_rates"
+    )
+    at = models.DateTimeField()
+    allocations = models.BinaryField()
+    rates = models.BinaryField()
+
+    class Meta:
+        ordering = ["resource"]
+        verbose_name_plural = "newest rates"
+
+    def __str__(self) -> str:
+        return f"{self.resource} at {self.at:%H:%M:%S}"
+
+
 class LearntThreshold(models.Model):
     """The threshold of windows that end at `since` or later, until that of a newer row.
 

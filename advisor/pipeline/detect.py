@@ -24,6 +24,7 @@ from advisor.core.detection.congestion import (
 from advisor.history.history import History
 from advisor.history.inventory import Inventory, kept_inventory
 from advisor.history.level_store import save_points
+from advisor.history.newest_rates import save_newest_rates
 from advisor.history.reader import read_histories
 from advisor.history.whole_windows import (
     MOST_WINDOWS,
@@ -308,6 +309,7 @@ def _save_statuses(judged: Sequence[_Judged], now: datetime) -> None:
         if one.turn.is_newest:
             _update_status(one.turn.status, one.found, now=now)
     _write([one.turn.status for one in judged])
+    save_newest_rates(one.history for one in judged if one.turn.is_newest)
 
 
 _COLUMNS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -11,6 +11,9 @@ import numpy.typing as npt
 
 RowT = TypeVar("RowT")
 Places = npt.NDArray[np.int64]
+
+NO_RANK = np.iinfo(np.int64).max
+"""The rank of what has no value, whatever the direction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -28,11 +31,16 @@ class Shared:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Listed(Generic[RowT]):
-    """`count` rows; `build` makes the one at a place. `shared` is what rows share, by its name."""
+    """`count` rows; `build` makes the one at a place. `shared` is what rows share, by its name.
+
+    `ranks`, (rows), are the places of rows in the order of a column, by its key; `NO_RANK` is that
+    of a row without a value.
+    """
 
     count: int
     build: Callable[[int], RowT]
     shared: Mapping[str, Shared]
+    ranks: Mapping[str, Places] = field(default_factory=dict)
 
     def by(self, what: str) -> Shared:
         """What rows share of this name; without one every row stands for itself."""

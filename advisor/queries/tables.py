@@ -1,9 +1,9 @@
 """Rows of the lists of workloads, storage, networks and hosts.
 
 A list is read in two steps. All rows come first, with what a list is sorted, filtered and grouped
-by (those of workloads are in `workload_list`). Rates are read for all rows only if they are sorted
-by rate; the last day is read only for the rows of the page. Every step takes a fixed number of
-statements.
+by (those of workloads are in `workload_list`). Rates of hosts are read for all rows only if these
+are sorted by rate; the last day is read only for the rows of the page. Every step takes a fixed
+number of statements.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from advisor.history.history import numbers
 from advisor.history.levels import newest_loads
 from advisor.history.measured import read_measured, read_rates
 from advisor.models import Allocation, Attachment, Resource, Workload
-from advisor.queries.allocation_rates import REACH, current_rates, recent_grid, recent_means
+from advisor.queries.allocation_rates import REACH, recent_grid, recent_means
 from advisor.queries.heat import COLUMNS, Strip, heat_strips
 from advisor.queries.hosts import HostHealth, host_healths
 from advisor.queries.resources import ResourceLine, resource_line, resource_rows
@@ -65,7 +65,8 @@ class HostName:
 class WorkloadRow:
     """One workload on one resource, over all its hosts and virtual disks.
 
-    `rate` is in the resource's unit, None if not measured; `day` has a mean per half hour.
+    `rate` is that of the newest judged window, in the resource's unit, None if that is old or it
+    was not measured; `day` has a mean per half hour.
     """
 
     pk: int
@@ -119,19 +120,9 @@ class HostRow:
 # --- Workloads
 
 
-def with_workload_figures(
-    scope: Scope, rows: Sequence[WorkloadRow], wanted: Figures, *, now: datetime
-) -> list[WorkloadRow]:
-    """The rows with what each does now, with their last day, or with both."""
-    pks = [pk for row in rows for pk in row.allocations]
-    if wanted.rates:
-        rates = _remembered(
-            scope, "workloads", pks, lambda: current_rates(_allocation_rows(pks), now=now)
-        )
-        rows = [replace(row, rate=_sum(rates.get(pk) for pk in row.allocations)) for row in rows]
-    if not wanted.days:
-        return list(rows)
-    allocations = _allocation_rows(pks)
+def with_workload_days(rows: Sequence[WorkloadRow], *, now: datetime) -> list[WorkloadRow]:
+    """The rows with their last day."""
+    allocations = _allocation_rows([pk for row in rows for pk in row.allocations])
     rate = read_rates(allocations, _day_grid(now)).rate
     places = {one.pk: place for place, one in enumerate(allocations)}
     return [

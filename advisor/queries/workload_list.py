@@ -12,11 +12,15 @@ from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import QuerySet
 
 from advisor.core.natural_order import natural_key
+from advisor.history.history import numbers
+from advisor.history.newest_rates import AllocationRates, newest_rates
 from advisor.models import Allocation, Workload
-from advisor.queries.listed import Listed, Places, Shared
+from advisor.queries.allocation_rates import REACH
+from advisor.queries.listed import NO_RANK, Listed, Places, Shared
 from advisor.queries.resources import ResourceLine, resource_line, resource_rows
 from advisor.queries.scope import Scope
 from advisor.queries.tables import HostName, WorkloadRow, host_names
+from ingest.core.grid import Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,7 +52,8 @@ def workload_list(
         lines=sorted(lines, key=lambda line: line.name),
         hosts=list(host_names(scope).values()),
     )
-    return _rows(inventory, _allocations(scope, inventory, host_pk))
+    rates = newest_rates(scope.organisation, since=now - REACH)
+    return _rows(inventory, _allocations(scope, inventory, host_pk), rates)
 
 
 def _workloads(scope: Scope) -> list[tuple[int, str, str, str]]:
@@ -93,7 +98,7 @@ def _places(ids: Places, known: Sequence[int]) -> Places:
     return np.where(ordered[at] == ids, order[at], -1)
 
 
-def _rows(inventory: _Inventory, own: _Allocations) -> Listed[WorkloadRow]:
+def _rows(inventory: _Inventory, own: _Allocations, known: AllocationRates) -> Listed[WorkloadRow]:
     pairs, row_of = np.unique(
         own.workload * max(len(inventory.lines), 1) + own.resource, return_inverse=True
     )
@@ -101,6 +106,7 @@ def _rows(inventory: _Inventory, own: _Allocations) -> Listed[WorkloadRow]:
     begins = np.searchsorted(row_of[order], np.arange(len(pairs) + 1))
     keys, hosts = own.keys[order], own.host[order]
     workload, resource = np.divmod(pairs, max(len(inventory.lines), 1))
+    rates = _sums(known.of(keys), begins)
 
     def build(place: int) -> WorkloadRow:
         pk, name, kind, tier = inventory.workloads[workload[place]]
@@ -113,6 +119,7 @@ def _rows(inventory: _Inventory, own: _Allocations) -> Listed[WorkloadRow]:
             resource=inventory.lines[resource[place]],
             hosts=tuple(inventory.hosts[host] for host in np.unique(hosts[mine])),
             allocations=tuple(keys[mine].tolist()),
+            rate=numbers(rates[place : place + 1])[0],
         )
 
     names = [row[1] for row in inventory.workloads]
@@ -127,7 +134,27 @@ def _rows(inventory: _Inventory, own: _Allocations) -> Listed[WorkloadRow]:
             "hosts": _shared(_host_sets(begins, hosts, len(inventory.hosts))),
             "tier": _shared(tier_of[workload]),
         },
+        ranks={"rate": _ranks([line.unit for line in inventory.lines], resource, rates)},
     )
+
+
+def _sums(rates: Floats, begins: Places) -> Floats:
+    """The sum of the known rates of each row; NaN where none is known."""
+    if not len(rates):
+        return np.empty(0)
+    known = ~np.isnan(rates)
+    sums = np.add.reduceat(np.where(known, rates, 0.0), begins[:-1])
+    return np.where(np.logical_or.reduceat(known, begins[:-1]), sums, np.nan)
+
+
+def _ranks(units: Sequence[str], resource: Places, rates: Floats) -> Places:
+    """The places of rows by unit and rate; rows of the same rate share one."""
+    unit = np.unique(units, return_inverse=True)[1][resource] if units else resource
+    order = np.lexsort((rates, unit))
+    differs = (np.diff(unit[order]) != 0) | (np.diff(rates[order]) != 0)
+    ranks = np.empty(len(rates), dtype=np.int64)
+    ranks[order] = np.concatenate([[0], np.cumsum(differs)])[: len(rates)]
+    return np.where(np.isnan(rates), NO_RANK, ranks)
 
 
 def _shared(of_row: Places, *, names: Sequence[str] | None = None) -> Shared:

@@ -17,7 +17,7 @@ from typing import Any, Generic
 import numpy as np
 
 from advisor.core.natural_order import natural_key
-from advisor.queries.listed import Listed, Places
+from advisor.queries.listed import NO_RANK, Listed, Places
 from advisor.queries.scope import Scope
 from advisor.queries.tables import Figures
 from web.tables.address import TableAddress
@@ -137,9 +137,6 @@ def _matches(part: str, *, wanted: str) -> bool:
 
 # --- Order
 
-_LAST = np.iinfo(np.int64).max
-"""The rank of what has no value, whatever the direction."""
-
 
 def _values(column: Column[RowT], listed: Listed[RowT]) -> Sequence[Order]:
     """The value of each of what rows share."""
@@ -156,6 +153,8 @@ def _nothing(_: Any) -> None:
 
 def _value_ranks(column: Column[RowT], listed: Listed[RowT]) -> Places:
     """The rank of each row by the column."""
+    if column.key in listed.ranks:
+        return listed.ranks[column.key]
     return _ranks(_values(column, listed))[listed.by(column.of).of_row]
 
 
@@ -164,11 +163,11 @@ def _ranks(values: Sequence[Order]) -> Places:
     keys = [natural_key(value) if isinstance(value, str) else value for value in values]
     differing: list[Any] = sorted({key for key in keys if key is not None})
     ranks: dict[Any, int] = {key: place for place, key in enumerate(differing)}
-    return np.array([_LAST if key is None else ranks[key] for key in keys], dtype=np.int64)
+    return np.array([NO_RANK if key is None else ranks[key] for key in keys], dtype=np.int64)
 
 
 def _turned(ranks: Places, is_descending: bool) -> Places:
-    return np.where(ranks == _LAST, ranks, -ranks) if is_descending else ranks
+    return np.where(ranks == NO_RANK, ranks, -ranks) if is_descending else ranks
 
 
 def _titles(

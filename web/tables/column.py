@@ -17,7 +17,7 @@ RowT = TypeVar("RowT")
 
 Plain = str | float | datetime | None
 """A value as it is exported: in base units, None if there is none."""
-Order = str | float | datetime | tuple[str, float] | None
+Order = str | float | datetime | None
 """What rows are compared by; those with None stand last."""
 
 

@@ -164,8 +164,6 @@ def exported(
 
 def _plain(column: Column[RowT], row: RowT) -> list[Plain]:
     value = (column.plain or column.value or _nothing)(row)
-    # A pair is an order of values of several units; what is exported has a `plain` for it.
-    assert not isinstance(value, tuple), column.key
     if column.plain_unit is None:
         return [value]
     return [value, column.plain_unit(row) if value is not None else None]

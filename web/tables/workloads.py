@@ -26,8 +26,8 @@ def workload_table(now: datetime, *, host_pk: int | None = None) -> Table[Worklo
         columns=_place_columns() + _measured_columns(now),
         identity=lambda row: f"workload-{row.pk}-{row.resource.pk}",
         read=lambda scope, at: workload_list(scope, now=at, host_pk=host_pk),
-        measured=lambda scope, rows, wanted, at: tables.with_workload_figures(
-            scope, rows, wanted, now=at
+        measured=lambda _, rows, wanted, at: (
+            tables.with_workload_days(rows, now=at) if wanted.days else list(rows)
         ),
     )
 
@@ -83,15 +83,13 @@ def _measured_columns(now: datetime) -> tuple[Column[WorkloadRow], ...]:
             key="rate",
             title="Rate",
             cell=lambda row: cells.rate_cell(
-                row.rate, row.resource.unit, "its adapter sent no samples in the last 2 minutes"
+                row.rate, row.resource.unit, "not measured in the last 2 minutes"
             ),
-            value=_rate_order,
-            plain=lambda row: row.rate,
+            value=lambda row: row.rate,
             plain_unit=lambda row: row.resource.unit,
-            hint="The mean over the newest measured minute. Sorted by it, the rates of storage "
-            "and of networks stand apart.",
+            hint="In the newest judged window. Sorted by it, the rates of storage and of networks "
+            "stand apart.",
             is_number=True,
-            needs=Needs.RATES,
         ),
         Column(
             key="day",
@@ -124,7 +122,3 @@ def _measured_columns(now: datetime) -> tuple[Column[WorkloadRow], ...]:
 def _resource(row: WorkloadRow) -> Cell:
     address = reverse("resource", args=[row.resource.pk])
     return Cell(links=(Link(text=row.resource.name, address=address),))
-
-
-def _rate_order(row: WorkloadRow) -> tuple[str, float] | None:
-    return None if row.rate is None else (row.resource.unit, row.rate)

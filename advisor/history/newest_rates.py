@@ -1,0 +1,66 @@
+"""What allocations got in the newest judged window: lists are sorted by it, without any sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from django.db import connection
+
+from accounts.models import Organisation
+from advisor.history.history import History
+from advisor.models import NewestRates
+from ingest.core.grid import Floats, Integers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AllocationRates:
+    """Allocations in the order of their keys, and the rate of each in its resource's unit."""
+
+    keys: Integers
+    rates: Floats
+
+    def of(self, keys: Integers) -> Floats:
+        """The rates of these allocations; NaN where nothing is known."""
+        if not len(self.keys):
+            return np.full(len(keys), np.nan)
+        places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[places] == keys, self.rates[places], np.nan)
+
+
+def save_newest_rates(histories: Iterable[History]) -> None:
+    """Keep what allocations got in the last window of each, in one statement."""
+    resources, times, keys, rates = [], [], [], []
+    for history in histories:
+        if history.grid.count and history.allocations.rows:
+            newest = history.allocations.rate[-1]
+            known = np.flatnonzero(~np.isnan(newest))
+            own = [history.allocations.rows[place].pk for place in known.tolist()]
+            resources.append(history.resource.pk)
+            times.append(history.grid.until)
+            keys.append(np.array(own, dtype="<i8").tobytes())
+            rates.append(newest[known].astype("<f8").tobytes())
+    if not resources:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO advisor_newestrates (resource_id, at, allocations, rates)"
+            " SELECT * FROM unnest(%s::bigint[], %s::timestamptz[], %s::bytea[], %s::bytea[])"
+            " ON CONFLICT (resource_id) DO UPDATE SET at = excluded.at,"
+            " allocations = excluded.allocations, rates = excluded.rates",
+            [resources, times, keys, rates],
+        )
+
+
+def newest_rates(organisation: Organisation, *, since: datetime) -> AllocationRates:
+    """Of the resources of the organisation whose newest judged window ended after `since`."""
+    rows = NewestRates.objects.filter(resource__organisation=organisation, at__gt=since)
+    found = list(rows.order_by().values_list("allocations", "rates"))
+    keys = np.frombuffer(b"".join(bytes(own) for own, _ in found), dtype="<i8")
+    rates = np.frombuffer(b"".join(bytes(own) for _, own in found), dtype="<f8")
+    order = np.argsort(keys)
+    return AllocationRates(
+        keys=keys[order].astype(np.int64), rates=rates[order].astype(np.float64)
+    )
