@@ -15,7 +15,7 @@ from advisor.core.allocation import ReservationMode, entitlements
 from advisor.core.attribution.attribution import Attribution, AttributionInputs, attribute
 from advisor.core.attribution.workload_series import WorkloadSeries
 from advisor.core.detection.external_workload import ExternalLoad
-from advisor.core.detection.nic_congestion import NicJudgement
+from advisor.core.detection.nic_signals import NicJudgement
 from advisor.core.observation import Observation
 from advisor.core.standing import (
     UNALLOCATED,

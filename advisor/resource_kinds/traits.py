@@ -9,7 +9,7 @@ from typing import Any
 
 from advisor.core.allocation import ReservationMode
 from advisor.core.attribution.measure import Measure
-from advisor.core.detection.nic_congestion import NicJudgement
+from advisor.core.detection.nic_signals import NicJudgement
 from advisor.core.detection.threshold import ThresholdMode
 from advisor.core.observation import Observation
 from advisor.core.quantity import significant

@@ -10,7 +10,7 @@ import numpy as np
 
 from advisor.core.allocation import ReservationMode
 from advisor.core.attribution.measure import SENT
-from advisor.core.detection.nic_congestion import NicJudgement, judge_uplink
+from advisor.core.detection.nic_signals import NicJudgement, judge_uplink
 from advisor.core.detection.reading import nic_window
 from advisor.core.detection.threshold import ThresholdMode
 from advisor.core.observation import Observation, UplinkObservation

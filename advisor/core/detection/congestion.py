@@ -17,8 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from advisor.core.detection.nic_congestion import NicFinding, find
-from advisor.core.detection.nic_signals import NicEvidence, NicWindow, signals_of
+from advisor.core.detection.nic_signals import NicEvidence, NicFinding, NicWindow, find, signals_of
 from advisor.core.detection.reading import Reading, read, stall_text
 from advisor.core.detection.threshold import Threshold, ThresholdReading
 from advisor.core.enumeration import listed

@@ -6,8 +6,7 @@ import pytest
 
 from advisor.core.attribution.measure import SENT
 from advisor.core.attribution.workload_series import LARGEST, WorkloadSeries
-from advisor.core.detection.nic_congestion import ENOUGH_WINDOWS, NicFinding, judge_uplink
-from advisor.core.detection.nic_signals import NicWindow
+from advisor.core.detection.nic_signals import ENOUGH_WINDOWS, NicFinding, NicWindow, judge_uplink
 from advisor.core.detection.reading import nic_window
 from advisor.core.device.device_fit import FitRefused, LoadPoint, fit_device
 from advisor.core.observation import AllocationObservation, UplinkObservation

@@ -5,13 +5,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from advisor.core.detection.nic_congestion import NicFinding, find, judge_uplink
 from advisor.core.detection.nic_signals import (
     NicEvidence,
+    NicFinding,
     NicSignal,
     NicWindow,
     SignalCount,
     count_signals,
+    find,
+    judge_uplink,
     signal_text,
     signals_of,
 )

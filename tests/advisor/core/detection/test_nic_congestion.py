@@ -8,8 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.core import canonical
-from advisor.core.detection.nic_congestion import NicFinding, judge_uplink
-from advisor.core.detection.nic_signals import NicSignal, NicWindow, count_signals, signals_of
+from advisor.core.detection.nic_signals import (
+    NicFinding,
+    NicSignal,
+    NicWindow,
+    count_signals,
+    judge_uplink,
+    signals_of,
+)
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 GBIT = 1e9
