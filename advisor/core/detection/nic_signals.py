@@ -6,14 +6,12 @@ neither full nor dropping have their cause elsewhere. So no signal decides alone
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from enum import StrEnum
 from statistics import median
 
 from advisor.core.explanation.answer import Confidence
 from advisor.core.explanation.confidence import ground, weakest
 from advisor.core.explanation.rounding import round_all
-from advisor.core.number_checks import check_amount, check_aware, check_positive
 
 FULL_RATIO = 0.9
 STANDING_QUEUE_S = 0.005
@@ -44,8 +42,6 @@ class NicWindow:
     unknown.
     """
 
-    at: datetime
-    window_s: float
     tx_bits_per_s: float | None = None
     capacity_bits_per_s: float | None = None
     packets: float | None = None
@@ -55,20 +51,6 @@ class NicWindow:
     retransmits: float | None = None
     unmet: tuple[str, ...] = ()
     nobody_waits: bool = False
-
-    def __post_init__(self) -> None:
-        check_aware("at", self.at)
-        check_positive("window_s", self.window_s)
-        check_positive("capacity_bits_per_s", self.capacity_bits_per_s)
-        for name in (
-            "tx_bits_per_s",
-            "packets",
-            "drops",
-            "backlog_bytes",
-            "segments",
-            "retransmits",
-        ):
-            check_amount(name, getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
