@@ -231,6 +231,17 @@ def test_conclusion_on_an_uplink_is_that_of_its_windows() -> None:
     assert UPLINK.judge_signals([*readings, *latency_alone]).finding == "unknown"
 
 
+def test_delivered_is_what_all_measured_devices_carried() -> None:
+    in_bytes = replace(DATASTORE_10S, unit=Unit.BYTES_PER_S)
+    moved = replace(DISKS.figures, read_bytes_per_s=table(6e6, 1e6, np.nan))
+    moved = replace(moved, write_bytes_per_s=table(2e6, 0.0, np.nan))
+
+    assert DATASTORE.reader.delivered(DATASTORE_10S, DISKS).tolist() == [400.0, 400.0]
+    found = DATASTORE.reader.delivered(in_bytes, replace(DISKS, figures=moved))
+    assert found.tolist() == [9e6, 9e6]
+    assert UPLINK.reader.delivered(UPLINK_10S, links()).tolist() == [5e6, 5e6]
+
+
 @pytest.mark.parametrize(
     ("capacity", "floors"), [(None, (10.0, 1e6)), (1e9, (10.0, 1e7)), (5e6, (10.0, 5e4))]
 )
