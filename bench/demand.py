@@ -21,6 +21,7 @@ from advisor.advice.policy.decide.policy_inputs import AdviceInputs
 from advisor.core.detection.congestion import DetectorSettings, detect
 from advisor.core.detection.incident import fold_incidents
 from advisor.core.detection.threshold import FixedThreshold
+from advisor.core.observation import readings_of
 from advisor.resource_kinds.registry import traits_of
 from bench.demand_fleets import WINDOWS, Fleet, at_window, datastore_fleet, uplink_fleet
 
@@ -52,7 +53,7 @@ def advice_for(fleet: Fleet, *, bounded: bool) -> Recommendation | None:
     traits = traits_of(fleet.kind)
     mode = traits.modes[0]
     points = detect(
-        observations,
+        readings_of(observations),
         settings=DetectorSettings(activity_floor=5.0),
         threshold=FixedThreshold(value=fleet.threshold),
     ).points

@@ -1,7 +1,6 @@
 """Whether a workload waits for its own limit and not for the resource."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from advisor.core.waterfill import Booleans, Floats
 
 AT_LIMIT_RATIO = 0.95
 """From this fraction of an enforced limit on, the limit holds the rate back."""
@@ -28,26 +27,15 @@ def is_held_back(rate: float, limit: float | None, *, counted_before: bool) -> b
     return counted_before or rate <= PASSED_BY_RATIO * limit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostShare:
-    """One allocation's I/Os on one host in one window; `waits` None means unknown."""
+def latency_is_of_limits(
+    io_count: Floats, *, held: Floats, calm: Floats, others_wait: Booleans
+) -> Booleans:
+    """Whether our own limits may have caused a host's latency, in each window.
 
-    io_count: float
-    held_back: bool
-    waits: bool | None
-
-
-def latency_is_of_limits(io_count: float, shares: Sequence[HostShare]) -> bool:
-    """Whether our own limits may have caused a host's latency in a window.
-
-    Not if a workload without such a limit waits too: then the cause is the datastore. If it is
-    unknown for some workloads whether they wait, most of the host's I/O must be held back.
+    Of the `io_count` I/Os limits held back `held`; `calm` are those of workloads without such a
+    limit that do not wait. If another one waits, the cause is the datastore. If it is unknown for
+    some workloads whether they wait, most of the host's I/O must be held back.
     """
-    held = sum(one.io_count for one in shares if one.held_back)
-    others = [one for one in shares if not one.held_back]
-    if held <= SMALL_PART * io_count or any(one.waits for one in others):
-        return False
-    calm = sum(one.io_count for one in others if one.waits is False)
-    if held + calm >= (1 - SMALL_PART) * io_count:
-        return True
-    return held > MOST * io_count
+    matters = held > SMALL_PART * io_count
+    all_known = held + calm >= (1 - SMALL_PART) * io_count
+    return matters & ~others_wait & (all_known | (held > MOST * io_count))

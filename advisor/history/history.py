@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from advisor.core.detection.reading import Reading
 from advisor.core.detection.threshold import Threshold
-from advisor.core.observation import AllocationObservation, Observation
 from advisor.core.resource import Unit
 from advisor.core.standing import AllocationTable
 from advisor.history.levels import Levels
 from advisor.models import Allocation, Resource
-from advisor.resource_kinds.reader import Devices, ReadResource, SeenAllocation
+from advisor.resource_kinds.reader import Devices, ReadResource, SeenAllocations
 from ingest.core.grid import Flags, Floats, Grid
 
 
@@ -35,28 +35,12 @@ class AllocationWindow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class AllocationColumns:
-    """What allocations got, each column (windows, allocations); NaN is unknown.
-
-    `rate` is in the resource's unit. `backlogged` is 1 where it wanted more and 0 where it did
-    not. `throttled` is where a limit in force held it back. On an uplink with an agent
-    `backlog_bytes` waited in the allocation's queue and `drops` packets were dropped from it.
-    """
+class AllocationColumns(SeenAllocations):
+    """What allocations got, with the row and the shares of each."""
 
     rows: tuple[Allocation, ...]
     shares: tuple[int, ...]
-    rate: Floats
-    backlogged: Floats
-    mean_io_bytes: Floats
     read_ratio: Floats
-    throttled: Flags
-    backlog_bytes: Floats
-    drops: Floats
-
-    @property
-    def measured(self) -> Flags:
-        """(windows, allocations)."""
-        return ~np.isnan(self.rate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -84,71 +68,36 @@ class History:
     def table(self, places: Sequence[int], usual: Mapping[str, float]) -> AllocationTable:
         """The allocations in these windows, with the usual rates of workloads."""
         own = self.allocations
-        names = tuple(row.workload.name for row in own.rows)
         delivered = self.resource.traits.reader.delivered(self.read_resource, self.devices)
         return AllocationTable(
-            workloads=names,
+            workloads=own.workloads,
             rate=own.rate[places],
             mean_io_bytes=own.mean_io_bytes[places],
             backlogged=own.backlogged[places],
             throttled=own.throttled[places],
             delivered=delivered[places],
-            reservation=np.array([row.reservation for row in own.rows], dtype=np.float64),
+            reservation=own.reservation,
             limit=np.array(
                 [np.inf if row.limit is None else row.limit for row in own.rows], dtype=np.float64
             ),
             shares=np.array(own.shares, dtype=np.float64),
-            usual_rate=np.array([usual.get(name) for name in names], dtype=np.float64),
+            usual_rate=np.array([usual.get(name) for name in own.workloads], dtype=np.float64),
         )
 
-    def observations(self) -> list[Observation]:
+    @property
+    def measured(self) -> Flags:
+        """Where some device was measured, (windows)."""
+        found: Flags = np.logical_or.reduce(self.devices.measured, axis=1)
+        return found
+
+    def readings(self) -> list[Reading]:
         """One per window in which some device was measured, in order of time."""
-        return self._observations(self.allocations.measured)
-
-    def deciding_observations(self) -> list[Observation]:
-        """The same with those allocations alone that can decide a state.
-
-        They are those with a known queue, and those at their own limit. Where queues are no
-        signal, they only matter beside one that is at its limit.
-        """
-        own = self.allocations
-        queues = (own.backlogged, own.backlog_bytes, own.drops)
-        is_known = ~np.logical_and.reduce([np.isnan(one) for one in queues])
-        deciding = own.measured & (own.throttled | is_known)
-        if not self.resource.traits.shows_queues:
-            deciding &= own.throttled.any(axis=1, keepdims=True)
-        return self._observations(deciding)
-
-    def _observations(self, chosen: Flags) -> list[Observation]:
-        """With the allocations that are chosen in each window, (windows, allocations)."""
-        ends, reader = self.grid.ends, self.resource.traits.reader
-        return [
-            reader.window(
-                self.read_resource, ends[place], place, self.devices, self._seen(place, chosen)
-            )
-            for place in np.flatnonzero(self.devices.measured.any(axis=1)).tolist()
-        ]
-
-    def _seen(self, place: int, chosen: Flags) -> list[SeenAllocation]:
-        own = self.allocations
-        return [
-            SeenAllocation(
-                host=own.rows[index].host.name,
-                observation=AllocationObservation(
-                    workload=own.rows[index].workload.name,
-                    rate=float(own.rate[place, index]),
-                    reservation=own.rows[index].reservation,
-                    limit=own.rows[index].limit,
-                    shares=own.shares[index],
-                    backlogged=_flag(own.backlogged[place, index]),
-                    throttled=bool(own.throttled[place, index]),
-                    mean_io_bytes=_number(own.mean_io_bytes[place, index]),
-                ),
-                backlog_bytes=_number(own.backlog_bytes[place, index]),
-                drops=_number(own.drops[place, index]),
-            )
-            for index in np.flatnonzero(chosen[place]).tolist()
-        ]
+        measured = self.measured.tolist()
+        if not any(measured):
+            return []
+        read = self.resource.traits.reader.readings
+        found = read(self.read_resource, self.grid.ends, self.devices, self.allocations)
+        return [one for one, is_measured in zip(found, measured, strict=True) if is_measured]
 
     def windows_by_allocation(self) -> dict[int, list[AllocationWindow]]:
         """By allocation the windows in which it was measured, in order of time."""

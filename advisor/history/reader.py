@@ -104,6 +104,9 @@ def _allocation_columns(
     size[:, known] = found.done.mean_io_bytes
     reads[:, known] = _read_ratio(found.done)
     return AllocationColumns(
+        hosts=tuple(row.host.name for row in rows),
+        workloads=tuple(row.workload.name for row in rows),
+        reservation=np.array([row.reservation for row in rows], dtype=np.float64),
         rows=tuple(rows),
         shares=inventory.shares[resource.pk],
         rate=found.rate,
@@ -121,6 +124,9 @@ def _allocation_columns(
 def _no_allocations(windows: int) -> AllocationColumns:
     none = np.zeros((windows, 0))
     return AllocationColumns(
+        hosts=(),
+        workloads=(),
+        reservation=np.zeros(0),
         rows=(),
         shares=(),
         rate=none,

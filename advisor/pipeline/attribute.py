@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import fmean
 
+import numpy as np
 from django.core.cache import cache
 
 from advisor.core.allocation import Allocation as SolverAllocation
@@ -15,16 +15,17 @@ from advisor.core.allocation import ReservationMode, entitlements
 from advisor.core.attribution.attribution import Attribution, AttributionInputs, attribute
 from advisor.core.attribution.workload_series import WorkloadSeries
 from advisor.core.detection.external_workload import ExternalLoad
-from advisor.core.detection.nic_congestion import NicJudgement
-from advisor.core.observation import Observation
+from advisor.core.detection.nic_signals import NicJudgement
+from advisor.core.detection.reading import Reading, in_order
 from advisor.core.standing import (
     UNALLOCATED,
-    UNALLOCATED_RATIO,
     UNALLOCATED_SHARES,
-    delivered,
-    device_cost,
-    standings,
+    AllocationTable,
+    StandingColumns,
+    standing_columns,
 )
+from advisor.core.waterfill import Floats
+from advisor.history.history import History, numbers
 from advisor.history.reader import read_history
 from advisor.history.whole_windows import whole_windows
 from advisor.models import Allocation, Incident, Resource
@@ -39,6 +40,8 @@ AFTER = timedelta(minutes=30)
 ENOUGH_WINDOWS = 12
 KEPT_S = 60
 KEPT_ENDED_S = 3600
+
+Column = tuple[float | None, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,14 +83,15 @@ def _studied_until(incident: Incident, now: datetime) -> datetime:
 
 def _study(incident: Incident, until: datetime) -> Study:
     resource, since = incident.resource, incident.started_at - BEFORE
-    seen = read_history(resource, grid_of(since, until, resource.window_s)).observations()
+    history = read_history(resource, grid_of(since, until, resource.window_s))
+    seen = history.readings()
     during = tuple(_is_during(incident, one.at) for one in seen)
     gap = "" if len(seen) >= ENOUGH_WINDOWS and any(during) else _gap(seen)
     return Study(
         began_at=since,
         ended_at=until,
         windows=len(seen),
-        attribution=None if gap else attribute(_inputs(resource, seen, during)),
+        attribution=None if gap else attribute(_inputs(history, seen, during)),
         external=external_load(incident),
         signals=_signals(resource, seen, during),
         gap=gap,
@@ -95,7 +99,7 @@ def _study(incident: Incident, until: datetime) -> Study:
 
 
 def _signals(
-    resource: Resource, seen: Sequence[Observation], during: Sequence[bool]
+    resource: Resource, seen: Sequence[Reading], during: Sequence[bool]
 ) -> NicJudgement | None:
     judge = resource.traits.judge_signals
     if judge is None:
@@ -107,31 +111,28 @@ def _is_during(incident: Incident, at: datetime) -> bool:
     return at > incident.started_at and (incident.ended_at is None or at <= incident.ended_at)
 
 
-def _gap(seen: Sequence[Observation]) -> str:
+def _gap(seen: Sequence[Reading]) -> str:
     if len(seen) >= ENOUGH_WINDOWS:
         return "the samples of the incident are not stored any more"
     return f"{len(seen)} windows of it are stored, {ENOUGH_WINDOWS} are needed"
 
 
 def _inputs(
-    resource: Resource, seen: Sequence[Observation], during: tuple[bool, ...]
+    history: History, seen: Sequence[Reading], during: tuple[bool, ...]
 ) -> AttributionInputs:
-    mode = ReservationMode(resource.mode)
-    allocations = list(
-        resource.allocations.select_related("workload").order_by("workload__name", "pk")
-    )
-    names = list(dict.fromkeys(allocation.workload.name for allocation in allocations))
-    by_window = [_loads(one) for one in seen]
-    loads = {name: tuple(window.get(name) for window in by_window) for name in names}
-    entitled = _entitled(allocations, loads, _costs(seen, loads), mode)
-    rest = tuple(_unallocated(one) for one in seen)
-    shared_harm = resource.traits.shared_harm
-    lack = _lack(seen, mode) if shared_harm is None else {}
+    traits, mode = history.resource.traits, ReservationMode(history.resource.mode)
+    table = history.table(np.flatnonzero(history.measured).tolist(), {})
+    found = standing_columns(table, mode, unit=history.cost_unit)
+    own = np.where(np.isnan(table.rate), np.nan, found.cost[:, :-1])
+    loads = _by_workload(table.workloads, own)
+    entitled = _entitled(history.allocations.rows, loads, _costs(table, loads), mode)
+    rest = tuple(found.cost[:, -1].tolist())
+    lack = {} if traits.harms_all else _lack(found)
     series = [
         WorkloadSeries(
             workload=name, load=loads[name], harm=lack.get(name), entitlement=entitled[name]
         )
-        for name in names
+        for name in loads
     ]
     if any(rest):
         series.append(
@@ -142,33 +143,26 @@ def _inputs(
     return AttributionInputs(
         series=tuple(series),
         in_incident=during,
-        window_s=resource.window_s,
-        measure=resource.traits.measure,
-        shared_harm=None if shared_harm is None else tuple(shared_harm(one) for one in seen),
+        window_s=history.resource.window_s,
+        measure=traits.measure,
+        shared_harm=tuple(one.value for one in seen) if traits.harms_all else None,
     )
 
 
-def _loads(observation: Observation) -> dict[str, float]:
-    """By workload device time per second on a datastore, bits per second on an uplink."""
-    loads: dict[str, float] = {}
-    for own in observation.allocations:
-        load = own.rate * device_cost(observation, own.mean_io_bytes)
-        loads[own.workload] = loads.get(own.workload, 0.0) + load
-    return loads
-
-
-def _unallocated(observation: Observation) -> float | None:
-    """Load without an allocation; 0 if it is within the measurement error."""
-    whole = delivered(observation)
-    if whole is None:
-        return None
-    rest = whole - sum(allocation.rate for allocation in observation.allocations)
-    return rest * device_cost(observation, None) if rest > UNALLOCATED_RATIO * whole else 0.0
+def _by_workload(workloads: Sequence[str], columns: Floats) -> dict[str, Column]:
+    """The sum over the allocations of each workload, None where none was measured."""
+    found = {}
+    for name in dict.fromkeys(workloads):
+        own = columns[:, [one == name for one in workloads]]
+        known = ~np.isnan(own)
+        total = in_order(np.where(known, own, 0.0))
+        found[name] = tuple(numbers(np.where(known.any(axis=1), total, np.nan)))
+    return found
 
 
 def _entitled(
     allocations: Sequence[Allocation],
-    loads: dict[str, tuple[float | None, ...]],
+    loads: dict[str, Column],
     costs: dict[str, float],
     mode: ReservationMode,
 ) -> dict[str, float]:
@@ -196,14 +190,12 @@ def _entitled(
     return entitled
 
 
-def _costs(
-    seen: Sequence[Observation], loads: dict[str, tuple[float | None, ...]]
-) -> dict[str, float]:
+def _costs(table: AllocationTable, loads: dict[str, Column]) -> dict[str, float]:
     """The mean cost of a unit of each workload's rate; 1 without I/O."""
-    rates: dict[str, float] = defaultdict(float)
-    for observation in seen:
-        for allocation in observation.allocations:
-            rates[allocation.workload] += allocation.rate
+    rates = {
+        name: sum(value or 0.0 for value in column)
+        for name, column in _by_workload(table.workloads, table.rate).items()
+    }
     return {
         name: sum(value or 0.0 for value in column) / rates[name] if rates[name] > 0 else 1.0
         for name, column in loads.items()
@@ -215,14 +207,12 @@ def _unallocated_part(entitled: dict[str, float]) -> float:
     return fmean(entitled.values()) if entitled else UNALLOCATED_SHARES
 
 
-def _lack(
-    seen: Sequence[Observation], mode: ReservationMode
-) -> dict[str, tuple[float | None, ...]]:
-    """The shortfall of each workload, as a fraction of its entitlement."""
-    found: dict[str, list[float | None]] = {}
-    for place, observation in enumerate(seen):
-        for one in standings(observation, mode):
-            column = found.setdefault(one.workload, [None] * len(seen))
-            missed = one.entitlement - one.cost
-            column[place] = max(missed / one.entitlement, 0.0) if one.entitlement > 0 else 0.0
-    return {name: tuple(column) for name, column in found.items()}
+def _lack(found: StandingColumns) -> dict[str, Column]:
+    """The shortfall of each workload, as a fraction of its entitlement; None without a part."""
+    entitled = found.entitlement > 0
+    missed = (found.entitlement - found.cost) / np.where(entitled, found.entitlement, 1.0)
+    short = np.where(entitled, np.maximum(missed, 0.0), 0.0)
+    lack = {name: np.full(len(short), np.nan) for name in found.workloads}
+    for name, active, column in zip(found.workloads, found.active.T, short.T, strict=True):
+        lack[name] = np.where(active, column, lack[name])
+    return {name: tuple(numbers(column)) for name, column in lack.items()}

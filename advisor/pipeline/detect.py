@@ -269,7 +269,7 @@ def _judge(turns: Sequence[_Turn], histories: Mapping[int, History]) -> list[_Ju
         history = histories[turn.resource.pk]
         earlier = take_earlier(turn.status, since=turn.since, until=turn.until)
         found = congestion.detect(
-            history.deciding_observations(),
+            history.readings(),
             settings=_settings(turn.resource),
             threshold=threshold_then(earlier, history.threshold),
             initial=turn.state,

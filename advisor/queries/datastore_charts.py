@@ -6,8 +6,7 @@ from datetime import datetime
 
 import numpy as np
 
-from advisor.core.detection.reading import normalized_latency
-from advisor.core.observation import HostLatency
+from advisor.core.detection.reading import normalized_latency_ms
 from advisor.history.history import numbers
 from advisor.models import Unit
 from advisor.queries.charts import (
@@ -115,7 +114,10 @@ _NO_IO = "No I/O was measured in this range, so there is no latency."
 
 def _latency_chart(read: ResourceFigures, now: datetime) -> Chart:
     """The latency that is compared with the threshold: size-normalised, over all hosts."""
-    values = [_latency_ms(read.devices, place) for place in range(read.grid.count)]
+    found = read.devices.figures
+    values = numbers(
+        normalized_latency_ms(found.latency_ms, found.iops * found.seconds, found.mean_io_bytes)
+    )
     return Chart(
         key="level",
         title="Normalised latency",
@@ -125,18 +127,3 @@ def _latency_chart(read: ResourceFigures, now: datetime) -> Chart:
         marks=threshold_marks(read.resource, now),
         gap=None if any(value is not None for value in values) else _NO_IO,
     )
-
-
-def _latency_ms(devices: Devices[DiskFigures], place: int) -> float | None:
-    found = devices.figures
-    active = np.flatnonzero(found.iops[place] > 0).tolist()
-    hosts = [
-        HostLatency(
-            host=devices.hosts[device],
-            latency_ms=float(found.latency_ms[place, device]),
-            io_count=float(found.iops[place, device] * found.seconds[place, device]),
-            mean_io_bytes=float(found.mean_io_bytes[place, device]),
-        )
-        for device in active
-    ]
-    return normalized_latency(hosts).latency_ms

@@ -10,15 +10,14 @@ import numpy as np
 
 from advisor.core.allocation import ReservationMode
 from advisor.core.attribution.measure import DEVICE_TIME
-from advisor.core.detection.reading import normalized_latency
+from advisor.core.detection.reading import DatastoreColumns, Reading, datastore_readings
 from advisor.core.detection.threshold import ThresholdMode
-from advisor.core.observation import DatastoreObservation, HostLatency, Observation
-from advisor.core.own_limit import HostShare, latency_is_of_limits
+from advisor.core.own_limit import latency_is_of_limits
 from advisor.core.resource import Unit
-from advisor.resource_kinds.reader import Devices, Reader, ReadResource, SeenAllocation
+from advisor.resource_kinds.reader import Devices, Reader, ReadResource, SeenAllocations
 from advisor.resource_kinds.traits import ChartPlan, Level, ResourceTraits, Words
 from ingest.core.figures import DISK, DiskFigures
-from ingest.core.grid import Floats
+from ingest.core.grid import Flags, Floats
 
 THRESHOLD_MS = 30.0
 """The default congestion threshold of SIOC."""
@@ -26,53 +25,58 @@ THRESHOLD_MS = 30.0
 ACTIVITY_FLOOR_IOPS = 10.0
 
 
-def _window(
+def _readings(
     resource: ReadResource,
-    at: datetime,
-    place: int,
+    ends: Sequence[datetime],
     devices: Devices[DiskFigures],
-    allocations: Sequence[SeenAllocation],
-) -> Observation:
-    return DatastoreObservation(
-        at=at,
-        window_s=resource.window_s,
-        hosts=tuple(
-            _host_latency(resource, devices, (place, device), allocations)
-            for device in devices.places(place)
-        ),
-        allocations=tuple(one.observation for one in allocations),
-        unit=resource.unit,
+    seen: SeenAllocations,
+) -> list[Reading]:
+    found = devices.figures
+    io_count = np.where(devices.measured, found.iops * resource.window_s, np.nan)
+    columns = DatastoreColumns(
+        hosts=devices.hosts,
+        io_count=io_count,
+        latency_ms=found.latency_ms,
+        mean_io_bytes=found.mean_io_bytes,
+        throttled=_throttled(resource, devices.hosts, io_count, seen),
+        outstanding_io=found.outstanding_io,
+        busy_ratio=found.utilisation_ratio,
+    )
+    return datastore_readings(ends, resource.window_s, columns)
+
+
+def _throttled(
+    resource: ReadResource, hosts: Sequence[str], io_count: Floats, seen: SeenAllocations
+) -> Flags:
+    """Where our own limits may have caused the latency of a device, (windows, devices)."""
+    if not seen.throttled.any():
+        return np.zeros(io_count.shape, dtype=np.bool_)
+    others = seen.measured & ~seen.throttled
+    own_io = _io_counts(resource, seen)
+    return latency_is_of_limits(
+        io_count,
+        held=_by_host(np.where(seen.throttled, own_io, 0.0), seen.hosts, hosts),
+        calm=_by_host(np.where(others & (seen.backlogged == 0), own_io, 0.0), seen.hosts, hosts),
+        others_wait=_by_host(others & (seen.backlogged == 1), seen.hosts, hosts) > 0,
     )
 
 
-def _host_latency(
-    resource: ReadResource,
-    devices: Devices[DiskFigures],
-    cell: tuple[int, int],
-    allocations: Sequence[SeenAllocation],
-) -> HostLatency:
-    """The device in the window of this cell (window, device)."""
-    found, host = devices.figures, devices.hosts[cell[1]]
-    total = float(found.read_iops[cell] + found.write_iops[cell]) * resource.window_s
-    shares = [_host_share(resource, one) for one in allocations if one.host == host]
-    return HostLatency(
-        host=host,
-        latency_ms=float(found.latency_ms[cell]) if total else None,
-        io_count=total,
-        mean_io_bytes=float(found.mean_io_bytes[cell]) if total else None,
-        throttled=latency_is_of_limits(total, shares),
-        outstanding_io=float(found.outstanding_io[cell]),
-        busy_ratio=float(found.utilisation_ratio[cell]),
-    )
+def _io_counts(resource: ReadResource, seen: SeenAllocations) -> Floats:
+    """The I/Os of each allocation, 0 where they are not known, (windows, allocations)."""
+    iops = seen.rate
+    if resource.unit is not Unit.IOPS:
+        iops = seen.rate / np.where(seen.mean_io_bytes > 0, seen.mean_io_bytes, np.nan)
+    return np.where(np.isnan(iops), 0.0, iops * resource.window_s)
 
 
-def _host_share(resource: ReadResource, seen: SeenAllocation) -> HostShare:
-    window = seen.observation
-    size = window.mean_io_bytes
-    iops = window.rate if resource.unit is Unit.IOPS else window.rate / size if size else 0.0
-    return HostShare(
-        io_count=iops * resource.window_s, held_back=window.throttled, waits=window.backlogged
-    )
+def _by_host(values: Floats | Flags, owners: Sequence[str], hosts: Sequence[str]) -> Floats:
+    """The sums over the allocations on the host of each device, in their order."""
+    place = {name: at for at, name in enumerate(dict.fromkeys([*hosts, *owners]))}
+    rows = len(place) * np.arange(len(values))[:, np.newaxis]
+    cells = rows + np.array([place[name] for name in owners])
+    sums = np.bincount(cells.ravel(), values.ravel(), minlength=len(values) * len(place))
+    table = sums.reshape(len(values), len(place)).astype(np.float64)
+    return table[:, [place[name] for name in hosts]]
 
 
 def _delivered(resource: ReadResource, devices: Devices[DiskFigures]) -> Floats:
@@ -80,11 +84,6 @@ def _delivered(resource: ReadResource, devices: Devices[DiskFigures]) -> Floats:
     rate = found.bytes_per_s if resource.unit is Unit.BYTES_PER_S else found.iops
     total: Floats = np.nansum(rate, axis=1)
     return total
-
-
-def _latency_ms(observation: Observation) -> float | None:
-    assert isinstance(observation, DatastoreObservation)
-    return normalized_latency(observation.hosts).latency_ms
 
 
 def _activity_floor(_capacity: float | None) -> float:
@@ -101,7 +100,7 @@ DATASTORE = ResourceTraits(
     threshold=THRESHOLD_MS,
     threshold_modes=tuple(ThresholdMode),
     activity_floor=_activity_floor,
-    reader=Reader(figures=DISK, delivered=_delivered, window=_window),
+    reader=Reader(figures=DISK, delivered=_delivered, readings=_readings),
     charts=(
         ChartPlan(key="level", title="Normalised latency", form="line"),
         ChartPlan(key="workloads", title="Rate per workload", form="stack"),
@@ -125,5 +124,5 @@ DATASTORE = ResourceTraits(
     ),
     costs_by_size=True,
     hides_load=True,
-    shared_harm=_latency_ms,
+    harms_all=True,
 )

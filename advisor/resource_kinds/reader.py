@@ -1,4 +1,4 @@
-"""Turn the figures of a resource's devices into the detector's observations, window by window."""
+"""Turn the figures of a resource's devices into the detector's readings, all windows at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from advisor.core.observation import AllocationObservation, Observation
+from advisor.core.detection.reading import Reading
 from advisor.core.resource import Unit
 from ingest.core.figures import DiskFigures, FigureKind, InterfaceFigures, TcpFigures
 from ingest.core.grid import Flags, Floats
@@ -44,37 +44,45 @@ class Devices(Generic[FiguresT]):
         found: Flags = self.figures.seconds > 0
         return found
 
-    def places(self, window: int) -> list[int]:
-        """The devices that were measured in a window."""
-        found: list[int] = np.flatnonzero(self.figures.seconds[window]).tolist()
-        return found
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SeenAllocations:
+    """What allocations did, each column (windows, allocations); NaN is unknown.
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenAllocation:
-    """An allocation in one window for the core, with its host and its queue there.
-
-    `backlog_bytes` and `drops` are None without a measured queue.
+    `rate` and `reservation`, which is (allocations), are in the resource's unit. `backlogged` is 1
+    where an allocation wanted more and 0 where it did not. `throttled` is where a limit in force
+    held it back. On an uplink with an agent `backlog_bytes` waited in the allocation's queue and
+    `drops` packets were dropped from it.
     """
 
-    host: str
-    observation: AllocationObservation
-    backlog_bytes: float | None
-    drops: float | None
+    hosts: tuple[str, ...]
+    workloads: tuple[str, ...]
+    reservation: Floats
+    rate: Floats
+    backlogged: Floats
+    mean_io_bytes: Floats
+    throttled: Flags
+    backlog_bytes: Floats
+    drops: Floats
+
+    @property
+    def measured(self) -> Flags:
+        """(windows, allocations)."""
+        return ~np.isnan(self.rate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader(Generic[FiguresT]):
-    """The figures to read of each device, and how to combine those of one window.
+    """The figures to read of each device, and how to combine them.
 
-    `window` gets the end and the place of a window in which at least one device was measured.
-    `delivered` is what all devices carried in each window, in the unit of the allocations.
+    `readings` has one for each of the windows that end at the given times. `delivered` is what
+    all devices carried in each window, in the unit of the allocations.
     """
 
     figures: FigureKind[FiguresT]
     delivered: Callable[[ReadResource, Devices[FiguresT]], Floats]
-    window: Callable[
-        [ReadResource, datetime, int, Devices[FiguresT], Sequence[SeenAllocation]], Observation
+    readings: Callable[
+        [ReadResource, Sequence[datetime], Devices[FiguresT], SeenAllocations], list[Reading]
     ]
     with_tcp: bool = False
 

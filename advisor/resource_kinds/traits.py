@@ -9,9 +9,9 @@ from typing import Any
 
 from advisor.core.allocation import ReservationMode
 from advisor.core.attribution.measure import Measure
-from advisor.core.detection.nic_congestion import NicJudgement
+from advisor.core.detection.nic_signals import NicJudgement
+from advisor.core.detection.reading import Reading
 from advisor.core.detection.threshold import ThresholdMode
-from advisor.core.observation import Observation
 from advisor.core.quantity import significant
 from advisor.core.resource import Unit
 from advisor.resource_kinds.reader import Reader
@@ -83,7 +83,7 @@ class ResourceTraits:
     - `carries_others`: whether other resources are reached through it.
     - `latency_gap`: why it has no latency of its own; empty if it has.
     - `judge_signals`: the conclusion from an incident's windows, None if only latency counts.
-    - `shared_harm`: the harm to all in a window; None if each workload has its own shortfall.
+    - `harms_all`: whether its level is the harm to all; else each workload has its own shortfall.
     """
 
     name: str
@@ -114,5 +114,5 @@ class ResourceTraits:
     hides_load: bool = False
     carries_others: bool = False
     latency_gap: str = ""
-    judge_signals: Callable[[Sequence[Observation]], NicJudgement] | None = None
-    shared_harm: Callable[[Observation], float | None] | None = None
+    harms_all: bool = False
+    judge_signals: Callable[[Sequence[Reading]], NicJudgement] | None = None

@@ -10,16 +10,15 @@ import numpy as np
 
 from advisor.core.allocation import ReservationMode
 from advisor.core.attribution.measure import SENT
-from advisor.core.detection.nic_congestion import NicJudgement, judge_uplink
-from advisor.core.detection.reading import nic_window
+from advisor.core.detection.nic_signals import NicJudgement, judge_uplink
+from advisor.core.detection.reading import Reading, UplinkColumns, in_order, uplink_readings
 from advisor.core.detection.threshold import ThresholdMode
-from advisor.core.observation import Observation, UplinkObservation
 from advisor.core.resource import PAYLOAD_RATIO, Unit
-from advisor.resource_kinds.reader import Devices, Reader, ReadResource, SeenAllocation
+from advisor.resource_kinds.reader import Devices, Reader, ReadResource, SeenAllocations
 from advisor.resource_kinds.traits import ChartPlan, Level, ResourceTraits, Words
 from enforcers.contract import host_part_bits_per_s
 from ingest.core.figures import INTERFACE, InterfaceFigures, TcpFigures
-from ingest.core.grid import Floats
+from ingest.core.grid import Flags, Floats, Integers
 
 THRESHOLD_RATIO = 0.9
 """An uplink above this utilisation has no capacity left for bursts."""
@@ -29,45 +28,56 @@ ACTIVITY_FLOOR_BITS_PER_S = 1e6
 """Of an uplink without a known capacity."""
 
 
-def _window(
+def _readings(
     resource: ReadResource,
-    at: datetime,
-    place: int,
+    ends: Sequence[datetime],
     devices: Devices[InterfaceFigures],
-    allocations: Sequence[SeenAllocation],
-) -> Observation:
-    cell, found = (place, devices.places(place)[0]), devices.figures
+    seen: SeenAllocations,
+) -> list[Reading]:
+    found = devices.figures
     # Queues and drops at our own limits are no signal of the uplink, and it is unknown which of
     # the retransmits they cause.
-    free = [one for one in allocations if not one.observation.throttled]
-    waiting = [one.backlog_bytes for one in free if one.backlog_bytes is not None]
-    segments, retransmits = (
-        _segments(resource, devices.tcp, cell) if len(free) == len(allocations) else (None, None)
+    held, free = seen.measured & seen.throttled, seen.measured & ~seen.throttled
+    waiting = free & ~np.isnan(seen.backlog_bytes)
+    dropped = in_order(np.where(free & ~np.isnan(seen.drops), seen.drops, 0.0))
+    # The device that was measured in each window.
+    cells = np.arange(len(ends)), devices.measured.argmax(axis=1)
+    segments, retransmits = _segments(
+        resource, devices.tcp, cells, known=~np.logical_or.reduce(held, axis=1)
     )
-    return UplinkObservation(
-        at=at,
-        window_s=resource.window_s,
-        tx_bits_per_s=float(found.sent_bits_per_s[cell]),
-        capacity_bits_per_s=resource.capacity,
-        packets=float(found.sent_packets_per_s[cell]) * resource.window_s,
-        drops=float(found.sent_drops_per_s[cell]) * resource.window_s
-        + sum(one.drops or 0.0 for one in free),
-        backlog_bytes=sum(waiting) if waiting else None,
+    columns = UplinkColumns(
+        tx_bits_per_s=found.sent_bits_per_s[cells],
+        capacity_bits_per_s=np.full(len(ends), resource.capacity, dtype=np.float64),
+        packets=found.sent_packets_per_s[cells] * resource.window_s,
+        drops=found.sent_drops_per_s[cells] * resource.window_s + dropped,
+        backlog_bytes=np.where(
+            waiting.any(axis=1), in_order(np.where(waiting, seen.backlog_bytes, 0.0)), np.nan
+        ),
         segments=segments,
         retransmits=retransmits,
-        allocations=tuple(one.observation for one in allocations),
+        workloads=seen.workloads,
+        rate=seen.rate,
+        reservation=seen.reservation,
+        backlogged=seen.backlogged,
+        throttled=seen.throttled,
     )
+    return uplink_readings(ends, resource.window_s, columns)
 
 
 def _segments(
-    resource: ReadResource, tcp: TcpFigures | None, cell: tuple[int, int]
-) -> tuple[float | None, float | None]:
-    """TCP segments that the host sent in the window, and those sent again; None if not read."""
-    if tcp is None or not tcp.seconds[cell]:
-        return None, None
+    resource: ReadResource,
+    tcp: TcpFigures | None,
+    cells: tuple[Integers, Integers],
+    *,
+    known: Flags,
+) -> tuple[Floats, Floats]:
+    """TCP segments that the host sent in each window, and those sent again; NaN if not read."""
+    if tcp is None:
+        return np.full(len(known), np.nan), np.full(len(known), np.nan)
+    is_read = known & (tcp.seconds[cells] > 0)
     return (
-        float(tcp.segments_per_s[cell]) * resource.window_s,
-        float(tcp.retransmits_per_s[cell]) * resource.window_s,
+        np.where(is_read, tcp.segments_per_s[cells] * resource.window_s, np.nan),
+        np.where(is_read, tcp.retransmits_per_s[cells] * resource.window_s, np.nan),
     )
 
 
@@ -76,8 +86,8 @@ def _delivered(_resource: ReadResource, devices: Devices[InterfaceFigures]) -> F
     return total
 
 
-def _judge_signals(seen: Sequence[Observation]) -> NicJudgement:
-    return judge_uplink([nic_window(one) for one in seen if isinstance(one, UplinkObservation)])
+def _judge_signals(readings: Sequence[Reading]) -> NicJudgement:
+    return judge_uplink([one.nic for one in readings if one.nic is not None])
 
 
 def _activity_floor(capacity: float | None) -> float:
@@ -95,7 +105,7 @@ UPLINK = ResourceTraits(
     # Peak throughput is learnt from latency over outstanding I/O.
     threshold_modes=(ThresholdMode.FIXED, ThresholdMode.BASELINE),
     activity_floor=_activity_floor,
-    reader=Reader(figures=INTERFACE, delivered=_delivered, window=_window, with_tcp=True),
+    reader=Reader(figures=INTERFACE, delivered=_delivered, readings=_readings, with_tcp=True),
     charts=(
         ChartPlan(key="level", title="Utilisation", form="line"),
         ChartPlan(key="workloads", title="Rate per workload", form="stack"),

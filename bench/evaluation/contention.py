@@ -16,7 +16,7 @@ from advisor.core.detection.threshold import (
     peak_throughput_threshold,
 )
 from advisor.core.device.device_fit import LoadPoint
-from advisor.core.observation import DatastoreObservation, HostLatency
+from advisor.core.observation import DatastoreObservation, HostLatency, readings_of
 from advisor.core.own_limit import reaches_limit
 from advisor.lab.simulation.cluster import Cluster, Run, simulate
 from advisor.lab.simulation.datastore import SimulatedDatastore
@@ -195,7 +195,7 @@ def _alarms(
 
 def _detected(observations: Sequence[DatastoreObservation], threshold: Threshold) -> list[bool]:
     settings = DetectorSettings(activity_floor=10.0)
-    points = detect(observations, settings=settings, threshold=threshold).points
+    points = detect(readings_of(observations), settings=settings, threshold=threshold).points
     return [point.state is CongestionState.CONGESTED for point in points]
 
 

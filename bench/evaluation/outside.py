@@ -15,9 +15,8 @@ from advisor.core.detection.external_workload import (
     detect_external_load,
 )
 from advisor.core.detection.own_mix import OwnMix
-from advisor.core.detection.reading import normalized_latency
 from advisor.core.iosize import size_cost
-from advisor.core.observation import HostLatency
+from advisor.core.observation import DatastoreObservation, HostLatency, readings_of
 from advisor.lab.simulation.cluster import BEGAN_AT, Cluster, simulate
 from advisor.lab.simulation.datastore import SimulatedDatastore
 from advisor.lab.simulation.load import Access, SimulatedWorkload, SteadyIo
@@ -138,21 +137,20 @@ def _window(at: datetime, totals: Mapping[str, Totals], *, writers: Collection[s
     whole = sum(totals.values(), Totals())
     loads = {name: one.iops * size_cost(one.mean_io_bytes) for name, one in totals.items()}
     written = sum(totals[name].ios for name in writers)
-    latencies = normalized_latency(
-        [
-            HostLatency(
-                host=name,
-                latency_ms=one.device_latency_ms,
-                io_count=one.ios,
-                mean_io_bytes=one.mean_io_bytes,
-            )
-            for name, one in totals.items()
-        ]
+    hosts = tuple(
+        HostLatency(
+            host=name,
+            latency_ms=one.device_latency_ms,
+            io_count=one.ios,
+            mean_io_bytes=one.mean_io_bytes,
+        )
+        for name, one in totals.items()
     )
+    (reading,) = readings_of([DatastoreObservation(at=at, window_s=WINDOW_S, hosts=hosts)])
     return LoadWindow(
         at=at,
         own_load=sum(loads.values()),
-        latency_ms=latencies.latency_ms,
+        latency_ms=reading.value,
         mix=OwnMix(
             iops=whole.iops,
             read_ratio=1 - written / whole.ios if whole.ios else None,

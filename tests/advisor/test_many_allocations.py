@@ -218,9 +218,9 @@ def test_drawn_rates_are_those_of_each_allocation_alone(seed: int, step_s: int) 
 def test_tenants_with_equal_names_see_their_own(seed: int) -> None:
     first = random_datastore("acme", seed=seed)
     grid = grid_of(SINCE, UNTIL, 10.0)
-    alone = (drawn_rates(first, grid), read_history(first, grid).observations())
+    alone = (drawn_rates(first, grid), read_history(first, grid).readings())
 
     second = random_datastore("lakeside", seed=seed + 100)
 
-    assert alone == (drawn_rates(first, grid), read_history(first, grid).observations())
+    assert alone == (drawn_rates(first, grid), read_history(first, grid).readings())
     assert drawn_rates(second, grid) != alone[0]

@@ -15,7 +15,7 @@ import pytest
 
 from advisor.core.detection.congestion import CongestionState, DetectorSettings, detect
 from advisor.core.detection.threshold import FixedThreshold
-from advisor.core.observation import DatastoreObservation, HostLatency
+from advisor.core.observation import DatastoreObservation, HostLatency, readings_of
 from ingest.core.figures import DISK, DiskFigures
 from tests.ingest.core.readings import derive, readings
 
@@ -101,7 +101,9 @@ def state_of(found: DiskFigures) -> CongestionState:
     )
     window = DatastoreObservation(at=datetime.now(UTC), window_s=seconds, hosts=(host,))
     settings = DetectorSettings(activity_floor=10.0)
-    (point,) = detect([window], settings=settings, threshold=FixedThreshold(value=30.0)).points
+    (point,) = detect(
+        readings_of([window]), settings=settings, threshold=FixedThreshold(value=30.0)
+    ).points
     return point.state
 
 

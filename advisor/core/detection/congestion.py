@@ -17,13 +17,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from advisor.core.detection.nic_congestion import NicFinding, find
-from advisor.core.detection.nic_signals import NicEvidence, NicWindow, signals_of
-from advisor.core.detection.reading import Reading, read, stall_text
+from advisor.core.detection.nic_signals import NicEvidence, NicFinding, NicWindow, find, signals_of
+from advisor.core.detection.reading import Reading
 from advisor.core.detection.threshold import Threshold, ThresholdReading
 from advisor.core.enumeration import listed
 from advisor.core.number_checks import check_amount, check_positive
-from advisor.core.observation import Observation
 from advisor.core.quantity import format_rate
 
 
@@ -121,22 +119,22 @@ class Detection:
 
 
 def detect(
-    observations: Sequence[Observation],
+    readings: Sequence[Reading],
     *,
     settings: DetectorSettings,
     threshold: Threshold,
     initial: DetectorState = FRESH,
 ) -> Detection:
-    """Fold observations into state points, sorted by time.
+    """Fold the readings of windows into state points, sorted by time.
 
     Windows that are not newer than the last one are ignored, so that the same windows may be given
     again; of two windows that end at the same time the first counts.
     """
     state, points = initial, []
-    for observation in sorted(observations, key=lambda one: one.at):
-        if state.last_at is not None and observation.at <= state.last_at:
+    for reading in sorted(readings, key=lambda one: one.at):
+        if state.last_at is not None and reading.at <= state.last_at:
             continue
-        point, state = _step(read(observation), state, settings, threshold)
+        point, state = _step(reading, state, settings, threshold)
         points.append(point)
     return Detection(points=tuple(points), state=state)
 
@@ -147,9 +145,9 @@ def _step(
     state = _forget_after_gap(reading, state, settings)
     limit = threshold.at(reading.at)
     signals: tuple[NicEvidence, ...] = ()
-    if reading.stalled:
+    if reading.stall:
         state = _stalled(state, reading, settings)
-        reason = stall_text(reading.stalled)
+        reason = reading.stall
     elif _is_quiet(reading, settings):
         state = _measured(state, reading, above=False, below=True, settings=settings)
         reason = reading.reason or f"idle: less than {_floor_text(reading, settings)}"
@@ -167,7 +165,7 @@ def _step(
             state, reading, above=weighed.above, below=weighed.below, settings=settings
         )
         reason = weighed.why or _counted(state, settings)
-        reason = reason if reading.unmet else f"{reason}; {limit.reason}"
+        reason = reason if reading.nic and reading.nic.unmet else f"{reason}; {limit.reason}"
     return _point(reading, limit, state, reason, signals), state
 
 

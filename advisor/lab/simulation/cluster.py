@@ -13,7 +13,7 @@ from random import Random
 from advisor.core.detection.congestion import DetectorSettings, StatePoint, detect
 from advisor.core.detection.threshold import FixedThreshold
 from advisor.core.number_checks import check_amount, check_positive
-from advisor.core.observation import DatastoreObservation
+from advisor.core.observation import DatastoreObservation, readings_of
 from advisor.core.window import PERIOD_S
 from advisor.lab.simulation.agenda import Agenda
 from advisor.lab.simulation.control import WindowControl, WindowLoop, observe
@@ -92,7 +92,9 @@ class Run:
         """The detector's word on every period."""
         settings = DetectorSettings(activity_floor=10.0)
         found = detect(
-            self.observations, settings=settings, threshold=FixedThreshold(value=threshold_ms)
+            readings_of(self.observations),
+            settings=settings,
+            threshold=FixedThreshold(value=threshold_ms),
         )
         return found.points
 

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from advisor.core.detection.reading import normalized_latency
 from advisor.core.number_checks import check_positive
-from advisor.core.observation import DatastoreObservation, HostLatency
+from advisor.core.observation import DatastoreObservation, HostLatency, readings_of
 from advisor.core.window import (
     PERIOD_S,
     RESERVE,
@@ -72,8 +71,8 @@ class WindowLoop:
 
     def step(self, observation: DatastoreObservation, counted: Sequence[Sequence[Totals]]) -> None:
         """One period: `counted` holds what each host counted per workload in it."""
-        latency = normalized_latency(observation.hosts)
-        capacity_iops = self._estimate(latency.latency_ms, latency.io_count / observation.window_s)
+        (reading,) = readings_of([observation])
+        capacity_iops = self._estimate(reading.value, reading.load or 0.0)
         shares = [
             sum(
                 active_shares(
@@ -93,7 +92,7 @@ class WindowLoop:
         for host, beta in zip(self._hosts, betas, strict=True):
             host.resize(
                 next_window(
-                    host.window, latency_ms=latency.latency_ms, beta=beta, law=self._control.law
+                    host.window, latency_ms=reading.value, beta=beta, law=self._control.law
                 )
             )
 

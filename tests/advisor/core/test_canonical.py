@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from advisor.core.canonical import CanonicalError, dumps, from_plain, loads, to_plain
 from advisor.core.detection.congestion import DetectorSettings, DetectorState, detect
 from advisor.core.detection.threshold import FixedThreshold
-from advisor.core.observation import DatastoreObservation, HostLatency
+from advisor.core.observation import DatastoreObservation, HostLatency, readings_of
 
 
 class Colour(StrEnum):
@@ -201,10 +201,12 @@ def test_a_detector_goes_on_from_its_stored_state():
         for i in range(6)
     ]
     settings, threshold = DetectorSettings(activity_floor=1.0), FixedThreshold(value=10.0)
-    whole = detect(windows, settings=settings, threshold=threshold)
-    first = detect(windows[:2], settings=settings, threshold=threshold)
+    whole = detect(readings_of(windows), settings=settings, threshold=threshold)
+    first = detect(readings_of(windows[:2]), settings=settings, threshold=threshold)
 
     stored = loads(DetectorState, dumps(first.state))
-    second = detect(windows[2:], settings=settings, threshold=threshold, initial=stored)
+    second = detect(
+        readings_of(windows[2:]), settings=settings, threshold=threshold, initial=stored
+    )
 
     assert first.points + second.points == whole.points

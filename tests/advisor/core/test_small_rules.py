@@ -1,8 +1,8 @@
 """Small rules of the core at the exact value where each changes."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 
 from advisor.core.admission import (
@@ -17,41 +17,41 @@ from advisor.core.enforced_time import HostReport, enforced_stretches
 from advisor.core.entitlement_checks import check_stored_entitlements
 from advisor.core.freshness import is_stale
 from advisor.core.number_checks import check_amount, check_positive, check_ratio
-from advisor.core.own_limit import HostShare, latency_is_of_limits
+from advisor.core.own_limit import latency_is_of_limits
 from advisor.core.quantity import format_rate, parse_rate, significant, without_dust
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
-def held(io_count: float) -> HostShare:
-    return HostShare(io_count=io_count, held_back=True, waits=True)
-
-
-def free(io_count: float, *, waits: bool | None) -> HostShare:
-    return HostShare(io_count=io_count, held_back=False, waits=waits)
-
-
 @pytest.mark.parametrize(
-    ("shares", "is_of_limits"),
+    ("held", "calm", "others_wait", "is_of_limits"),
     [
         # Of 100 I/Os, five or fewer that are held back do not matter for the mean.
-        ([held(5.0), free(95.0, waits=False)], False),
-        ([held(5.1), free(94.9, waits=False)], True),
+        (5.0, 95.0, False, False),
+        (5.1, 94.9, False, True),
         # If one waits without a limit, the datastore is the cause.
-        ([held(90.0), free(10.0, waits=True)], False),
+        (90.0, 0.0, True, False),
         # Of those that are held back or do not wait, 95 must be known ...
-        ([held(20.0), free(75.0, waits=False)], True),
-        ([held(20.0), free(74.9, waits=False)], False),
+        (20.0, 75.0, False, True),
+        (20.0, 74.9, False, False),
         # ... or more than half be held back.
-        ([held(50.0), free(50.0, waits=None)], False),
-        ([held(50.1), free(49.9, waits=None)], True),
-        ([], False),
+        (50.0, 0.0, False, False),
+        (50.1, 0.0, False, True),
+        (0.0, 0.0, False, False),
+        (0.0, 100.0, False, False),
     ],
 )
 def test_latency_is_of_our_limits_where_nothing_else_explains_it(
-    shares: Sequence[HostShare], is_of_limits: bool
+    held: float, calm: float, *, others_wait: bool, is_of_limits: bool
 ) -> None:
-    assert latency_is_of_limits(100.0, shares) is is_of_limits
+    found = latency_is_of_limits(
+        np.array([100.0]),
+        held=np.array([held]),
+        calm=np.array([calm]),
+        others_wait=np.array([others_wait]),
+    )
+
+    assert found.tolist() == [is_of_limits]
 
 
 @pytest.mark.parametrize(

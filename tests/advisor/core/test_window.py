@@ -2,12 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.detection.reading import normalized_latency
-from advisor.core.observation import HostLatency
+from advisor.core.detection.reading import normalized_latency_ms
 from advisor.core.window import (
     WindowLaw,
     active_shares,
@@ -61,12 +61,12 @@ def assert_active_shares(vector):
 
 
 def assert_datastore_latency(vector):
-    hosts = [
-        HostLatency(host=str(index), latency_ms=host["lat"], io_count=host["iops"])
-        for index, host in enumerate(vector["hosts"])
-    ]
+    latency_ms = np.array([[host["lat"] for host in vector["hosts"]]])
+    io_count = np.array([[host["iops"] for host in vector["hosts"]]])
 
-    assert normalized_latency(hosts).latency_ms == pytest.approx(vector["expected"])
+    found = normalized_latency_ms(latency_ms, io_count, np.full(io_count.shape, np.nan))
+
+    assert found.tolist() == pytest.approx([vector["expected"]])
 
 
 def assert_steps(vector):

@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 
-from advisor.core.own_limit import HostShare, latency_is_of_limits
 from advisor.models import Allocation, Incident, Policy, Resource, State
 from advisor.pipeline.detect import detect
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
@@ -98,41 +97,3 @@ def test_another_host_still_says_what_the_datastore_does(
     assert status.state == expected
     # 8000 bytes are the reference size, and h1 is left out: the value is what h2 saw.
     assert status.value == pytest.approx(latency_ms)
-
-
-def share(io_count: float, *, held_back: bool = False, waits: bool | None = None) -> HostShare:
-    return HostShare(io_count=io_count, held_back=held_back, waits=waits)
-
-
-HELD = share(60, held_back=True, waits=True)
-
-
-@pytest.mark.parametrize(
-    ("io_count", "shares", "expected"),
-    [
-        (0.0, [], False),
-        (100.0, [share(100, waits=True)], False),
-        (60.0, [HELD], True),
-        (100.0, [HELD, share(40, waits=False)], True),
-        (100.0, [HELD, share(40, waits=True)], False),
-        (100.0, [HELD], True),
-        (200.0, [HELD], False),
-        (200.0, [HELD, share(140, waits=None)], False),
-        (2000.0, [HELD, share(1940, waits=False)], False),
-    ],
-    ids=[
-        "no I/O",
-        "no limit",
-        "all is held back",
-        "the rest does not wait",
-        "the rest waits",
-        "most is held back, the rest is unknown",
-        "most is unknown",
-        "most may wait",
-        "too little to change the mean",
-    ],
-)
-def test_latency_is_of_limits_only_where_nobody_else_waits(
-    io_count: float, shares: list[HostShare], *, expected: bool
-) -> None:
-    assert latency_is_of_limits(io_count, shares) is expected

@@ -10,37 +10,33 @@ import numpy as np
 
 from advisor.core.allocation import ReservationMode
 from advisor.core.attribution.measure import Measure
+from advisor.core.detection.reading import DatastoreColumns, Reading, datastore_readings
 from advisor.core.detection.threshold import ThresholdMode
-from advisor.core.observation import DatastoreObservation, HostLatency, Observation
 from advisor.core.resource import Unit
-from advisor.resource_kinds.reader import Devices, Reader, ReadResource, SeenAllocation
+from advisor.resource_kinds.reader import Devices, Reader, ReadResource, SeenAllocations
 from advisor.resource_kinds.traits import ChartPlan, Level, ResourceTraits, Words
 from ingest.core.figures import DISK, DiskFigures
 from ingest.core.grid import Floats
 
 
-def _window(
+def _readings(
     resource: ReadResource,
-    at: datetime,
-    place: int,
+    ends: Sequence[datetime],
     devices: Devices[DiskFigures],
-    allocations: Sequence[SeenAllocation],
-) -> Observation:
-    return DatastoreObservation(
-        at=at,
-        window_s=resource.window_s,
-        hosts=tuple(
-            HostLatency(
-                host=devices.hosts[device],
-                latency_ms=float(devices.figures.latency_ms[place, device]),
-                io_count=float(devices.figures.read_iops[place, device]) * resource.window_s,
-                mean_io_bytes=None,
-            )
-            for device in devices.places(place)
-        ),
-        allocations=tuple(one.observation for one in allocations),
-        unit=resource.unit,
+    _allocations: SeenAllocations,
+) -> list[Reading]:
+    figures = devices.figures
+    unknown = np.full(figures.seconds.shape, np.nan)
+    columns = DatastoreColumns(
+        hosts=devices.hosts,
+        io_count=np.where(devices.measured, figures.read_iops * resource.window_s, np.nan),
+        latency_ms=figures.latency_ms,
+        mean_io_bytes=unknown,
+        throttled=np.zeros(unknown.shape, dtype=np.bool_),
+        outstanding_io=unknown,
+        busy_ratio=unknown,
     )
+    return datastore_readings(ends, resource.window_s, columns)
 
 
 def _delivered(_resource: ReadResource, devices: Devices[DiskFigures]) -> Floats:
@@ -63,7 +59,7 @@ EXPORT = ResourceTraits(
     threshold=50.0,
     threshold_modes=(ThresholdMode.FIXED,),
     activity_floor=_activity_floor,
-    reader=Reader(figures=DISK, delivered=_delivered, window=_window),
+    reader=Reader(figures=DISK, delivered=_delivered, readings=_readings),
     charts=(ChartPlan(key="level", title="Latency of the export", form="line"),),
     adapter="cgroup",
     adapter_option="--cgroup PATH",

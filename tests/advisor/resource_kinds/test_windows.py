@@ -1,19 +1,16 @@
 """Figures of devices become windows of a resource, and what each kind of resource promises."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 
-from advisor.core.observation import (
-    AllocationObservation,
-    DatastoreObservation,
-    UplinkObservation,
-)
+from advisor.core.detection.nic_signals import NicWindow
+from advisor.core.detection.reading import Reading
 from advisor.core.resource import Unit
 from advisor.resource_kinds.datastore import DATASTORE
-from advisor.resource_kinds.reader import Devices, ReadResource, SeenAllocation
+from advisor.resource_kinds.reader import Devices, ReadResource, SeenAllocations
 from advisor.resource_kinds.registry import (
     KINDS,
     area_words,
@@ -28,7 +25,7 @@ from advisor.resource_kinds.uplink import UPLINK
 from ingest.core.figures import DiskFigures, InterfaceFigures, TcpFigures
 from ingest.core.grid import Floats
 
-AT = datetime(2026, 3, 2, 12, tzinfo=UTC)
+ENDS = [datetime(2026, 3, 2, 12, tzinfo=UTC), datetime(2026, 3, 2, 13, tzinfo=UTC)]
 DATASTORE_10S = ReadResource(window_s=10.0, capacity=None, unit=Unit.IOPS)
 UPLINK_10S = ReadResource(window_s=10.0, capacity=1e9, unit=Unit.BITS_PER_S)
 
@@ -38,22 +35,31 @@ def table(*row: float) -> Floats:
     return np.array([row, row])
 
 
-def seen(
-    host: str = "h1",
-    *,
-    rate: float = 100.0,
-    size: float | None = 8000.0,
-    throttled: bool = False,
-    backlog_bytes: float | None = None,
-    drops: float | None = None,
-) -> SeenAllocation:
-    return SeenAllocation(
-        host=host,
-        observation=AllocationObservation(
-            workload="db", rate=rate, mean_io_bytes=size, throttled=throttled, backlogged=False
-        ),
-        backlog_bytes=backlog_bytes,
-        drops=drops,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """One allocation, the same in both windows; NaN is unknown."""
+
+    host: str = "h1"
+    rate: float = 100.0
+    size: float = 8000.0
+    throttled: bool = False
+    backlogged: float = 0.0
+    backlog_bytes: float = np.nan
+    drops: float = np.nan
+
+
+def seen_of(*rows: Seen) -> SeenAllocations:
+    """As columns."""
+    return SeenAllocations(
+        hosts=tuple(one.host for one in rows),
+        workloads=tuple(f"vm{place}" for place, _ in enumerate(rows)),
+        reservation=np.zeros(len(rows)),
+        rate=table(*(one.rate for one in rows)),
+        backlogged=table(*(one.backlogged for one in rows)),
+        mean_io_bytes=table(*(one.size for one in rows)),
+        throttled=table(*(one.throttled for one in rows)) == 1,
+        backlog_bytes=table(*(one.backlog_bytes for one in rows)),
+        drops=table(*(one.drops for one in rows)),
     )
 
 
@@ -75,62 +81,78 @@ DISKS = Devices(
 )
 
 
-def of_disks(*allocations: SeenAllocation, unit: Unit = Unit.IOPS) -> DatastoreObservation:
-    found = DATASTORE.reader.window(
-        replace(DATASTORE_10S, unit=unit), AT, 1, DISKS, list(allocations)
-    )
-    assert isinstance(found, DatastoreObservation)
-    return found
+def of_disks(*allocations: Seen, unit: Unit = Unit.IOPS) -> Reading:
+    resource = replace(DATASTORE_10S, unit=unit)
+    first, second = DATASTORE.reader.readings(resource, ENDS, DISKS, seen_of(*allocations))
+    assert replace(first, at=second.at) == second
+    return first
 
 
-def test_datastore_window_has_each_host_that_was_measured() -> None:
+def test_datastore_is_read_from_each_host_that_was_measured() -> None:
     found = of_disks()
 
-    assert (found.at, found.window_s, found.unit) == (AT, 10.0, Unit.IOPS)
-    busy, idle = found.hosts
-    # 400 I/Os a second for 10 s.
-    assert (busy.host, busy.io_count, busy.latency_ms, busy.mean_io_bytes) == (
-        "h1",
-        4000.0,
-        4.0,
-        8000.0,
-    )
-    assert (busy.outstanding_io, busy.busy_ratio) == (1.6, 0.5)
-    # Without I/O there is neither latency nor size.
-    assert (idle.host, idle.io_count, idle.latency_ms, idle.mean_io_bytes) == (
-        "h2",
-        0.0,
-        None,
-        None,
-    )
-    assert (idle.outstanding_io, idle.busy_ratio) == (7.0, 1.0)
-    assert DATASTORE.shared_harm is not None
-    assert DATASTORE.shared_harm(found) == 4.0
+    assert (found.at, found.window_s) == (ENDS[0], 10.0)
+    # 400 I/Os a second of the reference size, all on h1.
+    assert (found.value, found.load, found.device_load) == (4.0, 400.0, 400.0)
+    # h2 completes none of 7, and was busy all the time.
+    assert found.stall == "I/O is in flight and none completes: 7 on h2"
+    assert (found.reason, found.own_limit, found.nic) == ("", False, None)
+    assert (DATASTORE.harms_all, UPLINK.harms_all) == (True, False)
 
 
 def test_devices_of_a_window_are_those_with_any_measured_time() -> None:
     assert DISKS.measured.tolist() == [[True, True, False]] * 2
-    assert DISKS.places(1) == [0, 1]
+
+
+def held(rate: float) -> Seen:
+    return Seen(rate=rate, throttled=True, backlogged=1.0)
 
 
 @pytest.mark.parametrize(
-    ("allocation", "unit", "throttled"),
+    ("allocations", "unit", "throttled"),
     [
         # More than half of the 4000 I/Os are held back by a limit of our own, or less.
-        (seen(rate=201.0, throttled=True), Unit.IOPS, True),
-        (seen(rate=199.0, throttled=True), Unit.IOPS, False),
-        (seen("h2", rate=399.0, throttled=True), Unit.IOPS, False),
+        ([held(201.0)], Unit.IOPS, True),
+        ([held(199.0)], Unit.IOPS, False),
+        ([Seen(host="h2", rate=399.0, throttled=True)], Unit.IOPS, False),
+        # Of those that are held back some are counted in another place.
+        ([held(101.0), held(100.0)], Unit.IOPS, True),
         # In bytes per second of 8 kB each.
-        (seen(rate=201.0 * 8000, throttled=True), Unit.BYTES_PER_S, True),
-        (seen(rate=199.0 * 8000, throttled=True), Unit.BYTES_PER_S, False),
-        (seen(rate=399.0 * 8000, size=None, throttled=True), Unit.BYTES_PER_S, False),
+        ([held(201.0 * 8000)], Unit.BYTES_PER_S, True),
+        ([held(199.0 * 8000)], Unit.BYTES_PER_S, False),
+        ([Seen(rate=399.0 * 8000, size=np.nan, throttled=True)], Unit.BYTES_PER_S, False),
+        ([Seen(rate=399.0 * 8000, size=0.0, throttled=True)], Unit.BYTES_PER_S, False),
+        # The rest does not wait, waits, or may wait.
+        ([held(100.0), Seen(rate=300.0)], Unit.IOPS, True),
+        ([held(240.0), Seen(rate=160.0, backlogged=1.0)], Unit.IOPS, False),
+        ([held(100.0), Seen(rate=300.0, backlogged=np.nan)], Unit.IOPS, False),
+        ([held(240.0), Seen(host="h2", rate=0.0, backlogged=1.0)], Unit.IOPS, True),
+        # Nobody knows what the other did, if anything.
+        ([held(240.0), Seen(rate=np.nan, backlogged=1.0)], Unit.IOPS, True),
+        # Too little to change the mean.
+        ([held(12.0), Seen(rate=388.0)], Unit.IOPS, False),
+        ([Seen(rate=400.0)], Unit.IOPS, False),
     ],
-    ids=["most", "less", "elsewhere", "most bytes", "less bytes", "size unknown"],
-)
+    ids=[
+        "most", "less", "elsewhere", "two", "most bytes", "less bytes", "size unknown", "no size",
+        "rest is calm", "rest waits", "rest may wait", "other host waits", "rate unknown",
+        "little", "no limit",
+    ],
+)  # fmt: skip
 def test_host_is_throttled_where_most_of_its_io_is_held_back(
-    allocation: SeenAllocation, unit: Unit, throttled: bool
+    allocations: list[Seen], unit: Unit, *, throttled: bool
 ) -> None:
-    assert of_disks(allocation, unit=unit).hosts[0].throttled is throttled
+    found = of_disks(*allocations, unit=unit)
+
+    assert (found.own_limit, found.value) == (throttled, None if throttled else 4.0)
+
+
+def test_devices_of_one_host_share_its_limits() -> None:
+    both = replace(DISKS, hosts=("h1", "h1", "h1"))
+
+    (found, _) = DATASTORE.reader.readings(DATASTORE_10S, ENDS, both, seen_of(held(201.0)))
+
+    assert found.own_limit
 
 
 def links(*, tcp_seconds: float | None = 10.0) -> Devices[InterfaceFigures]:
@@ -157,16 +179,19 @@ def links(*, tcp_seconds: float | None = 10.0) -> Devices[InterfaceFigures]:
     )
 
 
-def of_links(*allocations: SeenAllocation, tcp_seconds: float | None = 10.0) -> UplinkObservation:
-    found = UPLINK.reader.window(
-        UPLINK_10S, AT, 1, links(tcp_seconds=tcp_seconds), list(allocations)
+def nic_of(*allocations: Seen, tcp_seconds: float | None = 10.0) -> NicWindow:
+    found, other = UPLINK.reader.readings(
+        UPLINK_10S, ENDS, links(tcp_seconds=tcp_seconds), seen_of(*allocations)
     )
-    assert isinstance(found, UplinkObservation)
-    return found
+    assert replace(found, at=other.at) == other
+    assert found.nic is not None
+    # 5 Mbit/s of 1 Gbit/s.
+    assert (found.value, found.load, found.reason) == (0.005, 5e6, "")
+    return found.nic
 
 
 def test_uplink_window_counts_packets_drops_and_segments_of_its_length() -> None:
-    found = of_links()
+    found = nic_of()
 
     assert (found.tx_bits_per_s, found.capacity_bits_per_s) == (5e6, 1e9)
     # 400, 2, 500 and 3 per second for 10 s.
@@ -177,27 +202,44 @@ def test_uplink_window_counts_packets_drops_and_segments_of_its_length() -> None
 
 @pytest.mark.parametrize("tcp_seconds", [None, 0.0], ids=["not read", "not measured"])
 def test_uplink_without_measured_tcp_has_no_segments(tcp_seconds: float | None) -> None:
-    found = of_links(tcp_seconds=tcp_seconds)
+    found = nic_of(tcp_seconds=tcp_seconds)
 
     assert (found.segments, found.retransmits) == (None, None)
 
 
 def test_queues_and_drops_at_our_own_limits_are_no_signal_of_the_uplink() -> None:
-    waiting = seen(backlog_bytes=300.0, drops=4.0)
-    unseen = seen()
-    limited = seen(backlog_bytes=9000.0, drops=90.0, throttled=True)
+    waiting = Seen(backlog_bytes=300.0, drops=4.0)
+    limited = Seen(backlog_bytes=9000.0, drops=90.0, throttled=True)
+    gone = Seen(rate=np.nan, backlog_bytes=9000.0, drops=90.0)
 
-    free = of_links(waiting, waiting, unseen)
-    beside = of_links(waiting, limited)
+    free = nic_of(waiting, waiting, Seen(), gone)
+    beside = nic_of(waiting, limited)
 
     assert (free.backlog_bytes, free.drops, free.segments) == (600.0, 28.0, 5000.0)
     # Which of the retransmits the limit caused is not known.
     assert (beside.backlog_bytes, beside.drops, beside.segments) == (300.0, 24.0, None)
+    assert beside.retransmits is None
 
 
 def test_conclusion_on_an_uplink_is_that_of_its_windows() -> None:
+    readings = UPLINK.reader.readings(UPLINK_10S, ENDS, links(), seen_of())
+    latency_alone = [replace(readings[0], nic=None)]
+
     assert UPLINK.judge_signals is not None
-    assert UPLINK.judge_signals([of_links()] * 3).finding == "bursts"
+    assert DATASTORE.judge_signals is None
+    assert UPLINK.judge_signals([*readings, *readings, *latency_alone]).finding == "bursts"
+    assert UPLINK.judge_signals([*readings, *latency_alone]).finding == "unknown"
+
+
+def test_delivered_is_what_all_measured_devices_carried() -> None:
+    in_bytes = replace(DATASTORE_10S, unit=Unit.BYTES_PER_S)
+    moved = replace(DISKS.figures, read_bytes_per_s=table(6e6, 1e6, np.nan))
+    moved = replace(moved, write_bytes_per_s=table(2e6, 0.0, np.nan))
+
+    assert DATASTORE.reader.delivered(DATASTORE_10S, DISKS).tolist() == [400.0, 400.0]
+    found = DATASTORE.reader.delivered(in_bytes, replace(DISKS, figures=moved))
+    assert found.tolist() == [9e6, 9e6]
+    assert UPLINK.reader.delivered(UPLINK_10S, links()).tolist() == [5e6, 5e6]
 
 
 @pytest.mark.parametrize(

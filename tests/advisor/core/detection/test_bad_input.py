@@ -20,7 +20,6 @@ from advisor.core.detection.correlation import CongestedResource, SlowWorkload, 
 from advisor.core.detection.external_workload import LoadWindow, detect_external_load
 from advisor.core.detection.incident import fold_incidents
 from advisor.core.detection.normal_history import HistoryPoint
-from advisor.core.detection.reading import normalized_latency
 from advisor.core.detection.threshold import (
     FixedThreshold,
     baseline_threshold,
@@ -32,6 +31,7 @@ from advisor.core.observation import (
     DatastoreObservation,
     HostLatency,
     UplinkObservation,
+    readings_of,
 )
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -92,7 +92,9 @@ histories = st.lists(datastores, max_size=25) | st.lists(uplinks, max_size=25)
 
 
 def look(observations, threshold):
-    return detect(observations, settings=SETTINGS, threshold=FixedThreshold(value=threshold))
+    return detect(
+        readings_of(observations), settings=SETTINGS, threshold=FixedThreshold(value=threshold)
+    )
 
 
 @given(histories, positive, st.randoms(use_true_random=False))
@@ -114,7 +116,7 @@ def test_windows_given_again_change_nothing(seen, threshold):
     once = look(seen, threshold)
 
     again = detect(
-        seen,
+        readings_of(seen),
         settings=SETTINGS,
         threshold=FixedThreshold(value=threshold),
         initial=once.state,
@@ -213,7 +215,7 @@ def test_nothing_has_a_defined_result_everywhere():
     assert look([], 1.0).points == ()
     assert fold_incidents([], [], ReservationMode.FLOOR) == []
     assert detect_external_load([], []).began_at is None
-    assert normalized_latency([]).latency_ms is None
+    assert readings_of([]) == []
     assert baseline_threshold([]).at(START).value is None
     assert peak_throughput_threshold([]).at(START).value is None
     assert correlate([], []) == []

@@ -13,6 +13,7 @@ from advisor.core.observation import (
     DatastoreObservation,
     HostLatency,
     UplinkObservation,
+    readings_of,
 )
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -41,7 +42,7 @@ def series(*latencies, **kwargs):
 
 
 def states(observations, settings=SETTINGS, threshold=THRESHOLD):
-    found = detect(observations, settings=settings, threshold=threshold)
+    found = detect(readings_of(observations), settings=settings, threshold=threshold)
     return [point.state for point in found.points]
 
 
@@ -63,11 +64,13 @@ latencies = st.lists(st.none() | st.floats(0, 30), max_size=40)
 @given(latencies, st.integers(0, 40))
 def test_detection_in_two_parts_equals_detection_in_one(values, cut):
     observations = series(*values)
-    whole = detect(observations, settings=SETTINGS, threshold=THRESHOLD)
+    whole = detect(readings_of(observations), settings=SETTINGS, threshold=THRESHOLD)
 
-    first = detect(observations[:cut], settings=SETTINGS, threshold=THRESHOLD)
+    first = detect(readings_of(observations[:cut]), settings=SETTINGS, threshold=THRESHOLD)
     # Given twice, the windows of the first part change nothing.
-    second = detect(observations, settings=SETTINGS, threshold=THRESHOLD, initial=first.state)
+    second = detect(
+        readings_of(observations), settings=SETTINGS, threshold=THRESHOLD, initial=first.state
+    )
 
     assert first.points + second.points == whole.points
     assert second.state == whole.state
@@ -84,7 +87,7 @@ def test_detection_does_not_depend_on_the_order_of_arrival(values, random):
 
 @given(latencies)
 def test_every_state_began_before_its_window_ended(values):
-    found = detect(series(*values), settings=SETTINGS, threshold=THRESHOLD)
+    found = detect(readings_of(series(*values)), settings=SETTINGS, threshold=THRESHOLD)
 
     assert all(point.since < point.at for point in found.points)
 
@@ -115,7 +118,9 @@ def test_a_device_below_the_activity_floor_is_never_congested(values):
 )
 def test_activity_floor_is_told_with_its_unit(observation, floor, reason):
     found = detect(
-        [observation], settings=DetectorSettings(activity_floor=floor), threshold=THRESHOLD
+        readings_of([observation]),
+        settings=DetectorSettings(activity_floor=floor),
+        threshold=THRESHOLD,
     )
 
     assert [point.reason for point in found.points] == [reason]
@@ -152,14 +157,16 @@ def test_congestion_ends_with_three_windows_in_a_row_below_the_exit_level(values
 
 
 def test_congestion_dates_from_the_first_window_above():
-    found = detect(series(1, 20, 20, 20), settings=SETTINGS, threshold=THRESHOLD)
+    found = detect(readings_of(series(1, 20, 20, 20)), settings=SETTINGS, threshold=THRESHOLD)
 
     # The second window began 10 s after the start.
     assert found.points[-1].since == START + timedelta(seconds=10)
 
 
 def test_the_end_of_congestion_dates_from_the_first_window_below():
-    found = detect(series(20, 20, 20, 5, 5, 5), settings=SETTINGS, threshold=THRESHOLD)
+    found = detect(
+        readings_of(series(20, 20, 20, 5, 5, 5)), settings=SETTINGS, threshold=THRESHOLD
+    )
 
     assert found.points[-1].state is CLEAR
     assert found.points[-1].since == START + timedelta(seconds=30)
@@ -184,7 +191,9 @@ def test_windows_without_data_for_too_long_forget_what_was_before():
 
 
 def test_a_missing_threshold_makes_windows_unknown_with_its_reason():
-    found = detect(series(20), settings=SETTINGS, threshold=NoThreshold(reason="too thin"))
+    found = detect(
+        readings_of(series(20)), settings=SETTINGS, threshold=NoThreshold(reason="too thin")
+    )
 
     assert found.points[0].state is UNKNOWN
     assert found.points[0].reason == "too thin"
@@ -195,7 +204,9 @@ def test_a_missing_threshold_makes_windows_unknown_with_its_reason():
 )
 def test_latency_of_our_own_limit_is_never_congestion(throttled, last):
     found = detect(
-        series(900, 900, 900, throttled=throttled), settings=SETTINGS, threshold=THRESHOLD
+        readings_of(series(900, 900, 900, throttled=throttled)),
+        settings=SETTINGS,
+        threshold=THRESHOLD,
     )
 
     assert found.points[-1].state is last
@@ -247,7 +258,7 @@ def test_an_unmet_reservation_on_an_idle_uplink_is_not_congestion(drops, last):
 )
 def test_an_uplink_window_without_a_number_is_unknown_with_a_reason(rate, capacity, reason):
     found = detect(
-        [uplink(0, rate, capacity=capacity)],
+        readings_of([uplink(0, rate, capacity=capacity)]),
         settings=SETTINGS,
         threshold=FixedThreshold(value=0.9),
     )
@@ -318,7 +329,9 @@ def test_a_device_that_completes_nothing_of_what_is_in_flight_is_stalled(observa
 
 
 def test_a_stall_is_told_with_host_and_count_whatever_the_threshold():
-    found = detect([hanging(0)], settings=SETTINGS, threshold=NoThreshold(reason="not learnt"))
+    found = detect(
+        readings_of([hanging(0)]), settings=SETTINGS, threshold=NoThreshold(reason="not learnt")
+    )
 
     assert [point.state for point in found.points] == [STALLED]
     assert found.points[0].reason == "I/O is in flight and none completes: 47 on h1"
@@ -337,7 +350,9 @@ def test_of_many_stalled_hosts_three_are_named():
         for n in range(2, 6)
     )
 
-    (point,) = detect([hanging(0, others=others)], settings=SETTINGS, threshold=THRESHOLD).points
+    (point,) = detect(
+        readings_of([hanging(0, others=others)]), settings=SETTINGS, threshold=THRESHOLD
+    ).points
 
     assert point.reason == (
         "I/O is in flight and none completes: 47 on h1, 1 on h2, 1 on h3 +2 more"
@@ -348,7 +363,7 @@ def test_of_many_stalled_hosts_three_are_named():
 def test_stalled_is_above_all_states_from_its_first_window(before):
     index = len(before)
     found = detect(
-        [*series(*before), hanging(index), hanging(index + 1)],
+        readings_of([*series(*before), hanging(index), hanging(index + 1)]),
         settings=SETTINGS,
         threshold=THRESHOLD,
     )
@@ -379,9 +394,11 @@ def test_after_a_long_stall_three_fast_windows_are_needed():
 
 def test_detection_goes_on_within_a_stall():
     observations = [window(0, 4.0), *(hanging(n) for n in (1, 2, 3)), window(4, 4.0)]
-    whole = detect(observations, settings=SETTINGS, threshold=THRESHOLD)
+    whole = detect(readings_of(observations), settings=SETTINGS, threshold=THRESHOLD)
 
-    first = detect(observations[:3], settings=SETTINGS, threshold=THRESHOLD)
-    second = detect(observations[3:], settings=SETTINGS, threshold=THRESHOLD, initial=first.state)
+    first = detect(readings_of(observations[:3]), settings=SETTINGS, threshold=THRESHOLD)
+    second = detect(
+        readings_of(observations[3:]), settings=SETTINGS, threshold=THRESHOLD, initial=first.state
+    )
 
     assert first.points + second.points == whole.points

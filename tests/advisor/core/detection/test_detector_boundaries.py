@@ -7,7 +7,7 @@ import pytest
 
 from advisor.core.detection.congestion import CongestionState, DetectorSettings, detect
 from advisor.core.detection.threshold import FixedThreshold
-from advisor.core.observation import DatastoreObservation, HostLatency
+from advisor.core.observation import DatastoreObservation, HostLatency, readings_of
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 WINDOW_S = 10.0
@@ -29,7 +29,7 @@ def states(
         )
         for number, latency_ms in windows.items()
     ]
-    found = detect(observations, settings=settings, threshold=THRESHOLD)
+    found = detect(readings_of(observations), settings=settings, threshold=THRESHOLD)
     return [point.state for point in found.points]
 
 

@@ -15,7 +15,7 @@ from advisor.core.detection.congestion import (
     StatePoint,
     detect,
 )
-from advisor.core.detection.reading import is_stalled, normalized_latency, stall_text
+from advisor.core.detection.reading import Reading
 from advisor.core.detection.threshold import FixedThreshold, NoThreshold
 from advisor.core.observation import (
     AllocationObservation,
@@ -23,6 +23,7 @@ from advisor.core.observation import (
     HostLatency,
     Observation,
     UplinkObservation,
+    readings_of,
 )
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -55,7 +56,9 @@ def hung(window: int) -> DatastoreObservation:
 
 
 def followed(observations: list[Observation], *, limit: float = 10.0) -> Detection:
-    return detect(observations, settings=SETTINGS, threshold=FixedThreshold(value=limit))
+    return detect(
+        readings_of(observations), settings=SETTINGS, threshold=FixedThreshold(value=limit)
+    )
 
 
 def states(*latencies: float | None) -> list[CongestionState]:
@@ -199,7 +202,7 @@ def test_windows_already_seen_are_ignored_and_newer_ones_are_not() -> None:
     first = followed([datastore(0, 1.0), datastore(1, 1.0)])
 
     second = detect(
-        [datastore(0, 90.0), datastore(1, 90.0), datastore(2, 90.0)],
+        readings_of([datastore(0, 90.0), datastore(1, 90.0), datastore(2, 90.0)]),
         settings=SETTINGS,
         threshold=FixedThreshold(value=10.0),
         initial=first.state,
@@ -210,12 +213,18 @@ def test_windows_already_seen_are_ignored_and_newer_ones_are_not() -> None:
 
 def test_load_of_0_is_idle_even_without_a_floor() -> None:
     found = detect(
-        [datastore(0, None, io_count=0.0)],
+        readings_of([datastore(0, None, io_count=0.0)]),
         settings=DetectorSettings(activity_floor=0.0),
         threshold=NoThreshold(reason="not learnt"),
     )
 
     assert found.points[0].state is CLEAR
+
+
+def reading(*hosts: HostLatency) -> Reading:
+    """The reading of a window of 1 s, in which the load is the number of I/Os."""
+    (found,) = readings_of([DatastoreObservation(at=at(0), window_s=1.0, hosts=hosts)])
+    return found
 
 
 @pytest.mark.parametrize(
@@ -227,7 +236,7 @@ def test_stall_needs_ios_in_flight_for_nine_tenths_of_the_window(
 ) -> None:
     host = HostLatency(host="h1", latency_ms=None, io_count=io_count, busy_ratio=busy_ratio)
 
-    assert is_stalled(host) is stalled
+    assert bool(reading(host).stall) is stalled
 
 
 @pytest.mark.parametrize(
@@ -240,29 +249,33 @@ def test_stall_needs_ios_in_flight_for_nine_tenths_of_the_window(
 )
 def test_three_stalled_hosts_are_named_and_the_others_counted(hosts: int, text: str) -> None:
     stalled = [
-        HostLatency(host=f"h{number}", latency_ms=None, io_count=0.0, outstanding_io=6.6)
+        HostLatency(
+            host=f"h{number}", latency_ms=None, io_count=0.0, outstanding_io=6.6, busy_ratio=1.0
+        )
         for number in range(hosts)
     ]
 
-    assert stall_text(stalled) == f"I/O is in flight and none completes: {text}"
+    assert reading(*stalled).stall == f"I/O is in flight and none completes: {text}"
 
 
 @pytest.mark.parametrize("outstanding_io", [None, 0.0, 0.4])
 def test_stall_of_an_unknown_number_of_ios_names_the_host_alone(
     outstanding_io: float | None,
 ) -> None:
-    host = HostLatency(host="h1", latency_ms=None, io_count=0.0, outstanding_io=outstanding_io)
+    host = HostLatency(
+        host="h1", latency_ms=None, io_count=0.0, outstanding_io=outstanding_io, busy_ratio=1.0
+    )
 
-    assert stall_text([host]).endswith("completes: on h1")
+    assert reading(host).stall.endswith("completes: on h1")
 
 
 def test_latency_of_throttled_hosts_without_io_is_not_our_own_limit() -> None:
     idle = HostLatency(host="h1", latency_ms=None, io_count=0.0, throttled=True)
     unknown = HostLatency(host="h2", latency_ms=None, io_count=5.0)
 
-    found = normalized_latency([idle, unknown])
+    found = reading(idle, unknown)
 
-    assert (found.latency_ms, found.io_count, found.throttled) == (None, 5.0, False)
+    assert (found.value, found.load, found.own_limit) == (None, 5.0, False)
     assert found.reason == "no latency was measured"
 
 
@@ -273,11 +286,12 @@ def test_ios_without_latency_count_as_ios_and_not_for_the_mean() -> None:
         HostLatency(host="h3", latency_ms=900.0, io_count=0.0),
     ]
 
-    found = normalized_latency(hosts)
+    found = reading(*hosts)
 
-    assert (found.latency_ms, found.io_count, found.throttled) == (4.0, 40.0, False)
-    limited = [HostLatency(host="h1", latency_ms=4.0, io_count=10.0, throttled=True)]
-    assert normalized_latency(limited).reason == "latency was caused by our own limit"
+    assert (found.value, found.load, found.own_limit) == (4.0, 40.0, False)
+    assert (found.reason, found.stall) == ("", "")
+    limited = HostLatency(host="h1", latency_ms=4.0, io_count=10.0, throttled=True)
+    assert reading(limited).reason == "latency was caused by our own limit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,16 +1,14 @@
 """How much is enough: windows of an uplink, points of a device, numbers of a workload."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
 from advisor.core.attribution.measure import SENT
 from advisor.core.attribution.workload_series import LARGEST, WorkloadSeries
-from advisor.core.detection.nic_congestion import ENOUGH_WINDOWS, NicFinding, judge_uplink
-from advisor.core.detection.nic_signals import NicWindow
-from advisor.core.detection.reading import nic_window
+from advisor.core.detection.nic_signals import ENOUGH_WINDOWS, NicFinding, NicWindow, judge_uplink
 from advisor.core.device.device_fit import FitRefused, LoadPoint, fit_device
-from advisor.core.observation import AllocationObservation, UplinkObservation
+from advisor.core.observation import AllocationObservation, UplinkObservation, readings_of
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -19,8 +17,6 @@ START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 def test_uplink_is_judged_from_the_needed_windows_on(missing: int, is_judged: bool) -> None:
     windows = [
         NicWindow(
-            at=START + timedelta(seconds=10 * number),
-            window_s=10.0,
             tx_bits_per_s=1e6,
             capacity_bits_per_s=1e9,
             packets=1e4,
@@ -29,7 +25,7 @@ def test_uplink_is_judged_from_the_needed_windows_on(missing: int, is_judged: bo
             segments=1e4,
             retransmits=0.0,
         )
-        for number in range(ENOUGH_WINDOWS - missing)
+        for _ in range(ENOUGH_WINDOWS - missing)
     ]
 
     judgement = judge_uplink(windows)
@@ -53,7 +49,9 @@ def test_nobody_waits_if_the_queues_of_95_percent_of_the_traffic_are_known(
         ),
     )
 
-    assert nic_window(window).nobody_waits is nobody_waits
+    (reading,) = readings_of([window])
+    assert reading.nic is not None
+    assert reading.nic.nobody_waits is nobody_waits
 
 
 @pytest.mark.parametrize(("error", "is_refused"), [(0.09, False), (0.15, True)])

@@ -25,6 +25,7 @@ from advisor.core.observation import (
     DatastoreObservation,
     HostLatency,
     UplinkObservation,
+    readings_of,
 )
 from advisor.core.standing import UNALLOCATED, standings
 
@@ -55,7 +56,9 @@ def uplink(index, allocations, *, tx=None):
 
 
 def incidents(observations, *, threshold, mode):
-    found = detect(observations, settings=SETTINGS, threshold=FixedThreshold(value=threshold))
+    found = detect(
+        readings_of(observations), settings=SETTINGS, threshold=FixedThreshold(value=threshold)
+    )
     return fold_incidents(found.points, observations, mode)
 
 
@@ -81,7 +84,9 @@ def test_incidents_are_apart_in_order_and_only_the_last_is_open(latencies):
 @given(st.lists(st.floats(0, 30), min_size=1, max_size=60))
 def test_every_congested_window_lies_in_an_incident(latencies):
     observations = [datastore(index, value) for index, value in enumerate(latencies)]
-    points = detect(observations, settings=SETTINGS, threshold=FixedThreshold(value=10.0)).points
+    points = detect(
+        readings_of(observations), settings=SETTINGS, threshold=FixedThreshold(value=10.0)
+    ).points
 
     found = fold_incidents(points, observations, ReservationMode.FLOOR)
 
@@ -92,7 +97,9 @@ def test_every_congested_window_lies_in_an_incident(latencies):
 @given(st.lists(st.floats(0, 30), min_size=1, max_size=60))
 def test_folding_from_the_start_of_an_incident_gives_the_same_incident(latencies):
     observations = [datastore(index, value) for index, value in enumerate(latencies)]
-    points = detect(observations, settings=SETTINGS, threshold=FixedThreshold(value=10.0)).points
+    points = detect(
+        readings_of(observations), settings=SETTINGS, threshold=FixedThreshold(value=10.0)
+    ).points
     whole = fold_incidents(points, observations, ReservationMode.FLOOR)
 
     for incident in whole:
@@ -309,7 +316,7 @@ def test_an_incident_that_goes_on_from_its_sums_is_that_of_all_windows(latencies
         )
         for index, latency in enumerate(latencies)
     ]
-    found = detect(seen, settings=SETTINGS, threshold=FixedThreshold(value=10.0))
+    found = detect(readings_of(seen), settings=SETTINGS, threshold=FixedThreshold(value=10.0))
     sums = sums_of(seen, ReservationMode.FLOOR)
     whole = fold(found.points, sums)
 
@@ -469,7 +476,9 @@ def test_a_peak_below_one_is_no_lower_than_a_stall_without_a_value():
 
 def test_rows_of_evidence_stay_while_an_incident_goes_on():
     seen = [datastore(index, latency) for index, latency in enumerate([20.0, 30.0, 40.0, 50.0])]
-    points = detect(seen, settings=SETTINGS, threshold=FixedThreshold(value=10.0)).points
+    points = detect(
+        readings_of(seen), settings=SETTINGS, threshold=FixedThreshold(value=10.0)
+    ).points
     sums = sums_of(seen, ReservationMode.FLOOR)
 
     (first,) = fold(points[:3], sums)
@@ -484,7 +493,9 @@ def test_rows_of_evidence_stay_while_an_incident_goes_on():
 
 def test_stalls_add_up_while_an_incident_goes_on():
     seen = [*(datastore(index, 20.0) for index in range(3)), *(stall(index) for index in (3, 4))]
-    points = detect(seen, settings=SETTINGS, threshold=FixedThreshold(value=10.0)).points
+    points = detect(
+        readings_of(seen), settings=SETTINGS, threshold=FixedThreshold(value=10.0)
+    ).points
     sums = sums_of(seen, ReservationMode.FLOOR)
 
     (first,) = fold(points[:4], sums)

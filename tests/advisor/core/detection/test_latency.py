@@ -1,14 +1,14 @@
 """Normalised latency: size, weight by I/O count, absence, and limits of our own."""
 
 import math
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.detection.reading import normalized_latency
 from advisor.core.iosize import counted_ios, size_cost, size_normalized_ms
-from advisor.core.observation import HostLatency
+from advisor.core.observation import DatastoreObservation, HostLatency, readings_of
 
 hosts = st.lists(
     st.builds(
@@ -23,20 +23,27 @@ hosts = st.lists(
 )
 
 
+def reading(hosts):
+    """Of one window of these hosts."""
+    at = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    (found,) = readings_of([DatastoreObservation(at=at, window_s=10.0, hosts=tuple(hosts))])
+    return found
+
+
 @given(hosts)
 def test_normalized_latency_lies_between_the_hosts_latencies(hosts):
-    result = normalized_latency(hosts)
+    result = reading(hosts)
 
     used = [
         size_normalized_ms(h.latency_ms, h.mean_io_bytes)
         for h in hosts
         if h.latency_ms is not None and h.io_count and not h.throttled
     ]
-    if result.latency_ms is None:
+    if result.value is None:
         assert not used
         assert result.reason
     else:
-        assert min(used) * (1 - 1e-9) <= result.latency_ms <= max(used) * (1 + 1e-9)
+        assert min(used) * (1 - 1e-9) <= result.value <= max(used) * (1 + 1e-9)
 
 
 @given(hosts, st.randoms(use_true_random=False))
@@ -44,11 +51,11 @@ def test_normalized_latency_does_not_depend_on_the_order_of_hosts(hosts, random)
     shuffled = list(hosts)
     random.shuffle(shuffled)
 
-    one, other = normalized_latency(hosts), normalized_latency(shuffled)
+    one, other = reading(hosts), reading(shuffled)
 
-    assert (one.latency_ms is None) == (other.latency_ms is None)
-    if one.latency_ms is not None:
-        assert one.latency_ms == pytest.approx(other.latency_ms)
+    assert (one.value is None) == (other.value is None)
+    if one.value is not None:
+        assert one.value == pytest.approx(other.value)
 
 
 def test_hosts_count_by_their_ios():
@@ -58,14 +65,14 @@ def test_hosts_count_by_their_ios():
         HostLatency(host="h2", latency_ms=30, io_count=100),
     ]
 
-    assert normalized_latency(hosts).latency_ms == 15.0
+    assert reading(hosts).value == 15.0
 
 
 def test_large_ios_are_discounted_by_their_transfer_time():
     # (51 + 8) / (51 + 64) kB = 0.513 of 40 ms.
     host = HostLatency(host="h1", latency_ms=40, io_count=10, mean_io_bytes=64_000)
 
-    assert normalized_latency([host]).latency_ms == pytest.approx(40 * 59 / 115)
+    assert reading([host]).value == pytest.approx(40 * 59 / 115)
 
 
 @pytest.mark.parametrize(
@@ -78,25 +85,25 @@ def test_large_ios_are_discounted_by_their_transfer_time():
     ids=["no host", "idle", "no latency"],
 )
 def test_absent_latency_has_a_reason(hosts, reason):
-    result = normalized_latency(hosts)
+    result = reading(hosts)
 
-    assert (result.latency_ms, result.reason) == (None, reason)
+    assert (result.value, result.reason) == (None, reason)
 
 
 def test_wait_behind_our_own_limit_is_left_out():
     limited = HostLatency(host="h1", latency_ms=900, io_count=200, throttled=True)
     free = HostLatency(host="h2", latency_ms=4, io_count=50)
 
-    assert normalized_latency([limited, free]).latency_ms == 4.0
+    assert reading([limited, free]).value == 4.0
 
 
 def test_latency_that_only_our_own_limit_explains_is_no_latency():
     limited = HostLatency(host="h1", latency_ms=900, io_count=200, throttled=True)
 
-    result = normalized_latency([limited])
+    result = reading([limited])
 
-    assert result.latency_ms is None
-    assert result.throttled
+    assert result.value is None
+    assert result.own_limit
 
 
 def test_size_factor_agrees_with_the_reference(size_norm_vector):

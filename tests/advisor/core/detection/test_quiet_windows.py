@@ -14,7 +14,7 @@ from advisor.core.detection.congestion import (
     detect,
 )
 from advisor.core.detection.threshold import FixedThreshold
-from advisor.core.observation import DatastoreObservation, HostLatency
+from advisor.core.observation import DatastoreObservation, HostLatency, readings_of
 from advisor.core.resource import Unit
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -46,7 +46,7 @@ def test_quiet_windows_that_were_left_out_change_nothing_of_what_follows(
 ) -> None:
     # The window before the nap is idle, and it was judged clear.
     awake = [window(number, latency) for number, latency in enumerate([*before, None])]
-    first = detect(awake, settings=SETTINGS, threshold=THRESHOLD)
+    first = detect(readings_of(awake), settings=SETTINGS, threshold=THRESHOLD)
     if first.points[-1].state is not CongestionState.CLEAR:
         return
     end = len(awake) + quiet
@@ -57,16 +57,20 @@ def test_quiet_windows_that_were_left_out_change_nothing_of_what_follows(
         first.state, until=NOON + (end - 1) * STEP, window_s=10.0, settings=SETTINGS
     )
 
-    judged = detect(asleep, settings=SETTINGS, threshold=THRESHOLD, initial=first.state)
+    judged = detect(
+        readings_of(asleep), settings=SETTINGS, threshold=THRESHOLD, initial=first.state
+    )
     assert state == judged.state
-    woken = detect(later, settings=SETTINGS, threshold=THRESHOLD, initial=state)
-    assert woken == detect(later, settings=SETTINGS, threshold=THRESHOLD, initial=judged.state)
+    woken = detect(readings_of(later), settings=SETTINGS, threshold=THRESHOLD, initial=state)
+    assert woken == detect(
+        readings_of(later), settings=SETTINGS, threshold=THRESHOLD, initial=judged.state
+    )
 
 
 @given(loads.filter(bool))
 def test_state_up_to_its_own_end_stays_as_it_is(before: list[float | None]) -> None:
     windows = [window(number, latency) for number, latency in enumerate(before)]
-    state = detect(windows, settings=SETTINGS, threshold=THRESHOLD).state
+    state = detect(readings_of(windows), settings=SETTINGS, threshold=THRESHOLD).state
 
     assert state == after_quiet_windows(
         state, until=state.last_at, window_s=10.0, settings=SETTINGS
