@@ -16,8 +16,8 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
 from advisor.core.stored_hour import QUARTER_S, QuarterValues
-from advisor.history.stored.chunk_rows import binary_cursor
-from ingest.core.microseconds import microseconds
+from advisor.history.stored.read import binary_cursor
+from ingest.core.grid import microseconds
 from ingest.grid_reader import POSTGRES_EPOCH_US
 
 QUARTER = timedelta(seconds=QUARTER_S)
