@@ -44,14 +44,17 @@ def pack(values: Integers) -> bytes:
     windows, columns = values.shape
     if not (0 < windows <= MOST_WINDOWS and 0 < columns <= MOST_COLUMNS):
         raise ValueError(f"no chunk has {windows} windows of {columns} columns")
-    if (values < UNKNOWN).any():
+    lowest = int(values.min())
+    if lowest < UNKNOWN:
         raise ValueError(f"a value is not negative, or {UNKNOWN} where it is not known")
-    known = values != UNKNOWN
-    lines = np.ascontiguousarray(np.where(known, values, 0).T, dtype="<i8")
+    bits = b""
+    if lowest == UNKNOWN:
+        known = values != UNKNOWN
+        bits = np.packbits(known.T, axis=None).tobytes()
+        values = np.where(known, values, 0)
+    planes = -(-int(values.max()).bit_length() // 8)
+    lines = np.ascontiguousarray(values.T, dtype="<i8")
     content = lines.view(np.uint8).reshape(-1, _WIDTH)
-    filled = np.flatnonzero(content.any(axis=0))
-    planes = int(filled[-1]) + 1 if len(filled) else 0
-    bits = b"" if known.all() else np.packbits(known.T, axis=None).tobytes()
     raw = bits + np.ascontiguousarray(content[:, :planes].T).tobytes()
     body = zstandard.ZstdCompressor(level=_LEVEL).compress(raw)
     shape = (VERSION, planes, int(bool(bits)), windows, columns)

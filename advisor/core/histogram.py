@@ -34,9 +34,33 @@ def histograms(values: Floats) -> list[bytes]:
     """One per column of (times, columns); NaN counts nowhere, negative values as zero."""
     columns = values.shape[1]
     known = ~np.isnan(values)
-    keys = _buckets(values[known]) + BUCKETS * np.nonzero(known)[1]
+    keys = buckets(values[known]) + BUCKETS * np.nonzero(known)[1]
     counts = np.bincount(keys, minlength=BUCKETS * columns)
-    return [_encode(own) for own in counts.reshape(columns, BUCKETS)]
+    return [encoded(own) for own in counts.reshape(columns, BUCKETS)]
+
+
+def buckets(values: Floats) -> Counts:
+    """Bucket k holds from SMALLEST × RATIO^(k-1) up to, but not with, SMALLEST × RATIO^k."""
+    exponents = np.log(np.maximum(values, SMALLEST) / SMALLEST) / np.log(RATIO)
+    found = np.where(values < SMALLEST, 0, np.floor(exponents) + 1)
+    return np.minimum(found, BUCKETS - 1).astype(np.int64)
+
+
+def encoded(counts: Counts) -> bytes:
+    """The total, then runs of filled buckets: the empty ones before, the length, the counts.
+
+    Numbers take seven bits a byte, the lowest first.
+    """
+    filled = np.flatnonzero(counts)
+    begins = np.flatnonzero(np.diff(filled, prepend=-2) > 1)
+    out, end = bytearray([VERSION]), 0
+    _append_varint(out, int(counts.sum()))
+    for run in np.split(filled, begins[1:]) if len(filled) else []:
+        begin = int(run[0])
+        for number in (begin - end, len(run), *counts[run].tolist()):
+            _append_varint(out, number)
+        end = begin + len(run)
+    return bytes(out)
 
 
 def counts_of(data: bytes) -> Counts:
@@ -65,7 +89,7 @@ def merged(parts: Iterable[bytes]) -> bytes:
     total = np.zeros(BUCKETS, dtype=np.int64)
     for part in parts:
         total += counts_of(part)
-    return _encode(total)
+    return encoded(total)
 
 
 def percentile(data: bytes, percent: float) -> float | None:
@@ -80,30 +104,6 @@ def percentile(data: bytes, percent: float) -> float | None:
     rank = max(1, int(np.ceil(percent / 100 * total)))
     bucket = int(np.searchsorted(np.cumsum(counts), rank))
     return 0.0 if bucket == 0 else float(SMALLEST * RATIO ** (bucket - 0.5))
-
-
-def _buckets(values: Floats) -> Counts:
-    """Bucket k holds from SMALLEST × RATIO^(k-1) up to, but not with, SMALLEST × RATIO^k."""
-    exponents = np.log(np.maximum(values, SMALLEST) / SMALLEST) / np.log(RATIO)
-    found = np.where(values < SMALLEST, 0, np.floor(exponents) + 1)
-    return np.minimum(found, BUCKETS - 1).astype(np.int64)
-
-
-def _encode(counts: Counts) -> bytes:
-    """The total, then runs of filled buckets: the empty ones before, the length, the counts.
-
-    Numbers take seven bits a byte, the lowest first.
-    """
-    filled = np.flatnonzero(counts)
-    begins = np.flatnonzero(np.diff(filled, prepend=-2) > 1)
-    out, end = bytearray([VERSION]), 0
-    _append_varint(out, int(counts.sum()))
-    for run in np.split(filled, begins[1:]) if len(filled) else []:
-        begin = int(run[0])
-        for number in (begin - end, len(run), *counts[run].tolist()):
-            _append_varint(out, number)
-        end = begin + len(run)
-    return bytes(out)
 
 
 def _append_varint(out: bytearray, number: int) -> None:

@@ -5,10 +5,10 @@ It is about this moment, not about a window, so the detector knows nothing of it
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from django.db.models import Q
+from django.db import connection
 
 from advisor.core.canonical import loads
 from advisor.core.detection.congestion import DetectorState
@@ -16,6 +16,7 @@ from advisor.core.enumeration import listed
 from advisor.core.freshness import sample_gap
 from advisor.history.silence import SILENCE, silence_texts
 from advisor.models import Resource, ResourceStatus, State
+from ingest.grid_reader import array_of
 from ingest.queries import why_unrated
 
 
@@ -23,10 +24,7 @@ def note_silence(resources: Collection[Resource], *, now: datetime) -> None:
     """Bring `silence` of their statuses up to date; safe to run twice."""
     silent = silence_texts(resources, at=now)
     changed = []
-    # Of most resources nothing is silent, nothing was, and their state is known.
-    told = [key for key, said in silent.items() if said]
-    rows = ResourceStatus.objects.filter(resource__in=resources)
-    rows = rows.filter(Q(resource__in=told) | ~Q(silence="") | Q(state=State.UNKNOWN, reason=""))
+    rows = ResourceStatus.objects.filter(resource__in=_to_look_at(silent))
     for status in rows.select_related("resource"):
         said = silent[status.resource_id]
         if status.state == State.UNKNOWN and not status.reason:
@@ -36,6 +34,19 @@ def note_silence(resources: Collection[Resource], *, now: datetime) -> None:
             changed.append(status)
     if changed:
         ResourceStatus.objects.bulk_update(changed, ["silence"])
+
+
+def _to_look_at(silent: Mapping[int, str]) -> list[int]:
+    """Of most resources nothing is silent, nothing was, and their state is known."""
+    told = [key for key, said in silent.items() if said]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT resource_id FROM advisor_resourcestatus"
+            " WHERE resource_id = ANY(%s::bigint[]) AND (resource_id = ANY(%s::bigint[])"
+            " OR silence <> '' OR state = %s AND reason = '')",
+            [array_of(silent), array_of(told), State.UNKNOWN],
+        )
+        return [key for (key,) in cursor.fetchall()]
 
 
 def _without_windows(status: ResourceStatus, now: datetime) -> str:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 TAIL = b"\xff\xff"
-_EPOCH_2000_S = 946_684_800
+EPOCH_2000_S = 946_684_800
 
 Integers = npt.NDArray[np.int64]
 
@@ -30,4 +30,4 @@ _CELL = (("length", ">i4"), ("value", ">i8"))
 
 def timestamps(seconds: Integers) -> Integers:
     """Seconds since 1970 as `timestamptz` is sent: microseconds since 2000."""
-    return (seconds - _EPOCH_2000_S) * 1_000_000
+    return (seconds - EPOCH_2000_S) * 1_000_000

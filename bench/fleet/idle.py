@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 import numpy as np
@@ -43,7 +43,7 @@ def idle_rows(disks: int, say: Callable[[str], None]) -> list[Row]:
         hear_hosts(organisation, since)
         first = cost_of(lambda: product.judge(resources, since))
         say(f"first look at {len(resources)} idle disks: {first.cpu_s:.1f} s of CPU")
-        advised = cost_of(lambda: product.advise_where_due(since))
+        advised = cost_of(lambda: _advise(since))
         say(f"first advice on them: {advised.cpu_s:.1f} s of CPU")
         stored = product.stored_states()
         cores = {one.name: _cores(one, organisation, resources) for one in product.rounds()}
@@ -53,6 +53,11 @@ def idle_rows(disks: int, say: Callable[[str], None]) -> list[Row]:
         below(f"{disks} idle disks, CPU", "cores", CORES_ASKED, sum(cores.values()), note),
         at_most("states stored of an idle disk", "rows a day", STATES_PER_DAY_ASKED, states),
     ]
+
+
+def _advise(now: datetime) -> None:
+    product.advise_on_policies(now)
+    product.advise_where_due(now)
 
 
 def _cores(one: product.Round, organisation: Organisation, resources: list[Resource]) -> float:

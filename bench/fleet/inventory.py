@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import connection
@@ -15,7 +16,10 @@ from advisor.core.resource import Tier, Unit
 from advisor.models import AdapterKind, Allocation, Attachment, Resource, Workload
 from bench.fleet.shape import FleetShape
 from bench.fleet.traffic import CAPACITY_BITS_PER_S, FULL_RATIO, THRESHOLD_MS
+from ingest.core.figures import CGROUP_IO, INTERFACE, PRESSURE, TCP, FigureKind
+from ingest.core.figures import DISK as DISKS
 from ingest.core.source import SeriesKey
+from ingest.grid_reader import Subject
 from ingest.models import Host, Series
 from ingest.series_rows import series_ids
 
@@ -91,13 +95,41 @@ def make_series(organisation: Organisation, shape: FleetShape) -> SeriesIds:
     )
 
 
+def subjects_of(
+    kind: FigureKind[Any], shape: FleetShape, hosts: Mapping[str, int]
+) -> list[Subject]:
+    """What the figures of a kind are about, in the order of the columns of `Growth`.
+
+    Of interfaces those of the workloads come first. `hosts` are the keys of hosts by name.
+    """
+    every, uplinks = range(shape.workloads), [uplink_host(n, shape) for n in range(shape.groups)]
+    disks = [Subject(hosts[host_name(number)], DISK) for number in range(shape.hosts)]
+    vnics = [
+        Subject(hosts[uplinks[number // shape.group]], vnic_of(number, shape)) for number in every
+    ]
+    paths = [(hosts[host_of(number, shape)], path_of(number)) for number in every]
+    return {
+        CGROUP_IO.name: [Subject(*one, DISK_NUMBER) for one in paths],
+        PRESSURE.name: [Subject(*one) for one in paths],
+        INTERFACE.name: [*vnics, *(Subject(hosts[host], UPLINK) for host in uplinks)],
+        DISKS.name: disks,
+        TCP.name: [Subject(hosts[host], "snmp") for host in uplinks],
+    }[kind.name]
+
+
 def _key(measurement: str, host: str, subject: str, tags: dict[str, str]) -> SeriesKey:
     every = tuple(sorted({"host": host, **tags}.items()))
     return SeriesKey(measurement=measurement, host=host, subject=subject, tags=every)
 
 
-def note_times(organisation: Organisation, *, first_at: datetime, last_at: datetime) -> None:
-    """What ingest would have noted beside the samples."""
+def note_times(
+    organisation: Organisation,
+    *,
+    first_at: datetime,
+    last_at: datetime,
+    open_since: datetime | None = None,
+) -> None:
+    """What ingest would have noted beside the samples; the hours from `open_since` are open."""
     Series.objects.filter(organisation=organisation).update(
         first_sample_at=first_at, last_sample_at=last_at
     )
@@ -107,7 +139,7 @@ def note_times(organisation: Organisation, *, first_at: datetime, last_at: datet
         cursor.execute(
             "INSERT INTO ingest_openhour (host_id, at) SELECT id, generate_series("
             "date_trunc('hour', %s::timestamptz), %s, interval '1 hour') FROM ingest_host",
-            [first_at, last_at],
+            [open_since or first_at, last_at],
         )
 
 

@@ -20,11 +20,14 @@ from bench.private_server import private_server
 
 ROOT = Path(__file__).resolve().parents[2]
 GENERATOR = (
+    "copy_history",
     "copy_rows",
     "fill",
     "inventory",
     "past_states",
     "sample_writer",
+    "sealed_figures",
+    "sealed_hours",
     "shape",
     "traffic",
 )

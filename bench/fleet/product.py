@@ -119,7 +119,7 @@ def rounds() -> list[Round]:
         Round(
             name="policy advice",
             every_s=_every_s("recommend"),
-            work=_advise_on_policies,
+            work=lambda _, now: advise_on_policies(now),
         ),
         Round(
             name="choice of other advice",
@@ -140,7 +140,8 @@ def advise_where_due(now: datetime) -> None:
         advise(resource=one, now=now)
 
 
-def _advise_on_policies(_: Sequence[Resource], now: datetime) -> None:
+def advise_on_policies(now: datetime) -> None:
+    """Advice on policies of all resources that were congested lately; that of others is noted."""
     note_calm(now)
     for one in congested_lately(now):
         advise_policy(one, now)

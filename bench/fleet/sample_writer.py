@@ -6,9 +6,10 @@ of it (`wal_level` minimal) and never has to mark its rows as visible.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import psycopg
@@ -94,10 +95,19 @@ class TableWriter:
 
 def own_connection() -> psycopg.Connection[tuple[object, ...]]:
     """A connection beside Django's, without the product's limits of time."""
+    return connected(server_facts())
+
+
+def connected(server: Mapping[str, Any]) -> psycopg.Connection[tuple[object, ...]]:
+    """The same to a server of which these facts are known."""
+    return psycopg.connect(**server, autocommit=True)
+
+
+def server_facts() -> dict[str, Any]:
+    """Where Django's server is, and by what it is asked."""
     settings = connection.get_connection_params()
     wanted = ("host", "port", "user", "dbname", "password")
-    given = {name: settings[name] for name in wanted if settings.get(name)}
-    return psycopg.connect(**given, autocommit=True)
+    return {name: settings[name] for name in wanted if settings.get(name)}
 
 
 def _has_parts(server: psycopg.Connection[tuple[object, ...]], table: str) -> bool:

@@ -9,7 +9,7 @@ END = datetime(2026, 1, 15, 12, tzinfo=UTC)
 """The present of the data set: fixed, so that the same seed always makes the same rows."""
 
 WINDOW_S = 10
-COARSE_S = 600
+COARSE_S = 900
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,12 +57,14 @@ class FleetShape:
 class History:
     """What is stored: the older part in steps of `COARSE_S`, the rest in windows of `WINDOW_S`.
 
-    The last `congested_s` of it are congested, on all datastores and uplinks.
+    The last `congested_s` of it are congested, on all datastores and uplinks. With `rows_s` all
+    hours but the last are sealed, and so much is stored as rows too; 0 is all rows, none sealed.
     """
 
     fine_s: int
     congested_s: int
     coarse_s: int = 0
+    rows_s: int = 0
 
     @property
     def first_at(self) -> datetime:
@@ -74,9 +76,21 @@ class History:
         """The end of the last calm window."""
         return END - timedelta(seconds=self.congested_s)
 
+    @property
+    def rows_since(self) -> datetime:
+        """From then on there are rows of all series."""
+        return END - timedelta(seconds=self.rows_s) if self.rows_s else self.first_at
 
-MONTH = History(coarse_s=30 * 86400 - 25 * 3600, fine_s=25 * 3600, congested_s=3 * 3600)
-"""The history that the issue asks for: 30 days, 25 hours of them as windows to be judged."""
+    @property
+    def sealed_until(self) -> datetime:
+        """The end of the newest hour that is sealed, if any is: the last hour waits."""
+        return END - timedelta(hours=1)
+
+
+MONTH = History(
+    coarse_s=30 * 86400 - 25 * 3600, fine_s=25 * 3600, congested_s=3 * 3600, rows_s=6 * 3600
+)
+"""The history that is asked for: 30 days, 25 hours of them as windows to be judged."""
 
 BRIEF = History(fine_s=20 * 60, congested_s=8 * 60)
 """The history of the fleets whose slope is measured."""

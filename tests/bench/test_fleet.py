@@ -111,8 +111,8 @@ def test_month_is_30_days_of_which_25_hours_are_windows() -> None:
     ends_s = np.concatenate([one.ends_s for one in found])
     steps = np.diff(ends_s, prepend=int(MONTH.first_at.timestamp()))
 
-    # 695 hours in steps of 600 s, then 25 hours in windows of 10 s
-    assert (steps == 600).sum() == 695 * 6
+    # 695 hours in steps of 15 min, then 25 hours in windows of 10 s
+    assert (steps == 900).sum() == 695 * 4
     assert (steps == 10).sum() == 25 * 360
     assert max(len(one.ends_s) for one in found) == BLOCK
 
