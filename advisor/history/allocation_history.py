@@ -18,7 +18,6 @@ from advisor.core.own_limit import reaches_limit
 from advisor.history.history import History, numbers
 from advisor.history.levels import Levels
 from advisor.history.reader import read_history
-from advisor.history.whole_windows import last_window_end, whole_windows
 from advisor.models import Allocation, Policy, PredictionScore, Resource, State, Unit
 from ingest.core.grid import Flags, Floats, Grid, grid_of
 from ingest.core.steps import coarse_step_s
@@ -58,13 +57,13 @@ def allocation_history(
     allocations: Sequence[Allocation],
     policy: Policy | None,
     length: timedelta,
-    now: datetime,
+    until: datetime,
     most_windows: int = MOST_WINDOWS,
 ) -> AllocationHistory:
-    """The history of the last `length`, kept in the cache for minutes."""
+    """The history of the last `length` before `until`, kept in the cache for minutes."""
     step_s = max(float(coarse_step_s(length, most_windows)), resource.window_s)
-    until = last_window_end(whole_windows(resource, now=now), step_s)
-    grid = grid_of(until - length, until, step_s)
+    last = grid_of(until - length, until, step_s).until
+    grid = grid_of(last - length, last, step_s)
     key = history_key(
         resource=resource.pk,
         capacity=resource.capacity,

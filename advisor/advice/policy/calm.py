@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, TextField, Value, When
 from django.db.models.functions import Concat
 
+from advisor.advice.policy.recommend import (
+    CALM_GAP,
+    NEVER_LOOKED,
+    RECENT,
+    UNKNOWN_GAP,
+    calm_gap,
+)
 from advisor.models import Incident, Resource, ResourceStatus, State
-
-RECENT = timedelta(hours=24)
-"""An incident that ended longer ago calls for no advice any more."""
-
-CALM_GAP = "it was not congested in the last 24 hours"
-_UNKNOWN_GAP = "whether it is congested is not known: "
-_NEVER = "nobody has looked at it"
-
-
-def calm_gap(status: ResourceStatus) -> str:
-    """Why there is no policy advice for a resource without a recent incident."""
-    if status.state == State.UNKNOWN:
-        return _UNKNOWN_GAP + (status.why or _NEVER)
-    return CALM_GAP
 
 
 def congested_lately(now: datetime) -> QuerySet[Resource]:
@@ -39,13 +32,13 @@ def note_calm(now: datetime) -> int:
     text = TextField()
     # As `ResourceStatus.why` has it.
     why = Case(
-        When(reason="", silence="", then=Value(_NEVER)),
+        When(reason="", silence="", then=Value(NEVER_LOOKED)),
         When(reason="", then=F("silence")),
         When(silence="", then=F("reason")),
         default=Concat("reason", Value("; "), "silence", output_field=text),
         output_field=text,
     )
-    unknown = Concat(Value(_UNKNOWN_GAP, output_field=text), why, output_field=text)
+    unknown = Concat(Value(UNKNOWN_GAP, output_field=text), why, output_field=text)
     gap = Case(When(state=State.UNKNOWN, then=unknown), default=Value(CALM_GAP), output_field=text)
     calm = ResourceStatus.objects.filter(
         ~Exists(_recent(now).filter(resource=OuterRef("resource")))

@@ -28,6 +28,7 @@ from advisor.history.allocation_history import (
     past_outcomes,
 )
 from advisor.history.policy_state import policy_state
+from advisor.history.whole_windows import whole_windows
 from advisor.models import (
     Allocation,
     Policy,
@@ -142,7 +143,7 @@ def past_of(scene: WhatIfScene, *, length: timedelta, now: datetime) -> WhatIfPa
             allocations=scene.allocations,
             policy=scene.policy,
             length=length,
-            now=now,
+            until=whole_windows(scene.resource, now=now),
         ),
         outcomes=past_outcomes(scene.resource),
     )

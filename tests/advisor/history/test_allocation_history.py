@@ -72,7 +72,7 @@ def test_history_of_many_allocations_is_kept_without_a_warning() -> None:
             allocations=allocations,
             policy=None,
             length=timedelta(hours=1),
-            now=NOW,
+            until=NOW,
         )
 
     assert len(history.measured) == len(allocations)
@@ -92,7 +92,7 @@ def test_latency_of_the_past_is_that_of_the_ios_as_they_were(io_bytes: int) -> N
     detect(resource=lun, now=NOW)
 
     history = allocation_history(
-        resource=lun, allocations=[allocation], policy=None, length=timedelta(hours=1), now=NOW
+        resource=lun, allocations=[allocation], policy=None, length=timedelta(hours=1), until=NOW
     )
 
     known = [value for value in history.latency_ms if value is not None]
