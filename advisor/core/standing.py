@@ -4,8 +4,9 @@ The comparison is in device time: rate times the cost of a unit at its I/O size.
 what the resource delivered in the window.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from advisor.core.allocation import ReservationMode, solve
 from advisor.core.iosize import REFERENCE_BYTES, SIZE_TERM_BYTES, size_cost
 from advisor.core.observation import DatastoreObservation, Observation, UplinkObservation
 from advisor.core.resource import Unit
-from advisor.core.waterfill import Booleans, Floats, groups_of
+from advisor.core.waterfill import Booleans, Floats, Groups, Indexes, groups_of
 
 UNALLOCATED = "(unallocated)"
 """The name of traffic that belongs to no allocation."""
@@ -31,13 +32,16 @@ TRICKLE_RATIO = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AllocationTable:
-    """What allocations got over windows, and what the resource delivered.
+    """What allocations got over windows of one resource, and what the resource delivered.
 
     `rate`, `mean_io_bytes`, `backlogged` (1, 0 or NaN, as all that is unknown) and `throttled`
     are (windows, allocations), `delivered` is (windows). `reservation`, `limit` (infinite if there
-    is none), `shares` and `usual_rate` (NaN if unknown) are (allocations).
+    is none), `shares` and `usual_rate` (NaN if unknown) are (allocations). `mode` and `unit` are
+    the resource's; `unit` None is an uplink, whose bits all cost the same.
     """
 
+    mode: ReservationMode
+    unit: Unit | None
     workloads: tuple[str, ...]
     rate: Floats
     mean_io_bytes: Floats
@@ -56,94 +60,214 @@ class StandingColumns:
 
     The last column is use without an allocation. `active` is where an allocation took part;
     `rate_per_cost` turns device time into the resource's unit at the allocation's I/O size.
+    `plain_entitlement` ignores usual rates: every workload on a slow resource is slowed, whatever
+    its rate. `reservation` and `usual_rate` are (allocations + 1).
     """
 
     workloads: tuple[str, ...]
     active: Booleans
     cost: Floats
     entitlement: Floats
+    plain_entitlement: Floats
     rate_per_cost: Floats
     reservation: Floats
+    usual_rate: Floats
 
 
-def standing_columns(
-    table: AllocationTable, mode: ReservationMode, *, unit: Unit | None, by_usual: bool = True
-) -> StandingColumns:
-    """The use and entitlement of each allocation in congested windows.
+def standing_columns(tables: Sequence[AllocationTable]) -> list[StandingColumns]:
+    """The use and entitlement of each allocation in congested windows, by table.
 
-    The demand of an allocation that was held back is unknown; otherwise it is its rate. Without
-    `by_usual` the usual rate is ignored: every workload on a slow resource is slowed, whatever its
-    rate. `unit` is that of a datastore; None is an uplink, whose bits all cost the same.
+    The demand of an allocation that was held back is unknown; otherwise it is its rate. All
+    windows are solved at once, and none changes what is found of another.
     """
-    active, rate = _with_unallocated(table)
-    windows, count = rate.shape
-    per_unit = np.ones((windows, count))
-    if unit is not None:
-        sizes = np.column_stack([table.mean_io_bytes, np.full(windows, np.nan)])
-        per_unit = unit_costs(unit, sizes)
+    if not tables:
+        return []
+    flat = _flat(tables)
+    active, rate = _with_unallocated(flat)
+    per_unit = _per_unit(tables, flat)
     cost = rate * per_unit
-    reservation = np.append(table.reservation, 0.0)
-    demand = _wanted(table, active, rate, by_usual=by_usual)
-    cap = np.minimum(np.append(table.limit, np.inf), demand) * per_unit
-    entitlement = solve(
-        cost.sum(axis=1),
-        np.where(active, reservation * per_unit, 0.0).ravel(),
-        np.where(active, cap, 0.0).ravel(),
-        np.where(active, np.append(table.shares, UNALLOCATED_SHARES), 0.0).ravel(),
-        mode=mode,
-        groups=groups_of(np.full(windows, count)),
+    entitlements = _entitlements(tables, flat, active=active, rate=rate, per_unit=per_unit)
+    columns = [_by_table(tables, column) for column in (active, cost, *entitlements, 1 / per_unit)]
+    return [
+        StandingColumns(
+            workloads=(*table.workloads, UNALLOCATED),
+            active=own[0],
+            cost=own[1],
+            entitlement=own[2],
+            plain_entitlement=own[3],
+            rate_per_cost=own[4],
+            reservation=np.append(table.reservation, 0.0),
+            usual_rate=np.append(table.usual_rate, np.nan),
+        )
+        for table, *own in zip(tables, *columns, strict=True)
+    ]
+
+
+def _by_table(tables: Sequence[AllocationTable], column: Any) -> list[Any]:
+    """The part of each table, (windows, allocations + 1)."""
+    shapes = [(len(table.rate), len(table.workloads) + 1) for table in tables]
+    ends = np.cumsum([windows * count for windows, count in shapes])
+    parts = np.split(column, ends[:-1])
+    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Flat:
+    """The windows of all tables one after the other, each a group of its allocations.
+
+    The last of each group is use without an allocation. `delivered` is (groups), the rest is
+    (allocations + 1 of each window).
+    """
+
+    groups: Groups
+    rate: Floats
+    mean_io_bytes: Floats
+    backlogged: Floats
+    throttled: Booleans
+    delivered: Floats
+    reservation: Floats
+    limit: Floats
+    shares: Floats
+    usual_rate: Floats
+
+    @property
+    def last(self) -> Indexes:
+        """The places of use without an allocation."""
+        return self.groups.starts + self.groups.sizes - 1
+
+
+def _flat(tables: Sequence[AllocationTable]) -> _Flat:
+    windows = [len(table.rate) for table in tables]
+    groups = groups_of(np.repeat([len(table.workloads) + 1 for table in tables], windows))
+    own = np.ones(groups.sizes.sum(), dtype=np.bool_)
+    own[groups.starts + groups.sizes - 1] = False
+
+    def spread(columns: Sequence[Floats], otherwise: float) -> Floats:
+        """Columns (windows, allocations), or (allocations) that are the same in each window."""
+        found = np.full(len(own), otherwise)
+        found[own] = np.concatenate(
+            [
+                np.broadcast_to(column, table.rate.shape).ravel()
+                for column, table in zip(columns, tables, strict=True)
+            ]
+        )
+        return found
+
+    return _Flat(
+        groups=groups,
+        rate=spread([table.rate for table in tables], np.nan),
+        mean_io_bytes=spread([table.mean_io_bytes for table in tables], np.nan),
+        backlogged=spread([table.backlogged for table in tables], np.nan),
+        throttled=spread([table.throttled for table in tables], 0.0) > 0,
+        delivered=np.concatenate([table.delivered for table in tables]),
+        reservation=spread([table.reservation for table in tables], 0.0),
+        limit=spread([table.limit for table in tables], np.inf),
+        shares=spread([table.shares for table in tables], UNALLOCATED_SHARES),
+        usual_rate=spread([table.usual_rate for table in tables], np.nan),
     )
-    return StandingColumns(
-        workloads=(*table.workloads, UNALLOCATED),
-        active=active,
-        cost=cost,
-        entitlement=entitlement.reshape(rate.shape),
-        rate_per_cost=1 / per_unit,
-        reservation=reservation,
+
+
+def _with_unallocated(flat: _Flat) -> tuple[Booleans, Floats]:
+    """Who took part, and at which rate."""
+    measured = ~np.isnan(flat.rate)
+    rate = np.where(measured, flat.rate, 0.0)
+    rest = flat.delivered - flat.groups.total(rate)
+    active = measured & ((rate > 0) | (flat.backlogged == 1))
+    active[flat.last] = rest > UNALLOCATED_RATIO * flat.delivered
+    rate[flat.last] = rest
+    return active, np.where(active, rate, 0.0)
+
+
+def _per_unit(tables: Sequence[AllocationTable], flat: _Flat) -> Floats:
+    """Device time of one unit of each rate."""
+    found = np.ones(len(flat.rate))
+    for unit in {table.unit for table in tables if table.unit is not None}:
+        own = _chosen([table.unit is unit for table in tables], tables, flat)
+        found[own] = unit_costs(unit, flat.mean_io_bytes[own])
+    return found
+
+
+def _chosen(is_chosen: Sequence[bool], tables: Sequence[AllocationTable], flat: _Flat) -> Booleans:
+    """Where the entries of the chosen tables are."""
+    of_windows = np.repeat(is_chosen, [len(table.rate) for table in tables])
+    return np.repeat(of_windows, flat.groups.sizes)
+
+
+def _entitlements(
+    tables: Sequence[AllocationTable],
+    flat: _Flat,
+    *,
+    active: Booleans,
+    rate: Floats,
+    per_unit: Floats,
+) -> tuple[Floats, Floats]:
+    """By usual rates, and without them."""
+    found = np.zeros((2, len(rate)))
+    demands = np.stack(_demands(flat, np.where(active, rate, np.nan)))
+    cap = np.where(active, np.minimum(flat.limit, demands) * per_unit, 0.0)
+    least = np.where(active, flat.reservation * per_unit, 0.0)
+    shares = np.where(active, flat.shares, 0.0)
+    capacity = flat.groups.total(rate * per_unit)
+    for mode in {table.mode: None for table in tables}:
+        own = _chosen([table.mode is mode for table in tables], tables, flat)
+        windows = own[flat.groups.starts]
+        found[:, own] = solve(
+            np.tile(capacity[windows], 2),
+            np.tile(least[own], 2),
+            cap[:, own].ravel(),
+            np.tile(shares[own], 2),
+            mode=mode,
+            groups=groups_of(np.tile(flat.groups.sizes[windows], 2)),
+        ).reshape(2, -1)
+    return found[0], found[1]
+
+
+def _demands(flat: _Flat, rate: Floats) -> tuple[Floats, Floats]:
+    """By usual rates, and without them; `rate` is NaN where an allocation takes no part."""
+    median = np.zeros(len(flat.groups.sizes))
+    for size in np.unique(flat.groups.sizes):
+        windows = np.flatnonzero(flat.groups.sizes == size)
+        places = flat.groups.starts[windows, np.newaxis] + np.arange(size)
+        median[windows] = _median(rate[places])[:, 0]
+    by_usual, plain = (
+        _wanted(
+            rate,
+            flat.backlogged,
+            flat.groups.spread(median),
+            throttled=flat.throttled,
+            reservation=flat.reservation,
+            usual_rate=usual_rate,
+        )
+        for usual_rate in (flat.usual_rate, None)
     )
+    return by_usual, plain
 
 
-def _with_unallocated(table: AllocationTable) -> tuple[Booleans, Floats]:
-    """Who took part, and at which rate; unallocated use last, (windows, allocations + 1)."""
-    known = np.where(np.isnan(table.rate), 0.0, table.rate)
-    rest = table.delivered - known.sum(axis=1)
-    notable = rest > UNALLOCATED_RATIO * table.delivered
-    measured = ~np.isnan(table.rate)
-    active = np.column_stack([measured & ((known > 0) | (table.backlogged == 1)), notable])
-    return active, np.where(active, np.column_stack([known, rest]), 0.0)
+def wanted(rate: Floats, backlogged: Floats) -> Floats:
+    """The demand of each allocation under congestion; infinite is an unknown amount more.
+
+    Without measured queues, an allocation is presumed to want more if it keeps up with the others.
+    `rate`, `backlogged` (1, 0 or NaN) and the result are (windows, allocations), NaN where an
+    allocation takes no part.
+    """
+    return _wanted(rate, backlogged, _median(rate))
 
 
-def _wanted(table: AllocationTable, active: Booleans, rate: Floats, *, by_usual: bool) -> Floats:
-    """The demand of each, (windows, allocations + 1)."""
-    windows = len(rate)
-    held = np.column_stack([table.throttled, np.zeros(windows, dtype=np.bool_)])
-    unknown = np.full(windows, np.nan)
-    return wanted(
-        np.where(active, rate, np.nan),
-        np.column_stack([table.backlogged, unknown]),
-        throttled=held,
-        reservation=np.append(table.reservation, 0.0),
-        usual_rate=np.append(table.usual_rate, np.nan) if by_usual else None,
-    )
-
-
-def wanted(
+def _wanted(
     rate: Floats,
     backlogged: Floats,
+    median: Floats,
     *,
     throttled: Booleans | None = None,
     reservation: Floats | None = None,
     usual_rate: Floats | None = None,
 ) -> Floats:
-    """The demand of each allocation under congestion; infinite is an unknown amount more.
+    """The same beside the median of each window.
 
-    Without measured queues, an allocation that takes no more than usual wants its usual rate. One
-    that grew, or whose usual rate is unknown, is presumed to want more if it is below its
-    reservation or keeps up with the others. `rate`, `backlogged` (1, 0 or NaN) and the result are
-    (windows, allocations), NaN where an allocation takes no part; so is `throttled`, and the rest
-    are (allocations).
+    An allocation that takes no more than usual wants its usual rate. One that grew, or whose
+    usual rate is unknown, wants more also if it is below its reservation.
     """
-    found = np.where(rate >= KEEPS_UP_RATIO * _median(rate), np.inf, rate)
+    found = np.where(rate >= KEEPS_UP_RATIO * median, np.inf, rate)
     if reservation is not None:
         starved = (TRICKLE_RATIO * reservation < rate) & (rate < reservation)
         found = np.where(starved, np.inf, found)
@@ -156,16 +280,15 @@ def wanted(
 
 
 def _median(rate: Floats) -> Floats:
-    """Of the known rates of each window, 0 without one; (windows, 1)."""
+    """Of the known rates of each window, NaN without one; (windows, 1)."""
     if not rate.shape[1]:
-        return np.zeros((len(rate), 1))
+        return np.full((len(rate), 1), np.nan)
     # NaN comes last. What NumPy has for this takes ten times as long for a window.
     ordered = np.sort(rate, axis=1)
-    count = (~np.isnan(rate)).sum(axis=1)
+    last = (~np.isnan(rate)).sum(axis=1) - 1
     windows = np.arange(len(rate))
-    last = np.maximum(count - 1, 0)
     middle = (ordered[windows, last // 2] + ordered[windows, (last + 1) // 2]) / 2
-    return np.where(count > 0, middle, 0.0)[:, np.newaxis]
+    return middle[:, np.newaxis]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,15 +305,12 @@ class Standing:
     rate_per_cost: float
 
 
-def standings(
-    observation: Observation, mode: ReservationMode, *, by_usual: bool = True
-) -> tuple[Standing, ...]:
+def standings(observation: Observation, mode: ReservationMode) -> tuple[Standing, ...]:
     """The same for one window: those that took part, in the order given.
 
     Use without an allocation comes last, as an allocation of its own.
     """
-    unit = observation.unit if isinstance(observation, DatastoreObservation) else None
-    found = standing_columns(table_of(observation), mode, unit=unit, by_usual=by_usual)
+    (found,) = standing_columns([table_of(observation, mode)])
     return tuple(
         Standing(
             workload=found.workloads[place],
@@ -203,10 +323,12 @@ def standings(
     )
 
 
-def table_of(observation: Observation) -> AllocationTable:
+def table_of(observation: Observation, mode: ReservationMode) -> AllocationTable:
     """The allocations of one window as a table of one row."""
     rows = observation.allocations
     return AllocationTable(
+        mode=mode,
+        unit=observation.unit if isinstance(observation, DatastoreObservation) else None,
         workloads=tuple(row.workload for row in rows),
         rate=np.array([[row.rate for row in rows]]),
         mean_io_bytes=np.array([[row.mean_io_bytes for row in rows]], dtype=np.float64),

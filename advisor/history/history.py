@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from advisor.core.allocation import ReservationMode
 from advisor.core.detection.reading import Reading
 from advisor.core.detection.threshold import Threshold
 from advisor.core.resource import Unit
@@ -70,6 +71,8 @@ class History:
         own = self.allocations
         delivered = self.resource.traits.reader.delivered(self.read_resource, self.devices)
         return AllocationTable(
+            mode=ReservationMode(self.resource.mode),
+            unit=self.cost_unit,
             workloads=own.workloads,
             rate=own.rate[places],
             mean_io_bytes=own.mean_io_bytes[places],

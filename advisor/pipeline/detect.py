@@ -43,10 +43,16 @@ from advisor.models import (
 )
 from advisor.pipeline.amend import finish
 from advisor.pipeline.evaluation_lag import NewWindows
-from advisor.pipeline.incidents import save_grown, update_incidents
+from advisor.pipeline.incidents import (
+    NewPoints,
+    load_shown,
+    open_incidents,
+    update_incidents,
+)
 from advisor.pipeline.rejudge import (
     Earlier,
-    keep_checkpoint,
+    checkpoint_of,
+    is_checkpoint_due,
     keep_earlier,
     rewind_changed,
     take_earlier,
@@ -136,9 +142,7 @@ def _turns(waiting: Sequence[Waiting], now: datetime) -> list[_Turn]:
     whole = {one.resource.pk: one.whole for one in waiting}
     statuses = _locked([one.resource for one in waiting])
     rewind_changed(statuses, now=now)
-    running = {
-        row.resource_id: row for row in Incident.objects.filter(resource__in=whole, ended_at=None)
-    }
+    running = open_incidents(whole)
     states = {one.resource_id: _state(one) for one in statuses}
     begins = _begins(statuses, states, whole, now=now)
     behind = [
@@ -230,13 +234,15 @@ def _locked(resources: Sequence[Resource]) -> list[ResourceStatus]:
 
 def _keep_checkpoints(turns: Sequence[_Turn]) -> None:
     """The states and open incidents of before these turns."""
-    found = [
-        keep_checkpoint(one.status, one.running, at=one.since, window_s=one.resource.window_s)
+    due = [
+        one
         for one in turns
-        if one.since < one.until
+        if one.since < one.until and is_checkpoint_due(one.status, at=one.since)
     ]
+    load_shown([one.running for one in due if one.running is not None])
     DetectorCheckpoint.objects.bulk_create(
-        [one for one in found if one is not None], ignore_conflicts=True
+        [checkpoint_of(one.status, one.running, at=one.since) for one in due],
+        ignore_conflicts=True,
     )
 
 
@@ -283,16 +289,12 @@ def _settings(resource: Resource) -> DetectorSettings:
 
 
 def _update_incidents(judged: Sequence[_Judged]) -> None:
-    grown: list[Incident] = []
-    for one in judged:
-        changed = update_incidents(
-            one.history,
-            one.turn.running,
-            one.found.points,
-            judged_anew_at=one.turn.status.rewound_at,
-        )
-        grown += [row for row in changed if row is one.turn.running and row.ended_at is None]
-    save_grown(grown)
+    update_incidents(
+        [
+            NewPoints(history=one.history, running=one.turn.running, points=one.found.points)
+            for one in judged
+        ]
+    )
 
 
 def _save_points(judged: Sequence[_Judged]) -> None:

@@ -1,24 +1,28 @@
-"""Incidents as rows: the open one grows or ends, new ones begin."""
+"""Incidents as rows: open ones go on or end, new ones begin."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import compress
+from typing import Any
 
 import numpy as np
+from django.db import connection
 
-from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import from_plain, to_plain
 from advisor.core.detection import incident as core
 from advisor.core.detection.congestion import ALARMS, StatePoint
-from advisor.core.detection.incident import SUMS, Folded, Parties, Sums, Tally
-from advisor.core.standing import standing_columns
+from advisor.core.detection.incident import SUMS, Grown, Parties, Standings, Stretch, Tally
+from advisor.core.detection.nic_signals import SignalCount
+from advisor.core.standing import AllocationTable, standing_columns
 from advisor.history.history import History
 from advisor.history.levels import read_points
 from advisor.history.reader import read_history
-from advisor.history.usual_rates import usual_by_workload
-from advisor.models import Incident, Resource, ResourceStatus
+from advisor.history.usual_rates import UsualAsked, usual_by_workload
+from advisor.models import Incident, Resource
 from ingest.core.grid import grid_of
 
 DETAIL = timedelta(hours=1)
@@ -27,48 +31,56 @@ DETAIL = timedelta(hours=1)
 No window further back leads to an incident either.
 """
 
-NEEDED = ("peak_value", "threshold", "windows", "stalled_windows", "signals")
-"""The fields of an open incident's row that it needs to go on."""
-STORED = (*NEEDED, "victims", "aggressors", "evidence")
-"""The fields of an incident that have the same name in the core and in its row."""
-GROWN = (*STORED, "tally")
-"""The fields that change as an open incident goes on."""
+COUNTED = {
+    "peak_value": "float8",
+    "threshold": "float8",
+    "windows": "integer",
+    "stalled_windows": "integer",
+    "signals": "jsonb",
+    "tally": "bytea",
+}
+"""The columns of an open incident that are written after each window."""
+SHOWN = {"victims": "jsonb", "aggressors": "jsonb", "evidence": "jsonb"}
+"""Those that are renewed once a minute while it is open."""
+ENDED = {"ended_at": "timestamptz"}
+VERSION = 2
+"""Of a stored tally."""
+NUMBERS = ("points", "windows", "stalled_windows", "peak_value", "threshold", "stride")
+LISTS = ("kept", "values")
+TIMES = ("began_at", "last_at", "alarm_at")
+"""The fields of a tally that it is stored with, beside its signals and parties."""
 
 
-def update_incidents(
-    history: History,
-    running: Incident | None,
-    new_points: Sequence[StatePoint],
-    *,
-    judged_anew_at: datetime | None = None,
-) -> list[Incident]:
-    """Go on with the open incident, and begin new ones; the rows that changed.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewPoints:
+    """Windows of a resource that were judged now, which its history has, and its open incident."""
 
-    `history` has the windows of the new points. An incident that stays open is not saved: that is
-    done by `save_grown` for those of all resources at once. `judged_anew_at` is when the past of
-    the resource was judged again last.
-    """
-    alarms = [point for point in new_points if point.state in ALARMS]
-    if not new_points or (running is None and not alarms):
-        return []
-    resource = history.resource
-    before = None if running is None else _folded(running)
-    if running is not None and before is not None:
-        found = core.fold(new_points, _sums(history, judged_anew_at), before)
-        _put(running, found[0])
-        if running.ended_at is not None:
-            # Before the next one begins: a resource has one open incident.
-            running.save(update_fields=[*GROWN, "ended_at"])
-        return [running, *(_save(resource, one) for one in found[1:])]
-    begins = running.started_at if running else min(point.since for point in alarms)
-    until = new_points[-1].at
-    # The windows by which congestion was recognised were judged in an earlier run.
-    if begins < history.grid.since:
-        since = max(begins, history.grid.since - DETAIL)
-        history = read_history(resource, grid_of(since, until, resource.window_s))
-    points = read_points(resource, since=begins, until=until)
-    found = core.fold(points, _sums(history, judged_anew_at))
-    return [_save(resource, one) for one in found]
+    history: History
+    running: Incident | None
+    points: Sequence[StatePoint]
+
+
+def open_incidents(resources: Collection[int]) -> dict[int, Incident]:
+    """By the keys of resources the open incident, without what is shown of it."""
+    rows = Incident.objects.filter(resource__in=resources, ended_at=None)
+    return {row.resource_id: row for row in rows.defer(*SHOWN, "external")}
+
+
+def load_shown(rows: Sequence[Incident]) -> None:
+    """Read what is shown of these, in one statement."""
+    by_key = {row.pk: row for row in rows}
+    for found in Incident.objects.filter(pk__in=by_key).values("pk", *SHOWN) if rows else ():
+        for name in SHOWN:
+            setattr(by_key[found["pk"]], name, found[name])
+
+
+def update_incidents(new: Sequence[NewPoints]) -> None:
+    """Go on with the open incidents of resources, and begin new ones."""
+    queues = [_growing(one) for one in new]
+    # One after the other where a resource has several: one ends before the next begins, and what
+    # was usual before that depends on it.
+    while queues := [queue for queue in queues if queue]:
+        _grow([queue.pop(0) for queue in queues])
 
 
 def restate_parties(resource: Resource) -> None:
@@ -83,112 +95,232 @@ def restate_parties(resource: Resource) -> None:
     until = points[-1].at
     since = max(running.started_at, until - DETAIL)
     history = read_history(resource, grid_of(since, until, resource.window_s))
-    rewound = ResourceStatus.objects.filter(resource=resource).values_list("rewound_at", flat=True)
-    judged_anew_at = rewound.first()
-    for one in core.fold(points, _sums(history, judged_anew_at)):
-        _save(resource, one)
+    for stretch in core.stretches(points):
+        _grow([_Growing(history=history, stretch=stretch)], at_once=True)
 
 
-def _sums(history: History, judged_anew_at: datetime | None) -> Sums:
-    """The parties of windows of the history."""
-    mode, unit = ReservationMode(history.resource.mode), history.cost_unit
-    places = {at: place for place, at in enumerate(history.grid.ends)}
-    measured = np.logical_or.reduce(history.devices.measured, axis=1)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Stored:
+    """What a row has of an open incident beside what is shown.
 
-    def sums(began_at: datetime, ends: Sequence[datetime]) -> tuple[Parties, Parties]:
-        rows = [places[at] for at in ends if at in places and measured[places[at]]]
-        if not rows:
-            return Parties(), Parties()
-        usual = usual_by_workload(
-            history.resource,
-            history.allocations.rows,
-            before=began_at,
-            judged_anew_at=judged_anew_at,
-        )
-        table = history.table(rows, usual)
-        with_usual, without = (
-            core.parties_of(standing_columns(table, mode, unit=unit, by_usual=by_usual))
-            for by_usual in (True, False)
-        )
-        return with_usual, without
+    `shown` are the places of the windows whose rows of evidence are shown; `waiting` are rows of
+    evidence as JSON, by place, that will be shown next time.
+    """
 
-    return sums
+    tally: Tally
+    shown: tuple[int, ...] = ()
+    waiting: Mapping[int, Any] = field(default_factory=dict)
 
 
-def save_grown(rows: Sequence[Incident]) -> None:
-    """Save incidents that went on, in one statement."""
-    Incident.objects.bulk_create(
-        rows, update_conflicts=True, unique_fields=["id"], update_fields=list(GROWN)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Growing:
+    """An incident with new windows; `row` and `stored` are those of one that was open before."""
+
+    history: History
+    stretch: Stretch
+    row: Incident | None = None
+    stored: Stored | None = None
+
+
+def _growing(new: NewPoints) -> list[_Growing]:
+    """The incidents that the points say something about, in order."""
+    running, points, history = new.running, new.points, new.history
+    alarms = [point for point in points if point.state in ALARMS]
+    if not points or (running is None and not alarms):
+        return []
+    stored = None if running is None or running.tally is None else unpack(bytes(running.tally))
+    if stored is not None:
+        first, *others = core.stretches(points, stored.tally)
+        return [
+            _Growing(history=history, stretch=first, row=running, stored=stored),
+            *(_Growing(history=history, stretch=one) for one in others),
+        ]
+    begins = running.started_at if running else min(point.since for point in alarms)
+    resource, until = history.resource, points[-1].at
+    # The windows by which congestion was recognised were judged in an earlier run.
+    if begins < history.grid.since:
+        since = max(begins, history.grid.since - DETAIL)
+        history = read_history(resource, grid_of(since, until, resource.window_s))
+    found = core.stretches(read_points(resource, since=begins, until=until))
+    return [_Growing(history=history, stretch=one) for one in found]
+
+
+def _grow(growing: Sequence[_Growing], *, at_once: bool = False) -> None:
+    """Add the new windows, and write what changed; one incident of each resource.
+
+    With `at_once` people see all of it now.
+    """
+    rows = _rows(growing)
+    found = [
+        one.stretch.grown(standings, at_once=at_once)
+        for one, standings in zip(growing, _standings(growing), strict=True)
+    ]
+    is_renewed = [grown.shown is not None for grown in found]
+    evidence = _evidence(
+        [
+            row
+            for row, one, is_new in zip(rows, growing, is_renewed, strict=True)
+            if is_new and one.stored is not None
+        ]
     )
+    for row, one, grown in zip(rows, growing, found, strict=True):
+        _put(row, one.stored, grown, evidence.get(row.pk, []))
+    _write(list(compress(rows, is_renewed)), COUNTED | SHOWN | ENDED)
+    _write([row for row, is_new in zip(rows, is_renewed, strict=True) if not is_new], COUNTED)
 
 
-def _save(resource: Resource, found: Folded) -> Incident:
-    """Store what was found in the row of its beginning."""
-    row, _ = Incident.objects.get_or_create(
-        resource=resource,
-        started_at=found.incident.started_at,
-        defaults={"organisation": resource.organisation},
+def _standings(growing: Sequence[_Growing]) -> list[Standings]:
+    """What allocations got in the windows that count, by incident; all solved at once."""
+    ends = [_measured(one) for one in growing]
+    usual = _usual([one for one, own in zip(growing, ends, strict=True) if own])
+    tables: list[AllocationTable] = []
+    for one, own in zip(growing, ends, strict=True):
+        if own:
+            tables.append(one.history.table(list(own.values()), usual[one.history.resource.pk]))
+    found = iter(standing_columns(tables))
+    standings: list[Standings] = []
+    for own in ends:
+        columns = next(found) if own else None
+        standings.append(
+            {} if columns is None else {at: (columns, row) for row, at in enumerate(own)}
+        )
+    return standings
+
+
+def _measured(one: _Growing) -> dict[datetime, int]:
+    """The windows that count and were measured, with their places in the history."""
+    measured = one.history.devices.measured.any(axis=1)
+    places = {at: place for place, at in enumerate(one.history.grid.ends)}
+    return {at: places[at] for at in one.stretch.ends if at in places and measured[places[at]]}
+
+
+def _usual(growing: Sequence[_Growing]) -> dict[int, Mapping[str, float]]:
+    """The usual rates of workloads from before each incident, by resource.
+
+    They are read when it begins, and kept with its sums.
+    """
+    found: dict[int, Mapping[str, float]] = {}
+    asked: list[UsualAsked] = []
+    for one in growing:
+        resource, rows = one.history.resource, one.history.allocations.rows
+        parties = Parties() if one.stored is None else one.stored.tally.parties
+        known = dict(zip(parties.workloads, parties.usual_rate.tolist(), strict=True))
+        if all(row.workload.name in known for row in rows):
+            found[resource.pk] = known
+        else:
+            before = one.stretch.began_at
+            asked.append(UsualAsked(resource=resource, allocations=rows, before=before))
+    return found | usual_by_workload(asked)
+
+
+def _rows(growing: Sequence[_Growing]) -> list[Incident]:
+    """The row of each; those that begin have that of their beginning, which may be new."""
+    begun = [one for one in growing if one.row is None]
+    times = {one.history.resource.pk: one.stretch.began_at for one in begun}
+    known: dict[int, Incident] = {}
+    if begun:
+        rows = Incident.objects.filter(resource__in=times, started_at__in=set(times.values()))
+        known = {row.resource_id: row for row in rows if row.started_at == times[row.resource_id]}
+    new = [
+        Incident(
+            resource=one.history.resource,
+            organisation_id=one.history.resource.organisation_id,
+            started_at=one.stretch.began_at,
+        )
+        for one in begun
+        if one.history.resource.pk not in known
+    ]
+    known |= {row.resource_id: row for row in Incident.objects.bulk_create(new)}
+    return [one.row or known[one.history.resource.pk] for one in growing]
+
+
+def _evidence(rows: Sequence[Incident]) -> dict[int, list[Any]]:
+    """The rows of evidence that are shown of each, by its key."""
+    keys = [row.pk for row in rows]
+    return dict(Incident.objects.filter(pk__in=keys).values_list("pk", "evidence")) if keys else {}
+
+
+def _put(row: Incident, stored: Stored | None, grown: Grown, evidence: Sequence[Any]) -> None:
+    """What was found, as fields of the row; `evidence` are its rows that are shown."""
+    shown = () if stored is None else stored.shown
+    waiting = {} if stored is None else dict(stored.waiting)
+    waiting |= {place: to_plain(one) for place, one in grown.rows.items()}
+    if grown.shown is not None:
+        by_place = dict(zip(shown, evidence, strict=True)) | waiting
+        shown = grown.shown.kept
+        plain = to_plain(core.incident_of(grown.shown, (), grown.ended_at))
+        row.victims, row.aggressors = plain["victims"], plain["aggressors"]
+        row.evidence = [by_place[place] for place in shown]
+    tally = grown.tally
+    row.peak_value, row.threshold = tally.peak_value, tally.threshold
+    row.windows, row.stalled_windows = tally.windows, tally.stalled_windows
+    row.signals = [to_plain(one) for one in tally.signals]
+    row.ended_at, row.tally = grown.ended_at, None
+    if grown.ended_at is None:
+        later = set(tally.kept).difference(shown)
+        waiting = {place: one for place, one in waiting.items() if place in later}
+        row.tally = pack(Stored(tally=tally, shown=shown, waiting=waiting))
+
+
+def _write(rows: Sequence[Incident], columns: Mapping[str, str]) -> None:
+    """Write these columns of the rows, in one statement."""
+    if not rows:
+        return
+    changes = ", ".join(f"{name} = new.{name}" for name in columns)
+    one = ", ".join(f"%s::{kind}" for kind in ("bigint", *columns.values()))
+    statement = (
+        f"UPDATE advisor_incident AS incident SET {changes}"  # noqa: S608  # of this file
+        f" FROM (VALUES {', '.join([f'({one})'] * len(rows))}) AS new(id, {', '.join(columns)})"
+        " WHERE incident.id = new.id"
     )
-    _put(row, found)
-    row.save(update_fields=[*GROWN, "ended_at"])
-    return row
+    values = [
+        json.dumps(value) if kind == "jsonb" else value
+        for row in rows
+        for kind, value in (
+            ("bigint", row.pk),
+            *((kind, getattr(row, name)) for name, kind in columns.items()),
+        )
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
 
 
-def _put(row: Incident, found: Folded) -> None:
-    """What was found, as fields of the row."""
-    plain = to_plain(found.incident)
-    plain["evidence"] = [row.evidence[place] for place in found.stays] + plain["evidence"]
-    for name in STORED:
-        setattr(row, name, plain[name])
-    row.ended_at = found.incident.ended_at
-    row.tally = None if row.ended_at else pack(found.tally)
-
-
-def _folded(row: Incident) -> Folded | None:
-    """An open incident as it was stored, to go on with; None if it cannot."""
-    tally = None if row.tally is None else unpack(bytes(row.tally))
-    if tally is None:
-        return None
-    plain = {name: getattr(row, name) for name in NEEDED}
-    others: dict[str, list[object]] = {"victims": [], "aggressors": [], "evidence": []}
-    times = {"started_at": row.started_at.isoformat(), "ended_at": None}
-    return Folded(incident=from_plain(core.Incident, plain | others | times), tally=tally)
-
-
-def pack(tally: Tally) -> bytes:
-    """A tally as bytes: a line of JSON, and after it the sums as 64-bit floats."""
+def pack(stored: Stored) -> bytes:
+    """A tally as bytes: a line of JSON, and after it columns of workloads as 64-bit floats."""
+    tally = stored.tally
+    parties = tally.parties
     head = {
-        "points": tally.points,
-        "alarm_at": tally.alarm_at.isoformat(),
-        "stride": tally.stride,
-        "kept": tally.kept,
-        "values": tally.values,
-        "workloads": [tally.parties.workloads, tally.plain.workloads],
+        "version": VERSION,
+        **{name: getattr(tally, name) for name in (*NUMBERS, *LISTS)},
+        **{name: getattr(tally, name).isoformat() for name in TIMES},
+        "signals": [to_plain(one) for one in tally.signals],
+        "workloads": parties.workloads,
+        "shown": stored.shown,
+        "waiting": list(stored.waiting.items()),
     }
-    sums = [getattr(one, name) for one in (tally.parties, tally.plain) for name in SUMS]
-    return json.dumps(head).encode() + b"\n" + np.concatenate(sums).astype("<f8").tobytes()
+    columns = np.concatenate([*parties.sums, parties.reservation, parties.usual_rate])
+    return json.dumps(head).encode() + b"\n" + columns.astype("<f8").tobytes()
 
 
-def unpack(packed: bytes) -> Tally | None:
-    """The tally that `pack` wrote; None if it is from before it had the values of windows."""
+def unpack(packed: bytes) -> Stored | None:
+    """What `pack` wrote; None if an earlier version of it did."""
     line, _, rest = packed.partition(b"\n")
     head = json.loads(line)
-    if "values" not in head:
+    if head.get("version") != VERSION:
         return None
-    sums = np.frombuffer(rest, dtype="<f8")
-    first, second = (tuple(names) for names in head["workloads"])
-    split = len(SUMS) * len(first)
-    return Tally(
-        points=head["points"],
-        alarm_at=datetime.fromisoformat(head["alarm_at"]),
-        stride=head["stride"],
-        kept=tuple(head["kept"]),
-        values=tuple(head["values"]),
-        parties=_parties(first, sums[:split]),
-        plain=_parties(second, sums[split:]),
+    workloads = tuple(head["workloads"])
+    numbers = np.frombuffer(rest, dtype="<f8").astype(np.float64)
+    columns = numbers.reshape(len(SUMS) + 2, len(workloads))
+    tally = Tally(
+        **{name: head[name] for name in NUMBERS},
+        **{name: tuple(head[name]) for name in LISTS},
+        **{name: datetime.fromisoformat(head[name]) for name in TIMES},
+        signals=tuple(from_plain(SignalCount, one) for one in head["signals"]),
+        parties=Parties(
+            workloads=workloads,
+            sums=columns[: len(SUMS)],
+            reservation=columns[len(SUMS)],
+            usual_rate=columns[len(SUMS) + 1],
+        ),
     )
-
-
-def _parties(workloads: tuple[str, ...], sums: np.ndarray) -> Parties:
-    columns = sums.astype(np.float64).reshape(len(SUMS), len(workloads))
-    return Parties(workloads=workloads, **dict(zip(SUMS, columns, strict=True)))
+    return Stored(tally=tally, shown=tuple(head["shown"]), waiting=dict(head["waiting"]))

@@ -150,14 +150,18 @@ def _rewind(
         restore(resource, checkpoint.incident, None if tally is None else bytes(tally), now=now)
 
 
-def keep_checkpoint(
-    status: ResourceStatus, running: Incident | None, *, at: datetime, window_s: float
-) -> DetectorCheckpoint | None:
-    """The state of before the windows after `at`, if it is time to keep one again."""
-    following = at + timedelta(seconds=window_s)
+def is_checkpoint_due(status: ResourceStatus, *, at: datetime) -> bool:
+    """Whether the state of before the windows after `at` is kept."""
+    following = at + timedelta(seconds=status.resource.window_s)
     length_s = CHECKPOINT_EVERY.total_seconds()
-    if not status.detector or at.timestamp() // length_s == following.timestamp() // length_s:
-        return None
+    is_later = at.timestamp() // length_s != following.timestamp() // length_s
+    return bool(status.detector) and is_later
+
+
+def checkpoint_of(
+    status: ResourceStatus, running: Incident | None, *, at: datetime
+) -> DetectorCheckpoint:
+    """The state of before the windows after `at`."""
     return DetectorCheckpoint(
         resource_id=status.resource_id,
         at=at,

@@ -7,16 +7,17 @@ Incidents are folded window by window: an open one goes on from its sums, and ne
 windows that it has already seen.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import groupby
 
 import numpy as np
 
 from advisor.core.allocation import ReservationMode
 from advisor.core.detection.congestion import ALARMS, CongestionState, StatePoint
 from advisor.core.detection.nic_signals import NicEvidence, SignalCount, count_signals
-from advisor.core.observation import DatastoreObservation, Observation
+from advisor.core.observation import Observation
 from advisor.core.standing import (
     UNALLOCATED,
     StandingColumns,
@@ -29,6 +30,8 @@ TOLERANCE = 0.05
 """Within this fraction of its entitlement a workload is neither victim nor aggressor."""
 EVIDENCE_ROWS = 60
 """Longer incidents keep fewer windows, evenly spaced, with the first, the worst and the last."""
+SHOWN_EVERY = timedelta(minutes=1)
+"""What is shown of an open incident is renewed so often, counted from its beginning."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,174 +94,209 @@ class Incident:
     stalled_windows: int = 0
 
 
+SUMS = (
+    "windows",
+    "cost",
+    "rate",
+    "entitlement",
+    "entitled_rate",
+    "plain_entitlement",
+    "plain_entitled_rate",
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Parties:
-    """Sums over the windows of an incident, each (workloads), in device time or the unit.
+    """Sums over the windows of an incident, in device time or the unit.
 
-    `windows` is the number of windows in which a workload took part; `reservation` is that of its
-    allocations in the last of them.
+    `sums` is (`SUMS`, workloads): the windows in which a workload took part, and what it got and
+    was entitled to in them, by usual rates and (plain) without. `reservation` (workloads) is that
+    of its allocations in the last of them, `usual_rate` what it took before the incident, NaN if
+    unknown. Windows are added one by one, so sums do not depend on how many come at once.
     """
 
     workloads: tuple[str, ...] = ()
-    windows: Floats = field(default_factory=lambda: np.zeros(0))
-    cost: Floats = field(default_factory=lambda: np.zeros(0))
-    entitlement: Floats = field(default_factory=lambda: np.zeros(0))
+    sums: Floats = field(default_factory=lambda: np.zeros((len(SUMS), 0)))
     reservation: Floats = field(default_factory=lambda: np.zeros(0))
-    rate: Floats = field(default_factory=lambda: np.zeros(0))
-    entitled_rate: Floats = field(default_factory=lambda: np.zeros(0))
+    usual_rate: Floats = field(default_factory=lambda: np.zeros(0))
 
-    def and_then(self, later: "Parties") -> "Parties":
-        """The sums over these windows and later ones."""
-        names = tuple(dict.fromkeys(self.workloads + later.workloads))
-        one, other = _spread(self, names), _spread(later, names)
+    def of(self, name: str) -> Floats:
+        """One of the sums. (workloads)"""
+        found: Floats = self.sums[SUMS.index(name)]
+        return found
+
+    def and_then(self, found: StandingColumns, rows: Sequence[int]) -> "Parties":
+        """The sums over these windows and later ones, which are rows of `found`."""
+        if not rows:
+            return self
+        later = _per_workload(found, rows)
+        own, later = _side_by_side(self, later)
+        took_part = later.sums[:, 0] > 0
+        last = len(rows) - 1 - np.argmax(took_part[::-1], axis=0)
+        reserved = later.reservation[last, np.arange(len(last))]
         return Parties(
-            workloads=names,
-            reservation=np.where(other["windows"] > 0, other["reservation"], one["reservation"]),
-            **{name: one[name] + other[name] for name in SUMS if name != "reservation"},
+            workloads=own.workloads,
+            sums=np.add.accumulate(np.concatenate([own.sums[np.newaxis], later.sums]))[-1],
+            reservation=np.where(took_part.any(axis=0), reserved, own.reservation),
+            usual_rate=later.usual_rate,
         )
 
 
-SUMS = ("windows", "cost", "entitlement", "reservation", "rate", "entitled_rate")
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Windows:
+    """`sums` are (windows, `SUMS`, workloads), `reservation` is (windows, workloads)."""
+
+    workloads: tuple[str, ...]
+    sums: Floats
+    reservation: Floats
+    usual_rate: Floats
 
 
-def _spread(sums: Parties, names: tuple[str, ...]) -> dict[str, Floats]:
-    """Each column over these workloads, 0 for those without sums."""
-    place = {name: at for at, name in enumerate(names)}
-    own = [place[name] for name in sums.workloads]
-    spread = {}
-    for column in SUMS:
-        spread[column] = np.zeros(len(names))
-        spread[column][own] = getattr(sums, column)
-    return spread
-
-
-def parties_of(found: StandingColumns) -> Parties:
-    """The sums over windows; a workload may have several allocations."""
+def _per_workload(found: StandingColumns, rows: Sequence[int]) -> _Windows:
+    """What windows say; a workload may have several allocations."""
+    active, per_cost = found.active[rows], found.rate_per_cost[rows]
+    parts = [active]
+    for amount in (found.cost[rows], found.entitlement[rows], found.plain_entitlement[rows]):
+        parts += [amount, amount * per_cost]
+    sums = np.where(active[:, np.newaxis], np.stack(parts, axis=1), 0.0)
+    reservation = np.where(active, found.reservation, 0.0)
     names = tuple(dict.fromkeys(found.workloads))
-    place = {name: at for at, name in enumerate(names)}
-    owner = np.array([place[name] for name in found.workloads], dtype=np.int64)
-    active = found.active
-    took_part = np.zeros((len(active), len(names)), dtype=np.bool_)
-    for column, name in enumerate(owner.tolist()):
-        took_part[:, name] |= active[:, column]
-    some = took_part.any(axis=0)
-    last = np.where(some, len(active) - 1 - np.argmax(took_part[::-1], axis=0), 0)
-    held = active[last[owner], np.arange(len(owner))] if len(active) else active.any(axis=0)
+    usual_rate = found.usual_rate
+    if len(names) < len(found.workloads):
+        owner = [names.index(name) for name in found.workloads]
+        sums, reservation = _added(sums, owner), _added(reservation, owner)
+        sums[:, 0] = np.minimum(sums[:, 0], 1.0)
+        usual_rate = np.full(len(names), np.nan)
+        usual_rate[owner] = found.usual_rate
+    return _Windows(workloads=names, sums=sums, reservation=reservation, usual_rate=usual_rate)
 
-    def per_workload(values: Floats) -> Floats:
-        return np.bincount(owner, weights=values, minlength=len(names)).astype(np.float64)
 
-    def total(columns: Floats) -> Floats:
-        return per_workload(np.where(active, columns, 0.0).sum(axis=0))
+def _added(columns: Floats, owner: Sequence[int]) -> Floats:
+    """Columns of one owner added up, one after the other."""
+    found = np.zeros((*columns.shape[:-1], max(owner) + 1))
+    for place, own in enumerate(owner):
+        found[..., own] += columns[..., place]
+    return found
 
-    return Parties(
-        workloads=names,
-        windows=took_part.sum(axis=0).astype(np.float64),
-        cost=total(found.cost),
-        entitlement=total(found.entitlement),
-        reservation=per_workload(np.where(held, found.reservation, 0.0)),
-        rate=total(found.cost * found.rate_per_cost),
-        entitled_rate=total(found.entitlement * found.rate_per_cost),
+
+def _side_by_side(own: Parties, later: _Windows) -> tuple[Parties, _Windows]:
+    """Both over the workloads of either."""
+    if own.workloads == later.workloads:
+        return own, later
+    names = tuple(dict.fromkeys(own.workloads + later.workloads))
+    places = {name: place for place, name in enumerate(names)}
+    first, second = ([places[name] for name in one.workloads] for one in (own, later))
+
+    def spread(columns: Floats, places: Sequence[int]) -> Floats:
+        found = np.zeros((*columns.shape[:-1], len(names)))
+        found[..., places] = columns
+        return found
+
+    usual_rate = spread(own.usual_rate, first)
+    usual_rate[second] = later.usual_rate
+    return (
+        Parties(
+            workloads=names,
+            sums=spread(own.sums, first),
+            reservation=spread(own.reservation, first),
+            usual_rate=usual_rate,
+        ),
+        _Windows(
+            workloads=names,
+            sums=spread(later.sums, second),
+            reservation=spread(later.reservation, second),
+            usual_rate=usual_rate,
+        ),
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tally:
-    """What an open incident needs to go on.
+    """All that is known of an incident so far, but for the rows of its evidence.
 
-    `points` windows were seen, the last in alarm at `alarm_at`. Each `stride`-th of them has a row
-    of evidence; the places of those windows are `kept`, their values `values`. `parties` and
-    `plain` are the sums with the usual rates of workloads, and without.
+    `points` windows were seen, the last at `last_at`, the last in alarm at `alarm_at`; `windows`
+    of them were judged. Each `stride`-th of them has a row of evidence: the places of those
+    windows are `kept`, their values `values`.
     """
 
+    began_at: datetime
     points: int
+    last_at: datetime
     alarm_at: datetime
+    windows: int
+    stalled_windows: int
+    peak_value: float | None
+    threshold: float | None
+    signals: tuple[SignalCount, ...]
     stride: int
     kept: tuple[int, ...]
     values: tuple[float | None, ...]
     parties: Parties
-    plain: Parties
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Folded:
-    """An incident as far as it was seen, and what it needs to go on.
+class Grown:
+    """An incident with new windows: what is known of it, and what is shown of it.
 
-    Of one that went on, `evidence` has rows of the new windows alone; of the rows before them
-    those at the places `stays` are still its evidence. So nobody has to read them to go on.
+    `shown` is what was known at the last of these windows at which what is shown is renewed, None
+    if at none of them. `rows` has rows of evidence of new windows by their places: all that either
+    keeps.
     """
 
-    incident: Incident
     tally: Tally
-    stays: tuple[int, ...] = ()
+    shown: Tally | None
+    rows: Mapping[int, EvidenceRow]
+    ended_at: datetime | None
 
 
-Sums = Callable[[datetime, Sequence[datetime]], tuple[Parties, Parties]]
-"""The parties of windows that end at these times, with usual rates and without.
-
-Usual are the rates from before the given time, at which the incident began.
-"""
+Standings = Mapping[datetime, tuple[StandingColumns, int]]
+"""By the end of a window what allocations got in it: a row of columns."""
 
 
 def fold_incidents(
     points: Sequence[StatePoint], observations: Sequence[Observation], mode: ReservationMode
 ) -> list[Incident]:
     """The incidents in the points, in order; only the last may be open."""
-    return [one.incident for one in fold(points, sums_of(observations, mode))]
+    found = standing_columns([table_of(observation, mode) for observation in observations])
+    by_end = {
+        observation.at: (columns, 0)
+        for observation, columns in zip(observations, found, strict=True)
+    }
+    grown = [stretch.grown(by_end) for stretch in stretches(points)]
+    return [
+        incident_of(one.tally, [one.rows[place] for place in one.tally.kept], one.ended_at)
+        for one in grown
+    ]
 
 
-def sums_of(observations: Sequence[Observation], mode: ReservationMode) -> Sums:
-    """The parties of any of these windows."""
-    at = {observation.at: observation for observation in observations}
-
-    def sums(_: datetime, ends: Sequence[datetime]) -> tuple[Parties, Parties]:
-        found = (Parties(), Parties())
-        for end in ends:
-            if end in at:
-                one = at[end]
-                unit = one.unit if isinstance(one, DatastoreObservation) else None
-                table = table_of(one)
-                later = (
-                    standing_columns(table, mode, unit=unit),
-                    standing_columns(table, mode, unit=unit, by_usual=False),
-                )
-                found = (
-                    found[0].and_then(parties_of(later[0])),
-                    found[1].and_then(parties_of(later[1])),
-                )
-        return found
-
-    return sums
-
-
-def fold(points: Sequence[StatePoint], sums: Sums, open_one: Folded | None = None) -> list[Folded]:
-    """The incidents in the points, in order; `open_one` is open before them and comes first.
+def stretches(points: Sequence[StatePoint], before: Tally | None = None) -> "list[Stretch]":
+    """The incidents in the points, in order; `before` is open before them and comes first.
 
     Only the last may be open. An incident begins in the points before the one that opens it, so
     without an open incident the windows by which it is recognised are among the points.
     """
-    stretches: list[_Stretch] = []
-    current: _Stretch | None = None
-    if open_one is not None:
-        current = _Stretch(began_at=open_one.incident.started_at, before=open_one)
-        stretches.append(current)
+    found: list[Stretch] = []
+    current: Stretch | None = None
+    if before is not None:
+        current = Stretch(began_at=before.began_at, before=before)
+        found.append(current)
     waiting: list[StatePoint] = []
     for point in sorted(points, key=lambda one: one.at):
         if current is None:
             waiting.append(point)
             current = _opened(waiting)
             if current is not None:
-                stretches.append(current)
+                found.append(current)
         elif point.state is CongestionState.CLEAR:
             # After a gap, the incident ends with the last congested window.
             current.ended_at = min(point.since, current.alarm_at)
             current, waiting = None, [point]
         else:
             current.points.append(point)
-    return [stretch.folded(sums) for stretch in stretches]
+    return found
 
 
-def _opened(waiting: Sequence[StatePoint]) -> "_Stretch | None":
+def _opened(waiting: Sequence[StatePoint]) -> "Stretch | None":
     """The incident that the newest point opens, with the windows that led to it."""
     newest = waiting[-1]
     if newest.state not in ALARMS:
@@ -266,96 +304,141 @@ def _opened(waiting: Sequence[StatePoint]) -> "_Stretch | None":
     is_measured = newest.value is not None and newest.threshold is not None
     if newest.state is CongestionState.CONGESTED and not is_measured:
         return None  # A quiet window is no evidence.
-    return _Stretch(
-        began_at=newest.since, points=[point for point in waiting if point.at > newest.since]
-    )
+    points = [point for point in waiting if point.at > newest.since]
+    return Stretch(began_at=newest.since, points=points, opening=len(points))
 
 
 @dataclass(slots=True, kw_only=True)
-class _Stretch:
-    """New points of an incident, and the incident as it was before them."""
+class Stretch:
+    """New points of an incident, and what was known of it before them.
+
+    The first `opening` of them opened it, 0 if it was open before.
+    """
 
     began_at: datetime
-    before: Folded | None = None
+    before: Tally | None = None
     points: list[StatePoint] = field(default_factory=list)
+    opening: int = 0
     ended_at: datetime | None = None
 
     @property
     def alarm_at(self) -> datetime:
         """The end of the last window in alarm."""
-        alarms = [point.at for point in self.points if point.state in ALARMS]
-        if alarms:
-            return alarms[-1]
-        assert self.before is not None
-        return self.before.tally.alarm_at
+        return _alarm_at(self.before, self.points)
 
-    def folded(self, sums: Sums) -> Folded:
-        before = self.before
-        judged = [point for point in self.points if point.state is not CongestionState.UNKNOWN]
-        new = sums(self.began_at, [point.at for point in judged if point.value is not None])
-        parties, plain = (
-            new
-            if before is None
-            else (
-                before.tally.parties.and_then(new[0]),
-                before.tally.plain.and_then(new[1]),
-            )
-        )
-        was = None if before is None else before.incident
-        evidence = _evidence(None if before is None else before.tally, self.points)
-        stalled = sum(point.state is CongestionState.STALLED for point in self.points)
-        peak_value, threshold = _peak(was, judged)
-        # Perhaps no workload gets less than usual, yet I/O waits longer for the same rate.
-        victims, aggressors = _victims_and_aggressors(parties)
-        if not victims:
-            victims, aggressors = _victims_and_aggressors(plain)
-        return Folded(
-            incident=Incident(
-                started_at=self.began_at,
-                ended_at=self.ended_at,
-                peak_value=peak_value,
-                threshold=threshold,
-                windows=len(judged) + (was.windows if was else 0),
-                victims=victims,
-                aggressors=aggressors,
-                evidence=evidence.rows,
-                signals=count_signals(
-                    (point.signals for point in self.points), was.signals if was else ()
-                ),
-                stalled_windows=stalled + (was.stalled_windows if was else 0),
+    @property
+    def ends(self) -> list[datetime]:
+        """The ends of the windows whose parties count."""
+        return [point.at for point in self.points if _counts(point)]
+
+    def grown(self, standings: Standings, *, at_once: bool = False) -> Grown:
+        """The incident with these windows; those without standings have no parties.
+
+        With `at_once` all of it is shown.
+        """
+        is_all = at_once or self.ended_at is not None
+        count = len(self.points) if is_all else self._renewed()
+        first = 0 if self.before is None else self.before.points
+        shown, tally = None, self.before
+        if count or is_all:
+            shown = tally = self._with(tally, self.points[:count], standings)
+        if count < len(self.points):
+            tally = self._with(tally, self.points[count:], standings)
+        assert tally is not None
+        kept = {*tally.kept, *(() if shown is None else shown.kept)}
+        rows = {place: _row(self.points[place - first]) for place in kept if place >= first}
+        return Grown(tally=tally, shown=shown, rows=rows, ended_at=self.ended_at)
+
+    def _renewed(self) -> int:
+        """How many points there are up to the last at which what is shown is renewed.
+
+        These are the one that opens the incident, the first of each minute, one above all before,
+        and the first stall. They depend on the windows alone, not on when these came.
+        """
+        found, before = self.opening, self.before
+        minute = -1 if before is None else (before.last_at - self.began_at) // SHOWN_EVERY
+        worst = -1.0 if before is None or before.peak_value is None else before.peak_value
+        is_stalled = before is not None and before.stalled_windows > 0
+        for count, point in enumerate(self.points, start=1):
+            stalls = point.state is CongestionState.STALLED
+            value = point.value if _counts(point) and point.value is not None else -1.0
+            own_minute = (point.at - self.began_at) // SHOWN_EVERY
+            if own_minute > minute or value > worst or (stalls and not is_stalled):
+                found = max(found, count)
+            minute, worst = own_minute, max(worst, value)
+            is_stalled = is_stalled or stalls
+        return found
+
+    def _with(
+        self, before: Tally | None, points: Sequence[StatePoint], standings: Standings
+    ) -> Tally:
+        """What is known after these points."""
+        if before is not None and not points:
+            return before
+        judged = [point for point in points if _is_judged(point)]
+        parties = Parties() if before is None else before.parties
+        seen = [
+            standings[at]
+            for at in (point.at for point in points if _counts(point))
+            if at in standings
+        ]
+        for _, windows in groupby(seen, key=lambda one: id(one[0])):
+            group = list(windows)
+            parties = parties.and_then(group[0][0], [row for _, row in group])
+        peak_value, threshold = _peak(before, judged)
+        stalled = sum(point.state is CongestionState.STALLED for point in points)
+        evidence = _evidence(before, points)
+        return Tally(
+            began_at=self.began_at,
+            points=len(points) + (before.points if before else 0),
+            last_at=points[-1].at,
+            alarm_at=_alarm_at(before, points),
+            windows=len(judged) + (before.windows if before else 0),
+            stalled_windows=stalled + (before.stalled_windows if before else 0),
+            peak_value=peak_value,
+            threshold=threshold,
+            signals=count_signals(
+                (point.signals for point in points), before.signals if before else ()
             ),
-            tally=Tally(
-                points=len(self.points) + (before.tally.points if before else 0),
-                alarm_at=self.alarm_at,
-                stride=evidence.stride,
-                kept=evidence.kept,
-                values=evidence.values,
-                parties=parties,
-                plain=plain,
-            ),
-            stays=evidence.stays,
+            stride=evidence.stride,
+            kept=evidence.kept,
+            values=evidence.values,
+            parties=parties,
         )
 
 
-def _peak(was: Incident | None, judged: Sequence[StatePoint]) -> tuple[float | None, float | None]:
+def _is_judged(point: StatePoint) -> bool:
+    return point.state is not CongestionState.UNKNOWN
+
+
+def _counts(point: StatePoint) -> bool:
+    """Whether the window says something about parties."""
+    return _is_judged(point) and point.value is not None
+
+
+def _alarm_at(before: Tally | None, points: Sequence[StatePoint]) -> datetime:
+    """The end of the last window in alarm."""
+    alarms = [point.at for point in points if point.state in ALARMS]
+    if alarms:
+        return alarms[-1]
+    assert before is not None
+    return before.alarm_at
+
+
+def _peak(before: Tally | None, judged: Sequence[StatePoint]) -> tuple[float | None, float | None]:
     """The highest value so far, and the threshold at it."""
-    values = [(was.peak_value, was.threshold)] if was else []
+    values = [(before.peak_value, before.threshold)] if before else []
     values += [(point.value, point.threshold) for point in judged]
     return max(values, key=lambda one: -1.0 if one[0] is None else one[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Evidence:
-    """Windows by their places in the incident, in order, with their values.
-
-    `stays` are those of the rows before that are kept, `rows` are new.
-    """
+    """Windows by their places in the incident, in order, with their values."""
 
     stride: int
     kept: tuple[int, ...]
     values: tuple[float | None, ...]
-    stays: tuple[int, ...]
-    rows: tuple[EvidenceRow, ...]
 
 
 def _evidence(before: Tally | None, points: Sequence[StatePoint]) -> _Evidence:
@@ -365,7 +448,6 @@ def _evidence(before: Tally | None, points: Sequence[StatePoint]) -> _Evidence:
     if before is not None:
         values = dict(zip(before.kept, before.values, strict=True))
         count, stride = before.points, before.stride
-    earlier = list(values)
     values |= {count + place: point.value for place, point in enumerate(points)}
     worst = max(values, key=lambda place: -1.0 if (value := values[place]) is None else value)
     while sum(place % stride == 0 for place in values) > EVIDENCE_ROWS - 2:
@@ -373,11 +455,7 @@ def _evidence(before: Tally | None, points: Sequence[StatePoint]) -> _Evidence:
     newest = max(values)
     kept = [place for place in values if place % stride == 0 or place in (worst, newest)]
     return _Evidence(
-        stride=stride,
-        kept=tuple(kept),
-        values=tuple(values[place] for place in kept),
-        stays=tuple(at for at, place in enumerate(earlier) if place in kept),
-        rows=tuple(_row(points[place - count]) for place in kept if place >= count),
+        stride=stride, kept=tuple(kept), values=tuple(values[place] for place in kept)
     )
 
 
@@ -393,33 +471,60 @@ def _row(point: StatePoint) -> EvidenceRow:
     )
 
 
+def incident_of(
+    tally: Tally, evidence: Sequence[EvidenceRow], ended_at: datetime | None
+) -> Incident:
+    """What is known of an incident as people see it; `evidence` has the rows of those kept."""
+    # Perhaps no workload gets less than usual, yet I/O waits longer for the same rate.
+    victims, aggressors = _victims_and_aggressors(tally.parties)
+    if not victims:
+        victims, aggressors = _victims_and_aggressors(tally.parties, prefix="plain_")
+    return Incident(
+        started_at=tally.began_at,
+        ended_at=ended_at,
+        peak_value=tally.peak_value,
+        threshold=tally.threshold,
+        windows=tally.windows,
+        victims=victims,
+        aggressors=aggressors,
+        evidence=tuple(evidence),
+        signals=tally.signals,
+        stalled_windows=tally.stalled_windows,
+    )
+
+
 def _victims_and_aggressors(
-    sums: Parties,
+    parties: Parties, *, prefix: str = ""
 ) -> tuple[tuple[Victim, ...], tuple[Aggressor, ...]]:
     """Who got too little and who took too much; without a victim nobody took too much."""
-    excess = sums.cost - sums.entitlement
-    named = np.array([name != UNALLOCATED for name in sums.workloads], dtype=np.bool_)
-    short = np.flatnonzero((sums.cost < sums.entitlement * (1 - TOLERANCE)) & named)
+    names, windows, cost = parties.workloads, parties.of("windows"), parties.of("cost")
+    entitlement, entitled_rate = (
+        parties.of(f"{prefix}{name}") for name in ("entitlement", "entitled_rate")
+    )
+    excess = cost - entitlement
+    named = np.array([name != UNALLOCATED for name in names], dtype=np.bool_)
+    short = np.flatnonzero((cost < entitlement * (1 - TOLERANCE)) & named)
     if not len(short):
         # The resource is simply too small.
         return (), ()
-    above = np.flatnonzero((excess > TOLERANCE * sums.entitlement) & (sums.cost > 0))
+    above = np.flatnonzero(excess > TOLERANCE * entitlement)
+    rate = parties.of("rate")
     victims = [
         Victim(
-            workload=sums.workloads[place],
-            rate=float(sums.rate[place] / sums.windows[place]),
-            entitlement=float(sums.entitled_rate[place] / sums.windows[place]),
-            reservation=float(sums.reservation[place]),
-            shortfall_ratio=float(1 - sums.cost[place] / sums.entitlement[place]),
+            workload=names[place],
+            rate=float(rate[place] / windows[place]),
+            entitlement=float(entitled_rate[place] / windows[place]),
+            reservation=float(parties.reservation[place]),
+            shortfall_ratio=float(1 - cost[place] / entitlement[place]),
         )
         for place in short.tolist()
     ]
     aggressors = [
         Aggressor(
-            workload=sums.workloads[place],
-            rate=float(sums.rate[place] / sums.windows[place]),
-            entitlement=float(sums.entitled_rate[place] / sums.windows[place]),
-            part_ratio=float(sums.cost[place] / sums.cost.sum()),
+            workload=names[place],
+            rate=float(rate[place] / windows[place]),
+            entitlement=float(entitled_rate[place] / windows[place]),
+            part_ratio=float(cost[place] / cost.sum()),
             excess_ratio=float(excess[place] / excess[above].sum()),
         )
         for place in above.tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -10,8 +11,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from advisor.advice.policy.recommend import recommend
-from advisor.history.usual_rates import usual_rates
-from advisor.models import Allocation, Incident, Recommendation
+from advisor.history.usual_rates import UsualAsked, UsualRate, usual_rates
+from advisor.models import Allocation, Incident, Recommendation, Resource
 from advisor.pipeline.detect import detect
 from advisor.pipeline.look_outside import look_where_due
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
@@ -47,10 +48,14 @@ def crowd(cluster: Cluster, *, calm_minutes: int) -> None:
     detect(resource=cluster.uplink, now=NOW)
 
 
+def rates_before(resource: Resource, allocations: Sequence[Allocation]) -> dict[int, UsualRate]:
+    return usual_rates([UsualAsked(resource=resource, allocations=allocations, before=NOW)])
+
+
 def test_the_usual_rate_is_the_mean_of_the_calm_hour_before(cluster: Cluster) -> None:
     crowd(cluster, calm_minutes=50)
 
-    found = usual_rates(resource=cluster.uplink, allocations=cluster.allocations, until=NOW)
+    found = rates_before(cluster.uplink, cluster.allocations)
 
     rates = [found[allocation.pk].rate for allocation in cluster.allocations]
     assert rates == pytest.approx([15 * MBIT, 30 * MBIT, 5 * MBIT], rel=0.01)
@@ -59,7 +64,7 @@ def test_the_usual_rate_is_the_mean_of_the_calm_hour_before(cluster: Cluster) ->
 def test_too_short_a_history_is_no_usual_rate_but_a_reason(cluster: Cluster) -> None:
     crowd(cluster, calm_minutes=20)
 
-    found = usual_rates(resource=cluster.uplink, allocations=cluster.allocations, until=NOW)
+    found = rates_before(cluster.uplink, cluster.allocations)
 
     one = found[cluster.allocations[0].pk]
     assert one.rate is None
@@ -81,7 +86,7 @@ def test_one_reading_serves_any_number_of_allocations(cluster: Cluster) -> None:
         with CaptureQueriesContext(
             connection,
         ) as asked:
-            usual_rates(resource=cluster.uplink, allocations=allocations, until=NOW)
+            rates_before(cluster.uplink, allocations)
         counts.append(len(asked))
 
     assert counts[0] == counts[1]

@@ -1,6 +1,6 @@
 """Standings compare device time, whatever unit the rates are in."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -18,7 +18,10 @@ from advisor.core.observation import (
 from advisor.core.resource import Unit
 from advisor.core.standing import (
     UNALLOCATED,
+    AllocationTable,
+    StandingColumns,
     device_cost,
+    standing_columns,
     standings,
     unit_cost,
     unit_costs,
@@ -142,3 +145,104 @@ def test_traffic_of_no_allocation_has_nothing_reserved():
         ("web", 30.0, 20.0),
         (UNALLOCATED, 60.0, 0.0),
     ]
+
+
+def column(draw, shape, values):
+    """An array of values that are drawn, or NaN."""
+    size = int(np.prod(shape))
+    return np.array(draw(st.lists(values, min_size=size, max_size=size))).reshape(shape)
+
+
+@st.composite
+def tables(draw):
+    """A few windows of a resource with a few allocations, perhaps none of either."""
+    windows, count = draw(st.integers(0, 4)), draw(st.integers(0, 5))
+    shape, nan = (windows, count), st.just(np.nan)
+    amount = st.floats(0, 1e4)
+    rate = column(draw, shape, amount | nan)
+    foreign = column(draw, (windows,), st.sampled_from([0.0, 1.0, 800.0]))
+    return AllocationTable(
+        mode=draw(st.sampled_from(list(ReservationMode))),
+        unit=draw(st.sampled_from([None, Unit.IOPS, Unit.BYTES_PER_S])),
+        workloads=tuple(f"w{place}" for place in range(count)),
+        rate=rate,
+        mean_io_bytes=column(draw, shape, st.floats(0, 1e6) | nan),
+        backlogged=column(draw, shape, st.sampled_from([0.0, 1.0, np.nan])),
+        throttled=column(draw, shape, st.booleans()).astype(np.bool_),
+        delivered=np.nansum(rate, axis=1) + foreign,
+        reservation=column(draw, (count,), amount),
+        limit=column(draw, (count,), amount | st.just(np.inf)),
+        shares=column(draw, (count,), st.sampled_from([500.0, 1000.0])),
+        usual_rate=column(draw, (count,), amount | nan),
+    )
+
+
+def windows_alone(table):
+    """Each window of the table as a table."""
+    return [
+        replace(
+            table,
+            **{
+                name: getattr(table, name)[row : row + 1]
+                for name in ("rate", "mean_io_bytes", "backlogged", "throttled", "delivered")
+            },
+        )
+        for row in range(len(table.rate))
+    ]
+
+
+@given(st.lists(tables(), max_size=5))
+def test_windows_of_many_resources_are_solved_as_each_alone(many):
+    together = standing_columns(many)
+
+    for table, found in zip(many, together, strict=True):
+        assert found.active.shape == (len(table.rate), len(table.workloads) + 1)
+        for row, window in enumerate(windows_alone(table)):
+            (alone,) = standing_columns([window])
+            assert found.workloads == alone.workloads
+            for field in fields(StandingColumns)[1:]:
+                mine, other = getattr(found, field.name), getattr(alone, field.name)
+                # To the last digit.
+                np.testing.assert_array_equal(mine[row] if mine.ndim > 1 else mine, other.ravel())
+
+
+@given(st.lists(tables(), max_size=5))
+def test_nobody_is_entitled_to_more_than_what_was_delivered(many):
+    for table, found in zip(many, standing_columns(many), strict=True):
+        capacity = found.cost.sum(axis=1) * (1 + 1e-9)
+        for entitlement in (found.entitlement, found.plain_entitlement):
+            assert (entitlement.sum(axis=1) <= capacity).all()
+            assert (entitlement[~found.active] == 0).all()
+        if np.isnan(table.usual_rate).all():
+            assert np.array_equal(found.entitlement, found.plain_entitlement)
+
+
+@pytest.mark.parametrize(
+    ("reservation", "entitlement"),
+    [
+        # Half of the median of 80 is 40, which 20 does not keep up with: it wants its 20.
+        (0.0, 20.0),
+        # All that was reserved for it.
+        (20.0, 20.0),
+        # 1 is 5 % of 20: below what is reserved it wants more, a third of 180.
+        (21.0, 60.0),
+        # More than there is.
+        (399.0, 180.0),
+        # 5 % of what is reserved for it, and less: it is idle.
+        (400.0, 20.0),
+        (500.0, 20.0),
+    ],
+)
+def test_who_is_below_a_reservation_wants_more_unless_it_is_idle(reservation, entitlement):
+    rows = [
+        AllocationObservation(workload="a", rate=20.0, reservation=reservation),
+        AllocationObservation(workload="b", rate=80.0),
+        AllocationObservation(workload="c", rate=80.0),
+    ]
+    window = UplinkObservation(
+        at=AT, window_s=WINDOW_S, tx_bits_per_s=180.0, capacity_bits_per_s=200.0, allocations=rows
+    )
+
+    found = standings(window, ReservationMode.FLOOR)
+
+    assert found[0].entitlement == pytest.approx(entitlement)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,9 +16,9 @@ from advisor.core.detection.incident import (
     SUMS,
     Incident,
     Parties,
-    fold,
     fold_incidents,
-    sums_of,
+    incident_of,
+    stretches,
 )
 from advisor.core.detection.threshold import FixedThreshold
 from advisor.core.observation import (
@@ -27,7 +28,7 @@ from advisor.core.observation import (
     UplinkObservation,
     readings_of,
 )
-from advisor.core.standing import UNALLOCATED, standings
+from advisor.core.standing import UNALLOCATED, standing_columns, standings, table_of
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 WINDOW_S = 10.0
@@ -289,66 +290,88 @@ def test_a_long_incident_keeps_its_first_worst_and_last_window_as_evidence():
     assert max(row.value for row in rows) == 99.0 == incident.peak_value
 
 
-def _as_stored(found, before):
-    """The rows of evidence that stay are put before the new ones."""
-    if not found.stays:
-        return found
-    rows = tuple(before.incident.evidence[place] for place in found.stays)
-    incident = replace(found.incident, evidence=rows + found.incident.evidence)
-    assert [row.value for row in incident.evidence] == list(found.tally.values)
-    return replace(found, incident=incident)
+def standings_of(observations, mode=ReservationMode.FLOOR):
+    found = standing_columns([table_of(one, mode) for one in observations])
+    return {one.at: (own, 0) for one, own in zip(observations, found, strict=True)}
+
+
+def standings_in_one_table(observations, mode=ReservationMode.FLOOR):
+    """The same for windows with the same allocations."""
+    alone = [table_of(one, mode) for one in observations]
+    names = ("rate", "mean_io_bytes", "backlogged", "throttled", "delivered")
+    stacked = {name: np.concatenate([getattr(one, name) for one in alone]) for name in names}
+    (found,) = standing_columns([replace(alone[0], **stacked)])
+    return {one.at: (found, row) for row, one in enumerate(observations)}
+
+
+class Seen:
+    """Incidents as they are known and shown while their windows come in portions."""
+
+    def __init__(self, standings):
+        self.standings, self.open_one, self.rows = standings, None, {}
+        self.known, self.shown = {}, {}
+
+    def look(self, points):
+        for stretch in stretches(points, self.open_one):
+            grown = stretch.grown(self.standings)
+            is_begun = stretch.before is None
+            self.rows = dict(grown.rows) if is_begun else self.rows | dict(grown.rows)
+            self.open_one = grown.tally if grown.ended_at is None else None
+            self.known[grown.tally.began_at] = self._incident(grown.tally, grown.ended_at)
+            if grown.shown is not None:
+                shown = self._incident(grown.shown, grown.ended_at)
+                self.shown[grown.tally.began_at] = shown
+
+    def _incident(self, tally, ended_at):
+        assert [self.rows[place].value for place in tally.kept] == list(tally.values)
+        return incident_of(tally, [self.rows[place] for place in tally.kept], ended_at)
+
+
+def seen_in_portions(points, standings, edges):
+    found = Seen(standings)
+    for begin, end in pairwise(edges):
+        # Who goes on sees the windows by which an incident is recognised once more.
+        first = begin if found.open_one is not None else max(begin - SETTINGS.enter_of, 0)
+        found.look(points[first:end])
+    return found
 
 
 @given(
     latencies=st.lists(st.sampled_from([1.0, 9.0, 15.0, 40.0]), min_size=1, max_size=150),
     cuts=st.sets(st.integers(1, 149), max_size=6),
 )
-def test_an_incident_that_goes_on_from_its_sums_is_that_of_all_windows(latencies, cuts):
-    rates = [(30.0, 5.0), (10.0, 40.0), (0.0, 20.0)]
+def test_an_incident_does_not_depend_on_how_many_windows_come_at_once(latencies, cuts):
+    rates = [(30.1, 5.3), (10.7, 40.9), (0.0, 20.3)]
     seen = [
         datastore(
             index,
             latency,
             [
-                AllocationObservation(workload=name, rate=rate, shares=shares)
-                for name, rate, shares in zip("ab", rates[index % 3], (1000, 3000), strict=True)
+                AllocationObservation(workload=name, rate=rate, shares=shares, usual_rate=usual)
+                for name, rate, shares, usual in zip(
+                    "ab", rates[index % 3], (1000, 3000), (None, 7.7), strict=True
+                )
             ],
         )
         for index, latency in enumerate(latencies)
     ]
-    found = detect(readings_of(seen), settings=SETTINGS, threshold=FixedThreshold(value=10.0))
-    sums = sums_of(seen, ReservationMode.FLOOR)
-    whole = fold(found.points, sums)
-
-    parts, open_one = [], None
+    points = detect(
+        readings_of(seen), settings=SETTINGS, threshold=FixedThreshold(value=10.0)
+    ).points
+    standings = standings_of(seen)
     edges = [0, *sorted(cut for cut in cuts if cut < len(latencies)), len(latencies)]
-    for begin, end in pairwise(edges):
-        # Who goes on sees the windows by which an incident is recognised once more.
-        first = begin if open_one is not None else max(begin - SETTINGS.enter_of, 0)
-        again = [
-            _as_stored(one, open_one) for one in fold(found.points[first:end], sums, open_one)
-        ]
-        is_open = bool(again) and again[-1].incident.ended_at is None
-        parts += [one.incident for one in again[: len(again) - is_open]]
-        open_one = again[-1] if is_open else None
-    parts += [open_one.incident] if open_one else []
 
-    distinct = {one.started_at: one for one in parts}
-    assert list(distinct) == [one.incident.started_at for one in whole]
-    for one, other in zip(distinct.values(), (folded.incident for folded in whole), strict=True):
-        assert (one.ended_at, one.windows, one.peak_value) == (
-            other.ended_at,
-            other.windows,
-            other.peak_value,
-        )
-        assert one.evidence[-1] == other.evidence[-1]
-        assert one.evidence[0] == other.evidence[0]
-        assert one.peak_value in {row.value for row in one.evidence}
-        for mine, theirs in ((one.victims, other.victims), (one.aggressors, other.aggressors)):
-            assert [party.workload for party in mine] == [party.workload for party in theirs]
-            for a, b in zip(mine, theirs, strict=True):
-                assert a.rate == pytest.approx(b.rate)
-                assert a.entitlement == pytest.approx(b.entitlement)
+    together = standings_in_one_table(seen)
+    at_once = seen_in_portions(points, together, [0, len(latencies)])
+    in_portions = seen_in_portions(points, together, edges)
+    one_by_one = seen_in_portions(points, standings, range(len(latencies) + 1))
+
+    # To the last digit, and what is shown of one that goes on as well.
+    assert at_once.known == in_portions.known == one_by_one.known
+    assert at_once.shown == in_portions.shown == one_by_one.shown
+    assert list(at_once.known.values()) == fold_incidents(points, seen, ReservationMode.FLOOR)
+    for incident in at_once.known.values():
+        assert incident.peak_value in {row.value for row in incident.evidence}
 
 
 def test_no_points_make_no_incident():
@@ -462,7 +485,8 @@ def test_an_incident_has_no_stall_and_no_party_unless_there_was_one():
 
     assert (plain.stalled_windows, plain.signals) == (0, ())
     assert nobody.workloads == ()
-    assert [len(getattr(nobody, name)) for name in SUMS] == [0] * len(SUMS)
+    assert nobody.sums.shape == (len(SUMS), 0)
+    assert (len(nobody.reservation), len(nobody.usual_rate)) == (0, 0)
 
 
 def test_a_peak_below_one_is_no_lower_than_a_stall_without_a_value():
@@ -474,21 +498,50 @@ def test_a_peak_below_one_is_no_lower_than_a_stall_without_a_value():
     assert found.stalled_windows == 2
 
 
-def test_rows_of_evidence_stay_while_an_incident_goes_on():
-    seen = [datastore(index, latency) for index, latency in enumerate([20.0, 30.0, 40.0, 50.0])]
+def shown_windows(text):
+    """The windows of an incident that were shown after each look; windows by letter."""
+    value = {"x": 50.0, "y": 60.0, "z": 70.0}
+    seen = [
+        stall(index) if letter == "!" else datastore(index, value[letter])
+        for index, letter in enumerate(text)
+    ]
     points = detect(
         readings_of(seen), settings=SETTINGS, threshold=FixedThreshold(value=10.0)
     ).points
-    sums = sums_of(seen, ReservationMode.FLOOR)
+    found, shown = Seen({}), []
+    for count in range(1, len(text) + 1):
+        before = found.open_one is not None
+        found.look(points[count - 1 : count] if before else points[:count])
+        shown += [one.windows for one in found.shown.values()]
+    return shown
 
-    (first,) = fold(points[:3], sums)
-    (second,) = fold(points[3:], sums, first)
 
-    assert [row.value for row in first.incident.evidence] == [20.0, 30.0, 40.0]
-    assert second.stays == (0, 1, 2)
-    assert [row.value for row in second.incident.evidence] == [50.0]
-    assert (first.incident.windows, second.incident.windows) == (3, 4)
-    assert (first.tally.points, second.tally.points) == (3, 4)
+@pytest.mark.parametrize(
+    ("windows", "expected"),
+    [
+        # Recognised in the third window. The sixth ends a minute after the beginning.
+        ("xxxxxxxxxxxxx", [3, 3, 3, 6, 6, 6, 6, 6, 6, 12, 12]),
+        # Once above all before, and the same again.
+        ("xxxxyyxxzxxx", [3, 3, 5, 6, 6, 6, 9, 9, 9, 12]),
+        # The first stall, and no other.
+        ("xxxx!!xx!x", [3, 3, 5, 6, 6, 6, 6, 6]),
+    ],
+    ids=["each minute", "worse than ever", "stalled"],
+)
+def test_an_open_incident_is_shown_anew_each_minute_and_when_it_gets_worse(windows, expected):
+    assert shown_windows(windows) == expected
+
+
+def test_an_incident_that_ends_is_shown_to_its_end():
+    seen = [datastore(index, latency) for index, latency in enumerate([20.0] * 4 + [1.0] * 3)]
+    points = detect(
+        readings_of(seen), settings=SETTINGS, threshold=FixedThreshold(value=10.0)
+    ).points
+
+    found = seen_in_portions(points, standings_of(seen), range(len(seen) + 1))
+
+    (incident,) = found.shown.values()
+    assert (incident.ended_at, incident.windows) == (START + timedelta(seconds=40), 6)
 
 
 def test_stalls_add_up_while_an_incident_goes_on():
@@ -496,9 +549,11 @@ def test_stalls_add_up_while_an_incident_goes_on():
     points = detect(
         readings_of(seen), settings=SETTINGS, threshold=FixedThreshold(value=10.0)
     ).points
-    sums = sums_of(seen, ReservationMode.FLOOR)
+    standings = standings_of(seen)
 
-    (first,) = fold(points[:4], sums)
-    (second,) = fold(points[4:], sums, first)
+    (first,) = (one.grown(standings).tally for one in stretches(points[:4]))
+    (second,) = (one.grown(standings).tally for one in stretches(points[4:], first))
 
-    assert (first.incident.stalled_windows, second.incident.stalled_windows) == (1, 2)
+    assert (first.stalled_windows, second.stalled_windows) == (1, 2)
+    assert (first.windows, second.windows) == (4, 5)
+    assert (first.points, second.points) == (4, 5)
