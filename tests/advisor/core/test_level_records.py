@@ -15,6 +15,7 @@ from advisor.core.level_records import (
     DamagedLevelsError,
     Kept,
     Records,
+    Run,
     Saying,
     Window,
     hour_of,
@@ -100,6 +101,65 @@ def test_windows_judged_in_two_goes_are_kept_as_in_one(windows: list[Window], cu
         records=first.records + then.records,
     )
     assert both == keep(windows, run=None, last=None, step_us=STEP_US)
+
+
+FOUR = Run(
+    state="clear",
+    since_us=NOON_US,
+    first_us=NOON_US + STEP_US,
+    until_us=NOON_US + 4 * STEP_US,
+    step_us=STEP_US,
+    reason="idle",
+)
+
+
+@pytest.mark.parametrize(
+    ("since_us", "until_us", "windows"),
+    [
+        (0, HOUR_US, []),
+        (0, NOON_US + HOUR_US, [1, 2, 3, 4]),
+        # A window that ends when the time begins is out, one that ends with it is in.
+        (NOON_US + STEP_US, NOON_US + 3 * STEP_US, [2, 3]),
+        (NOON_US + STEP_US - 1, NOON_US + 3 * STEP_US - 1, [1, 2]),
+        (NOON_US + STEP_US + 1, NOON_US + 3 * STEP_US + 1, [2, 3]),
+        (NOON_US + 4 * STEP_US, NOON_US + HOUR_US, []),
+    ],
+)
+def test_windows_of_a_run_are_those_that_end_in_the_time(
+    since_us: int, until_us: int, windows: list[int]
+) -> None:
+    ends = [NOON_US + place * STEP_US for place in windows]
+
+    assert FOUR.ends(since_us, until_us).tolist() == ends
+
+
+@pytest.mark.parametrize(
+    ("at_us", "before", "after"),
+    [
+        (NOON_US + 2 * STEP_US - 1, 1, 2),
+        (NOON_US + 2 * STEP_US, 2, 3),
+        (NOON_US + 2 * STEP_US + 1, 2, 3),
+    ],
+)
+def test_run_is_cut_after_the_window_that_ends_by_then(
+    at_us: int, before: int, after: int
+) -> None:
+    assert FOUR.up_to(at_us) == FOUR._replace(until_us=NOON_US + before * STEP_US)
+    assert FOUR.beyond(at_us) == FOUR._replace(first_us=NOON_US + after * STEP_US)
+
+
+def test_cut_outside_of_a_run_leaves_it_as_it_is() -> None:
+    assert FOUR.up_to(NOON_US + HOUR_US) == FOUR
+    assert FOUR.beyond(NOON_US - HOUR_US) == FOUR
+
+
+def test_run_goes_on_with_the_next_windows_of_its_state_alone() -> None:
+    rest = FOUR._replace(first_us=NOON_US + 5 * STEP_US, until_us=NOON_US + 6 * STEP_US)
+
+    assert FOUR.goes_on_with(rest)
+    assert not FOUR.goes_on_with(rest._replace(state="congested"))
+    assert not FOUR.goes_on_with(rest._replace(first_us=NOON_US + 6 * STEP_US))
+    assert not FOUR.goes_on_with(rest._replace(step_us=2 * STEP_US))
 
 
 @given(judged())

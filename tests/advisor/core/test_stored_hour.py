@@ -10,6 +10,7 @@ from advisor.core.stored_hour import (
     QUARTERS,
     WINDOW_S,
     WINDOWS,
+    quarter_sums,
     quarter_values,
     stored_values,
     united,
@@ -107,3 +108,22 @@ def test_quarter_is_known_if_any_figure_is() -> None:
     hour = np.array([unknown, figure(UNKNOWN, 3, UNKNOWN, UNKNOWN), unknown])
 
     assert quarter_values(hour, counters=1).known[:, 0].tolist() == [False, True, False, False]
+
+
+def test_sums_of_a_quarter_are_of_its_known_windows_and_gauges_of_its_end() -> None:
+    hour = np.array([figure(*GROWTH), figure(*GAUGES), figure(*COVERED_US)])
+
+    found = quarter_sums(hour, counters=1)
+
+    assert found[:, 0].tolist() == [
+        *(400, 40, UNKNOWN, 10),
+        *(8, 6, 5, UNKNOWN),
+        *(20_000_000, 5_000_000, UNKNOWN, 20_000_000),
+    ]
+
+
+def test_sum_of_windows_in_which_nothing_was_done_is_known() -> None:
+    hour = np.array([figure(0, 0, 0, UNKNOWN, UNKNOWN, 0, UNKNOWN, UNKNOWN)] * 2)
+
+    # What is last is no gauge, but the covered time.
+    assert quarter_sums(hour, counters=1)[:, 0].tolist() == [0, 0, 0, UNKNOWN] * 2

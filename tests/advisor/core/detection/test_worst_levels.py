@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from itertools import groupby
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -95,6 +96,31 @@ def test_drawn_day_is_that_of_all_windows(windows: list[Window]) -> None:
 
     assert cells_of(worst, 1) == brute(windows)
     assert cells_of(worst, 0) == [(None, None, 0)] * DAY_COLUMNS
+
+
+@pytest.mark.parametrize(
+    ("first_us", "columns"),
+    [
+        # Thirty windows later, at the edge of a column: that is still the column before.
+        (STEP_US, 1),
+        # A microsecond later the last window is in the next column, which has no record.
+        (STEP_US + 1, 2),
+    ],
+    ids=["ends at the edge", "ends behind it"],
+)
+def test_column_without_a_record_is_drawn_if_a_window_ends_in_it(
+    first_us: int, columns: int
+) -> None:
+    saying = Saying(state="clear", since_us=NOON_US, reason="", signals="")
+    windows = [
+        Window(NOON_US + first_us + place * STEP_US, saying, (3.0, 30.0, None, None))
+        for place in range(30)
+    ]
+
+    worst = drawn(windows)
+
+    shown: list[Cell] = [(0.1, 3.0, 0)] * columns
+    assert cells_of(worst, 1) == shown + [(None, None, 0)] * (DAY_COLUMNS - columns)
 
 
 def test_calm_hours_are_drawn_from_a_record_an_hour() -> None:
