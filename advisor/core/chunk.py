@@ -29,6 +29,8 @@ UNKNOWN = -1
 """Stands for what is not known: no growth and no gauge is negative."""
 
 Integers = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+Flags = npt.NDArray[np.bool_]
 
 _HEADER = struct.Struct("<BBBxHHI")
 _WIDTH = 8
@@ -61,8 +63,12 @@ def pack(values: Integers) -> bytes:
     return _HEADER.pack(*shape, _checksum(shape, body)) + body
 
 
-def unpack(data: bytes) -> Integers:
-    """The matrix that was packed; raises `DamagedChunkError` rather than give another one."""
+def unpack(data: bytes, wanted: Integers | None = None) -> Integers:
+    """The matrix that was packed; raises `DamagedChunkError` rather than give another one.
+
+    Of `wanted` columns, if given, only these, in this order: one that the chunk does not have is
+    unknown. Most of the time goes into putting numbers together, so fewer columns take less.
+    """
     if len(data) < _HEADER.size:
         raise DamagedChunkError(f"{len(data)} bytes are too few for a chunk")
     version, planes, has_bits, windows, columns, checksum = _HEADER.unpack_from(data)
@@ -74,15 +80,36 @@ def unpack(data: bytes) -> Integers:
     cells = windows * columns
     bit_count = -(-cells // 8) * has_bits
     raw = zstandard.ZstdDecompressor().decompress(body, max_output_size=bit_count + planes * cells)
-    content = np.frombuffer(raw, np.uint8, offset=bit_count).reshape(planes, cells)
-    values = np.zeros(cells, dtype=np.int64)
+    content = np.frombuffer(raw, np.uint8, offset=bit_count).reshape(planes, columns, windows)
+    is_known = None
+    if has_bits:
+        bits = np.frombuffer(raw, np.uint8, count=bit_count)
+        is_known = np.unpackbits(bits, count=cells).view(np.bool_).reshape(columns, windows)
+    if wanted is None:
+        return _numbers(content, is_known).T
+    is_there = wanted < columns
+    own = wanted[is_there]
+    found = _numbers(content[:, own], None if is_known is None else is_known[own])
+    if len(own) < len(wanted):
+        every = np.full((len(wanted), windows), UNKNOWN, dtype=np.int64)
+        every[is_there] = found
+        found = every
+    return found.T
+
+
+def _numbers(content: Bytes, is_known: Flags | None) -> Integers:
+    """(columns, windows) from the planes of the same shape, the lowest bytes first."""
+    planes, *shape = content.shape
+    # Narrow numbers are shifted faster.
+    narrow = np.uint32 if planes <= 4 else np.int64
+    values = np.zeros(shape, dtype=narrow)
     for plane in content[::-1]:
         values <<= 8
         values |= plane
-    if has_bits:
-        bits = np.frombuffer(raw, np.uint8, count=bit_count)
-        values[np.unpackbits(bits, count=cells) == 0] = UNKNOWN
-    return values.reshape(columns, windows).T
+    numbers = values.astype(np.int64, copy=False)
+    if is_known is not None:
+        numbers[~is_known] = UNKNOWN
+    return numbers
 
 
 def _checksum(shape: tuple[int, ...], body: bytes) -> int:

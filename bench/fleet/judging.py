@@ -89,8 +89,11 @@ def month_rows(workloads: int, say: Callable[[str], None]) -> list[Row]:
         fill(shape, HOURS)
         keep_still()
         stage = find_stage(shape, HOURS, say)
-        cost = stage.judge(stage.resources, END)
         since = HOURS.first_at
+        for resource in stage.resources:
+            # Those of the calm past are stored, and an import finds none.
+            product.forget_windows(resource, since=since)
+        cost = stage.judge(stage.resources, END)
         judged = sum(
             len(product.judged_windows(one.pk, since=since, until=END)) for one in stage.resources
         )

@@ -111,10 +111,8 @@ class SealedHours:
         for (number, figure, at), data in chunks:
             shard, begin_us = shards[number], microseconds(at)
             own, columns = shard.places(begin_us)
-            lines = unpack(data).T
             # A chunk may be of before the shard had the column.
-            is_there = columns < len(lines)
-            own, lines = own[is_there], lines[columns[is_there]]
+            lines = unpack(data, columns).T
             if in_quarters:
                 rows = dict(enumerate(lines.reshape(len(lines), -1, QUARTERS).swapaxes(0, 1)))
             else:

@@ -43,6 +43,19 @@ def test_growths_come_back_exactly(values: Integers) -> None:
     assert np.array_equal(back, values)
 
 
+@given(growths(), st.lists(st.integers(0, 25), max_size=30))
+@example(golden_growth(), [3, 1, 3, 4])
+def test_wanted_columns_come_back_and_those_it_lacks_are_unknown(
+    values: Integers, wanted: list[int]
+) -> None:
+    back = unpack(pack(values), np.array(wanted, dtype=np.int64))
+
+    lacking = np.full(len(values), UNKNOWN)
+    columns = [values[:, one] if one < values.shape[1] else lacking for one in wanted]
+    assert back.shape == (len(values), len(wanted))
+    assert all(np.array_equal(*pair) for pair in zip(back.T, columns, strict=True))
+
+
 @given(growths())
 def test_chunk_of_equal_values_has_equal_bytes(values: Integers) -> None:
     assert pack(values) == pack(np.asfortranarray(values))
