@@ -122,7 +122,7 @@ def _inputs(
 ) -> AttributionInputs:
     traits, mode = history.resource.traits, ReservationMode(history.resource.mode)
     table = history.table(np.flatnonzero(history.measured).tolist(), {})
-    found = standing_columns(table, mode, unit=history.cost_unit)
+    (found,) = standing_columns([table])
     own = np.where(np.isnan(table.rate), np.nan, found.cost[:, :-1])
     loads = _by_workload(table.workloads, own)
     entitled = _entitled(history.allocations.rows, loads, _costs(table, loads), mode)
