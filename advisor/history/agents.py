@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -28,6 +29,7 @@ from advisor.core.own_limit import AT_LIMIT_RATIO, PASSED_BY_RATIO
 from advisor.models import AdapterKind, Allocation, ComplianceRecord, Policy
 from advisor.models.workload import allocation_id
 from ingest.core.grid import EPOCH, Flags, Floats, Grid, microseconds
+from ingest.grid_reader import array_of
 
 LONGEST_REPORT = timedelta(minutes=5)
 """Reports over a longer time do not describe one window."""
@@ -79,7 +81,7 @@ def queue_columns(
         if row.adapter_kind == AdapterKind.VNIC
     ]
     reports = _queue_reports(asked, grid)
-    return {key: _columns(found, grid) for key, found in reports.items() if found}
+    return {key: _columns(found, grid) for key, found in reports.items()}
 
 
 def _columns(reports: Sequence[QueueReport], grid: Grid) -> QueueColumns:
@@ -102,18 +104,14 @@ def _queue_reports(
     allocations: Collection[Allocation], grid: Grid
 ) -> dict[int, list[QueueReport]]:
     """By allocation what its agent reported, oldest first, about one report per window."""
-    found: dict[int, list[QueueReport]] = {allocation.pk: [] for allocation in allocations}
-    if not allocations:
+    found: dict[int, list[QueueReport]] = defaultdict(list)
+    hosts = {allocation.host_id for allocation in allocations}
+    if not hosts:
         return found
-    names = {
-        (allocation.host_id, allocation_id(allocation)): allocation.pk
-        for allocation in allocations
-    }
     rows = (
         ComplianceRecord.objects.filter(
-            # As lists: thousands of parameters of a statement cost more than its answer.
-            host__in=RawSQL("SELECT unnest(%s::bigint[])", [list({host for host, _ in names})]),
-            allocation__in=RawSQL("SELECT unnest(%s::text[])", [[name for _, name in names]]),
+            # A list: thousands of parameters of a statement cost more than its answer.
+            host__in=RawSQL("SELECT unnest(%s::bigint[])", [array_of(hosts)]),
             reported_at__gt=grid.since - LONGEST_REPORT,
             reported_at__lte=grid.until + LONGEST_REPORT,
             sample_count__gt=0,
@@ -132,6 +130,9 @@ def _queue_reports(
         )
         .order_by("at")
     )
+    if not rows:
+        return found
+    names = {(row.host_id, allocation_id(row)): row.pk for row in allocations}
     for row in rows:
         allocation = names.get((row["host_id"], row["allocation"]))
         if allocation is not None:

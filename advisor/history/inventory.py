@@ -7,14 +7,14 @@ it keeps what it has read, and asks before each use whether a row has changed si
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from django.db import connection
 
-from advisor.models import AdapterKind, Allocation, Attachment, Resource
+from advisor.models import AdapterKind, Allocation, Attachment, Resource, Unit
 from ingest import queries
 from ingest.core.catalogue import BLOCK_DEVICE
 from ingest.core.figures import CGROUP_IO, INTERFACE, PRESSURE, TCP, FigureKind
@@ -44,15 +44,28 @@ class Inventory:
     @cached_property
     def subjects(self) -> dict[FigureKind[Any], list[Subject]]:
         """What is read of each kind, each subject once."""
-        allocations = [row for rows in self.allocations.values() for row in rows]
-        found = defaultdict(list, rate_subjects(allocations, self.numbers))
-        found[PRESSURE] = [adapter_subject(row) for row in allocations if row.pk in self.numbers]
+        found: Wanted = defaultdict(list)
+        for own in self.rates.values():
+            found[INTERFACE] += own.vnics
+            found[CGROUP_IO] += own.cgroups
+            found[PRESSURE] += map(_over_all_devices, own.cgroups)
         for resource in self.resources:
             reader, attached = resource.traits.reader, self.attachments[resource.pk]
             found[reader.figures] += [device_subject(one) for one in attached]
             if reader.with_tcp:
                 found[TCP] += [tcp_subject(one) for one in attached]
         return {kind: list(dict.fromkeys(subjects)) for kind, subjects in found.items()}
+
+    @cached_property
+    def rates(self) -> dict[int, RateSubjects]:
+        """Those of the allocations of each resource."""
+        if self.whole is not None:
+            return {one.pk: self.whole.rates[one.pk] for one in self.resources}
+        return {key: rate_subjects(rows, self.numbers) for key, rows in self.allocations.items()}
+
+    def pressures(self, resource: Resource) -> list[Subject]:
+        """The cgroups of its allocations, in the order of `RateSubjects.cgroups`."""
+        return list(map(_over_all_devices, self.rates[resource.pk].cgroups))
 
     @cached_property
     def shares(self) -> dict[int, tuple[int, ...]]:
@@ -89,6 +102,45 @@ class Inventory:
             numbers=self.numbers,
             whole=self,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RateSubjects:
+    """What the rates of allocations are made of; `count` allocations, by their places.
+
+    Those `on_vnics` have the subjects `vnics`. Those `on_cgroups` have `cgroups`, and are
+    `in_iops` where their resource counts I/Os. Others are not measured.
+    """
+
+    count: int
+    on_vnics: list[int]
+    vnics: tuple[Subject, ...]
+    on_cgroups: list[int]
+    cgroups: tuple[Subject, ...]
+    in_iops: list[bool]
+
+    @property
+    def wanted(self) -> Wanted:
+        """What is to be read for them."""
+        return {INTERFACE: [*self.vnics], CGROUP_IO: [*self.cgroups]}
+
+
+def rate_subjects(allocations: Sequence[Allocation], numbers: Mapping[int, str]) -> RateSubjects:
+    """Those of these allocations; `numbers` are those of the devices of cgroups."""
+    on_vnics, on_cgroups = [], []
+    for place, row in enumerate(allocations):
+        if row.adapter_kind == AdapterKind.VNIC:
+            on_vnics.append(place)
+        elif row.pk in numbers:
+            on_cgroups.append(place)
+    return RateSubjects(
+        count=len(allocations),
+        on_vnics=on_vnics,
+        vnics=tuple(adapter_subject(allocations[place]) for place in on_vnics),
+        on_cgroups=on_cgroups,
+        cgroups=tuple(on_device(allocations[place], numbers) for place in on_cgroups),
+        in_iops=[allocations[place].resource.unit == Unit.IOPS for place in on_cgroups],
+    )
 
 
 def tcp_subject(attachment: Attachment) -> Subject:
@@ -186,20 +238,14 @@ def adapter_subject(allocation: Allocation) -> Subject:
     return Subject(host=allocation.host_id, name=allocation.adapter)
 
 
+def _over_all_devices(cgroup: Subject) -> Subject:
+    return cgroup._replace(device="")
+
+
 def on_device(allocation: Allocation, numbers: Mapping[int, str]) -> Subject:
     """Its cgroup on the allocated device."""
     number = numbers[allocation.pk]
     return Subject(host=allocation.host_id, name=allocation.adapter, device=number)
-
-
-def rate_subjects(allocations: Collection[Allocation], numbers: Mapping[int, str]) -> Wanted:
-    """What the rates of allocations are made of; one without a number is not measured."""
-    on_vnics = [row for row in allocations if row.adapter_kind == AdapterKind.VNIC]
-    on_cgroups = [row for row in allocations if row.pk in numbers]
-    return {
-        INTERFACE: [adapter_subject(row) for row in on_vnics],
-        CGROUP_IO: [on_device(row, numbers) for row in on_cgroups],
-    }
 
 
 def cgroup_device_numbers(

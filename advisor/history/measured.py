@@ -16,14 +16,13 @@ import numpy as np
 
 from advisor.core.stored_hour import WINDOW_S
 from advisor.history.inventory import (
-    adapter_subject,
+    RateSubjects,
     cgroup_device_numbers,
     device_subject,
-    on_device,
     rate_subjects,
 )
 from advisor.history.stored.read import SealedHours, Wanted
-from advisor.models import AdapterKind, Allocation, Attachment, Resource, Unit
+from advisor.models import Allocation, Attachment, Resource
 from advisor.resource_kinds.reader import Devices
 from ingest.core.figures import CGROUP_IO, INTERFACE, CgroupFigures, FigureKind, FiguresT
 from ingest.core.grid import (
@@ -192,36 +191,23 @@ class AllocationRates:
 
 def read_rates(allocations: Sequence[Allocation], grid: Grid) -> AllocationRates:
     """The rates of these allocations alone, of any resources, in their order."""
-    numbers = cgroup_device_numbers(allocations)
-    measured = read_measured(rate_subjects(allocations, numbers), grid)
-    return rates_of(allocations, numbers, measured)
+    subjects = rate_subjects(allocations, cgroup_device_numbers(allocations))
+    return rates_of(subjects, read_measured(subjects.wanted, grid))
 
 
-def rates_of(
-    allocations: Sequence[Allocation], numbers: Mapping[int, str], measured: Measured
-) -> AllocationRates:
-    """The rates in what was read; `numbers` are those of the devices of cgroups."""
-    on_vnics, on_cgroups = [], []
-    for place, row in enumerate(allocations):
-        if row.adapter_kind == AdapterKind.VNIC:
-            on_vnics.append(place)
-        elif row.pk in numbers:
-            on_cgroups.append(place)
-    rate = np.full((measured.grid.count, len(allocations)), np.nan)
+def rates_of(subjects: RateSubjects, measured: Measured) -> AllocationRates:
+    """The rates of allocations in what was read."""
+    rate = np.full((measured.grid.count, subjects.count), np.nan)
     seconds = np.zeros(rate.shape)
-    carried = measured.figures(
-        INTERFACE, [adapter_subject(allocations[place]) for place in on_vnics]
-    )
-    done = measured.figures(
-        CGROUP_IO, [on_device(allocations[place], numbers) for place in on_cgroups]
-    )
+    carried = measured.figures(INTERFACE, subjects.vnics)
+    done = measured.figures(CGROUP_IO, subjects.cgroups)
     # What a workload sends is what its vNIC receives on the host's side.
-    rate[:, on_vnics] = carried.received_bits_per_s
+    rate[:, subjects.on_vnics] = carried.received_bits_per_s
     # Reads and writes in sum.
-    in_iops = [allocations[place].resource.unit == Unit.IOPS for place in on_cgroups]
-    rate[:, on_cgroups] = np.where(in_iops, done.iops, done.bytes_per_s)
-    seconds[:, on_vnics], seconds[:, on_cgroups] = carried.seconds, done.seconds
-    return AllocationRates(rate=rate, seconds=seconds, on_cgroups=on_cgroups, done=done)
+    rate[:, subjects.on_cgroups] = np.where(subjects.in_iops, done.iops, done.bytes_per_s)
+    seconds[:, subjects.on_vnics] = carried.seconds
+    seconds[:, subjects.on_cgroups] = done.seconds
+    return AllocationRates(rate=rate, seconds=seconds, on_cgroups=subjects.on_cgroups, done=done)
 
 
 def devices_of(

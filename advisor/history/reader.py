@@ -21,7 +21,7 @@ from advisor.core.detection.threshold import (
 )
 from advisor.history.agents import QueueColumns, limits_in_force, queue_columns, throttled
 from advisor.history.history import AllocationColumns, History
-from advisor.history.inventory import Inventory, adapter_subject, inventory_of, tcp_subject
+from advisor.history.inventory import Inventory, inventory_of, tcp_subject
 from advisor.history.levels import read_levels
 from advisor.history.measured import Measured, devices_of, rates_of, read_measured
 from advisor.models import Allocation, Attachment, Resource, ThresholdMode
@@ -90,7 +90,7 @@ def _allocation_columns(
     rows = inventory.allocations[resource.pk]
     if not rows:
         return _no_allocations(len(limits))
-    found = rates_of(rows, inventory.numbers, measured)
+    found = rates_of(inventory.rates[resource.pk], measured)
     backlogged, size, reads, waiting, drops = (np.full(found.rate.shape, np.nan) for _ in range(5))
     for place, row in enumerate(rows if queues else ()):
         if queue := queues.get(row.pk):
@@ -98,7 +98,7 @@ def _allocation_columns(
             waiting[:, place] = queue.backlog_bytes
             drops[:, place] = queue.drops
     known = found.on_cgroups
-    waits = measured.figures(PRESSURE, [adapter_subject(rows[place]) for place in known])
+    waits = measured.figures(PRESSURE, inventory.pressures(resource))
     is_known = ~np.isnan(waits.some_ratio)
     backlogged[:, known] = np.where(is_known, waits.some_ratio >= PRESSURE_OF_BACKLOG, np.nan)
     size[:, known] = found.done.mean_io_bytes

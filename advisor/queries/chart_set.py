@@ -53,8 +53,8 @@ def chart_set(
 def _figures(resource: Resource, grid: Grid) -> ResourceFigures:
     attachments = list(resource.attachments.select_related("host"))
     allocations = allocations_in_order(resource)
-    numbers = cgroup_device_numbers(allocations, attachments)
-    wanted = defaultdict(list, rate_subjects(allocations, numbers))
+    subjects = rate_subjects(allocations, cgroup_device_numbers(allocations, attachments))
+    wanted = defaultdict(list, subjects.wanted)
     wanted[resource.traits.reader.figures] += [device_subject(one) for one in attachments]
     measured = read_measured(wanted, grid)
     return ResourceFigures(
@@ -62,7 +62,7 @@ def _figures(resource: Resource, grid: Grid) -> ResourceFigures:
         grid=grid,
         attachments=attachments,
         devices=devices_of(resource, attachments, measured),
-        tracks=workload_tracks(allocations, rates_of(allocations, numbers, measured).rate),
+        tracks=workload_tracks(allocations, rates_of(subjects, measured).rate),
     )
 
 

@@ -89,18 +89,17 @@ def host_chart_set(host: Host, span: ChartSpan, *, step_s: int | None = None) ->
     grid = span.grid(step_s, finest_s=max((one.window_s for one in resources), default=1.0))
     disks = _devices(attachments, DISK)
     cards = _devices(attachments, INTERFACE)
-    device_numbers = cgroup_device_numbers(allocations)
-    wanted = rate_subjects(allocations, device_numbers)
+    subjects = rate_subjects(allocations, cgroup_device_numbers(allocations))
     on_disks = [device_subject(one) for one in disks.values()]
     on_cards = [device_subject(one) for one in cards.values()]
     measured = read_measured(
-        {**wanted, DISK: on_disks, INTERFACE: wanted[INTERFACE] + on_cards}, grid
+        {**subjects.wanted, DISK: on_disks, INTERFACE: [*subjects.vnics, *on_cards]}, grid
     )
     done, carried = measured.figures(DISK, on_disks), measured.figures(INTERFACE, on_cards)
     tracks = {
         **{key: _tracks(list(disks), value(done)) for key, value in _DISK_VALUES.items()},
         **{key: _tracks(list(cards), value(carried)) for key, value in _NET_VALUES.items()},
-        **_workload_tracks(allocations, rates_of(allocations, device_numbers, measured).rate),
+        **_workload_tracks(allocations, rates_of(subjects, measured).rate),
     }
     return charts_on(grid, [_chart(plan, tracks[plan.key]) for plan in host_chart_plans(host)])
 
