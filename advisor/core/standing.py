@@ -291,38 +291,6 @@ def _median(rate: Floats) -> Floats:
     return middle[:, np.newaxis]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """One allocation in one window; `cost` and `entitlement` are device time per second.
-
-    `rate_per_cost` turns them into the resource's unit at this allocation's I/O size.
-    """
-
-    workload: str
-    cost: float
-    entitlement: float
-    reservation: float
-    rate_per_cost: float
-
-
-def standings(observation: Observation, mode: ReservationMode) -> tuple[Standing, ...]:
-    """The same for one window: those that took part, in the order given.
-
-    Use without an allocation comes last, as an allocation of its own.
-    """
-    (found,) = standing_columns([table_of(observation, mode)])
-    return tuple(
-        Standing(
-            workload=found.workloads[place],
-            cost=float(found.cost[0, place]),
-            entitlement=float(found.entitlement[0, place]),
-            reservation=float(found.reservation[place]),
-            rate_per_cost=float(found.rate_per_cost[0, place]),
-        )
-        for place in np.flatnonzero(found.active[0]).tolist()
-    )
-
-
 def table_of(observation: Observation, mode: ReservationMode) -> AllocationTable:
     """The allocations of one window as a table of one row."""
     rows = observation.allocations
@@ -340,17 +308,6 @@ def table_of(observation: Observation, mode: ReservationMode) -> AllocationTable
         shares=np.array([row.shares for row in rows]),
         usual_rate=np.array([row.usual_rate for row in rows], dtype=np.float64),
     )
-
-
-def device_cost(observation: Observation, mean_io_bytes: float | None) -> float:
-    """Device time of one unit of a rate; the bits of an uplink all cost the same."""
-    match observation:
-        case DatastoreObservation():
-            return unit_cost(observation.unit, mean_io_bytes)
-        case UplinkObservation():
-            return 1.0
-        case _:
-            assert_never(observation)
 
 
 def unit_cost(unit: Unit, mean_io_bytes: float | None) -> float:

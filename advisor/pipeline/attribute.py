@@ -120,12 +120,12 @@ def _gap(seen: Sequence[Reading]) -> str:
 def _inputs(
     history: History, seen: Sequence[Reading], during: tuple[bool, ...]
 ) -> AttributionInputs:
-    traits, mode = history.resource.traits, ReservationMode(history.resource.mode)
+    traits = history.resource.traits
     table = history.table(np.flatnonzero(history.measured).tolist(), {})
     (found,) = standing_columns([table])
     own = np.where(np.isnan(table.rate), np.nan, found.cost[:, :-1])
     loads = _by_workload(table.workloads, own)
-    entitled = _entitled(history.allocations.rows, loads, _costs(table, loads), mode)
+    entitled = _entitled(history.allocations.rows, loads, _costs(table, loads), table.mode)
     rest = tuple(found.cost[:, -1].tolist())
     lack = {} if traits.harms_all else _lack(found)
     series = [

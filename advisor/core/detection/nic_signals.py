@@ -119,17 +119,16 @@ def count_signals(
 
 
 def _counted(fired: NicEvidence, before: SignalCount | None) -> SignalCount:
-    worst = before
-    if before is None or (before.worst, -before.threshold) < (fired.value, -fired.threshold):
-        worst = SignalCount(
-            signal=fired.signal,
-            windows=0,
-            worst=fired.value,
-            threshold=fired.threshold,
-            unit=fired.unit,
-        )
-    assert worst is not None
-    return replace(worst, windows=1 + (before.windows if before else 0))
+    windows = 1 + (before.windows if before else 0)
+    if before and (fired.value, -fired.threshold) <= (before.worst, -before.threshold):
+        return replace(before, windows=windows)
+    return SignalCount(
+        signal=fired.signal,
+        windows=windows,
+        worst=fired.value,
+        threshold=fired.threshold,
+        unit=fired.unit,
+    )
 
 
 def _utilisation(windows: Sequence[NicWindow], full_ratio: float) -> NicEvidence | None:

@@ -28,7 +28,8 @@ from advisor.core.observation import (
     UplinkObservation,
     readings_of,
 )
-from advisor.core.standing import UNALLOCATED, standing_columns, standings, table_of
+from advisor.core.standing import UNALLOCATED, standing_columns, table_of
+from tests.advisor.core.standing_rows import standings
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 WINDOW_S = 10.0

@@ -144,8 +144,15 @@ def test_no_window_has_no_signal() -> None:
 
 @pytest.mark.parametrize(
     ("segments", "retransmits", "ratio"),
-    [(0.0, 5.0, 1.0), (0.0, 0.0, 0.0), (0.5, 5.0, 1.0), (10.0, 5.0, 0.5), (1.0, 0.5, 0.5)],
-    ids=["all", "none", "more than all", "half", "half of one"],
+    [
+        (0.0, 5.0, 1.0),
+        (0.0, 0.5, 1.0),
+        (0.0, 0.0, 0.0),
+        (0.5, 5.0, 1.0),
+        (10.0, 5.0, 0.5),
+        (1.0, 0.5, 0.5),
+    ],
+    ids=["all", "all of less than one", "none", "more than all", "half", "half of one"],
 )
 def test_lost_fraction_lies_between_0_and_1(
     segments: float, retransmits: float, ratio: float
@@ -177,8 +184,13 @@ def drops(value: float, threshold: float) -> NicEvidence:
     )
 
 
-def test_of_equal_values_the_one_furthest_beyond_its_threshold_is_the_worst() -> None:
-    counts = count_signals([[drops(0.3, 0.2)], [drops(0.3, 0.1)], [drops(0.1, 0.05)]])
+@pytest.mark.parametrize("thresholds", [(0.2, 0.1), (0.1, 0.2)])
+def test_of_equal_values_the_one_furthest_beyond_its_threshold_is_the_worst(
+    thresholds: tuple[float, float],
+) -> None:
+    equal = [[drops(0.3, threshold)] for threshold in thresholds]
+
+    counts = count_signals([*equal, [drops(0.1, 0.05)]])
 
     assert counts == (
         SignalCount(signal=NicSignal.DROPS, windows=3, worst=0.3, threshold=0.1, unit="ratio"),
