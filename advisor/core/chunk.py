@@ -101,8 +101,7 @@ def _numbers(content: Bytes, is_known: Flags | None) -> Integers:
     """(columns, windows) from the planes of the same shape, the lowest bytes first."""
     planes, *shape = content.shape
     # Narrow numbers are shifted faster.
-    narrow = np.uint32 if planes <= 4 else np.int64
-    values = np.zeros(shape, dtype=narrow)
+    values: npt.NDArray[np.integer] = np.zeros(shape, np.uint32 if planes <= 4 else np.int64)
     for plane in content[::-1]:
         values <<= 8
         values |= plane

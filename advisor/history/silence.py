@@ -47,9 +47,8 @@ def silence_texts(resources: Collection[Resource], *, at: datetime) -> dict[int,
     for resource in resources:
         by_measurement[resource.traits.reader.measurement.name].append(resource.pk)
     for measurement, keys in by_measurement.items():
-        asked = [measurement, array_of(keys), at - REMEMBERED, at - SILENCE]
         with connection.cursor() as cursor:
-            cursor.execute(_SILENT, asked)
+            cursor.execute(_SILENT, [measurement, array_of(keys), at - REMEMBERED, at - SILENCE])
             rows = cursor.fetchall()
         for key, host, device, last_at in rows:
             silent[key].append(SilentDevice(host=host, device=device, last_at=last_at))

@@ -26,8 +26,8 @@ RECENT_WINDOWS = 3
 """A series that sent in so many windows before is waited for."""
 
 HOUR = timedelta(hours=1)
-MOST_WINDOWS = 2_000
-"""Windows of all resources together in one transaction: seconds of work at most."""
+MOST_WINDOWS = 3_600
+"""Windows of all resources together in one transaction: an hour of ten, some seconds of work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

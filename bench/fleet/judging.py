@@ -19,8 +19,8 @@ CPU_S_ASKED = {2_000: 0.1, 10_000: 0.4}
 
 MONTH_ASKED_S = 300.0
 MONTH_S = 30 * 86400
-HOURS = History(fine_s=2 * 3600, congested_s=15 * 60)
-"""As much of it is congested as of a day with three such hours."""
+HOURS = History(fine_s=8 * 3600, congested_s=3600)
+"""A third of a day with three congested hours, so that what a start costs is not counted often."""
 
 
 def window_rows(stage: Stage) -> list[Row]:

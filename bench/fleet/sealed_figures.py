@@ -40,12 +40,9 @@ def hour_of_counter(growth: Integers, step_s: int) -> HourOfFigure:
     windows = _windows(growth, step_s // WINDOW_S)
     quarters = windows.reshape(len(windows), QUARTERS, -1)
     sums = quarters.sum(axis=2)
-    return HourOfFigure(
-        windows=windows,
-        sums=sums,
-        means=sums / float(QUARTER_S),
-        maxima=quarters.max(axis=2) / float(WINDOW_S),
-    )
+    means: Floats = sums / QUARTER_S
+    maxima: Floats = quarters.max(axis=2) / WINDOW_S
+    return HourOfFigure(windows=windows, sums=sums, means=means, maxima=maxima)
 
 
 def hour_of_gauge(values: Integers, before: Integers, step_s: int) -> HourOfFigure:
@@ -68,7 +65,9 @@ def hour_of_cover(series: int) -> HourOfFigure:
     """Readings cover every window whole."""
     windows = np.full((series, QUARTERS * QUARTER_S // WINDOW_S), WINDOW_US, dtype=np.int64)
     sums = np.full((series, QUARTERS), QUARTER_S * 1_000_000, dtype=np.int64)
-    return HourOfFigure(windows=windows, sums=sums, means=sums * 1.0, maxima=sums * 1.0)
+    # No row of a quarter has it.
+    nothing = np.full(sums.shape, np.nan)
+    return HourOfFigure(windows=windows, sums=sums, means=nothing, maxima=nothing)
 
 
 def _windows(growth: Integers, count: int) -> Integers:
