@@ -136,12 +136,13 @@ def _growing(new: NewPoints) -> list[_Growing]:
             *(_Growing(history=history, stretch=one) for one in others),
         ]
     begins = running.started_at if running else min(point.since for point in alarms)
-    resource, until = history.resource, points[-1].at
     # The windows by which congestion was recognised were judged in an earlier run.
     if begins < history.grid.since:
-        since = max(begins, history.grid.since - DETAIL)
-        history = read_history(resource, grid_of(since, until, resource.window_s))
-    found = core.stretches(read_points(resource, since=begins, until=until))
+        resource, run_since = history.resource, history.grid.since
+        points = [*read_points(resource, since=begins, until=run_since), *points]
+        grid = grid_of(max(begins, run_since - DETAIL), points[-1].at, resource.window_s)
+        history = read_history(resource, grid)
+    found = core.stretches([point for point in points if point.at > begins])
     return [_Growing(history=history, stretch=one) for one in found]
 
 
