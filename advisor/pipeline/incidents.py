@@ -15,8 +15,9 @@ from django.db import connection
 from advisor.core.canonical import from_plain, to_plain
 from advisor.core.detection import incident as core
 from advisor.core.detection.congestion import ALARMS, StatePoint
-from advisor.core.detection.incident import SUMS, Grown, Parties, Standings, Stretch, Tally
+from advisor.core.detection.incident import Grown, Standings, Stretch, Tally
 from advisor.core.detection.nic_signals import SignalCount
+from advisor.core.detection.parties import SUMS, Parties
 from advisor.core.standing import AllocationTable, standing_columns
 from advisor.history.history import History
 from advisor.history.levels import read_points
