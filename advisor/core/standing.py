@@ -142,28 +142,33 @@ def _flat(tables: Sequence[AllocationTable]) -> _Flat:
     own = np.ones(groups.sizes.sum(), dtype=np.bool_)
     own[groups.starts + groups.sizes - 1] = False
 
-    def spread(columns: Sequence[Floats], otherwise: float) -> Floats:
-        """Columns (windows, allocations), or (allocations) that are the same in each window."""
+    def each(columns: Sequence[Any], otherwise: float) -> Floats:
+        """Columns of (windows, allocations)."""
         found = np.full(len(own), otherwise)
-        found[own] = np.concatenate(
-            [
-                np.broadcast_to(column, table.rate.shape).ravel()
-                for column, table in zip(columns, tables, strict=True)
-            ]
-        )
+        found[own] = np.concatenate([column.ravel() for column in columns])
         return found
+
+    def same(columns: Sequence[Floats], otherwise: float) -> Floats:
+        """Columns of (allocations), which are the same in each window."""
+        return each(
+            [
+                column if count == 1 else np.tile(column, count)
+                for column, count in zip(columns, windows, strict=True)
+            ],
+            otherwise,
+        )
 
     return _Flat(
         groups=groups,
-        rate=spread([table.rate for table in tables], np.nan),
-        mean_io_bytes=spread([table.mean_io_bytes for table in tables], np.nan),
-        backlogged=spread([table.backlogged for table in tables], np.nan),
-        throttled=spread([table.throttled for table in tables], 0.0) > 0,
+        rate=each([table.rate for table in tables], np.nan),
+        mean_io_bytes=each([table.mean_io_bytes for table in tables], np.nan),
+        backlogged=each([table.backlogged for table in tables], np.nan),
+        throttled=each([table.throttled for table in tables], 0.0) > 0,
         delivered=np.concatenate([table.delivered for table in tables]),
-        reservation=spread([table.reservation for table in tables], 0.0),
-        limit=spread([table.limit for table in tables], np.inf),
-        shares=spread([table.shares for table in tables], UNALLOCATED_SHARES),
-        usual_rate=spread([table.usual_rate for table in tables], np.nan),
+        reservation=same([table.reservation for table in tables], 0.0),
+        limit=same([table.limit for table in tables], np.inf),
+        shares=same([table.shares for table in tables], UNALLOCATED_SHARES),
+        usual_rate=same([table.usual_rate for table in tables], np.nan),
     )
 
 
@@ -287,7 +292,7 @@ def _median(rate: Floats) -> Floats:
     ordered = np.sort(rate, axis=1)
     last = (~np.isnan(rate)).sum(axis=1) - 1
     windows = np.arange(len(rate))
-    middle = (ordered[windows, last // 2] + ordered[windows, (last + 1) // 2]) / 2
+    middle: Floats = (ordered[windows, last // 2] + ordered[windows, (last + 1) // 2]) / 2
     return middle[:, np.newaxis]
 
 

@@ -102,7 +102,7 @@ class _Windows:
 def _per_workload(found: StandingColumns, rows: Sequence[int]) -> _Windows:
     """What windows say; a workload may have several allocations."""
     active, per_cost = found.active[rows], found.rate_per_cost[rows]
-    parts = [active]
+    parts = [active.astype(np.float64)]
     for amount in (found.cost[rows], found.entitlement[rows], found.plain_entitlement[rows]):
         parts += [amount, amount * per_cost]
     sums = np.where(active[:, np.newaxis], np.stack(parts, axis=1), 0.0)
