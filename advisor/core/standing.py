@@ -347,17 +347,6 @@ def table_of(observation: Observation, mode: ReservationMode) -> AllocationTable
     )
 
 
-def device_cost(observation: Observation, mean_io_bytes: float | None) -> float:
-    """Device time of one unit of a rate; the bits of an uplink all cost the same."""
-    match observation:
-        case DatastoreObservation():
-            return unit_cost(observation.unit, mean_io_bytes)
-        case UplinkObservation():
-            return 1.0
-        case _:
-            assert_never(observation)
-
-
 def unit_cost(unit: Unit, mean_io_bytes: float | None) -> float:
     """Device time of one I/O of this size, or of one byte of it, in I/Os of the reference size.
 

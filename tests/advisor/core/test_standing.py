@@ -20,7 +20,6 @@ from advisor.core.standing import (
     UNALLOCATED,
     AllocationTable,
     StandingColumns,
-    device_cost,
     standing_columns,
     standings,
     unit_cost,
@@ -121,16 +120,17 @@ def test_unit_of_a_rate_costs_the_device_time_of_its_io(unit, size, cost):
 
     assert unit_cost(unit, size) == pytest.approx(cost)
     assert unit_costs(unit, row).tolist() == pytest.approx([cost])
-    window = DatastoreObservation(at=AT, window_s=WINDOW_S, unit=unit, hosts=(), allocations=())
-    assert device_cost(window, size) == pytest.approx(cost)
 
 
 def test_bits_of_an_uplink_all_cost_the_same():
+    web = AllocationObservation(workload="web", rate=90.0, mean_io_bytes=67_000.0)
     window = UplinkObservation(
-        at=AT, window_s=WINDOW_S, tx_bits_per_s=1e9, capacity_bits_per_s=1e10, allocations=()
+        at=AT, window_s=WINDOW_S, tx_bits_per_s=90.0, capacity_bits_per_s=100.0, allocations=(web,)
     )
 
-    assert (device_cost(window, 67_000.0), device_cost(window, None)) == (1.0, 1.0)
+    (found,) = standings(window, ReservationMode.ADDITIVE)
+
+    assert (found.cost, found.rate_per_cost) == (90.0, 1.0)
 
 
 def test_traffic_of_no_allocation_has_nothing_reserved():
