@@ -11,7 +11,7 @@ from typing import Any, assert_never
 import numpy as np
 
 from advisor.core.allocation import ReservationMode, solve
-from advisor.core.iosize import REFERENCE_BYTES, SIZE_TERM_BYTES, size_cost
+from advisor.core.iosize import unit_costs
 from advisor.core.observation import DatastoreObservation, Observation, UplinkObservation
 from advisor.core.resource import Unit
 from advisor.core.waterfill import Booleans, Floats, Groups, Indexes, groups_of
@@ -345,28 +345,6 @@ def table_of(observation: Observation, mode: ReservationMode) -> AllocationTable
         shares=np.array([row.shares for row in rows]),
         usual_rate=np.array([row.usual_rate for row in rows], dtype=np.float64),
     )
-
-
-def unit_cost(unit: Unit, mean_io_bytes: float | None) -> float:
-    """Device time of one I/O of this size, or of one byte of it, in I/Os of the reference size.
-
-    An unknown size counts as the reference size.
-    """
-    if unit is not Unit.BYTES_PER_S:
-        return size_cost(mean_io_bytes)
-    # Nothing is smaller than a byte.
-    size = max(mean_io_bytes or REFERENCE_BYTES, 1.0)
-    return size_cost(size) / size
-
-
-def unit_costs(unit: Unit, mean_io_bytes: Floats) -> Floats:
-    """`unit_cost` of each size; NaN is an unknown one."""
-    size = np.where(np.isnan(mean_io_bytes), REFERENCE_BYTES, mean_io_bytes)
-    if unit is Unit.BYTES_PER_S:
-        # Nothing is smaller than a byte, and no I/O has no size.
-        size = np.maximum(np.where(size == 0, REFERENCE_BYTES, size), 1.0)
-        return (SIZE_TERM_BYTES + size) / (SIZE_TERM_BYTES + REFERENCE_BYTES) / size
-    return (SIZE_TERM_BYTES + size) / (SIZE_TERM_BYTES + REFERENCE_BYTES)
 
 
 def delivered(observation: Observation) -> float | None:

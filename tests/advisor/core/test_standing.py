@@ -22,8 +22,6 @@ from advisor.core.standing import (
     StandingColumns,
     standing_columns,
     standings,
-    unit_cost,
-    unit_costs,
 )
 
 AT = datetime(2026, 3, 2, tzinfo=UTC)
@@ -100,26 +98,6 @@ def test_bytes_without_a_allocation_are_listed():
 
     # 750 I/Os of the reference size a second are a's, 250 nobody's.
     assert {one.workload: round(one.cost) for one in rows} == {"a": 750, UNALLOCATED: 250}
-
-
-@pytest.mark.parametrize(
-    ("unit", "size", "cost"),
-    [
-        # (51 + 67) / (51 + 8): two of the reference size, each of whose bytes is one of 67,000.
-        (Unit.IOPS, 67_000.0, 2.0),
-        (Unit.BYTES_PER_S, 67_000.0, 2 / 67_000),
-        (Unit.IOPS, None, 1.0),
-        (Unit.BYTES_PER_S, None, 1 / 8000),
-        # No I/O has no size, and nothing is smaller than a byte.
-        (Unit.BYTES_PER_S, 0.0, 1 / 8000),
-        (Unit.BYTES_PER_S, 0.5, 51_001 / 59_000),
-    ],
-)
-def test_unit_of_a_rate_costs_the_device_time_of_its_io(unit, size, cost):
-    row = np.array([np.nan if size is None else size])
-
-    assert unit_cost(unit, size) == pytest.approx(cost)
-    assert unit_costs(unit, row).tolist() == pytest.approx([cost])
 
 
 def test_bits_of_an_uplink_all_cost_the_same():
