@@ -8,7 +8,11 @@ A size or latency that is NaN, infinite or negative is refused with its name.
 
 import math
 
+import numpy as np
+
 from advisor.core.number_checks import check_amount
+from advisor.core.resource import Unit
+from advisor.core.waterfill import Floats
 
 SIZE_TERM_BYTES = 51_000.0
 """The size at which the transfer takes half of the device time (BASIL's K2)."""
@@ -29,6 +33,28 @@ def size_cost(io_bytes: float | None) -> float:
         return 1.0
     check_amount("io_bytes", io_bytes)
     return (SIZE_TERM_BYTES + io_bytes) / (SIZE_TERM_BYTES + REFERENCE_BYTES)
+
+
+def unit_cost(unit: Unit, mean_io_bytes: float | None) -> float:
+    """Device time of one I/O of this size, or of one byte of it, in I/Os of the reference size.
+
+    An unknown size counts as the reference size.
+    """
+    if unit is not Unit.BYTES_PER_S:
+        return size_cost(mean_io_bytes)
+    # Nothing is smaller than a byte.
+    size = max(mean_io_bytes or REFERENCE_BYTES, 1.0)
+    return size_cost(size) / size
+
+
+def unit_costs(unit: Unit, mean_io_bytes: Floats) -> Floats:
+    """`unit_cost` of each size; NaN is an unknown one."""
+    size = np.where(np.isnan(mean_io_bytes), REFERENCE_BYTES, mean_io_bytes)
+    if unit is Unit.BYTES_PER_S:
+        # Nothing is smaller than a byte, and no I/O has no size.
+        size = np.maximum(np.where(size == 0, REFERENCE_BYTES, size), 1.0)
+        return (SIZE_TERM_BYTES + size) / (SIZE_TERM_BYTES + REFERENCE_BYTES) / size
+    return (SIZE_TERM_BYTES + size) / (SIZE_TERM_BYTES + REFERENCE_BYTES)
 
 
 def size_normalized_ms(latency_ms: float, io_bytes: float | None) -> float:

@@ -11,7 +11,7 @@ from typing import Any, assert_never
 import numpy as np
 
 from advisor.core.allocation import ReservationMode, solve
-from advisor.core.iosize import REFERENCE_BYTES, SIZE_TERM_BYTES, size_cost
+from advisor.core.iosize import unit_costs
 from advisor.core.observation import DatastoreObservation, Observation, UplinkObservation
 from advisor.core.resource import Unit
 from advisor.core.waterfill import Booleans, Floats, Groups, Indexes, groups_of
@@ -142,28 +142,33 @@ def _flat(tables: Sequence[AllocationTable]) -> _Flat:
     own = np.ones(groups.sizes.sum(), dtype=np.bool_)
     own[groups.starts + groups.sizes - 1] = False
 
-    def spread(columns: Sequence[Floats], otherwise: float) -> Floats:
-        """Columns (windows, allocations), or (allocations) that are the same in each window."""
+    def each(columns: Sequence[Any], otherwise: float) -> Floats:
+        """Columns of (windows, allocations)."""
         found = np.full(len(own), otherwise)
-        found[own] = np.concatenate(
-            [
-                np.broadcast_to(column, table.rate.shape).ravel()
-                for column, table in zip(columns, tables, strict=True)
-            ]
-        )
+        found[own] = np.concatenate([column.ravel() for column in columns])
         return found
+
+    def same(columns: Sequence[Floats], otherwise: float) -> Floats:
+        """Columns of (allocations), which are the same in each window."""
+        return each(
+            [
+                column if count == 1 else np.tile(column, count)
+                for column, count in zip(columns, windows, strict=True)
+            ],
+            otherwise,
+        )
 
     return _Flat(
         groups=groups,
-        rate=spread([table.rate for table in tables], np.nan),
-        mean_io_bytes=spread([table.mean_io_bytes for table in tables], np.nan),
-        backlogged=spread([table.backlogged for table in tables], np.nan),
-        throttled=spread([table.throttled for table in tables], 0.0) > 0,
+        rate=each([table.rate for table in tables], np.nan),
+        mean_io_bytes=each([table.mean_io_bytes for table in tables], np.nan),
+        backlogged=each([table.backlogged for table in tables], np.nan),
+        throttled=each([table.throttled for table in tables], 0.0) > 0,
         delivered=np.concatenate([table.delivered for table in tables]),
-        reservation=spread([table.reservation for table in tables], 0.0),
-        limit=spread([table.limit for table in tables], np.inf),
-        shares=spread([table.shares for table in tables], UNALLOCATED_SHARES),
-        usual_rate=spread([table.usual_rate for table in tables], np.nan),
+        reservation=same([table.reservation for table in tables], 0.0),
+        limit=same([table.limit for table in tables], np.inf),
+        shares=same([table.shares for table in tables], UNALLOCATED_SHARES),
+        usual_rate=same([table.usual_rate for table in tables], np.nan),
     )
 
 
@@ -287,7 +292,7 @@ def _median(rate: Floats) -> Floats:
     ordered = np.sort(rate, axis=1)
     last = (~np.isnan(rate)).sum(axis=1) - 1
     windows = np.arange(len(rate))
-    middle = (ordered[windows, last // 2] + ordered[windows, (last + 1) // 2]) / 2
+    middle: Floats = (ordered[windows, last // 2] + ordered[windows, (last + 1) // 2]) / 2
     return middle[:, np.newaxis]
 
 
@@ -308,28 +313,6 @@ def table_of(observation: Observation, mode: ReservationMode) -> AllocationTable
         shares=np.array([row.shares for row in rows]),
         usual_rate=np.array([row.usual_rate for row in rows], dtype=np.float64),
     )
-
-
-def unit_cost(unit: Unit, mean_io_bytes: float | None) -> float:
-    """Device time of one I/O of this size, or of one byte of it, in I/Os of the reference size.
-
-    An unknown size counts as the reference size.
-    """
-    if unit is not Unit.BYTES_PER_S:
-        return size_cost(mean_io_bytes)
-    # Nothing is smaller than a byte.
-    size = max(mean_io_bytes or REFERENCE_BYTES, 1.0)
-    return size_cost(size) / size
-
-
-def unit_costs(unit: Unit, mean_io_bytes: Floats) -> Floats:
-    """`unit_cost` of each size; NaN is an unknown one."""
-    size = np.where(np.isnan(mean_io_bytes), REFERENCE_BYTES, mean_io_bytes)
-    if unit is Unit.BYTES_PER_S:
-        # Nothing is smaller than a byte, and no I/O has no size.
-        size = np.maximum(np.where(size == 0, REFERENCE_BYTES, size), 1.0)
-        return (SIZE_TERM_BYTES + size) / (SIZE_TERM_BYTES + REFERENCE_BYTES) / size
-    return (SIZE_TERM_BYTES + size) / (SIZE_TERM_BYTES + REFERENCE_BYTES)
 
 
 def delivered(observation: Observation) -> float | None:

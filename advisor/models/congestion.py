@@ -208,10 +208,11 @@ class Incident(models.Model):
     """One period of congestion of one resource, however many workloads it affects.
 
     `victims` and `aggressors` are lists of objects with a workload name and its number;
-    `evidence` has its windows, `signals` the signals of an uplink in them. `external` is None on
-    an uplink, and until external load was checked. `peak_value` is None if no I/O completed in any
-    window, `threshold` if unknown. One that samples which came late disproved is withdrawn: only
-    `every` has it.
+    `evidence` has its windows. While it is open these are renewed once a minute, and the rest with
+    each window. `signals` are those of an uplink in its windows. `external` is None on an uplink,
+    and until external load was checked. `peak_value` is None if no I/O completed in any window,
+    `threshold` if unknown. One that samples which came late disproved is withdrawn: only `every`
+    has it.
     """
 
     organisation = models.ForeignKey(

@@ -15,8 +15,9 @@ from django.db import connection
 from advisor.core.canonical import from_plain, to_plain
 from advisor.core.detection import incident as core
 from advisor.core.detection.congestion import ALARMS, StatePoint
-from advisor.core.detection.incident import SUMS, Grown, Parties, Standings, Stretch, Tally
+from advisor.core.detection.incident import Grown, Standings, Stretch, Tally
 from advisor.core.detection.nic_signals import SignalCount
+from advisor.core.detection.parties import SUMS, Parties
 from advisor.core.standing import AllocationTable, standing_columns
 from advisor.history.history import History
 from advisor.history.levels import read_points
@@ -136,12 +137,13 @@ def _growing(new: NewPoints) -> list[_Growing]:
             *(_Growing(history=history, stretch=one) for one in others),
         ]
     begins = running.started_at if running else min(point.since for point in alarms)
-    resource, until = history.resource, points[-1].at
     # The windows by which congestion was recognised were judged in an earlier run.
     if begins < history.grid.since:
-        since = max(begins, history.grid.since - DETAIL)
-        history = read_history(resource, grid_of(since, until, resource.window_s))
-    found = core.stretches(read_points(resource, since=begins, until=until))
+        resource, run_since = history.resource, history.grid.since
+        points = [*read_points(resource, since=begins, until=run_since), *points]
+        grid = grid_of(max(begins, run_since - DETAIL), points[-1].at, resource.window_s)
+        history = read_history(resource, grid)
+    found = core.stretches([point for point in points if point.at > begins])
     return [_Growing(history=history, stretch=one) for one in found]
 
 
@@ -189,7 +191,7 @@ def _standings(growing: Sequence[_Growing]) -> list[Standings]:
 
 def _measured(one: _Growing) -> dict[datetime, int]:
     """The windows that count and were measured, with their places in the history."""
-    measured = one.history.devices.measured.any(axis=1)
+    measured = one.history.measured
     places = {at: place for place, at in enumerate(one.history.grid.ends)}
     return {at: places[at] for at in one.stretch.ends if at in places and measured[places[at]]}
 
@@ -202,14 +204,14 @@ def _usual(growing: Sequence[_Growing]) -> dict[int, Mapping[str, float]]:
     found: dict[int, Mapping[str, float]] = {}
     asked: list[UsualAsked] = []
     for one in growing:
-        resource, rows = one.history.resource, one.history.allocations.rows
+        resource, own = one.history.resource, one.history.allocations
         parties = Parties() if one.stored is None else one.stored.tally.parties
         known = dict(zip(parties.workloads, parties.usual_rate.tolist(), strict=True))
-        if all(row.workload.name in known for row in rows):
+        if known.keys() >= set(own.workloads):
             found[resource.pk] = known
         else:
             before = one.stretch.began_at
-            asked.append(UsualAsked(resource=resource, allocations=rows, before=before))
+            asked.append(UsualAsked(resource=resource, allocations=own.rows, before=before))
     return found | usual_by_workload(asked)
 
 
@@ -311,10 +313,11 @@ def unpack(packed: bytes) -> Stored | None:
     workloads = tuple(head["workloads"])
     numbers = np.frombuffer(rest, dtype="<f8").astype(np.float64)
     columns = numbers.reshape(len(SUMS) + 2, len(workloads))
+    values: dict[str, Any] = {name: head[name] for name in NUMBERS}
+    values |= {name: tuple(head[name]) for name in LISTS}
+    values |= {name: datetime.fromisoformat(head[name]) for name in TIMES}
     tally = Tally(
-        **{name: head[name] for name in NUMBERS},
-        **{name: tuple(head[name]) for name in LISTS},
-        **{name: datetime.fromisoformat(head[name]) for name in TIMES},
+        **values,
         signals=tuple(from_plain(SignalCount, one) for one in head["signals"]),
         parties=Parties(
             workloads=workloads,

@@ -24,9 +24,9 @@ from advisor.core.detection.external_workload import (
     hidden_by,
 )
 from advisor.core.detection.own_mix import OwnMix
-from advisor.core.iosize import size_cost
+from advisor.core.iosize import size_cost, unit_costs
 from advisor.core.resource import Unit
-from advisor.core.standing import UNALLOCATED, unit_costs
+from advisor.core.standing import UNALLOCATED
 from advisor.history.history import History, numbers
 from advisor.history.levels import Levels, read_levels
 from advisor.history.load_points import disturbed_times

@@ -114,6 +114,17 @@ def test_evidence_lists_the_windows(viewer: Client, incident: Incident) -> None:
     assert len(rows) == len(incident.evidence) > 10
 
 
+def test_open_incident_says_how_often_its_parties_are_renewed(
+    viewer: Client, incident: Incident
+) -> None:
+    said = "windows, renewed each minute like the parties"
+
+    assert said in shown(viewer, incident).all_text()
+    incident.ended_at = incident.started_at + timedelta(minutes=40)
+    incident.save()
+    assert said not in shown(viewer, incident).all_text()
+
+
 def test_signs_of_an_uplink_are_shown_with_their_norm(viewer: Client, incident: Incident) -> None:
     incident.signals = [
         {"signal": "backlog", "windows": 12, "worst": 0.0123, "threshold": 0.005, "unit": "s"},

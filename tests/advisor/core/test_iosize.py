@@ -2,11 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.core.iosize import counted_ios, size_cost, size_normalized_ms
+from advisor.core.iosize import counted_ios, size_cost, size_normalized_ms, unit_cost, unit_costs
+from advisor.core.resource import Unit
 
 COSTS = [
     size_cost,
@@ -49,3 +51,23 @@ def test_one_io_is_counted_for_each_32_kib_begun(size, count):
 def test_half_of_the_device_time_of_51_kb_is_transfer(size, cost):
     # (51 + 67) / (51 + 8).
     assert size_cost(size) == pytest.approx(cost)
+
+
+@pytest.mark.parametrize(
+    ("unit", "size", "cost"),
+    [
+        # (51 + 67) / (51 + 8): two of the reference size, each of whose bytes is one of 67,000.
+        (Unit.IOPS, 67_000.0, 2.0),
+        (Unit.BYTES_PER_S, 67_000.0, 2 / 67_000),
+        (Unit.IOPS, None, 1.0),
+        (Unit.BYTES_PER_S, None, 1 / 8000),
+        # No I/O has no size, and nothing is smaller than a byte.
+        (Unit.BYTES_PER_S, 0.0, 1 / 8000),
+        (Unit.BYTES_PER_S, 0.5, 51_001 / 59_000),
+    ],
+)
+def test_unit_of_a_rate_costs_the_device_time_of_its_io(unit, size, cost):
+    row = np.array([np.nan if size is None else size])
+
+    assert unit_cost(unit, size) == pytest.approx(cost)
+    assert unit_costs(unit, row).tolist() == pytest.approx([cost])

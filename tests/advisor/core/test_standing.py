@@ -21,8 +21,6 @@ from advisor.core.standing import (
     AllocationTable,
     StandingColumns,
     standing_columns,
-    unit_cost,
-    unit_costs,
 )
 from tests.advisor.core.standing_rows import standings
 
@@ -102,33 +100,15 @@ def test_bytes_without_a_allocation_are_listed():
     assert {one.workload: round(one.cost) for one in rows} == {"a": 750, UNALLOCATED: 250}
 
 
-@pytest.mark.parametrize(
-    ("unit", "size", "cost"),
-    [
-        # (51 + 67) / (51 + 8): two of the reference size, each of whose bytes is one of 67,000.
-        (Unit.IOPS, 67_000.0, 2.0),
-        (Unit.BYTES_PER_S, 67_000.0, 2 / 67_000),
-        (Unit.IOPS, None, 1.0),
-        (Unit.BYTES_PER_S, None, 1 / 8000),
-        # No I/O has no size, and nothing is smaller than a byte.
-        (Unit.BYTES_PER_S, 0.0, 1 / 8000),
-        (Unit.BYTES_PER_S, 0.5, 51_001 / 59_000),
-    ],
-)
-def test_unit_of_a_rate_costs_the_device_time_of_its_io(unit, size, cost):
-    row = np.array([np.nan if size is None else size])
-
-    assert unit_cost(unit, size) == pytest.approx(cost)
-    assert unit_costs(unit, row).tolist() == pytest.approx([cost])
-
-
 def test_bits_of_an_uplink_all_cost_the_same():
-    db = AllocationObservation(workload="db", rate=60.0, mean_io_bytes=67_000.0)
+    web = AllocationObservation(workload="web", rate=90.0, mean_io_bytes=67_000.0)
     window = UplinkObservation(
-        at=AT, window_s=WINDOW_S, tx_bits_per_s=90.0, capacity_bits_per_s=100.0, allocations=(db,)
+        at=AT, window_s=WINDOW_S, tx_bits_per_s=90.0, capacity_bits_per_s=100.0, allocations=(web,)
     )
 
-    assert [one.cost for one in standings(window, ReservationMode.FLOOR)] == [60.0, 30.0]
+    (found,) = standings(window, ReservationMode.ADDITIVE)
+
+    assert (found.cost, found.rate_per_cost) == (90.0, 1.0)
 
 
 def test_traffic_of_no_allocation_has_nothing_reserved():

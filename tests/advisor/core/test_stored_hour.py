@@ -127,3 +127,14 @@ def test_sum_of_windows_in_which_nothing_was_done_is_known() -> None:
 
     # What is last is no gauge, but the covered time.
     assert quarter_sums(hour, counters=1)[:, 0].tolist() == [0, 0, 0, UNKNOWN] * 2
+
+
+def test_gauge_of_a_quarter_is_that_of_its_last_window() -> None:
+    hour = np.array([figure(*range(12))] * 3)
+
+    # Three windows a quarter; growths are added up, and so is the covered time.
+    assert quarter_sums(hour, counters=1)[:, 0].tolist() == [
+        *(3, 12, 21, 30),
+        *(2, 5, 8, 11),
+        *(3, 12, 21, 30),
+    ]

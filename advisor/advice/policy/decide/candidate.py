@@ -8,9 +8,10 @@ from advisor.advice.policy.decide.policy_inputs import AdviceAllocation, AdviceI
 from advisor.core.admission import Admission, RequestedReservation, admit
 from advisor.core.allocation import Allocation, entitlements
 from advisor.core.grant import Grant
+from advisor.core.iosize import unit_cost
 from advisor.core.quantity import significant
 from advisor.core.resource import Tier
-from advisor.core.standing import UNALLOCATED, unit_cost
+from advisor.core.standing import UNALLOCATED
 from advisor.resource_kinds.registry import traits_of
 
 SHORT_TOLERANCE = 0.05

@@ -9,7 +9,8 @@ from advisor.advice.policy.decide.policy_inputs import (
     summarize_rates,
 )
 from advisor.core.allocation import ReservationMode
-from advisor.core.detection.incident import Aggressor, Incident, Victim
+from advisor.core.detection.incident import Incident
+from advisor.core.detection.parties import Aggressor, Victim
 from advisor.core.grant import Grant
 from advisor.core.resource import ResourceKind, Tier, Unit
 

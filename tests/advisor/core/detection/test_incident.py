@@ -13,13 +13,12 @@ from advisor.core.allocation import ReservationMode
 from advisor.core.detection.congestion import CongestionState, DetectorSettings, detect
 from advisor.core.detection.incident import (
     EVIDENCE_ROWS,
-    SUMS,
     Incident,
-    Parties,
     fold_incidents,
     incident_of,
     stretches,
 )
+from advisor.core.detection.parties import SUMS, Parties
 from advisor.core.detection.threshold import FixedThreshold
 from advisor.core.observation import (
     AllocationObservation,

@@ -66,8 +66,10 @@ def brute(windows: list[Window]) -> list[Cell]:
     return cells
 
 
-def drawn(windows: list[Window]) -> WorstWindows:
-    kept = keep(windows, run=None, last=None, step_us=STEP_US)
+def drawn(
+    windows: list[Window], *, since_us: int = NOON_US, step_us: int = STEP_US
+) -> WorstWindows:
+    kept = keep(windows, run=None, last=None, step_us=step_us)
     entries = b""
     for _, own in groupby(kept.records, key=lambda one: part_of(one.window.at_us)):
         entry = b""
@@ -75,7 +77,7 @@ def drawn(windows: list[Window]) -> WorstWindows:
             entry = entry_of([record], before=entry)
         entries += entry
     # Beside a resource of which nothing is known.
-    return worst_windows([b"", entries], [[], kept.runs], since_us=NOON_US, columns=DAY_COLUMNS)
+    return worst_windows([b"", entries], [[], kept.runs], since_us=since_us, columns=DAY_COLUMNS)
 
 
 def cells_of(worst: WorstWindows, place: int) -> list[Cell]:
@@ -121,6 +123,48 @@ def test_column_without_a_record_is_drawn_if_a_window_ends_in_it(
 
     shown: list[Cell] = [(0.1, 3.0, 0)] * columns
     assert cells_of(worst, 1) == shown + [(None, None, 0)] * (DAY_COLUMNS - columns)
+
+
+CALM = Saying(state="clear", since_us=NOON_US, reason="", signals="")
+SEEN: Cell = (0.1, 3.0, 0)
+NOTHING: Cell = (None, None, 0)
+
+
+def calm_at(*ends_us: int) -> list[Window]:
+    return [Window(at_us, CALM, (3.0, 30.0, None, None)) for at_us in ends_us]
+
+
+@pytest.mark.parametrize(
+    ("until", "first_column"),
+    [(60, SEEN), (30, NOTHING)],
+    ids=["goes on in it", "ends before it"],
+)
+def test_day_that_begins_within_an_hour_goes_on_with_what_was_before(
+    until: int, first_column: Cell
+) -> None:
+    windows = calm_at(*(NOON_US + place * STEP_US for place in range(1, until + 1)))
+
+    worst = drawn(windows, since_us=NOON_US + PART_US)
+
+    assert cells_of(worst, 1) == [first_column] + [NOTHING] * (DAY_COLUMNS - 1)
+
+
+def test_column_between_two_runs_is_empty() -> None:
+    first = [NOON_US + STEP_US, NOON_US + 2 * STEP_US]
+    # A microsecond earlier it would end in the column before.
+    second = NOON_US + 2 * PART_US + 1
+
+    worst = drawn(calm_at(*first, second, second + STEP_US))
+
+    assert cells_of(worst, 1)[:4] == [SEEN, NOTHING, SEEN, NOTHING]
+
+
+def test_windows_as_long_as_a_column_are_all_drawn() -> None:
+    windows = calm_at(*(NOON_US + place * PART_US for place in range(1, 5)))
+
+    worst = drawn(windows, step_us=PART_US)
+
+    assert cells_of(worst, 1) == [SEEN] * 4 + [NOTHING] * (DAY_COLUMNS - 4)
 
 
 def test_calm_hours_are_drawn_from_a_record_an_hour() -> None:

@@ -1,0 +1,198 @@
+"""The parties of an incident: who got less than its entitlement, and who took more.
+
+They are told from sums over its windows, to which windows are added one by one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from advisor.core.standing import UNALLOCATED, StandingColumns
+from advisor.core.waterfill import Floats
+
+TOLERANCE = 0.05
+"""Within this fraction of its entitlement a workload is neither victim nor aggressor."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Victim:
+    """A workload that got less than its entitlement and its demand; means over the incident."""
+
+    workload: str
+    rate: float
+    entitlement: float
+    reservation: float
+    shortfall_ratio: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggressor:
+    """A workload that took more than its entitlement; means over the incident.
+
+    `part_ratio` is its share of device time (on an uplink of bytes), `excess_ratio` its share of
+    everything taken above entitlements.
+    """
+
+    workload: str
+    rate: float
+    entitlement: float
+    part_ratio: float
+    excess_ratio: float
+
+
+SUMS = (
+    "windows",
+    "cost",
+    "rate",
+    "entitlement",
+    "entitled_rate",
+    "plain_entitlement",
+    "plain_entitled_rate",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Parties:
+    """Sums over the windows of an incident, in device time or the unit.
+
+    `sums` is (`SUMS`, workloads): the windows in which a workload took part, and what it got and
+    was entitled to in them, by usual rates and (plain) without. `reservation` (workloads) is that
+    of its allocations in the last of them, `usual_rate` what it took before the incident, NaN if
+    unknown. Windows are added one by one, so sums do not depend on how many come at once.
+    """
+
+    workloads: tuple[str, ...] = ()
+    sums: Floats = field(default_factory=lambda: np.zeros((len(SUMS), 0)))
+    reservation: Floats = field(default_factory=lambda: np.zeros(0))
+    usual_rate: Floats = field(default_factory=lambda: np.zeros(0))
+
+    def of(self, name: str) -> Floats:
+        """One of the sums. (workloads)"""
+        found: Floats = self.sums[SUMS.index(name)]
+        return found
+
+    def and_then(self, found: StandingColumns, rows: Sequence[int]) -> "Parties":
+        """The sums over these windows and later ones, which are rows of `found`."""
+        if not rows:
+            return self
+        later = _per_workload(found, rows)
+        own, later = _side_by_side(self, later)
+        took_part = later.sums[:, 0] > 0
+        last = len(rows) - 1 - np.argmax(took_part[::-1], axis=0)
+        reserved = later.reservation[last, np.arange(len(last))]
+        return Parties(
+            workloads=own.workloads,
+            sums=np.add.accumulate(np.concatenate([own.sums[np.newaxis], later.sums]))[-1],
+            reservation=np.where(took_part.any(axis=0), reserved, own.reservation),
+            usual_rate=later.usual_rate,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Windows:
+    """`sums` are (windows, `SUMS`, workloads), `reservation` is (windows, workloads)."""
+
+    workloads: tuple[str, ...]
+    sums: Floats
+    reservation: Floats
+    usual_rate: Floats
+
+
+def _per_workload(found: StandingColumns, rows: Sequence[int]) -> _Windows:
+    """What windows say; a workload may have several allocations."""
+    active, per_cost = found.active[rows], found.rate_per_cost[rows]
+    parts = [active.astype(np.float64)]
+    for amount in (found.cost[rows], found.entitlement[rows], found.plain_entitlement[rows]):
+        parts += [amount, amount * per_cost]
+    sums = np.where(active[:, np.newaxis], np.stack(parts, axis=1), 0.0)
+    reservation = np.where(active, found.reservation, 0.0)
+    names = tuple(dict.fromkeys(found.workloads))
+    usual_rate = found.usual_rate
+    if len(names) < len(found.workloads):
+        owner = [names.index(name) for name in found.workloads]
+        sums, reservation = _added(sums, owner), _added(reservation, owner)
+        sums[:, 0] = np.minimum(sums[:, 0], 1.0)
+        usual_rate = np.full(len(names), np.nan)
+        usual_rate[owner] = found.usual_rate
+    return _Windows(workloads=names, sums=sums, reservation=reservation, usual_rate=usual_rate)
+
+
+def _added(columns: Floats, owner: Sequence[int]) -> Floats:
+    """Columns of one owner added up, one after the other."""
+    found = np.zeros((*columns.shape[:-1], max(owner) + 1))
+    for place, own in enumerate(owner):
+        found[..., own] += columns[..., place]
+    return found
+
+
+def _side_by_side(own: Parties, later: _Windows) -> tuple[Parties, _Windows]:
+    """Both over the workloads of either."""
+    if own.workloads == later.workloads:
+        return own, later
+    names = tuple(dict.fromkeys(own.workloads + later.workloads))
+    places = {name: place for place, name in enumerate(names)}
+    first, second = ([places[name] for name in one.workloads] for one in (own, later))
+
+    def spread(columns: Floats, places: Sequence[int]) -> Floats:
+        found = np.zeros((*columns.shape[:-1], len(names)))
+        found[..., places] = columns
+        return found
+
+    usual_rate = spread(own.usual_rate, first)
+    usual_rate[second] = later.usual_rate
+    return (
+        Parties(
+            workloads=names,
+            sums=spread(own.sums, first),
+            reservation=spread(own.reservation, first),
+            usual_rate=usual_rate,
+        ),
+        _Windows(
+            workloads=names,
+            sums=spread(later.sums, second),
+            reservation=spread(later.reservation, second),
+            usual_rate=usual_rate,
+        ),
+    )
+
+
+def victims_and_aggressors(
+    parties: Parties, *, prefix: str = ""
+) -> tuple[tuple[Victim, ...], tuple[Aggressor, ...]]:
+    """Who got too little and who took too much; without a victim nobody took too much."""
+    names, windows, cost = parties.workloads, parties.of("windows"), parties.of("cost")
+    entitlement, entitled_rate = (
+        parties.of(f"{prefix}{name}") for name in ("entitlement", "entitled_rate")
+    )
+    excess = cost - entitlement
+    named = np.array([name != UNALLOCATED for name in names], dtype=np.bool_)
+    short = np.flatnonzero((cost < entitlement * (1 - TOLERANCE)) & named)
+    if not len(short):
+        # The resource is simply too small.
+        return (), ()
+    above = np.flatnonzero(excess > TOLERANCE * entitlement)
+    rate = parties.of("rate")
+    victims = [
+        Victim(
+            workload=names[place],
+            rate=float(rate[place] / windows[place]),
+            entitlement=float(entitled_rate[place] / windows[place]),
+            reservation=float(parties.reservation[place]),
+            shortfall_ratio=float(1 - cost[place] / entitlement[place]),
+        )
+        for place in short.tolist()
+    ]
+    aggressors = [
+        Aggressor(
+            workload=names[place],
+            rate=float(rate[place] / windows[place]),
+            entitlement=float(entitled_rate[place] / windows[place]),
+            part_ratio=float(cost[place] / cost.sum()),
+            excess_ratio=float(excess[place] / excess[above].sum()),
+        )
+        for place in above.tolist()
+    ]
+    victims.sort(key=lambda one: (-one.shortfall_ratio, one.workload))
+    aggressors.sort(key=lambda one: (-one.part_ratio, one.workload))
+    return tuple(victims), tuple(aggressors)
