@@ -192,7 +192,8 @@ def significant(values: Floats) -> Floats:
 def _shifted(values: Floats, power: Integers) -> Floats:
     """The values times ten to this power, each rounded once where that power is exact."""
     scale = _TENS[np.minimum(np.abs(power), len(_TENS) - 1)]
-    result: Floats = np.where(power >= 0, values * scale, values / scale)
+    with np.errstate(over="ignore"):
+        result: Floats = np.where(power >= 0, values * scale, values / scale)
     return result
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -46,10 +46,15 @@ FEWEST_WINDOWS = 48
 
 
 def policy_inputs(
-    resource: Resource, incident: Incident, *, judged_until: datetime | None, now: datetime
+    resource: Resource,
+    incident: Incident,
+    *,
+    policy: Policy | None,
+    until: datetime,
+    now: datetime,
 ) -> AdviceInputs:
-    """The inputs as they are known now; the past ends with the last window that was judged."""
-    history = _read(resource, incident, judged_until or now, now)
+    """The inputs as they are known now; the past ends with `until`, the last judged window."""
+    day, past = _read(resource, incident, policy=policy, until=until, now=now)
     return AdviceInputs(
         resource=resource.name,
         kind=resource.kind,
@@ -59,28 +64,25 @@ def policy_inputs(
         reservable=resource.reservable,
         began_at=incident.started_at,
         ended_at=incident.ended_at or now,
-        allocations=_allocations(history.day, incident.started_at),
+        allocations=_allocations(day, incident.started_at),
         incident=_core_incident(incident),
-        in_force=_in_force(history.policy),
-        past=history.past,
+        in_force=_in_force(policy),
+        past=past,
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Read:
-    """The policy in force, the day that ends with the incident, and the past week."""
-
-    policy: Policy | None
-    day: Workloads
-    past: Past
-
-
-def _read(resource: Resource, incident: Incident, until: datetime, now: datetime) -> _Read:
-    """What is read of windows, each once: the incident is mostly a part of the day."""
+def _read(
+    resource: Resource,
+    incident: Incident,
+    *,
+    policy: Policy | None,
+    until: datetime,
+    now: datetime,
+) -> tuple[Workloads, Past]:
+    """The day that ends with the incident, and the past week; no window is read twice."""
     known = kept_inventory([resource])
     allocations = sorted(known.allocations[resource.pk], key=lambda row: row.pk)
     inventory = known.workloads(resource, allocations)
-    policy = resource.policies.order_by("-version").first()
     most = max(FEWEST_WINDOWS, min(MOST_WINDOWS, MOST_CELLS // max(len(allocations), 1)))
     ended_at = incident.ended_at or now
     day_grid = grid_of(ended_at - USUAL_SPAN, ended_at, resource.window_s)
@@ -110,15 +112,8 @@ def _read(resource: Resource, incident: Incident, until: datetime, now: datetime
             inventory.subjects, fine_grid, known=inventory.series
         )
         week = week.outside(*shown).and_then(history_over(part(fine), policy).past)
-    return _Read(
-        policy=policy,
-        day=part(measured),
-        past=replace(
-            week,
-            outcomes=past_outcomes(resource),
-            gap="" if len(week.windows) else "no samples were stored in the past week",
-        ),
-    )
+    gap = "" if len(week.windows) else "no samples were stored in the past week"
+    return part(measured), replace(week, outcomes=past_outcomes(resource), gap=gap)
 
 
 def _fine_grid(resource: Resource, since: datetime, until: datetime, *, most: int) -> Grid:

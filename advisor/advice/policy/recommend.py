@@ -6,6 +6,8 @@ import json
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import OuterRef, Subquery
+from django.db.models.functions import JSONObject
 
 from accounts.models import Organisation
 from advisor.advice.policy.gather import policy_inputs
@@ -20,6 +22,7 @@ from advisor.core.canonical import dumps
 from advisor.core.explanation.answer import AdviceOutcome
 from advisor.models import (
     Incident,
+    Policy,
     Recommendation,
     RecommendationState,
     Resource,
@@ -56,7 +59,7 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     something else supersedes it; advice that a person rejected for this incident is not repeated.
     """
     be_the_only_adviser(resource)
-    incident = _newest_incident(resource)
+    incident, policy = _newest(resource)
     status = _status_of(resource, incident)
     if status.is_rejudging:
         return _save_gap(status, REJUDGING_GAP)
@@ -65,7 +68,8 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     standing = standing_advice(resource=resource, kind=POLICY, incident=incident, now=now)
     if reason := _held_up(status, incident, standing.draft, now):
         return _save_gap(status, reason)
-    inputs = policy_inputs(resource, incident, judged_until=status.judged_until, now=now)
+    until = status.judged_until or now
+    inputs = policy_inputs(resource, incident, policy=policy, until=until, now=now)
     found = dumps(POLICY.decide(inputs))
     plain = json.loads(found)
     if plain["outcome"] != AdviceOutcome.RECOMMENDATION:
@@ -90,9 +94,21 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     )
 
 
-def _newest_incident(resource: Resource) -> Incident | None:
-    rows = Incident.objects.filter(resource=resource).select_related("resource__status")
-    return rows.order_by("-started_at").first()
+def _newest(resource: Resource) -> tuple[Incident | None, Policy | None]:
+    """The newest incident with the status, and what the newest policy grants since when."""
+    granted = Policy.objects.filter(resource=OuterRef("resource")).order_by("-version")
+    plain = JSONObject(pk="pk", created_at="created_at", allocations="allocations")
+    incident = (
+        Incident.objects.filter(resource=resource)
+        .select_related("resource__status")
+        .annotate(policy=Subquery(granted.values(plain=plain)[:1]))
+        .order_by("-started_at")
+        .first()
+    )
+    if incident is None or incident.policy is None:
+        return incident, None
+    created_at = datetime.fromisoformat(incident.policy["created_at"])
+    return incident, Policy(resource=resource, **incident.policy | {"created_at": created_at})
 
 
 def _status_of(resource: Resource, incident: Incident | None) -> ResourceStatus:
