@@ -107,6 +107,8 @@ def _decoder(kind: Any) -> Decoder:
     if origin in (types.UnionType, typing.Union):
         inner = next(arg for arg in typing.get_args(kind) if arg is not types.NoneType)
         return _optional_decoder(_decoder(inner))
+    if hasattr(kind, "STORED"):
+        return _stored_decoder(kind)
     if dataclasses.is_dataclass(kind):
         return _object_decoder(kind)
     if issubclass(kind, StrEnum):
@@ -170,6 +172,19 @@ def _object_decoder(kind: Any) -> Decoder:
             raise ContractError("$", str(error)) from error
 
     return decode_object
+
+
+def _stored_decoder(kind: Any) -> Decoder:
+    """Of a type that is written as the dataclass `STORED`, and made of it by `of`."""
+    stored = _decoder(kind.STORED)
+
+    def decode_stored(plain: Any, lax: bool) -> Any:
+        try:
+            return kind.of(stored(plain, lax))
+        except ValueError as error:
+            raise ContractError("$", str(error)) from error
+
+    return decode_stored
 
 
 def _check_keys(plain: Any, fields: Collection[str], optional: Collection[str]) -> None:

@@ -94,7 +94,7 @@ def _keep_answer(
         return open_advice(resource=resource, kind=kind, subject=subject, now=now) or summary
     if plain["outcome"] != AdviceOutcome.RECOMMENDATION:
         return summary
-    rejected = rejected_before(resource=resource, kind=kind, incident=None, found=found, now=now)
+    rejected = rejected_before(resource=resource, kind=kind, found=found, now=now)
     if rejected is not None:
         return f"rejected as {rejected.pk}: {rejected.decision_reason}"
     approved = approved_before(resource=resource, kind=kind, found=found, now=now)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import isclose
 from typing import Any
 
 from django.db import connection
+from django.db.models import Q
 
 from advisor.advice.kind import Kind
 from advisor.advice.shared.decide.recommended_allocation import DRAFT
@@ -47,21 +49,14 @@ def same(kind: Kind[Any, Any], one: str, other: str) -> bool:
 
 
 def rejected_before(
-    *,
-    resource: Resource,
-    kind: Kind[Any, Any],
-    incident: Incident | None,
-    found: str,
-    now: datetime,
+    *, resource: Resource, kind: Kind[Any, Any], found: str, now: datetime
 ) -> Recommendation | None:
-    """A rejection of the same advice, for the same incident or within the last days."""
+    """A rejection of the same advice without an incident within the last days."""
     rejected = Recommendation.objects.filter(
-        resource=resource, topic=kind.topic, state=RecommendationState.REJECTED
-    )
-    rejected = (
-        rejected.filter(incident=incident)
-        if incident
-        else rejected.filter(decided_at__gt=now - DECIDED_FOR)
+        resource=resource,
+        topic=kind.topic,
+        state=RecommendationState.REJECTED,
+        decided_at__gt=now - DECIDED_FOR,
     )
     return next((row for row in rejected if same(kind, row.answer, found)), None)
 
@@ -90,6 +85,52 @@ def open_advice(
         state=RecommendationState.PROPOSED,
         expires_at__gt=now,
     ).first()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingAdvice:
+    """What new advice on an incident stands beside, newest first.
+
+    `waiting` are the open recommendations of the topic that are about the resource, `rejected`
+    those that were rejected for the incident.
+    """
+
+    kind: Kind[Any, Any]
+    waiting: tuple[Recommendation, ...]
+    rejected: tuple[Recommendation, ...]
+
+    @property
+    def draft(self) -> Recommendation | None:
+        """The draft that waits for a decision."""
+        return next((row for row in self.waiting if row.kind == DRAFT), None)
+
+    def rejected_as(self, found: str) -> Recommendation | None:
+        """The one that advised the same and was rejected."""
+        return next((row for row in self.rejected if same(self.kind, row.answer, found)), None)
+
+    def open_as(self, found: str) -> Recommendation | None:
+        """The open one, if it still holds."""
+        current = next(iter(self.waiting), None)
+        return current if current and _still_holds(self.kind, current, found) else None
+
+
+def standing_advice(
+    *, resource: Resource, kind: Kind[Any, Any], incident: Incident, now: datetime
+) -> StandingAdvice:
+    """That of a kind that is about resources, in one statement."""
+    rows = list(
+        Recommendation.objects.filter(
+            Q(state=RecommendationState.PROPOSED, subject="", expires_at__gt=now)
+            | Q(state=RecommendationState.REJECTED, incident=incident),
+            resource=resource,
+            topic=kind.topic,
+        ).defer("inputs")
+    )
+    return StandingAdvice(
+        kind=kind,
+        waiting=tuple(row for row in rows if row.state == RecommendationState.PROPOSED),
+        rejected=tuple(row for row in rows if row.state == RecommendationState.REJECTED),
+    )
 
 
 def keep(

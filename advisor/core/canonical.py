@@ -3,6 +3,7 @@
 Keys are sorted, numbers of a float field are floats, times are UTC. Reading is that of the agent's
 wire: a key that is unknown or missing, or a value of another type, is refused with its path. What
 is written differs from the wire in how times and numbers look, and texts are stored, so it stays.
+What is held as columns names the dataclass that it is `STORED` as, with `stored` and `of` between.
 """
 
 import json
@@ -72,6 +73,9 @@ class _Writer:
             return lambda value: value.value
         if issubclass(kind, datetime):
             return lambda value: value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        if hasattr(kind, "STORED"):
+            write = _writer(kind.STORED)
+            return lambda value: write(value.stored())
         if is_dataclass(kind):
             return _fields_writer(kind)
         if issubclass(kind, tuple):

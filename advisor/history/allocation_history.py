@@ -5,21 +5,24 @@ outcomes of predictions.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from operator import itemgetter
 
 import numpy as np
 from django.core.cache import cache
+from django.db.models import QuerySet, Value
 
-from advisor.core.forecast.past import HistoryWindow, Row, history_of
+from advisor.core.forecast.past import Past, Windows, windows_between
 from advisor.core.forecast.prediction_interval import ENOUGH_OUTCOMES, Outcome
-from advisor.core.own_limit import reaches_limit
-from advisor.history.history import History, numbers
+from advisor.core.own_limit import AT_LIMIT_RATIO
+from advisor.history.history import Workloads
+from advisor.history.inventory import Inventory
 from advisor.history.levels import Levels
-from advisor.history.reader import read_history
+from advisor.history.reader import read_workloads
 from advisor.models import Allocation, Policy, PredictionScore, Resource, State, Unit
-from ingest.core.grid import Flags, Floats, Grid, grid_of
+from ingest.core.grid import Flags, Floats, Grid, Integers, grid_of, microseconds
 from ingest.core.steps import coarse_step_s
 
 MOST_WINDOWS = 720
@@ -29,29 +32,30 @@ KEPT_S = 600
 
 DIGITS = 6
 """More digits of a measured rate only make the stored text longer."""
+_TENS = np.array([float(10**power) for power in range(23)])
+"""The powers of ten that are exact as floats."""
+NEAR_THE_MIDDLE = 1e-6
+"""Far above the rounding error of a number with `DIGITS` digits before its point."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AllocationHistory:
     """Windows with one demand per allocation; `measured` is the mean rate of each allocation.
 
     `measured` is over the congested windows, or over all if there are none; None means that an
-    allocation has no samples. `largest` is the highest total rate of a window. `rates` has the
-    rate of each; `latency_ms` and `latency_gap` are as in `Past`.
+    allocation has no samples. `largest` is the highest total rate of a window. `past` knows no
+    outcomes.
     """
 
     began_at: datetime
     ended_at: datetime
-    windows: tuple[HistoryWindow, ...]
-    congested: tuple[bool, ...]
+    past: Past
     measured: tuple[float | None, ...]
     largest: float
-    rates: tuple[Row, ...]
-    latency_ms: Row
-    latency_gap: str
 
 
 def allocation_history(
+    inventory: Callable[[], Inventory],
     *,
     resource: Resource,
     allocations: Sequence[Allocation],
@@ -60,7 +64,10 @@ def allocation_history(
     until: datetime,
     most_windows: int = MOST_WINDOWS,
 ) -> AllocationHistory:
-    """The history of the last `length` before `until`, kept in the cache for minutes."""
+    """The history of the last `length` before `until`, kept in the cache for minutes.
+
+    The inventory of the allocations is asked for only if it has to be read.
+    """
     step_s = max(float(coarse_step_s(length, most_windows)), resource.window_s)
     last = grid_of(until - length, until, step_s).until
     grid = grid_of(last - length, last, step_s)
@@ -73,8 +80,7 @@ def allocation_history(
     )
     found: AllocationHistory | None = cache.get(key)
     if found is None:
-        history = read_history(resource, grid, allocations=allocations)
-        found = history_over(history, policy)
+        found = history_over(read_workloads(resource, grid, inventory=inventory()), policy)
         cache.set(key, found, KEPT_S)
     return found
 
@@ -90,62 +96,60 @@ def history_key(
     """The cache key of a history: a digest, because keys must be short."""
     window = (grid.since_us, grid.until_us, grid.window_us)
     asked = repr((resource, capacity, policy, window, tuple(allocations)))
-    return f"allocation-history-4:{hashlib.sha256(asked.encode()).hexdigest()}"
+    return f"allocation-history-5:{hashlib.sha256(asked.encode()).hexdigest()}"
 
 
-def history_over(history: History, policy: Policy | None) -> AllocationHistory:
+def history_over(workloads: Workloads, policy: Policy | None) -> AllocationHistory:
     """The allocations of these windows, all of which are over; `policy` was in force meanwhile."""
-    resource, own = history.resource, history.allocations
-    kept: Flags = np.logical_or.reduce(own.measured, axis=1)
-    rates = _short_columns(own.rate[kept])
-    ends = [at for at, keep in zip(history.grid.ends, kept.tolist(), strict=True) if keep]
-    levels = _levels(history)
-    crowded = [at in levels and levels[at].is_congested for at in ends]
-    latency, latency_gap = _latency(resource, ends, levels)
-    largest = float(np.nansum(rates, axis=1).max()) if ends else 0.0
-    windows = history_of(
-        ends,
+    resource, grid = workloads.resource, workloads.grid
+    kept: Flags = np.logical_or.reduce(~np.isnan(workloads.rate), axis=1)
+    rates = significant(workloads.rate[kept])
+    latency, crowded = _levels(workloads)
+    latency, crowded = latency[kept], crowded[kept]
+    largest = float(np.nansum(rates, axis=1).max()) if len(rates) else 0.0
+    windows = windows_between(
+        grid.ends_us[kept],
         rates,
-        own.backlogged[kept],
-        window_s=history.grid.window_s,
+        workloads.backlogged[kept],
+        window_s=grid.window_s,
         capacity=resource.capacity or largest,
         congested=crowded,
     )
+    latency_gap = _latency_gap(resource, latency)
     return AllocationHistory(
-        began_at=history.grid.since,
-        ended_at=history.grid.until,
-        windows=tuple(_held_back(windows, rates, own.rows, policy)),
-        congested=tuple(crowded),
+        began_at=grid.since,
+        ended_at=grid.until,
+        past=Past(
+            windows=_held_back(windows, rates, workloads.rows, policy),
+            congested=crowded,
+            rates=rates,
+            latency_ms=None if latency_gap else significant(latency),
+            latency_gap=latency_gap,
+        ),
         measured=_measured(rates, crowded),
         largest=largest,
-        rates=tuple(tuple(numbers(row)) for row in rates),
-        latency_ms=latency,
-        latency_gap=latency_gap,
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Level:
-    """The mean of the levels in a window, and whether most were congested."""
+def _levels(workloads: Workloads) -> tuple[Floats, Flags]:
+    """The mean level of each window, and whether it is congested: for half of its time or more.
 
-    value: float | None
-    is_congested: bool
-
-
-def _levels(history: History) -> dict[datetime, _Level]:
-    """Levels by end of window; it is congested if the resource was for half of the time."""
-    levels, ends = history.levels, history.grid.ends
-    places = levels.places(history.grid)
+    Both are (windows); NaN is unknown.
+    """
+    levels = workloads.levels
+    places = levels.places(workloads.grid)
     values, bad = _as_measured(levels), levels.is_state(State.CONGESTED)
-    found: dict[datetime, _Level] = {}
-    for place in np.unique(places[places >= 0]).tolist():
-        own = places == place
-        known = values[own & ~np.isnan(values)]
-        found[ends[place]] = _Level(
-            value=float(known.mean()) if len(known) else None,
-            is_congested=2 * int(bad[own].sum()) >= int(own.sum()),
-        )
-    return found
+    latency = np.full(workloads.grid.count, np.nan)
+    congested = np.zeros(workloads.grid.count, dtype=np.bool_)
+    # Levels are in order of time, so those of a window follow each other.
+    inside = np.flatnonzero(places >= 0)
+    begins = np.flatnonzero(np.diff(places[inside], prepend=-1))
+    for own in np.split(inside, begins[1:]) if len(inside) else ():
+        known = values[own][~np.isnan(values[own])]
+        if len(known):
+            latency[places[own[0]]] = known.mean()
+        congested[places[own[0]]] = 2 * int(bad[own].sum()) >= len(own)
+    return latency, congested
 
 
 def _as_measured(levels: Levels) -> Floats:
@@ -156,62 +160,62 @@ def _as_measured(levels: Levels) -> Floats:
     return result
 
 
-def _latency(
-    resource: Resource, ends: Sequence[datetime], levels: Mapping[datetime, _Level]
-) -> tuple[Row, str]:
-    """The device's latency in each window, or why it is unknown."""
+def _latency_gap(resource: Resource, latency: Floats) -> str:
+    """Why the latency of the device is unknown in all windows; empty if it is known in some."""
     if gap := resource.traits.latency_gap:
-        return (), gap
+        return gap
     if resource.unit != Unit.IOPS:
-        return (), "its rates are in bytes, and latency needs I/Os"
-    found = [levels[end].value if end in levels else None for end in ends]
-    if all(value is None for value in found):
-        return (), "no latency was measured in that time"
-    return tuple(None if value is None else _short(value) for value in found), ""
+        return "its rates are in bytes, and latency needs I/Os"
+    return "no latency was measured in that time" if np.isnan(latency).all() else ""
 
 
-def _short_columns(rates: Floats) -> Floats:
-    """Rounded to `DIGITS`; NaN stays."""
-    short = [[_short(value) for value in row] for row in rates.tolist()]
-    return np.array(short, dtype=np.float64).reshape(rates.shape)
+def significant(values: Floats) -> Floats:
+    """Rounded to `DIGITS`, as Python rounds their exact values; NaN stays. They are not negative.
+
+    A whole number of digits times or over a power of ten that a float holds exactly is rounded
+    once. What lies so close to the middle that the scaled number cannot tell is left to Python.
+    """
+    found = values.copy()
+    known = np.isfinite(values) & (values > 0)
+    amount = values[known]
+    power = DIGITS - 1 - np.floor(np.log10(amount)).astype(np.int64)
+    scaled = _shifted(amount, power)
+    whole = np.rint(scaled)
+    unsure = np.abs(np.abs(scaled - np.floor(scaled)) - 0.5) < NEAR_THE_MIDDLE
+    unsure |= (whole < 10 ** (DIGITS - 1)) | (np.abs(power) >= len(_TENS))
+    short = _shifted(whole, -power)
+    short[unsure] = [float(f"{value:.{DIGITS}g}") for value in amount[unsure].tolist()]
+    found[known] = short
+    return found
 
 
-def _short(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}")
+def _shifted(values: Floats, power: Integers) -> Floats:
+    """The values times ten to this power, each rounded once where that power is exact."""
+    scale = _TENS[np.minimum(np.abs(power), len(_TENS) - 1)]
+    with np.errstate(over="ignore"):
+        result: Floats = np.where(power >= 0, values * scale, values / scale)
+    return result
 
 
 def _held_back(
-    windows: Sequence[HistoryWindow],
-    rates: Floats,
-    allocations: Sequence[Allocation],
-    policy: Policy | None,
-) -> list[HistoryWindow]:
-    """Demands with None where a limit of the policy held an allocation back."""
+    windows: Windows, rates: Floats, allocations: Sequence[Allocation], policy: Policy | None
+) -> Windows:
+    """Demands without an end where a limit of the policy held an allocation back."""
     limits = {item["allocation"]: item["limit"] for item in (policy.allocations if policy else ())}
-    held = [limits.get(allocation.pk) for allocation in allocations]
-    if policy is None or not any(held):
-        return list(windows)
-    return [
-        replace(
-            window,
-            demands=tuple(
-                None if reaches_limit(rate, limit) else demand
-                for demand, rate, limit in zip(window.demands, row, held, strict=True)
-            ),
-        )
-        if window.at >= policy.created_at
-        else window
-        for window, row in zip(windows, rates.tolist(), strict=True)
-    ]
+    held = np.array([limits.get(allocation.pk) for allocation in allocations], dtype=np.float64)
+    if policy is None or np.isnan(held).all():
+        return windows
+    since = windows.at_us >= microseconds(policy.created_at)
+    at_limit = since[:, np.newaxis] & (rates >= AT_LIMIT_RATIO * held)
+    return replace(windows, demands=np.where(at_limit, np.inf, windows.demands))
 
 
-def _measured(rates: Floats, congested: Sequence[bool]) -> tuple[float | None, ...]:
+def _measured(rates: Floats, congested: Flags) -> tuple[float | None, ...]:
     """The mean of each allocation over the congested windows, or over all if it has none there."""
     found: list[float | None] = []
-    bad = np.array(congested, dtype=np.bool_)
     for column in rates.T:
         known = ~np.isnan(column)
-        values = column[known & bad] if (known & bad).any() else column[known]
+        values = column[known & congested] if (known & congested).any() else column[known]
         found.append(float(values.mean()) if len(values) else None)
     return tuple(found)
 
@@ -225,19 +229,24 @@ def past_outcomes(resource: Resource) -> tuple[Outcome, ...]:
 
     In the order in which they were scored.
     """
-    own = _outcomes(resource=resource)
-    if len(own) >= ENOUGH_OUTCOMES:
-        return own
-    return _outcomes(resource__organisation=resource.organisation, resource__kind=resource.kind)
+    alike = _newest_scores(
+        resource__organisation=resource.organisation_id, resource__kind=resource.kind
+    )
+    found: dict[bool, list[Outcome]] = {True: [], False: []}
+    scores = _newest_scores(resource=resource).annotate(of_resource=Value(value=True))
+    scores = scores.union(alike.annotate(of_resource=Value(value=False)), all=True)
+    fields = ("of_resource", "rates", "scored_at", "pk")
+    for is_own, rates, _, _ in sorted(scores.values_list(*fields), key=itemgetter(2, 3)):
+        found[is_own] += [
+            Outcome(predicted=rate["predicted"], measured=rate["measured"])
+            for rate in rates
+            if rate["predicted"] > 0
+        ]
+    return tuple(found[len(found[True]) >= ENOUGH_OUTCOMES])
 
 
-def _outcomes(**of: object) -> tuple[Outcome, ...]:
+def _newest_scores(**of: object) -> QuerySet[PredictionScore]:
     rows = PredictionScore.objects.filter(
         **{f"recommendation__{name}": value for name, value in of.items()}
-    ).order_by("-scored_at", "-pk")[:MOST_SCORES]
-    return tuple(
-        Outcome(predicted=rate["predicted"], measured=rate["measured"])
-        for row in reversed(rows)
-        for rate in row.rates
-        if rate["predicted"] > 0
     )
+    return rows.order_by("-scored_at", "-pk")[:MOST_SCORES]

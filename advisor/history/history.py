@@ -45,6 +45,22 @@ class AllocationColumns(SeenAllocations):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Workloads:
+    """What allocations got over the windows of one grid, and how the resource was judged.
+
+    The columns are those of `AllocationColumns`. `levels` may be of a longer time.
+    """
+
+    resource: Resource
+    grid: Grid
+    rows: tuple[Allocation, ...]
+    rate: Floats
+    backlogged: Floats
+    mean_io_bytes: Floats
+    levels: Levels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class History:
     """A resource over the windows of one grid, with the threshold as of each."""
 

@@ -23,7 +23,7 @@ from ingest.grid_reader import SeriesOfSubjects, Subject, array_of, series_of
 Wanted = dict[FigureKind[Any], list[Subject]]
 TCP_SUBJECT = "snmp"
 """The TCP counters are those of /proc/net/snmp, which Telegraf tags so."""
-MOST_KEPT = 16
+MOST_KEPT = 64
 """Groups of resources that a process remembers."""
 
 
@@ -99,6 +99,16 @@ class Inventory:
             resources=resources,
             attachments={one.pk: self.attachments[one.pk] for one in resources},
             allocations={one.pk: self.allocations[one.pk] for one in resources},
+            numbers=self.numbers,
+            whole=self,
+        )
+
+    def workloads(self, resource: Resource, allocations: Sequence[Allocation]) -> Inventory:
+        """These allocations of one of the resources by themselves; nothing is read for it."""
+        return Inventory(
+            resources=(),
+            attachments={},
+            allocations={resource.pk: list(allocations)},
             numbers=self.numbers,
             whole=self,
         )

@@ -21,7 +21,7 @@ from advisor.history.inventory import (
     device_subject,
     rate_subjects,
 )
-from advisor.history.stored.read import SealedHours, Wanted
+from advisor.history.stored.read import SealedHours, Wanted, WindowSums
 from advisor.models import Allocation, Attachment, Resource
 from advisor.resource_kinds.reader import Devices
 from ingest.core.figures import CGROUP_IO, INTERFACE, CgroupFigures, FigureKind, FiguresT
@@ -65,6 +65,34 @@ class Measured:
         """Those of the subjects, which were all read, a column for each in the order given."""
         places = self.places[kind]
         return kind.figures(self.growth[kind].chosen([places[one] for one in subjects]))
+
+    def over(self, grid: Grid) -> Measured | None:
+        """The same in windows that are made of these; None if they are not, or reach beyond."""
+        own = self.grid
+        begin, rest = divmod(grid.since_us - own.since_us, own.window_us)
+        is_made_of_them = not (
+            rest or grid.window_us % own.window_us or own.window_us % _WINDOW_US
+        )
+        if not is_made_of_them or begin < 0 or grid.until_us > own.until_us:
+            return None
+        windows = slice(begin, begin + grid.count * (grid.window_us // own.window_us))
+        return Measured(
+            grid=grid,
+            places=self.places,
+            growth={
+                kind: _added_up(kind, found.part(windows.start, windows.stop), grid)
+                for kind, found in self.growth.items()
+            },
+        )
+
+
+def _added_up(kind: FigureKind[Any], found: GridGrowth, grid: Grid) -> GridGrowth:
+    subjects = found.seconds.shape[1]
+    sums = WindowSums(
+        grid, counters=len(kind.counters), gauges=len(kind.gauges), subjects=subjects
+    )
+    sums.add_growth(found, range(subjects))
+    return sums.growth()
 
 
 def read_measured(

@@ -20,15 +20,16 @@ from advisor.core.detection.threshold import (
     Threshold,
 )
 from advisor.history.agents import QueueColumns, limits_in_force, queue_columns, throttled
-from advisor.history.history import AllocationColumns, History
+from advisor.history.history import AllocationColumns, History, Workloads
 from advisor.history.inventory import Inventory, inventory_of, tcp_subject
-from advisor.history.levels import read_levels
+from advisor.history.levels import Levels, read_levels
 from advisor.history.measured import Measured, devices_of, rates_of, read_measured
 from advisor.models import Allocation, Attachment, Resource, ThresholdMode
 from advisor.models import LearntThreshold as LearntRow
 from advisor.resource_kinds.reader import Devices
 from ingest.core.figures import PRESSURE, TCP, CgroupFigures
-from ingest.core.grid import Floats, Grid
+from ingest.core.grid import Floats, Grid, microseconds
+from ingest.grid_reader import Subject
 
 PRESSURE_OF_BACKLOG = 0.05
 """A workload that waits for I/O for this fraction of the time wants more."""
@@ -70,6 +71,53 @@ def read_histories(
     }
 
 
+def read_workloads(resource: Resource, grid: Grid, *, inventory: Inventory) -> Workloads:
+    """What the allocations of an inventory got, all of one resource; its devices are not read."""
+    measured = read_measured(inventory.subjects, grid, known=inventory.series)
+    levels = read_levels([resource], since=grid.since, until=grid.until)[resource.pk]
+    return workloads_in(measured, resource, inventory=inventory, levels=levels)
+
+
+def workloads_in(
+    measured: Measured,
+    resource: Resource,
+    *,
+    inventory: Inventory,
+    levels: Levels,
+    queues_since: datetime | None = None,
+) -> Workloads:
+    """The same in what was read; queues that only agents see are left out before that time."""
+    rows, grid = inventory.allocations[resource.pk], measured.grid
+    found = rates_of(inventory.rates[resource.pk], measured)
+    backlogged, size = np.full(found.rate.shape, np.nan), np.full(found.rate.shape, np.nan)
+    first = 0
+    if queues_since is not None:
+        first = int(np.searchsorted(grid.ends_us, microseconds(queues_since), side="right"))
+    queues = queue_columns(inventory.allocations, grid.part(first, grid.count))
+    for place, row in enumerate(rows if queues else ()):
+        if queue := queues.get(row.pk):
+            backlogged[first:, place] = queue.backlogged
+    known = found.on_cgroups
+    backlogged[:, known] = _waits(measured, inventory.pressures(resource))
+    size[:, known] = found.done.mean_io_bytes
+    return Workloads(
+        resource=resource,
+        grid=grid,
+        rows=tuple(rows),
+        rate=found.rate,
+        backlogged=backlogged,
+        mean_io_bytes=size,
+        levels=levels,
+    )
+
+
+def _waits(measured: Measured, cgroups: Sequence[Subject]) -> Floats:
+    """1 where a cgroup waits for I/O, 0 where it does not, NaN is unknown."""
+    waits = measured.figures(PRESSURE, cgroups)
+    is_known = ~np.isnan(waits.some_ratio)
+    return np.where(is_known, waits.some_ratio >= PRESSURE_OF_BACKLOG, np.nan)
+
+
 def _devices(
     resource: Resource, attachments: Sequence[Attachment], measured: Measured
 ) -> Devices[Any]:
@@ -98,9 +146,7 @@ def _allocation_columns(
             waiting[:, place] = queue.backlog_bytes
             drops[:, place] = queue.drops
     known = found.on_cgroups
-    waits = measured.figures(PRESSURE, inventory.pressures(resource))
-    is_known = ~np.isnan(waits.some_ratio)
-    backlogged[:, known] = np.where(is_known, waits.some_ratio >= PRESSURE_OF_BACKLOG, np.nan)
+    backlogged[:, known] = _waits(measured, inventory.pressures(resource))
     size[:, known] = found.done.mean_io_bytes
     reads[:, known] = _read_ratio(found.done)
     return AllocationColumns(

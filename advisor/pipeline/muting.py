@@ -7,29 +7,35 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import OuterRef
+
 from accounts.models import Organisation
 from advisor.core.canonical import from_plain
 from advisor.core.detection import maintenance_windows as core
 from advisor.core.detection.external_workload import ExternalLoad, ExternalState
 from advisor.core.detection.maintenance_windows import Muting, SlowTime, mute
 from advisor.errors import InventoryError
-from advisor.models import Incident, MaintenanceWindow
+from advisor.models import Incident, MaintenanceWindow, Resource, Workload
 
 UNMET_TOLERANCE = 0.05
 """A reservation that is missed by less counts as met."""
 
 
-def maintenance_windows_of(organisation: Organisation) -> list[core.MaintenanceWindow]:
-    """All maintenance windows of the organisation, as input of the core."""
-    rows = MaintenanceWindow.objects.filter(organisation=organisation)
+def maintenance_windows_of(organisation: int) -> list[core.MaintenanceWindow]:
+    """All maintenance windows of the organisation with this key, as input of the core."""
+    rows = MaintenanceWindow.objects.filter(organisation=organisation).annotate(
+        resource_names=_names_of(Resource), workload_names=_names_of(Workload)
+    )
     return [
-        read_maintenance_window(
-            row,
-            tuple(resource.name for resource in row.resources.all()),
-            tuple(workload.name for workload in row.workloads.all()),
-        )
-        for row in rows.prefetch_related("resources", "workloads")
+        read_maintenance_window(row, tuple(row.resource_names), tuple(row.workload_names))
+        for row in rows
     ]
+
+
+def _names_of(model: type[Resource | Workload]) -> ArraySubquery:
+    rows = model.objects.filter(maintenance_windows=OuterRef("pk")).order_by("name")
+    return ArraySubquery(rows.values("name"))
 
 
 def read_maintenance_window(
@@ -79,7 +85,7 @@ def _is_unmet(victim: Mapping[str, Any]) -> bool:
 
 def muted_resources(organisation: Organisation, *, now: datetime) -> dict[int, str]:
     """The resources whose open incident a maintenance window explains, with its name."""
-    planned = maintenance_windows_of(organisation)
+    planned = maintenance_windows_of(organisation.pk)
     rows = Incident.objects.filter(organisation=organisation, ended_at=None)
     muted = {}
     for row in rows.select_related("resource") if planned else ():

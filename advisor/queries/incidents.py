@@ -134,7 +134,7 @@ def incident_lines(
     found = list(rows)
     advice = _open_recommendations(found, now)
     # All rows are of one organisation: a page shows one at a time.
-    planned = maintenance_windows_of(found[0].organisation) if found else []
+    planned = maintenance_windows_of(found[0].organisation_id) if found else []
     return [_line(row, advice.get(row.resource_id), planned, now) for row in found]
 
 

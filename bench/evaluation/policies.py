@@ -10,7 +10,7 @@ from advisor.core.allocation import Allocation, ReservationMode
 from advisor.core.forecast.backtest import NoHistory, backtest
 from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.latency_backtest import latency_backtest
-from advisor.core.forecast.past import HistoryWindow
+from advisor.core.forecast.past import HistoryWindow, windows_of
 from advisor.core.forecast.prediction_interval import Outcome, error_distribution
 from advisor.core.grant import Grant
 from advisor.lab.simulation.cluster import Cluster, Run, simulate
@@ -99,10 +99,10 @@ def _predicted(past: Run, allocations: dict[str, Allocation]) -> dict[str, tuple
         name: one.outstanding_io > HELD_BACK * one.device_outstanding_io
         for name, one in whole.items()
     }
-    windows, outstanding = [], []
+    rows_of_time, outstanding = [], []
     for index in range(round(WARM_UP_S / BUCKET_S), WINDOWS):
         rows = [past.workloads[name][index] for name in names]
-        windows.append(
+        rows_of_time.append(
             HistoryWindow(
                 at=BEGAN_AT + timedelta(seconds=index * BUCKET_S),
                 window_s=BUCKET_S,
@@ -117,6 +117,7 @@ def _predicted(past: Run, allocations: dict[str, Allocation]) -> dict[str, tuple
     comparison = Comparison(
         mode=ReservationMode.FLOOR, before=_grants(EVEN), after=_grants(allocations)
     )
+    windows = windows_of(rows_of_time)
     played = backtest(names, windows, comparison)
     assert not isinstance(played, NoHistory)
     latencies = latency_backtest(names, windows, outstanding, comparison)

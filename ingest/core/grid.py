@@ -153,6 +153,15 @@ class GridGrowth:
             gauges=self.gauges[:, :, own],
         )
 
+    def part(self, begin: int, end: int) -> GridGrowth:
+        """The windows from place `begin` to before place `end`."""
+        return GridGrowth(
+            grid=self.grid.part(begin, end),
+            growth=self.growth[:, begin:end],
+            seconds=self.seconds[begin:end],
+            gauges=self.gauges[:, begin : end + 1],
+        )
+
     def merged(self, columns: Sequence[Sequence[int]]) -> GridGrowth:
         """One column for each of `columns`: in each window the first of its series that is known.
 

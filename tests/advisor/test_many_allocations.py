@@ -14,8 +14,9 @@ from accounts.models import Organisation
 from advisor.decisions import inventory
 from advisor.history.allocation_history import history_over
 from advisor.history.history import numbers
+from advisor.history.inventory import inventory_of
 from advisor.history.measured import read_measured
-from advisor.history.reader import read_history
+from advisor.history.reader import read_history, read_workloads
 from advisor.models import Allocation, Resource, ResourceKind
 from advisor.pipeline.detect import detect
 from advisor.queries.chart_set import chart_set
@@ -114,9 +115,11 @@ def test_history_asks_a_bounded_number_of_queries(
     rows = list(resource.allocations.select_related("workload", "host", "resource"))
     grid = grid_of(NOW - HOUR, NOW, 120.0)
 
-    asked = count_queries(
-        lambda: history_over(read_history(resource, grid, allocations=rows), None)
-    )
+    def ask() -> object:
+        inventory = inventory_of([resource], rows).workloads(resource, rows)
+        return history_over(read_workloads(resource, grid, inventory=inventory), None)
+
+    asked = count_queries(ask)
 
     assert asked <= MOST_QUERIES_OF_A_HISTORY
 

@@ -94,7 +94,7 @@ def mute(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
     except InventoryError as error:
         messages.error(request, f"Nothing was muted: {error}.")
         return redirect("incident", row.pk)
-    muting = muting_of(row, maintenance_windows_of(row.organisation), now=now)
+    muting = muting_of(row, maintenance_windows_of(row.organisation_id), now=now)
     if muting.muted:
         messages.success(
             request, f"Maintenance window {maintenance.name} is stated; it explains this incident."

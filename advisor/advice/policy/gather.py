@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 import numpy as np
 
@@ -19,18 +20,17 @@ from advisor.core.detection import incident as core_incident
 from advisor.core.forecast.past import Past
 from advisor.core.grant import Grant
 from advisor.core.resource import Tier, Unit
-from advisor.history.allocation_history import (
-    AllocationHistory,
-    allocation_history,
-    history_over,
-    past_outcomes,
-)
-from advisor.history.history import History
-from advisor.history.reader import read_history
-from advisor.models import Allocation, Incident, Policy, Resource, State
-from ingest.core.grid import Flags, Floats, Grid, grid_of, microseconds
+from advisor.history.allocation_history import allocation_history, history_over, past_outcomes
+from advisor.history.history import Workloads
+from advisor.history.inventory import kept_inventory
+from advisor.history.levels import read_levels
+from advisor.history.measured import read_measured
+from advisor.history.reader import workloads_in
+from advisor.models import Incident, Policy, Resource, State
+from ingest.core.grid import Floats, Grid, Integers, grid_of, microseconds
 from ingest.core.steps import coarse_step_s
 
+DAY = timedelta(days=1)
 USUAL_SPAN = timedelta(hours=24)
 """What a workload takes when nothing holds it back is learnt from the last day."""
 
@@ -46,19 +46,15 @@ FEWEST_WINDOWS = 48
 
 
 def policy_inputs(
-    resource: Resource, incident: Incident, *, judged_until: datetime | None, now: datetime
+    resource: Resource,
+    incident: Incident,
+    *,
+    policy: Policy | None,
+    until: datetime,
+    now: datetime,
 ) -> AdviceInputs:
-    """The inputs as they are known now; the past ends with the last window that was judged."""
-    ended_at = incident.ended_at or now
-    allocations = list(
-        resource.allocations.select_related("workload", "host", "resource").order_by("pk")
-    )
-    history = read_history(
-        resource,
-        grid_of(ended_at - USUAL_SPAN, ended_at, resource.window_s),
-        allocations=allocations,
-    )
-    policy = resource.policies.order_by("-version").first()
+    """The inputs as they are known now; the past ends with `until`, the last judged window."""
+    day, past = _read(resource, incident, policy=policy, until=until, now=now)
     return AdviceInputs(
         resource=resource.name,
         kind=resource.kind,
@@ -67,30 +63,85 @@ def policy_inputs(
         capacity=resource.capacity,
         reservable=resource.reservable,
         began_at=incident.started_at,
-        ended_at=ended_at,
-        allocations=_allocations(history, incident.started_at),
+        ended_at=incident.ended_at or now,
+        allocations=_allocations(day, incident.started_at),
         incident=_core_incident(incident),
         in_force=_in_force(policy),
-        past=_past_week(
-            resource, allocations, policy=policy, incident=incident, until=judged_until or now
-        ),
+        past=past,
     )
 
 
-def _allocations(history: History, began_at: datetime) -> tuple[AdviceAllocation, ...]:
+def _read(
+    resource: Resource,
+    incident: Incident,
+    *,
+    policy: Policy | None,
+    until: datetime,
+    now: datetime,
+) -> tuple[Workloads, Past]:
+    """The day that ends with the incident, and the past week; no window is read twice."""
+    known = kept_inventory([resource])
+    allocations = sorted(known.allocations[resource.pk], key=lambda row: row.pk)
+    inventory = known.workloads(resource, allocations)
+    most = max(FEWEST_WINDOWS, min(MOST_WINDOWS, MOST_CELLS // max(len(allocations), 1)))
+    ended_at = incident.ended_at or now
+    day_grid = grid_of(ended_at - USUAL_SPAN, ended_at, resource.window_s)
+    shown = (incident.started_at, min(incident.ended_at or until, until))
+    fine_grid = _fine_grid(resource, *shown, most=most)
+    since, last = min(day_grid.since, fine_grid.since), max(day_grid.until, fine_grid.until)
+    levels = read_levels([resource], since=since, until=last)[resource.pk]
+    measured = read_measured(inventory.subjects, day_grid, known=inventory.series)
+    part = partial(
+        workloads_in,
+        resource=resource,
+        inventory=inventory,
+        levels=levels,
+        queues_since=incident.started_at,
+    )
+    week = allocation_history(
+        lambda: inventory,
+        resource=resource,
+        allocations=allocations,
+        policy=policy,
+        length=WEEK,
+        until=until,
+        most_windows=most,
+    ).past
+    if shown[0] < shown[1]:
+        fine = measured.over(fine_grid) or read_measured(
+            inventory.subjects, fine_grid, known=inventory.series
+        )
+        week = week.outside(*shown).and_then(history_over(part(fine), policy).past)
+    gap = "" if len(week.windows) else "no samples were stored in the past week"
+    return part(measured), replace(week, outcomes=past_outcomes(resource), gap=gap)
+
+
+def _fine_grid(resource: Resource, since: datetime, until: datetime, *, most: int) -> Grid:
+    """Windows of the incident that are short enough to show it."""
+    step_s = max(float(coarse_step_s(until - since, most)), float(resource.window_s))
+    return grid_of(max(since, until - WEEK), until, step_s)
+
+
+def _allocations(day: Workloads, began_at: datetime) -> tuple[AdviceAllocation, ...]:
     """What each allocation took in the incident, and in the clear windows before it."""
-    grid, levels, own = history.grid, history.levels, history.allocations
+    grid, levels = day.grid, day.levels
     congested = grid.ends_us > microseconds(began_at)
     # The windows by which congestion was recognised were called clear at first.
     calm = np.zeros(grid.count, dtype=np.bool_)
     clear = levels.places(grid)[levels.is_state(State.CLEAR)]
     calm[clear[clear >= 0]] = True
     calm &= ~congested
-    unit = Unit(history.resource.unit)
+    unit = Unit(day.resource.unit)
+    crowded_days, usual_days = (grid.until - began_at) / DAY, USUAL_SPAN / DAY
     found = []
-    for place, row in enumerate(own.rows):
-        rate = own.rate[:, place]
+    # Allocation by allocation, so that each one's windows follow each other in memory.
+    usual_rates = np.ascontiguousarray(day.rate[calm].T)
+    rates, sizes = day.rate[congested].T, day.mean_io_bytes[congested].T
+    backlogged, ends_us = day.backlogged[congested].T, grid.ends_us[congested]
+    for place, row in enumerate(day.rows):
+        rate = rates[place]
         known = ~np.isnan(rate)
+        usual = usual_rates[place]
         found.append(
             AdviceAllocation(
                 allocation=row.pk,
@@ -100,18 +151,11 @@ def _allocations(history: History, began_at: datetime) -> tuple[AdviceAllocation
                 reservation=row.reservation,
                 limit=row.limit,
                 shares=row.shares,
-                congested=summarize_rates(
-                    rate[known & congested].tolist(),
-                    span_days=(grid.until - began_at) / timedelta(days=1),
-                ),
-                usual=summarize_rates(
-                    rate[known & calm].tolist(), span_days=USUAL_SPAN / timedelta(days=1)
-                ),
-                active=_is_active(rate, congested, grid),
-                backlogged=_mostly(own.backlogged[known & congested, place]),
-                mean_io_bytes=_mean_io_bytes(
-                    rate[congested], own.mean_io_bytes[congested, place], unit
-                ),
+                congested=summarize_rates(rate[known], span_days=crowded_days),
+                usual=summarize_rates(usual[~np.isnan(usual)], span_days=usual_days),
+                active=_is_active(rate, ends_us, grid),
+                backlogged=_mostly(backlogged[place][known]),
+                mean_io_bytes=_mean_io_bytes(rate, sizes[place], unit),
             )
         )
     return tuple(found)
@@ -126,13 +170,16 @@ def _mean_io_bytes(rate: Floats, size: Floats, unit: Unit) -> float | None:
     return float((ios * size).sum()) / whole if whole > 0 else None
 
 
-def _is_active(rate: Floats, congested: Flags, grid: Grid) -> bool:
-    """Whether it did anything, and is not gone: what does not send any more wants nothing."""
-    if not (rate[congested] > 0).any():
+def _is_active(rate: Floats, ends_us: Integers, grid: Grid) -> bool:
+    """Whether it did anything, and is not gone: what does not send any more wants nothing.
+
+    Its rates in the incident, with the ends of the windows, are (windows).
+    """
+    if not (rate > 0).any():
         return False
-    newest = int(np.flatnonzero(congested & ~np.isnan(rate))[-1])
+    newest = int(np.flatnonzero(~np.isnan(rate))[-1])
     gone_us = max(GONE / timedelta(microseconds=1), 2 * grid.window_us)
-    return bool(grid.ends_us[newest] > grid.until_us - gone_us)
+    return bool(ends_us[newest] > grid.until_us - gone_us)
 
 
 def _mostly(queued: Floats) -> bool | None:
@@ -166,73 +213,4 @@ def _in_force(policy: Policy | None) -> tuple[Grant, ...]:
             shares=item["shares"],
         )
         for item in (policy.allocations if policy else ())
-    )
-
-
-def _past_week(
-    resource: Resource,
-    allocations: Sequence[Allocation],
-    *,
-    policy: Policy | None,
-    incident: Incident,
-    until: datetime,
-) -> Past:
-    """Seven days: coarse, and in the incident in windows short enough to show it."""
-    most = max(FEWEST_WINDOWS, min(MOST_WINDOWS, MOST_CELLS // max(len(allocations), 1)))
-    week = allocation_history(
-        resource=resource,
-        allocations=allocations,
-        policy=policy,
-        length=WEEK,
-        until=until,
-        most_windows=most,
-    )
-    ended_at = min(incident.ended_at or until, until)
-    if ended_at <= incident.started_at:
-        return _past(resource, [week])
-    fine_s = max(
-        float(coarse_step_s(ended_at - incident.started_at, most)), float(resource.window_s)
-    )
-    since = max(incident.started_at, ended_at - WEEK)
-    fine = grid_of(since, ended_at, fine_s)
-    crowded = history_over(read_history(resource, fine, allocations=allocations), policy)
-    return _past(resource, [_without(week, incident.started_at, ended_at), crowded])
-
-
-def _without(history: AllocationHistory, since: datetime, until: datetime) -> AllocationHistory:
-    """The history without the windows that reach into this time."""
-    keep = [
-        place
-        for place, window in enumerate(history.windows)
-        if window.at <= since or window.at - timedelta(seconds=window.window_s) >= until
-    ]
-    return AllocationHistory(
-        began_at=history.began_at,
-        ended_at=history.ended_at,
-        windows=tuple(history.windows[place] for place in keep),
-        congested=tuple(history.congested[place] for place in keep),
-        measured=history.measured,
-        largest=history.largest,
-        rates=tuple(history.rates[place] for place in keep),
-        latency_ms=tuple(history.latency_ms[place] for place in keep if history.latency_ms),
-        latency_gap=history.latency_gap,
-    )
-
-
-def _past(resource: Resource, parts: Sequence[AllocationHistory]) -> Past:
-    """The parts one after the other."""
-    windows = tuple(window for part in parts for window in part.windows)
-    known = any(part.latency_ms for part in parts)
-    return Past(
-        windows=windows,
-        congested=tuple(bad for part in parts for bad in part.congested),
-        rates=tuple(row for part in parts for row in part.rates),
-        latency_ms=tuple(
-            value for part in parts for value in (part.latency_ms or (None,) * len(part.windows))
-        )
-        if known
-        else (),
-        outcomes=past_outcomes(resource),
-        gap="" if windows else "no samples were stored in the past week",
-        latency_gap="" if known else parts[-1].latency_gap,
     )

@@ -6,6 +6,8 @@ import json
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import OuterRef, Subquery
+from django.db.models.functions import JSONObject
 
 from accounts.models import Organisation
 from advisor.advice.policy.gather import policy_inputs
@@ -14,12 +16,13 @@ from advisor.advice.recommendation_store import (
     be_the_only_adviser,
     keep,
     open_draft,
-    rejected_before,
+    standing_advice,
 )
 from advisor.core.canonical import dumps
 from advisor.core.explanation.answer import AdviceOutcome
 from advisor.models import (
     Incident,
+    Policy,
     Recommendation,
     RecommendationState,
     Resource,
@@ -55,46 +58,76 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     Advice that says the same as an open recommendation changes nothing; advice that says
     something else supersedes it; advice that a person rejected for this incident is not repeated.
     """
-    ResourceStatus.objects.get_or_create(resource=resource)
     be_the_only_adviser(resource)
-    status = ResourceStatus.objects.get(resource=resource)
+    incident, policy = _newest(resource)
+    status = _status_of(resource, incident)
     if status.is_rejudging:
         return _save_gap(status, REJUDGING_GAP)
-    incident = _newest_incident(resource, now)
-    if incident is None:
+    if incident is None or (incident.ended_at is not None and incident.ended_at < now - RECENT):
         return _save_gap(status, calm_gap(status))
-    muting = muting_of(incident, maintenance_windows_of(resource.organisation), now=now)
-    if muting.muted:
-        return _save_gap(status, f"maintenance window: {muting.reason}")
-    if status.state == State.STALLED or incident.peak_value is None:
-        return _save_gap(status, STALLED_GAP)
-    if outside := _outside(incident):
-        return _save_gap(status, outside)
-    if draft := open_draft(resource, now):
-        return _save_gap(status, _waits(draft))
-    inputs = dumps(policy_inputs(resource, incident, judged_until=status.judged_until, now=now))
-    found = POLICY.answer(inputs)
+    standing = standing_advice(resource=resource, kind=POLICY, incident=incident, now=now)
+    if reason := _held_up(status, incident, standing.draft, now):
+        return _save_gap(status, reason)
+    until = status.judged_until or now
+    inputs = policy_inputs(resource, incident, policy=policy, until=until, now=now)
+    found = dumps(POLICY.decide(inputs))
     plain = json.loads(found)
+    if plain["outcome"] != AdviceOutcome.RECOMMENDATION:
+        return _save_gap(status, plain["summary"])
+    if rejected := standing.rejected_as(found):
+        return _save_gap(status, f"rejected as {rejected.pk}: {rejected.decision_reason}")
+    if open_one := standing.open_as(found):
+        _save_gap(status, "")
+        return open_one
     # Only now, because the detector needs the row; a person may have composed a draft meanwhile.
     status = ResourceStatus.objects.select_for_update().get(resource=resource)
     if draft := open_draft(resource, now):
         return _save_gap(status, _waits(draft))
-    if plain["outcome"] != AdviceOutcome.RECOMMENDATION:
-        return _save_gap(status, plain["summary"])
-    rejected = rejected_before(
-        resource=resource, kind=POLICY, incident=incident, found=found, now=now
-    )
-    if rejected is not None:
-        return _save_gap(status, f"rejected as {rejected.pk}: {rejected.decision_reason}")
     _save_gap(status, "")
     return keep(
         resource=resource,
         kind=POLICY,
         incident=incident,
-        inputs=inputs,
+        inputs=dumps(inputs),
         found=found,
         now=now,
     )
+
+
+def _newest(resource: Resource) -> tuple[Incident | None, Policy | None]:
+    """The newest incident with the status, and what the newest policy grants since when."""
+    granted = Policy.objects.filter(resource=OuterRef("resource")).order_by("-version")
+    plain = JSONObject(pk="pk", created_at="created_at", allocations="allocations")
+    incident = (
+        Incident.objects.filter(resource=resource)
+        .select_related("resource__status")
+        .annotate(policy=Subquery(granted.values(plain=plain)[:1]))
+        .order_by("-started_at")
+        .first()
+    )
+    if incident is None or incident.policy is None:
+        return incident, None
+    created_at = datetime.fromisoformat(incident.policy["created_at"])
+    return incident, Policy(resource=resource, **incident.policy | {"created_at": created_at})
+
+
+def _status_of(resource: Resource, incident: Incident | None) -> ResourceStatus:
+    if incident is not None and hasattr(incident.resource, "status"):
+        return incident.resource.status
+    return ResourceStatus.objects.get_or_create(resource=resource)[0]
+
+
+def _held_up(
+    status: ResourceStatus, incident: Incident, draft: Recommendation | None, now: datetime
+) -> str:
+    """Why nothing is advised whatever was measured; empty if nothing speaks against it."""
+    planned = maintenance_windows_of(incident.organisation_id)
+    muting = muting_of(incident, planned, now=now)
+    if muting.muted:
+        return f"maintenance window: {muting.reason}"
+    if status.state == State.STALLED or incident.peak_value is None:
+        return STALLED_GAP
+    return _outside(incident) or ("" if draft is None else _waits(draft))
 
 
 def calm_gap(status: ResourceStatus) -> str:
@@ -102,13 +135,6 @@ def calm_gap(status: ResourceStatus) -> str:
     if status.state == State.UNKNOWN:
         return UNKNOWN_GAP + (status.why or NEVER_LOOKED)
     return CALM_GAP
-
-
-def _newest_incident(resource: Resource, now: datetime) -> Incident | None:
-    newest = Incident.objects.filter(resource=resource).order_by("-started_at").first()
-    if newest is None or (newest.ended_at is not None and newest.ended_at < now - RECENT):
-        return None
-    return newest
 
 
 def _outside(incident: Incident) -> str:

@@ -27,6 +27,7 @@ from advisor.history.allocation_history import (
     allocation_history,
     past_outcomes,
 )
+from advisor.history.inventory import inventory_of
 from advisor.history.policy_state import policy_state
 from advisor.history.whole_windows import whole_windows
 from advisor.models import (
@@ -137,15 +138,17 @@ class WhatIfPast:
 
 def past_of(scene: WhatIfScene, *, length: timedelta, now: datetime) -> WhatIfPast:
     """The last `length` that is stored."""
+    resource, rows = scene.resource, scene.allocations
     return WhatIfPast(
         history=allocation_history(
-            resource=scene.resource,
-            allocations=scene.allocations,
+            lambda: inventory_of([resource], rows).workloads(resource, rows),
+            resource=resource,
+            allocations=rows,
             policy=scene.policy,
             length=length,
-            until=whole_windows(scene.resource, now=now),
+            until=whole_windows(resource, now=now),
         ),
-        outcomes=past_outcomes(scene.resource),
+        outcomes=past_outcomes(resource),
     )
 
 
@@ -161,7 +164,7 @@ def what_if_inputs(
 
     Raises InventoryError if the capacity is unknown, or a limit is below a reservation.
     """
-    resource, history = scene.resource, past.history
+    resource, history, stored = scene.resource, past.history, past.history.past.stored()
     known, source = _capacity(scene, history.largest)
     after = capacity or known
     try:
@@ -190,12 +193,12 @@ def what_if_inputs(
                     scene.allocations, scene.now, scene.proposed, history.measured, strict=True
                 )
             ),
-            windows=history.windows,
-            congested=history.congested,
+            windows=stored.windows,
+            congested=stored.congested,
             gap=_silent(scene.allocations, history.measured),
-            rates=history.rates,
-            latency_ms=history.latency_ms,
-            latency_gap=history.latency_gap,
+            rates=stored.rates,
+            latency_ms=stored.latency_ms,
+            latency_gap=stored.latency_gap,
             outcomes=past.outcomes,
         )
     except ValueError as error:

@@ -13,7 +13,7 @@ from enum import StrEnum
 import numpy as np
 
 from advisor.core.forecast.comparison import Comparison, Played, Pressure
-from advisor.core.forecast.past import HistoryWindow
+from advisor.core.forecast.past import Windows
 from advisor.core.waterfill import Floats
 
 CHANGE_TOLERANCE = 0.05
@@ -68,10 +68,10 @@ class NoHistory:
 
 def backtest(
     workloads: Sequence[str],
-    windows: Sequence[HistoryWindow],
+    windows: Windows,
     comparison: Comparison,
     *,
-    pressure: Pressure = (),
+    pressure: Pressure = None,
 ) -> Backtest | NoHistory:
     """Simulate the windows under both policies; grants are in the order of the workloads.
 
@@ -79,15 +79,23 @@ def backtest(
     """
     if len(workloads) != len(comparison.before):
         raise ValueError("both policies must have one grant per workload")
-    if not workloads or not windows:
+    if not workloads or not len(windows):
         return NoHistory(reason="no workloads" if not workloads else "no windows")
-    if any(len(window.demands) != len(workloads) for window in windows):
+    if windows.demands.shape[1] != len(workloads):
         raise ValueError("every window must have one demand per workload")
-    minutes = np.array([window.window_s / 60 for window in windows])
-    old, new = comparison.play(windows, pressure)
+    return backtest_of(workloads, windows, comparison.play(windows, pressure))
+
+
+def backtest_of(
+    workloads: Sequence[str], windows: Windows, played: tuple[Played, Played]
+) -> Backtest:
+    """The backtest of windows, at least one, that were played under both policies."""
+    old, new = played
+    minutes = windows.window_s / 60
+    ends = windows.ends
     return Backtest(
-        began_at=min(window.at for window in windows),
-        ended_at=max(window.at for window in windows),
+        began_at=min(ends),
+        ended_at=max(ends),
         windows=len(windows),
         workloads=tuple(
             _workload(name, index, minutes, old, new) for index, name in enumerate(workloads)

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from advisor.core.allocation import ReservationMode, solve
-from advisor.core.forecast.past import HistoryWindow
+from advisor.core.forecast.past import Windows
 from advisor.core.grant import Grant
 from advisor.core.number_checks import check_positive
 from advisor.core.waterfill import Booleans, Floats, groups_of
 
 BINDING_TOLERANCE = 1e-6
 """Relative tolerance for a rate at its limit or reservation."""
-Pressure = Sequence[Sequence[float]]
-"""Weights (windows, workloads); empty if the policy's shares and reservations count."""
+Pressure = Floats | None
+"""Weights (windows, workloads); None if the policy's shares and reservations count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +29,16 @@ class Played:
     capacity: Floats
     throttled: Booleans
     unmet: Booleans
+
+    def chosen(self, which: Booleans) -> "Played":
+        """Those of the windows, (windows)."""
+        return Played(
+            rates=self.rates[which],
+            demands=self.demands[which],
+            capacity=self.capacity[which],
+            throttled=self.throttled[which],
+            unmet=self.unmet[which],
+        )
 
     def idle_ratio(self, minutes: Floats) -> float:
         """Fraction of capacity unused in windows with a throttled workload."""
@@ -61,49 +71,45 @@ class Comparison:
         if len(self.before) != len(self.after):
             raise ValueError("both policies must have one grant per workload")
 
-    def play(
-        self, windows: Sequence[HistoryWindow], pressure: Pressure = ()
-    ) -> tuple[Played, Played]:
-        """The windows under each; `pressure` (windows, allocations) is empty if unknown."""
+    def play(self, windows: Windows, pressure: Pressure = None) -> tuple[Played, Played]:
+        """The windows under each; `pressure` (windows, allocations) is None if unknown."""
         return (
             play(
                 windows,
                 self.before,
                 self.mode,
-                pressure=pressure if self.before_as_measured else (),
+                pressure=pressure if self.before_as_measured else None,
             ),
             play(
                 windows,
                 self.after,
                 self.mode,
                 capacity_ratio=self.capacity_ratio,
-                pressure=pressure if self.after_as_pressed else (),
+                pressure=pressure if self.after_as_pressed else None,
             ),
         )
 
 
 def play(
-    windows: Sequence[HistoryWindow],
+    windows: Windows,
     policy: Sequence[Grant],
     mode: ReservationMode,
     *,
     capacity_ratio: float = 1.0,
-    pressure: Pressure = (),
+    pressure: Pressure = None,
 ) -> Played:
     """Solve all windows at once under one policy.
 
     With `pressure` only the policy's limits count: the capacity is divided by how strongly each
     workload competed.
     """
-    demands = np.array(
-        [[np.inf if value is None else value for value in window.demands] for window in windows]
-    )
-    capacity = np.array([window.capacity * capacity_ratio for window in windows])
+    demands, capacity = windows.demands, windows.capacity * capacity_ratio
     limit = np.array([np.inf if grant.limit is None else grant.limit for grant in policy])
-    reservation = np.array([0.0 if pressure else grant.reservation for grant in policy])
+    stated = np.array([grant.reservation for grant in policy])
+    reservation = stated if pressure is None else np.zeros(len(policy))
     shape = demands.shape
-    stated = np.array([float(grant.shares) for grant in policy])
-    shares = np.broadcast_to(np.array(pressure) if pressure else stated, shape)
+    weights = np.array([float(grant.shares) for grant in policy])
+    shares = np.broadcast_to(weights if pressure is None else pressure, shape)
     rates = solve(
         capacity,
         np.broadcast_to(reservation, shape).ravel(),

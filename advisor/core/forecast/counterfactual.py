@@ -5,13 +5,11 @@ from dataclasses import dataclass
 
 from advisor.core.explanation.rounding import round_all
 from advisor.core.forecast.backtest import (
-    Backtest,
     Change,
-    NoHistory,
     WorkloadBacktest,
-    backtest,
+    backtest_of,
 )
-from advisor.core.forecast.comparison import Comparison
+from advisor.core.forecast.comparison import Comparison, Played
 from advisor.core.forecast.latency_backtest import (
     ENOUGH_WINDOWS,
     WorkloadLatency,
@@ -19,6 +17,7 @@ from advisor.core.forecast.latency_backtest import (
 )
 from advisor.core.forecast.past import Bounds, Past, bounded
 from advisor.core.forecast.prediction_interval import Interval
+from advisor.core.waterfill import Booleans
 
 NO_OUTSTANDING = "the outstanding I/O of each workload is not known"
 
@@ -94,18 +93,25 @@ def counterfactual(
 
     `bounds` are the known maximum demands; rates do not exceed them.
     """
-    whole = _played(allocations, past, comparison, bounds)
-    if whole is None:
+    if not allocations or not len(past.windows):
         return None
-    congested = past.contended() if any(past.congested) else None
-    contended = _played(allocations, congested, comparison, bounds) if congested else None
+    names = _names(allocations)
+    windows = bounded(past, bounds)
+    played = comparison.play(windows, past.pressure)
+    whole, contended, congested = backtest_of(names, windows, played), None, None
+    if past.congested.any():
+        congested = past.contended()
+        # Windows are independent of each other: what was played of all holds for these.
+        contended = backtest_of(
+            names, windows.chosen(past.congested), _chosen(played, past.congested)
+        )
     latencies = _latencies(allocations, congested or past, comparison)
     return round_all(
         Counterfactual(
             hours=past.hours,
             congested_hours=congested.hours if congested else 0.0,
             windows=len(past.windows),
-            congested_windows=sum(past.congested),
+            congested_windows=int(past.congested.sum()),
             idle_ratio_before=whole.idle_ratio_before,
             idle_ratio_after=whole.idle_ratio_after,
             allocations=tuple(
@@ -124,18 +130,16 @@ def counterfactual(
     )
 
 
-def _played(
-    allocations: Sequence[PlayedAllocation], past: Past, comparison: Comparison, bounds: Bounds
-) -> Backtest | None:
-    windows = bounded(past, bounds)
-    found = backtest(_names(allocations), windows, comparison, pressure=past.pressure)
-    return None if isinstance(found, NoHistory) else found
+def _chosen(played: tuple[Played, Played], which: Booleans) -> tuple[Played, Played]:
+    """Those of the windows, (windows)."""
+    old, new = played
+    return old.chosen(which), new.chosen(which)
 
 
 def _latencies(
     allocations: Sequence[PlayedAllocation], past: Past, comparison: Comparison
 ) -> Sequence[LatencyEffect]:
-    if not past.outstanding:
+    if past.outstanding is None:
         return [unknown_latency(past.latency_gap or NO_OUTSTANDING)] * len(allocations)
     waited = latency_backtest(
         _names(allocations), past.windows, past.outstanding, comparison, pressure=past.pressure

@@ -13,8 +13,7 @@ import numpy as np
 from advisor.core.dependence import Floats
 from advisor.core.explanation.rounding import round_all
 from advisor.core.forecast.comparison import Comparison, Pressure
-from advisor.core.forecast.past import HistoryWindow
-from advisor.core.number_checks import check_amount
+from advisor.core.forecast.past import Table, Windows
 
 ENOUGH_WINDOWS = 30
 PERCENTILE = 95
@@ -40,23 +39,22 @@ class WorkloadLatency:
 
 def latency_backtest(
     workloads: Sequence[str],
-    windows: Sequence[HistoryWindow],
-    outstanding: Sequence[Sequence[float | None]],
+    windows: Windows,
+    outstanding: Table,
     comparison: Comparison,
     *,
-    pressure: Pressure = (),
+    pressure: Pressure = None,
 ) -> tuple[WorkloadLatency, ...]:
     """Simulate the windows under both policies; for datastores, because it needs rates of I/O.
 
-    `outstanding` and `pressure` are (windows, workloads), None if not measured. Workloads,
+    `outstanding` and `pressure` are (windows, workloads). Workloads,
     demands and grants are in one order.
     """
     if len(workloads) != len(comparison.before):
         raise ValueError("both policies must have one grant per workload")
-    if not windows or not workloads:
-        _check_rows(workloads, windows, outstanding)
+    waited = _waited(len(workloads), windows, outstanding)
+    if not len(windows) or not workloads:
         return tuple(_nothing(name) for name in workloads)
-    waited = _waited(workloads, windows, outstanding)
     old, new = comparison.play(windows, pressure)
     return round_all(
         tuple(
@@ -67,19 +65,18 @@ def latency_backtest(
 
 
 def joint_latency(
-    windows: Sequence[HistoryWindow],
-    outstanding: Sequence[Sequence[float | None]],
+    windows: Windows,
+    outstanding: Table,
     members: Sequence[int],
     comparison: Comparison,
     *,
-    pressure: Pressure = (),
+    pressure: Pressure = None,
 ) -> WorkloadLatency:
     """The same for several workloads together; `members` are their indexes."""
     name = "together"
-    if not windows or not members:
+    if not len(windows) or not members:
         return _nothing(name)
-    names = [str(index) for index in range(len(comparison.before))]
-    waited = _waited(names, windows, outstanding)
+    waited = _waited(len(comparison.before), windows, outstanding)
     places = list(members)
     old, new = (one.rates[:, places] for one in comparison.play(windows, pressure))
     return round_all(_latency(name, waited.only(places), (old, new)))
@@ -97,32 +94,15 @@ class _Waited:
         return _Waited(outstanding=self.outstanding[:, list(places)], minutes=self.minutes)
 
 
-def _waited(
-    workloads: Sequence[str],
-    windows: Sequence[HistoryWindow],
-    outstanding: Sequence[Sequence[float | None]],
-) -> _Waited:
-    _check_rows(workloads, windows, outstanding)
-    return _Waited(
-        outstanding=np.array(
-            [[np.nan if value is None else value for value in row] for row in outstanding]
-        ),
-        minutes=np.array([window.window_s / 60 for window in windows]),
-    )
-
-
-def _check_rows(
-    workloads: Sequence[str],
-    windows: Sequence[HistoryWindow],
-    outstanding: Sequence[Sequence[float | None]],
-) -> None:
-    if len(outstanding) != len(windows):
+def _waited(workloads: int, windows: Windows, outstanding: Table) -> _Waited:
+    rows = np.array(outstanding, dtype=np.float64)
+    if len(rows) != len(windows):
         raise ValueError("every window must have a row of outstanding I/O")
-    for window, row in zip(windows, outstanding, strict=True):
-        if not len(window.demands) == len(row) == len(workloads):
-            raise ValueError("every window must have one demand and one number outstanding each")
-        for value in row:
-            check_amount("outstanding", value)
+    if len(rows) and not windows.demands.shape[1] == rows.shape[1] == workloads:
+        raise ValueError("every window must have one demand and one number outstanding each")
+    if len(wrong := rows[np.isinf(rows) | (rows < 0)]):
+        raise ValueError(f"outstanding is {wrong[0]}; it must be a finite number of at least 0")
+    return _Waited(outstanding=rows, minutes=windows.window_s / 60)
 
 
 def _nothing(name: str) -> WorkloadLatency:

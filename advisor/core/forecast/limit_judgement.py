@@ -51,7 +51,7 @@ def judge_limits(
         mode=mode, before=before, after=after, before_as_measured=True, after_as_pressed=True
     )
     found = counterfactual(allocations, past, comparison)
-    if found is None or not any(past.congested) or not past.rates:
+    if found is None or not past.congested.any() or past.rates is None:
         return LimitVerdict(
             allowed=False, reason=f"no window of the {_span(past)} shows the congestion"
         )
@@ -98,10 +98,11 @@ def _gain(
     By latency if known, otherwise (as on an uplink) by rate: with the same outstanding I/O, a
     higher rate means a shorter wait.
     """
-    if congested.outstanding:
+    outstanding = congested.outstanding
+    if outstanding is not None:
         waited = joint_latency(
             congested.windows,
-            congested.outstanding,
+            outstanding,
             others,
             comparison,
             pressure=congested.pressure,

@@ -23,7 +23,7 @@ from advisor.core.forecast.counterfactual import (
     latency_interval,
     unknown_latency,
 )
-from advisor.core.forecast.past import HistoryWindow, Past, Row, bounds_of
+from advisor.core.forecast.past import HistoryWindow, Past, Row, StoredPast, bounds_of
 from advisor.core.forecast.prediction_interval import Interval, Outcome, interval_or_gap
 from advisor.core.grant import Grant
 from advisor.core.number_checks import check_amount, check_aware, check_positive
@@ -100,20 +100,22 @@ class WhatIfInputs:
         check_amount("reservable", self.reservable)
         check_aware("began_at", self.began_at)
         check_aware("ended_at", self.ended_at)
-        if any(len(window.demands) != len(self.allocations) for window in self.past.windows):
+        if any(len(window.demands) != len(self.allocations) for window in self.windows):
             raise ValueError("every window must have one demand per allocation")
 
     @property
     def past(self) -> Past:
         """The windows as input of the simulation."""
-        return Past(
-            windows=self.windows,
-            congested=self.congested,
-            rates=self.rates,
-            latency_ms=self.latency_ms,
-            outcomes=self.outcomes,
-            gap=self.gap,
-            latency_gap=self.latency_gap,
+        return Past.of(
+            StoredPast(
+                windows=self.windows,
+                congested=self.congested,
+                rates=self.rates,
+                latency_ms=self.latency_ms,
+                outcomes=self.outcomes,
+                gap=self.gap,
+                latency_gap=self.latency_gap,
+            )
         )
 
 
@@ -207,12 +209,13 @@ def _played(
     inputs: WhatIfInputs, before: Sequence[Grant], after: Sequence[Grant]
 ) -> Counterfactual | None:
     """The past under both settings; None if nothing is stored of it."""
+    past = inputs.past
     return counterfactual(
         [
             PlayedAllocation(allocation=one.allocation, workload=one.workload, host=one.host)
             for one in inputs.allocations
         ],
-        inputs.past,
+        past,
         Comparison(
             mode=inputs.mode,
             before=before,
@@ -220,7 +223,7 @@ def _played(
             capacity_ratio=inputs.capacity_after / inputs.capacity,
             before_as_measured=not inputs.enforced,
         ),
-        bounds=bounds_of(inputs.past),
+        bounds=bounds_of(past),
     )
 
 

@@ -30,7 +30,7 @@ class Command(ProductCommand):
 
     def run(self, *, organisation: Organisation, **options: Any) -> None:
         rows = Incident.objects.filter(organisation=organisation).select_related("resource")
-        planned, now = maintenance_windows_of(organisation), timezone.now()
+        planned, now = maintenance_windows_of(organisation.pk), timezone.now()
         if options["id"] is not None:
             # One that was withdrawn has its number still.
             every = Incident.every.filter(organisation=organisation).select_related("resource")

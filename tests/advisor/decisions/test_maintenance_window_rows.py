@@ -50,14 +50,14 @@ def incident(cluster: Cluster, **changes: Any) -> Incident:
 
 
 def reason(cluster: Cluster, row: Incident) -> str:
-    return muting_of(row, maintenance_windows_of(cluster.organisation), now=NOW).reason
+    return muting_of(row, maintenance_windows_of(cluster.organisation.pk), now=NOW).reason
 
 
 def test_incident_inside_the_planned_time_is_muted(cluster: Cluster) -> None:
     backup(cluster)
     row = incident(cluster)
 
-    assert muting_of(row, maintenance_windows_of(cluster.organisation), now=NOW).muted
+    assert muting_of(row, maintenance_windows_of(cluster.organisation.pk), now=NOW).muted
     assert muted_resources(cluster.organisation, now=NOW) == {cluster.uplink.pk: "backup"}
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import warnings
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 from django.core.cache.backends.base import CacheKeyWarning, memcache_key_warnings
 
 from advisor.decisions import inventory
 from advisor.history.allocation_history import allocation_history, history_key
+from advisor.history.inventory import inventory_of
 from advisor.models import AdapterKind
 from advisor.pipeline.detect import detect
 from ingest.core.grid import grid_of
@@ -68,6 +70,7 @@ def test_history_of_many_allocations_is_kept_without_a_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", CacheKeyWarning)
         history = allocation_history(
+            lambda: inventory_of([cluster.uplink], allocations),
             resource=cluster.uplink,
             allocations=allocations,
             policy=None,
@@ -92,9 +95,16 @@ def test_latency_of_the_past_is_that_of_the_ios_as_they_were(io_bytes: int) -> N
     detect(resource=lun, now=NOW)
 
     history = allocation_history(
-        resource=lun, allocations=[allocation], policy=None, length=timedelta(hours=1), until=NOW
+        lambda: inventory_of([lun], [allocation]),
+        resource=lun,
+        allocations=[allocation],
+        policy=None,
+        length=timedelta(hours=1),
+        until=NOW,
     )
 
-    known = [value for value in history.latency_ms if value is not None]
-    assert known
-    assert known == pytest.approx([40.0] * len(known), rel=0.01)
+    latency_ms = history.past.latency_ms
+    assert latency_ms is not None
+    known = latency_ms[~np.isnan(latency_ms)]
+    assert len(known)
+    assert known == pytest.approx(40.0, rel=0.01)

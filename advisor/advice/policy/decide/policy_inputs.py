@@ -16,6 +16,7 @@ from advisor.core.forecast.past import Past
 from advisor.core.grant import Grant
 from advisor.core.number_checks import check_amount, check_aware, check_positive
 from advisor.core.resource import Tier, Unit, tier_shares
+from advisor.core.waterfill import Floats
 from advisor.resource_kinds.registry import traits_of
 
 ENOUGH_SAMPLES = 30
@@ -40,9 +41,9 @@ class RateSummary:
             check_amount(name, getattr(self, name))
 
 
-def summarize_rates(rates: Sequence[float], *, span_days: float) -> RateSummary | None:
+def summarize_rates(rates: Sequence[float] | Floats, *, span_days: float) -> RateSummary | None:
     """The summary of a series of rates; None if it is empty."""
-    if not rates:
+    if not len(rates):
         return None
     p50, p90, p95, p99 = (float(x) for x in np.percentile(rates, [50, 90, 95, 99]))
     return RateSummary(
@@ -126,5 +127,6 @@ class AdviceInputs:
         check_aware("ended_at", self.ended_at)
         if len({allocation.allocation for allocation in self.allocations}) < len(self.allocations):
             raise ValueError("two allocations have the same number")
-        if any(len(window.demands) != len(self.allocations) for window in self.past.windows):
+        windows = self.past.windows
+        if len(windows) and windows.demands.shape[1] != len(self.allocations):
             raise ValueError("every past window must have one demand per allocation")

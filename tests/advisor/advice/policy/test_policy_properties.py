@@ -13,7 +13,7 @@ from advisor.advice.registry import answer
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import dumps
 from advisor.core.explanation.answer import AdviceOutcome
-from advisor.core.forecast.past import HistoryWindow, Past
+from advisor.core.forecast.past import HistoryWindow, Past, StoredPast
 from advisor.core.forecast.prediction_interval import Outcome
 from advisor.core.resource import ResourceKind, Tier, Unit
 from tests.advisor.advice.policy.contended_resources import (
@@ -36,31 +36,35 @@ def pasts(draw, count):
     length = draw(st.integers(0, 4))
     known = draw(st.booleans())
     row = st.tuples(*[st.none() | st.floats(0, 1e18)] * count)
-    return Past(
-        windows=tuple(
-            HistoryWindow(
-                at=BEGAN + timedelta(hours=place),
-                window_s=draw(st.sampled_from([10.0, 86400.0])),
-                capacity=draw(st.floats(0, 1e18)),
-                demands=draw(row),
-            )
-            for place in range(length)
-        ),
-        congested=tuple(draw(st.booleans()) for _ in range(length)),
-        rates=tuple(draw(row) for _ in range(length)) if known else (),
-        latency_ms=draw(st.tuples(*[st.none() | st.floats(0, 1e18)] * length)) if known else (),
-        outcomes=tuple(
-            draw(
-                st.lists(
-                    st.builds(
-                        Outcome,
-                        predicted=st.floats(1e-300, 1e18),
-                        measured=st.floats(0, 1e18),
-                    ),
-                    max_size=6,
+    return Past.of(
+        StoredPast(
+            windows=tuple(
+                HistoryWindow(
+                    at=BEGAN + timedelta(hours=place),
+                    window_s=draw(st.sampled_from([10.0, 86400.0])),
+                    capacity=draw(st.floats(0, 1e18)),
+                    demands=draw(row),
                 )
-            )
-        ),
+                for place in range(length)
+            ),
+            congested=tuple(draw(st.booleans()) for _ in range(length)),
+            rates=tuple(draw(row) for _ in range(length)) if known else (),
+            latency_ms=draw(st.tuples(*[st.none() | st.floats(0, 1e18)] * length))
+            if known
+            else (),
+            outcomes=tuple(
+                draw(
+                    st.lists(
+                        st.builds(
+                            Outcome,
+                            predicted=st.floats(1e-300, 1e18),
+                            measured=st.floats(0, 1e18),
+                        ),
+                        max_size=6,
+                    )
+                )
+            ),
+        )
     )
 
 

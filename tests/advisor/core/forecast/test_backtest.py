@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from advisor.core.allocation import Allocation, ReservationMode, entitlements
 from advisor.core.forecast.backtest import Change, NoHistory, backtest
 from advisor.core.forecast.comparison import Comparison
-from advisor.core.forecast.past import HistoryWindow, history_of
+from advisor.core.forecast.past import HistoryWindow, windows_of
 from advisor.core.grant import Grant
+from tests.advisor.core.forecast.weeks import history_of
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -37,7 +38,7 @@ def history(*rows, capacity=100.0):
 
 def play(windows, before, after, mode=ReservationMode.ADDITIVE):
     names = [f"w{index}" for index in range(len(before))]
-    return backtest(names, windows, Comparison(mode=mode, before=before, after=after))
+    return backtest(names, windows_of(windows), Comparison(mode=mode, before=before, after=after))
 
 
 def test_a_reservation_makes_a_winner_and_a_loser():
@@ -198,7 +199,9 @@ def test_nothing_to_play_is_said(windows, names, reason):
     policy = grants(*({} for _ in names))
 
     result = backtest(
-        names, windows, Comparison(mode=ReservationMode.FLOOR, before=policy, after=policy)
+        names,
+        windows_of(windows),
+        Comparison(mode=ReservationMode.FLOOR, before=policy, after=policy),
     )
 
     assert result == NoHistory(reason=reason)
@@ -215,7 +218,7 @@ def test_rows_that_do_not_match_the_workloads_are_refused(names, row, message):
     policies = Comparison(mode=ReservationMode.FLOOR, before=grants({}, {}), after=grants({}, {}))
 
     with pytest.raises(ValueError, match=message):
-        backtest(names, history(row), policies)
+        backtest(names, windows_of(history(row)), policies)
 
 
 def test_policies_of_different_length_are_refused():

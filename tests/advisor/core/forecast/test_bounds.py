@@ -7,7 +7,7 @@ import pytest
 from advisor.core.allocation import ReservationMode
 from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.counterfactual import PlayedAllocation, counterfactual
-from advisor.core.forecast.past import HistoryWindow, Past, bounded, bounds_of
+from advisor.core.forecast.past import HistoryWindow, Past, StoredPast, bounded, bounds_of
 from advisor.core.grant import Grant
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -27,19 +27,21 @@ SHARES = Comparison(
 def past(*, got=200.0, calm=CALM):
     """The first takes 300 when all is calm and `got` of 1,000 when the second crowds it out."""
     rows = [(300.0, 100.0)] * calm + [(got, 1000.0 - got)] * CROWDED
-    return Past(
-        windows=tuple(
-            HistoryWindow(
-                at=START + timedelta(minutes=index),
-                window_s=60.0,
-                capacity=1000.0,
-                demands=row if index < calm else (None, None),
-            )
-            for index, row in enumerate(rows)
-        ),
-        congested=(False,) * calm + (True,) * CROWDED,
-        rates=tuple(rows),
-        latency_ms=(5.0,) * calm + (40.0,) * CROWDED,
+    return Past.of(
+        StoredPast(
+            windows=tuple(
+                HistoryWindow(
+                    at=START + timedelta(minutes=index),
+                    window_s=60.0,
+                    capacity=1000.0,
+                    demands=row if index < calm else (None, None),
+                )
+                for index, row in enumerate(rows)
+            ),
+            congested=(False,) * calm + (True,) * CROWDED,
+            rates=tuple(rows),
+            latency_ms=(5.0,) * calm + (40.0,) * CROWDED,
+        )
     )
 
 
@@ -69,7 +71,7 @@ def test_what_a_allocation_wants_is_unknown_if_it_grew_or_was_seldom_calm():
 
 
 def test_who_got_more_than_its_bound_wants_at_least_that():
-    windows = bounded(past(), [100.0, None])
+    windows = bounded(past(), [100.0, None]).rows()
 
     assert windows[-1].demands == (200.0, None)
     assert windows[0].demands == (300.0, 100.0)

@@ -11,7 +11,7 @@ from advisor.core.forecast.calibration import PredictedRate, Score, calibrate, s
 from advisor.core.forecast.comparison import Comparison, play
 from advisor.core.forecast.counterfactual import LatencyEffect, latency_interval
 from advisor.core.forecast.latency_backtest import joint_latency, latency_backtest
-from advisor.core.forecast.past import HistoryWindow, Past, bounds_of, history_of
+from advisor.core.forecast.past import HistoryWindow, Past, StoredPast, bounds_of, windows_of
 from advisor.core.forecast.prediction_interval import (
     Interval,
     Outcome,
@@ -20,7 +20,7 @@ from advisor.core.forecast.prediction_interval import (
     interval_or_gap,
 )
 from advisor.core.grant import Grant
-from tests.advisor.core.forecast.weeks import judged, week
+from tests.advisor.core.forecast.weeks import history_of, judged, week
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 FLOOR = ReservationMode.FLOOR
@@ -50,7 +50,8 @@ def simulated(
     rows: list[HistoryWindow], before: list[Grant], after: list[Grant], **options: float
 ) -> Backtest:
     comparison = Comparison(mode=FLOOR, before=before, after=after, **options)  # type: ignore[arg-type]
-    found = backtest([str(one.allocation) for one in before], rows, comparison)
+    names = [str(one.allocation) for one in before]
+    found = backtest(names, windows_of(rows), comparison)
     assert isinstance(found, Backtest)
     return found
 
@@ -114,7 +115,7 @@ def test_candidate_may_have_another_capacity() -> None:
 
 
 def test_demand_at_the_limit_is_not_throttled() -> None:
-    played = play(windows((200.0,), (201.0,)), [grant(1, limit=200.0)], FLOOR)
+    played = play(windows_of(windows((200.0,), (201.0,))), [grant(1, limit=200.0)], FLOOR)
 
     assert played.throttled.tolist() == [[False], [True]]
 
@@ -122,7 +123,8 @@ def test_demand_at_the_limit_is_not_throttled() -> None:
 def test_pressure_divides_in_place_of_shares_and_reservations() -> None:
     policy = [grant(1, shares=1, reservation=900.0), grant(2, shares=99)]
 
-    played = play(windows((None, None)), policy, FLOOR, pressure=[[300.0, 100.0]])
+    rows = windows_of(windows((None, None)))
+    played = play(rows, policy, FLOOR, pressure=np.array([[300.0, 100.0]]))
 
     assert played.rates.tolist() == [pytest.approx([750.0, 250.0])]
 
@@ -130,23 +132,25 @@ def test_pressure_divides_in_place_of_shares_and_reservations() -> None:
 def test_backtest_needs_windows_and_workloads_that_fit() -> None:
     comparison = Comparison(mode=FLOOR, before=[grant(1)], after=[grant(1)])
 
-    assert backtest(["1"], [], comparison) == NoHistory(reason="no windows")
+    assert backtest(["1"], windows_of([]), comparison) == NoHistory(reason="no windows")
     nobody = Comparison(mode=FLOOR, before=[], after=[])
-    assert backtest([], windows((1.0,)), nobody) == NoHistory(reason="no workloads")
+    assert backtest([], windows_of(windows((1.0,))), nobody) == NoHistory(reason="no workloads")
     with pytest.raises(ValueError, match="one grant per workload"):
-        backtest(["1", "2"], windows((1.0, 1.0)), comparison)
+        backtest(["1", "2"], windows_of(windows((1.0, 1.0))), comparison)
     with pytest.raises(ValueError, match="one demand per workload"):
-        backtest(["1"], windows((1.0, 1.0)), comparison)
+        backtest(["1"], windows_of(windows((1.0, 1.0))), comparison)
 
 
 def past(calm: list[float], crowded: list[float]) -> Past:
     """Windows of one allocation: known demands, then congested ones with these rates."""
     rows: list[tuple[float | None, ...]] = [(one,) for one in calm]
     rows += [(None,)] * len(crowded)
-    return Past(
-        windows=tuple(windows(*rows)),
-        congested=(False,) * len(calm) + (True,) * len(crowded),
-        rates=tuple((one,) for one in [*calm, *crowded]),
+    return Past.of(
+        StoredPast(
+            windows=tuple(windows(*rows)),
+            congested=(False,) * len(calm) + (True,) * len(crowded),
+            rates=tuple((one,) for one in [*calm, *crowded]),
+        )
     )
 
 
@@ -198,7 +202,7 @@ def test_latency_is_that_of_all_ios_together() -> None:
     fast = [grant(1, limit=800.0)]
     comparison = Comparison(mode=FLOOR, before=fast, after=[grant(1, limit=400.0)])
 
-    (found,) = latency_backtest(["1"], rows, [(8.0,)] * 31, comparison)
+    (found,) = latency_backtest(["1"], windows_of(rows), [(8.0,)] * 31, comparison)
 
     assert (found.p95_before_ms, found.p95_after_ms) == (10.0, 20.0)
     assert (found.windows, found.starved_min_after) == (31, 0.0)
@@ -208,7 +212,8 @@ def test_latency_is_that_of_all_ios_together() -> None:
 def test_latency_together_of_nothing_is_not_known(rows: int, members: list[int]) -> None:
     comparison = Comparison(mode=FLOOR, before=[grant(1)], after=[grant(1)])
 
-    found = joint_latency(windows(*[(None,)] * rows), [(8.0,)] * rows, members, comparison)
+    past = windows_of(windows(*[(None,)] * rows))
+    found = joint_latency(past, [(8.0,)] * rows, members, comparison)
 
     assert (found.p95_before_ms, found.p95_after_ms, found.windows) == (None, None, 0)
 
@@ -223,7 +228,7 @@ def test_latency_needs_thirty_windows_with_io_outstanding(known: int, is_told: b
     outstanding: list[tuple[float | None]] = [(8.0,)] * known + [(None,), (0.0,), (0.0,)]
     comparison = Comparison(mode=FLOOR, before=[grant(1)], after=[grant(1)])
 
-    (found,) = latency_backtest(["1"], rows, outstanding[:32], comparison)
+    (found,) = latency_backtest(["1"], windows_of(rows), outstanding[:32], comparison)
 
     assert found.windows == known
     assert (found.p95_after_ms is not None) is is_told
@@ -236,7 +241,7 @@ def test_slowest_twentieth_of_ios_is_left_out_of_the_latency(slow: int, p95_ms: 
     rows = windows(*[(None,)] * 30) + windows(*[(None,)] * slow, capacity=100.0)
     comparison = Comparison(mode=FLOOR, before=[grant(1)], after=[grant(1)])
 
-    (found,) = latency_backtest(["1"], rows, [(1.0,)] * (30 + slow), comparison)
+    (found,) = latency_backtest(["1"], windows_of(rows), [(1.0,)] * (30 + slow), comparison)
 
     assert found.p95_before_ms == p95_ms
 
@@ -247,7 +252,7 @@ def test_latency_may_be_that_of_the_slowest_window() -> None:
     outstanding = [*[(1.0,)] * 29, (100.0,)]
     comparison = Comparison(mode=FLOOR, before=[grant(1)], after=[grant(1)])
 
-    (found,) = latency_backtest(["1"], rows, outstanding, comparison)
+    (found,) = latency_backtest(["1"], windows_of(rows), outstanding, comparison)
 
     assert found.p95_before_ms == 10.0
 
@@ -256,7 +261,7 @@ def test_time_without_any_io_is_starved() -> None:
     rows = windows(*[(None,)] * 30, capacity=0.0)
     comparison = Comparison(mode=FLOOR, before=[grant(1)], after=[grant(1)])
 
-    (found,) = latency_backtest(["1"], rows, [(8.0,)] * 30, comparison)
+    (found,) = latency_backtest(["1"], windows_of(rows), [(8.0,)] * 30, comparison)
 
     assert (found.p95_before_ms, found.starved_min_before, found.starved_min_after) == (
         None,
@@ -420,31 +425,33 @@ def test_who_waits_without_any_io_done_wants_more() -> None:
 
 def test_past_knows_outstanding_io_and_pressure_of_each_window() -> None:
     rows = windows((1.0, 2.0), (3.0, 4.0), window_s=1800.0)
-    found = Past(
-        windows=tuple(rows),
-        congested=(False, True),
-        rates=((100.0, None), (200.0, 50.0)),
-        latency_ms=(10.0, 20.0),
+    found = Past.of(
+        StoredPast(
+            windows=tuple(rows),
+            congested=(False, True),
+            rates=((100.0, None), (200.0, 50.0)),
+            latency_ms=(10.0, 20.0),
+        )
     )
 
     assert found.hours == 1.0
-    assert found.outstanding == ((1.0, None), (4.0, 1.0))
-    assert found.pressure == ((100.0, 0.0), (200.0, 50.0))
-    assert found.contended().windows == (rows[1],)
-    assert found.contended().outstanding == ((4.0, 1.0),)
+    np.testing.assert_array_equal(found.outstanding, [[1.0, np.nan], [4.0, 1.0]])
+    np.testing.assert_array_equal(found.pressure, [[100.0, 0.0], [200.0, 50.0]])
+    assert found.contended().windows.rows() == (rows[1],)
+    np.testing.assert_array_equal(found.contended().outstanding, [[4.0, 1.0]])
 
 
 @pytest.mark.parametrize("column", ["congested", "rates", "latency_ms"])
 def test_past_of_uneven_columns_is_refused(column: str) -> None:
     columns = {"congested": (False,), "rates": ((1.0,),), "latency_ms": (1.0,)}
-    fine = Past(windows=tuple(windows((1.0,))), **columns)  # type: ignore[arg-type]
-    assert fine.hours == pytest.approx(1 / 60)
+    fine = StoredPast(windows=tuple(windows((1.0,))), **columns)  # type: ignore[arg-type]
+    assert Past.of(fine).hours == pytest.approx(1 / 60)
 
     columns[column] = columns[column] * 2
     with pytest.raises(ValueError, match=f"^{column} must have one"):
-        Past(windows=tuple(windows((1.0,))), **columns)  # type: ignore[arg-type]
+        StoredPast(windows=tuple(windows((1.0,))), **columns)  # type: ignore[arg-type]
 
 
 def test_past_whose_windows_have_other_numbers_of_demands_is_refused() -> None:
     with pytest.raises(ValueError, match="every window must have one demand per allocation"):
-        Past(windows=tuple(windows((1.0,), (1.0, 2.0))), congested=(False, False))
+        windows_of(windows((1.0,), (1.0, 2.0)))

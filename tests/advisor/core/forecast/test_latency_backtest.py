@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from advisor.core.allocation import ReservationMode
 from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.latency_backtest import latency_backtest
-from advisor.core.forecast.past import HistoryWindow
+from advisor.core.forecast.past import HistoryWindow, windows_of
 from advisor.core.grant import Grant
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -25,7 +25,7 @@ def grants(*shares, limit=None):
 
 def play(windows, outstanding, before, after):
     policies = Comparison(mode=ReservationMode.FLOOR, before=before, after=after)
-    return latency_backtest(NAMES, windows, outstanding, policies)
+    return latency_backtest(NAMES, windows_of(windows), outstanding, policies)
 
 
 def history(count, demands, *, capacity=1000.0):

@@ -2,11 +2,14 @@
 
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
+
 from advisor.core.allocation import ReservationMode
 from advisor.core.forecast.counterfactual import PlayedAllocation
 from advisor.core.forecast.limit_judgement import LimitVerdict, judge_limits
-from advisor.core.forecast.past import HistoryWindow, Past
+from advisor.core.forecast.past import HistoryWindow, Past, StoredPast, windows_between
 from advisor.core.grant import Grant
+from ingest.core.grid import microseconds
 
 ENDED = datetime(2026, 3, 9, 12, tzinfo=UTC)
 ALLOCATIONS = [
@@ -57,14 +60,23 @@ def week(
         )
         for minute in range(busy_minutes)
     ]
-    return Past(
-        windows=tuple(windows),
-        congested=(False,) * calm_hours + (True,) * busy_minutes,
-        rates=(calm,) * calm_hours + (busy,) * busy_minutes,
-        latency_ms=()
-        if latency_ms is None
-        else (2.0,) * calm_hours + (latency_ms,) * busy_minutes,
+    return Past.of(
+        StoredPast(
+            windows=tuple(windows),
+            congested=(False,) * calm_hours + (True,) * busy_minutes,
+            rates=(calm,) * calm_hours + (busy,) * busy_minutes,
+            latency_ms=()
+            if latency_ms is None
+            else (2.0,) * calm_hours + (latency_ms,) * busy_minutes,
+        )
     )
+
+
+def history_of(ends, rate, backlogged, *, congested, **known) -> tuple[HistoryWindow, ...]:
+    """Windows that end then, one by one."""
+    ends_us = np.array([microseconds(at) for at in ends])
+    found = windows_between(ends_us, rate, backlogged, congested=np.array(congested), **known)
+    return found.rows()
 
 
 def judged(past: Past, *, limit: float = 250.0) -> LimitVerdict:

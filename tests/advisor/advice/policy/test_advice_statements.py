@@ -1,0 +1,89 @@
+"""Advice on a resource of many workloads asks for no more than advice on one of few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from advisor.advice.policy.recommend import recommend
+from advisor.core.canonical import to_plain
+from advisor.core.detection.external_workload import ExternalLoad, ExternalState
+from advisor.core.explanation.answer import Confidence
+from advisor.models import Incident, Recommendation, Resource
+from advisor.pipeline.detect import detect
+from tests.advisor.scenario import NOW
+from tests.web.fleet import empty_fleet
+from tests.web.many_allocations import shared_datastore, shared_uplink
+
+MOST_STATEMENTS = 12
+"""Of samples that are sealed. What is not sealed yet takes one more for each kind of samples."""
+KINDS_OF_SAMPLES = 2
+
+pytestmark = pytest.mark.django_db
+
+
+def congested(resource: Resource) -> None:
+    """An incident of the last twenty minutes that is not over."""
+    detect(resource=resource, now=NOW - timedelta(seconds=20))
+    first, second = resource.allocations.order_by("pk")[:2]
+    got = {"rate": 10.0, "entitlement": 100.0, "reservation": 0.0, "shortfall_ratio": 0.9}
+    took = {"rate": 90.0, "entitlement": 10.0, "part_ratio": 0.9, "excess_ratio": 1.0}
+    own = ExternalLoad(
+        state=ExternalState.NONE,
+        began_at=None,
+        normal_ms=3.0,
+        recent_ms=30.0,
+        own_load=1.0,
+        comparable_windows=100,
+        confidence=Confidence(value=1.0, parts=()),
+        reason="latency rose with the load of our own workloads",
+    )
+    Incident.objects.create(
+        organisation=resource.organisation,
+        resource=resource,
+        started_at=NOW - timedelta(minutes=20),
+        peak_value=30.0,
+        threshold=20.0,
+        windows=118,
+        victims=[{"workload": first.workload.name, **got}],
+        aggressors=[{"workload": second.workload.name, **took}],
+        external=to_plain(own),
+    )
+
+
+def statements_of_another_round(resource: Resource) -> list[str]:
+    """Those of advice that says what it said in the round before."""
+    congested(resource)
+    first = recommend(resource=resource, now=NOW)
+    assert isinstance(first, Recommendation)
+    with CaptureQueriesContext(connection) as captured:
+        assert recommend(resource=resource, now=NOW) == first
+    asked = [query["sql"] for query in captured.captured_queries]
+    return [one for one in asked if "SAVEPOINT" not in one]
+
+
+@pytest.mark.parametrize("shared", [shared_datastore, shared_uplink], ids=["datastore", "uplink"])
+def test_advice_asks_as_little_of_a_hundred_workloads_as_of_ten(
+    shared: Callable[..., Resource],
+) -> None:
+    fleet = empty_fleet(NOW)
+
+    few = statements_of_another_round(shared(fleet, "few", allocations=10))
+    many = statements_of_another_round(shared(fleet, "many", allocations=100))
+
+    assert len(many) == len(few)
+    assert len(many) <= MOST_STATEMENTS + KINDS_OF_SAMPLES, "\n".join(many)
+
+
+def test_advice_that_is_open_already_is_not_stored_again() -> None:
+    resource = shared_uplink(empty_fleet(NOW), "uplink", allocations=10)
+
+    asked = statements_of_another_round(resource)
+
+    assert not [one for one in asked if one.startswith(("INSERT", "UPDATE", "DELETE"))]
+    assert not [one for one in asked if "FOR UPDATE" in one]
+    assert Recommendation.objects.count() == 1
