@@ -167,7 +167,7 @@ def normalized_latency_ms(latency_ms: Floats, io_count: Floats, mean_io_bytes: F
     The columns are (windows, hosts). I/Os without a latency are left out; NaN is no latency at
     all. An unknown size counts as the reference size.
     """
-    timed = ~np.isnan(latency_ms) & (io_count > 0)
+    timed = ~(np.isnan(latency_ms) | np.isnan(io_count))
     waited_ms = latency_ms / _size_costs(mean_io_bytes) * io_count
     count = in_order(np.where(timed, io_count, 0.0))
     return in_order(np.where(timed, waited_ms, 0.0)) / np.where(count > 0, count, np.nan)

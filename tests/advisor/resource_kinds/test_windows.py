@@ -132,11 +132,26 @@ def held(rate: float) -> Seen:
         # Too little to change the mean.
         ([held(12.0), Seen(rate=388.0)], Unit.IOPS, False),
         ([Seen(rate=400.0)], Unit.IOPS, False),
+        # Whose I/O is not known counts for nothing, at the very edge: half, and 95 of 100.
+        ([held(200.0), Seen(rate=0.0, backlogged=np.nan)], Unit.IOPS, False),
+        ([held(200.0), Seen(rate=np.nan, throttled=True)], Unit.IOPS, False),
+        (
+            [held(200.0 * 8000), Seen(rate=8e5, size=np.nan, throttled=True)],
+            Unit.BYTES_PER_S,
+            False,
+        ),
+        (
+            [held(100.0), Seen(rate=279.95), Seen(rate=0.0, backlogged=np.nan)],
+            Unit.IOPS,
+            False,
+        ),
+        ([Seen(rate=201.0, size=1.0, throttled=True)], Unit.BYTES_PER_S, True),
     ],
     ids=[
         "most", "less", "elsewhere", "two", "most bytes", "less bytes", "size unknown", "no size",
         "rest is calm", "rest waits", "rest may wait", "other host waits", "rate unknown",
-        "little", "no limit",
+        "little", "no limit", "half", "half and unknown", "half and a size unknown",
+        "too few are calm", "single bytes",
     ],
 )  # fmt: skip
 def test_host_is_throttled_where_most_of_its_io_is_held_back(
@@ -205,6 +220,12 @@ def test_uplink_without_measured_tcp_has_no_segments(tcp_seconds: float | None) 
     found = nic_of(tcp_seconds=tcp_seconds)
 
     assert (found.segments, found.retransmits) == (None, None)
+
+
+def test_tcp_of_any_part_of_a_window_counts() -> None:
+    found = nic_of(tcp_seconds=0.5)
+
+    assert (found.segments, found.retransmits) == (5000.0, 30.0)
 
 
 def test_queues_and_drops_at_our_own_limits_are_no_signal_of_the_uplink() -> None:

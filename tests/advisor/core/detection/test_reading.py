@@ -1,6 +1,7 @@
 """Columns of measurements: unknown numbers are NaN, and impossible ones are refused by name."""
 
 import math
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -73,10 +74,11 @@ def test_impossible_number_of_an_uplink_is_refused_by_name(name: str, value: flo
 
 
 def test_uplink_without_any_capacity_is_refused() -> None:
+    uplink(capacity_bits_per_s=np.array([1.0, math.nan]))
     with pytest.raises(
         ValueError, match=r"^capacity_bits_per_s is 0\.0; it must be a finite number above 0$"
     ):
-        uplink(capacity_bits_per_s=np.array([1.0, 0.0]))
+        uplink(capacity_bits_per_s=np.array([2.0, 0.0]))
 
 
 def test_host_that_did_not_report_counts_for_nothing() -> None:
@@ -106,13 +108,26 @@ def test_numbers_that_are_unknown_are_absent_from_the_signals_of_an_uplink() -> 
     assert (found.value, found.load, found.reason) == (None, None, "nothing was measured")
 
 
-def test_workloads_below_their_reservation_are_named_in_order() -> None:
-    # 94 of 100 is more than 5 % below, 96 is not; the third does not want more.
+@pytest.mark.parametrize(
+    ("sent", "drops", "backlog_bytes", "is_busy"),
+    [
+        (800.0, 0.0, 0.0, True),
+        (799.0, 0.0, 0.0, False),
+        (799.0, 0.5, 0.0, True),
+        (799.0, 0.0, 0.5, True),
+        (math.nan, math.nan, 0.5, True),
+    ],
+    ids=["four fifths used", "less", "drops", "a queue", "a queue alone is known"],
+)
+def test_workloads_below_their_reservation_on_a_busy_uplink_are_named_in_order(
+    sent: float, drops: float, backlog_bytes: float, *, is_busy: bool
+) -> None:
+    # 94 of 100 is more than 5 % below, 96 is not; mail does not want more.
     seen = uplink(
-        tx_bits_per_s=np.array([800.0, 799.0]),
+        tx_bits_per_s=np.array([sent, 0.0]),
         capacity_bits_per_s=np.full(2, 1000.0),
-        drops=np.zeros(2),
-        backlog_bytes=np.zeros(2),
+        drops=np.array([drops, 0.0]),
+        backlog_bytes=np.array([backlog_bytes, 0.0]),
         workloads=("web", "db", "mail", "etl"),
         rate=np.array([[94.0, 94.0, 94.0, 96.0]] * 2),
         reservation=np.full(4, 100.0),
@@ -120,11 +135,25 @@ def test_workloads_below_their_reservation_are_named_in_order() -> None:
         throttled=np.zeros((2, 4), dtype=np.bool_),
     )
 
-    busy, calm = uplink_readings(ENDS, 10.0, seen)
+    found, calm = uplink_readings(ENDS, 10.0, seen)
 
-    assert busy.nic is not None
+    assert found.nic is not None
     assert calm.nic is not None
-    assert (busy.nic.unmet, calm.nic.unmet) == (("db", "web"), ())
+    assert found.nic.unmet == (("db", "web") if is_busy else ())
+    assert calm.nic.unmet == ()
+
+
+def test_part_of_an_io_has_a_latency_too() -> None:
+    # A window may begin or end within an I/O.
+    seen = datastore(
+        io_count=np.array([[0.5, 0.0], [0.0, 0.5]]),
+        latency_ms=np.array([[3.0, 9.0], [9.0, 4.0]]),
+        mean_io_bytes=np.full((2, 2), math.nan),
+    )
+
+    assert [one.value for one in datastore_readings(ENDS, 10.0, seen)] == [3.0, 4.0]
+    held = replace(seen, throttled=np.ones((2, 2), dtype=np.bool_))
+    assert [one.own_limit for one in datastore_readings(ENDS, 10.0, held)] == [True, True]
 
 
 def test_sums_are_added_from_left_to_right() -> None:
