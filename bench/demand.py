@@ -20,8 +20,8 @@ from advisor.advice.policy.decide.policy_answer import Recommendation
 from advisor.advice.policy.decide.policy_inputs import AdviceInputs
 from advisor.core.detection.congestion import DetectorSettings, detect
 from advisor.core.detection.incident import fold_incidents
+from advisor.core.detection.observed import readings_of
 from advisor.core.detection.threshold import FixedThreshold
-from advisor.core.observation import readings_of
 from advisor.resource_kinds.registry import traits_of
 from bench.demand_fleets import WINDOWS, Fleet, at_window, datastore_fleet, uplink_fleet
 

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from advisor.core.detection.congestion import CongestionState, DetectorSettings, detect
+from advisor.core.detection.observed import readings_of
 from advisor.core.detection.threshold import (
     FixedThreshold,
     Threshold,
     peak_throughput_threshold,
 )
 from advisor.core.device.device_fit import LoadPoint
-from advisor.core.observation import DatastoreObservation, HostLatency, readings_of
+from advisor.core.observation import DatastoreObservation, HostLatency
 from advisor.core.own_limit import reaches_limit
 from advisor.lab.simulation.cluster import Cluster, Run, simulate
 from advisor.lab.simulation.datastore import SimulatedDatastore

@@ -14,9 +14,10 @@ from advisor.core.detection.external_workload import (
     LoadWindow,
     detect_external_load,
 )
+from advisor.core.detection.observed import readings_of
 from advisor.core.detection.own_mix import OwnMix
 from advisor.core.iosize import size_cost
-from advisor.core.observation import DatastoreObservation, HostLatency, readings_of
+from advisor.core.observation import DatastoreObservation, HostLatency
 from advisor.lab.simulation.cluster import BEGAN_AT, Cluster, simulate
 from advisor.lab.simulation.datastore import SimulatedDatastore
 from advisor.lab.simulation.load import Access, SimulatedWorkload, SteadyIo

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from advisor.core.detection.congestion import CongestionState, DetectorSettings, detect
+from advisor.core.detection.observed import readings_of
 from advisor.core.detection.threshold import FixedThreshold
-from advisor.core.observation import DatastoreObservation, HostLatency, readings_of
+from advisor.core.observation import DatastoreObservation, HostLatency
 from ingest.core.figures import DISK, DiskFigures
 from tests.ingest.core.readings import derive, readings
 

@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from random import Random
 
 from advisor.core.detection.congestion import DetectorSettings, StatePoint, detect
+from advisor.core.detection.observed import readings_of
 from advisor.core.detection.threshold import FixedThreshold
 from advisor.core.number_checks import check_amount, check_positive
-from advisor.core.observation import DatastoreObservation, readings_of
+from advisor.core.observation import DatastoreObservation
 from advisor.core.window import PERIOD_S
 from advisor.lab.simulation.agenda import Agenda
 from advisor.lab.simulation.control import WindowControl, WindowLoop, observe

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from advisor.core.detection.observed import readings_of
 from advisor.core.number_checks import check_positive
-from advisor.core.observation import DatastoreObservation, HostLatency, readings_of
+from advisor.core.observation import DatastoreObservation, HostLatency
 from advisor.core.window import (
     PERIOD_S,
     RESERVE,

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from advisor.core.canonical import CanonicalError, dumps, from_plain, loads, to_plain
 from advisor.core.detection.congestion import DetectorSettings, DetectorState, detect
+from advisor.core.detection.observed import readings_of
 from advisor.core.detection.threshold import FixedThreshold
-from advisor.core.observation import DatastoreObservation, HostLatency, readings_of
+from advisor.core.observation import DatastoreObservation, HostLatency
 
 
 class Colour(StrEnum):

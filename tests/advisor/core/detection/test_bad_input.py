@@ -20,6 +20,7 @@ from advisor.core.detection.correlation import CongestedResource, SlowWorkload, 
 from advisor.core.detection.external_workload import LoadWindow, detect_external_load
 from advisor.core.detection.incident import fold_incidents
 from advisor.core.detection.normal_history import HistoryPoint
+from advisor.core.detection.observed import readings_of
 from advisor.core.detection.threshold import (
     FixedThreshold,
     baseline_threshold,
@@ -31,7 +32,6 @@ from advisor.core.observation import (
     DatastoreObservation,
     HostLatency,
     UplinkObservation,
-    readings_of,
 )
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.core.detection.congestion import FRESH, CongestionState, DetectorSettings, detect
+from advisor.core.detection.observed import readings_of
 from advisor.core.detection.threshold import FixedThreshold, NoThreshold
 from advisor.core.observation import (
     AllocationObservation,
     DatastoreObservation,
     HostLatency,
     UplinkObservation,
-    readings_of,
 )
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)

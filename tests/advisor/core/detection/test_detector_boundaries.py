@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from advisor.core.detection.congestion import CongestionState, DetectorSettings, detect
+from advisor.core.detection.observed import readings_of
 from advisor.core.detection.threshold import FixedThreshold
-from advisor.core.observation import DatastoreObservation, HostLatency, readings_of
+from advisor.core.observation import DatastoreObservation, HostLatency
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 WINDOW_S = 10.0

@@ -15,6 +15,7 @@ from advisor.core.detection.congestion import (
     StatePoint,
     detect,
 )
+from advisor.core.detection.observed import readings_of
 from advisor.core.detection.reading import Reading
 from advisor.core.detection.threshold import FixedThreshold, NoThreshold
 from advisor.core.observation import (
@@ -23,7 +24,6 @@ from advisor.core.observation import (
     HostLatency,
     Observation,
     UplinkObservation,
-    readings_of,
 )
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)

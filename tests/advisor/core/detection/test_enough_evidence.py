@@ -7,8 +7,9 @@ import pytest
 from advisor.core.attribution.measure import SENT
 from advisor.core.attribution.workload_series import LARGEST, WorkloadSeries
 from advisor.core.detection.nic_signals import ENOUGH_WINDOWS, NicFinding, NicWindow, judge_uplink
+from advisor.core.detection.observed import readings_of
 from advisor.core.device.device_fit import FitRefused, LoadPoint, fit_device
-from advisor.core.observation import AllocationObservation, UplinkObservation, readings_of
+from advisor.core.observation import AllocationObservation, UplinkObservation
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 

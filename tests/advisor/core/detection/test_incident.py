@@ -18,6 +18,7 @@ from advisor.core.detection.incident import (
     incident_of,
     stretches,
 )
+from advisor.core.detection.observed import readings_of
 from advisor.core.detection.parties import SUMS, Parties
 from advisor.core.detection.threshold import FixedThreshold
 from advisor.core.observation import (
@@ -25,7 +26,6 @@ from advisor.core.observation import (
     DatastoreObservation,
     HostLatency,
     UplinkObservation,
-    readings_of,
 )
 from advisor.core.standing import UNALLOCATED, standing_columns, table_of
 from tests.advisor.core.standing_rows import standings

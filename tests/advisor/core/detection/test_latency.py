@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor.core.detection.observed import readings_of
 from advisor.core.iosize import counted_ios, size_cost, size_normalized_ms
-from advisor.core.observation import DatastoreObservation, HostLatency, readings_of
+from advisor.core.observation import DatastoreObservation, HostLatency
 
 hosts = st.lists(
     st.builds(

@@ -13,8 +13,9 @@ from advisor.core.detection.congestion import (
     after_quiet_windows,
     detect,
 )
+from advisor.core.detection.observed import readings_of
 from advisor.core.detection.threshold import FixedThreshold
-from advisor.core.observation import DatastoreObservation, HostLatency, readings_of
+from advisor.core.observation import DatastoreObservation, HostLatency
 from advisor.core.resource import Unit
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
