@@ -59,9 +59,11 @@ class Inventory:
     @cached_property
     def rates(self) -> dict[int, RateSubjects]:
         """Those of the allocations of each resource."""
-        if self.whole is not None:
-            return {one.pk: self.whole.rates[one.pk] for one in self.resources}
-        return {key: rate_subjects(rows, self.numbers) for key, rows in self.allocations.items()}
+        known = self.whole.rates if self.whole is not None and self.resources else {}
+        return {
+            key: known[key] if key in known else rate_subjects(rows, self.numbers)
+            for key, rows in self.allocations.items()
+        }
 
     def pressures(self, resource: Resource) -> list[Subject]:
         """The cgroups of its allocations, in the order of `RateSubjects.cgroups`."""

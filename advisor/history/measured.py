@@ -75,14 +75,16 @@ class Measured:
         )
         if not is_made_of_them or begin < 0 or grid.until_us > own.until_us:
             return None
-        windows = slice(begin, begin + grid.count * (grid.window_us // own.window_us))
+        inside = self.part(begin, begin + grid.count * (grid.window_us // own.window_us))
+        growth = {kind: _added_up(kind, found, grid) for kind, found in inside.growth.items()}
+        return Measured(grid=grid, places=self.places, growth=growth)
+
+    def part(self, begin: int, end: int) -> Measured:
+        """The windows from place `begin` to before place `end`."""
         return Measured(
-            grid=grid,
+            grid=self.grid.part(begin, end),
             places=self.places,
-            growth={
-                kind: _added_up(kind, found.part(windows.start, windows.stop), grid)
-                for kind, found in self.growth.items()
-            },
+            growth={kind: found.part(begin, end) for kind, found in self.growth.items()},
         )
 
 

@@ -84,21 +84,22 @@ def workloads_in(
     *,
     inventory: Inventory,
     levels: Levels,
-    queues_since: datetime | None = None,
+    waits_since: datetime | None = None,
 ) -> Workloads:
-    """The same in what was read; queues that only agents see are left out before that time."""
+    """The same in what was read; who waited is looked for after that time, or in all windows."""
     rows, grid = inventory.allocations[resource.pk], measured.grid
     found = rates_of(inventory.rates[resource.pk], measured)
     backlogged, size = np.full(found.rate.shape, np.nan), np.full(found.rate.shape, np.nan)
     first = 0
-    if queues_since is not None:
-        first = int(np.searchsorted(grid.ends_us, microseconds(queues_since), side="right"))
-    queues = queue_columns(inventory.allocations, grid.part(first, grid.count))
+    if waits_since is not None:
+        first = int(np.searchsorted(grid.ends_us, microseconds(waits_since), side="right"))
+    late = measured.part(first, grid.count)
+    queues = queue_columns(inventory.allocations, late.grid)
     for place, row in enumerate(rows if queues else ()):
         if queue := queues.get(row.pk):
             backlogged[first:, place] = queue.backlogged
     known = found.on_cgroups
-    backlogged[:, known] = _waits(measured, inventory.pressures(resource))
+    backlogged[first:, known] = _waits(late, inventory.pressures(resource))
     size[:, known] = found.done.mean_io_bytes
     return Workloads(
         resource=resource,

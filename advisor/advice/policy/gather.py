@@ -12,7 +12,7 @@ import numpy as np
 from advisor.advice.policy.decide.policy_inputs import (
     AdviceAllocation,
     AdviceInputs,
-    summarize_rates,
+    summarize_columns,
 )
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import loads
@@ -96,7 +96,7 @@ def _read(
         resource=resource,
         inventory=inventory,
         levels=levels,
-        queues_since=incident.started_at,
+        waits_since=incident.started_at,
     )
     week = allocation_history(
         lambda: inventory,
@@ -133,15 +133,14 @@ def _allocations(day: Workloads, began_at: datetime) -> tuple[AdviceAllocation, 
     calm &= ~congested
     unit = Unit(day.resource.unit)
     crowded_days, usual_days = (grid.until - began_at) / DAY, USUAL_SPAN / DAY
+    usual = summarize_columns(day.rate[calm], span_days=usual_days)
+    crowded = summarize_columns(day.rate[congested], span_days=crowded_days)
     found = []
-    # Allocation by allocation, so that each one's windows follow each other in memory.
-    usual_rates = np.ascontiguousarray(day.rate[calm].T)
     rates, sizes = day.rate[congested].T, day.mean_io_bytes[congested].T
     backlogged, ends_us = day.backlogged[congested].T, grid.ends_us[congested]
     for place, row in enumerate(day.rows):
         rate = rates[place]
         known = ~np.isnan(rate)
-        usual = usual_rates[place]
         found.append(
             AdviceAllocation(
                 allocation=row.pk,
@@ -151,8 +150,8 @@ def _allocations(day: Workloads, began_at: datetime) -> tuple[AdviceAllocation, 
                 reservation=row.reservation,
                 limit=row.limit,
                 shares=row.shares,
-                congested=summarize_rates(rate[known], span_days=crowded_days),
-                usual=summarize_rates(usual[~np.isnan(usual)], span_days=usual_days),
+                congested=crowded[place],
+                usual=usual[place],
                 active=_is_active(rate, ends_us, grid),
                 backlogged=_mostly(backlogged[place][known]),
                 mean_io_bytes=_mean_io_bytes(rate, sizes[place], unit),

@@ -43,18 +43,36 @@ class RateSummary:
 
 def summarize_rates(rates: Sequence[float] | Floats, *, span_days: float) -> RateSummary | None:
     """The summary of a series of rates; None if it is empty."""
-    if not len(rates):
-        return None
-    p50, p90, p95, p99 = (float(x) for x in np.percentile(rates, [50, 90, 95, 99]))
-    return RateSummary(
-        mean=float(np.mean(rates)),
-        p50=p50,
-        p90=p90,
-        p95=p95,
-        p99=p99,
-        sample_count=len(rates),
-        span_days=span_days,
-    )
+    return summarize_columns(np.array(rates)[:, np.newaxis], span_days=span_days)[0]
+
+
+def summarize_columns(rates: Floats, *, span_days: float) -> list[RateSummary | None]:
+    """The summary of each column, (windows, allocations); NaN is not counted."""
+    lines = np.ascontiguousarray(rates.T)
+    counts = (~np.isnan(lines)).sum(axis=1)
+    whole = np.flatnonzero(counts == lines.shape[1]) if lines.shape[1] else np.zeros(0, np.int64)
+    found: list[RateSummary | None] = [None] * len(lines)
+    parts = [(whole, lines[whole])] if len(whole) else []
+    # Those with a window that is not known are summarised one by one.
+    for one in np.flatnonzero((counts > 0) & (counts < lines.shape[1])).tolist():
+        line = lines[one]
+        parts.append((np.array([one]), line[~np.isnan(line)][np.newaxis]))
+    for places, known in parts:
+        percentiles = np.percentile(known, [50, 90, 95, 99], axis=1)
+        means = known.mean(axis=1)
+        for place, mean, (p50, p90, p95, p99) in zip(
+            places.tolist(), means.tolist(), percentiles.T.tolist(), strict=True
+        ):
+            found[place] = RateSummary(
+                mean=mean,
+                p50=p50,
+                p90=p90,
+                p95=p95,
+                p99=p99,
+                sample_count=known.shape[1],
+                span_days=span_days,
+            )
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,14 @@
 """Inputs of policy advice: how much has to be known, and which are refused."""
 
+import math
+
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from advisor.advice.policy.decide.policy_advice import advise
+from advisor.advice.policy.decide.policy_inputs import summarize_columns
 from advisor.advice.registry import answer
 from advisor.core.canonical import CanonicalError, dumps
 from advisor.core.explanation.answer import AdviceOutcome
@@ -45,3 +51,27 @@ def test_a_damaged_input_text_is_refused_with_its_path():
 def test_two_allocations_of_the_same_number_are_refused():
     with pytest.raises(ValueError, match="same number"):
         uplink(allocations=(allocation(1, "a", 1.0), allocation(1, "b", 1.0)))
+
+
+@given(
+    st.integers(1, 5).flatmap(
+        lambda count: st.lists(
+            st.lists(st.floats(0, 1e6) | st.just(math.nan), min_size=count, max_size=count),
+            max_size=40,
+        )
+    )
+)
+def test_columns_are_summarised_as_each_would_be_alone(rows):
+    table = np.array(rows, dtype=np.float64).reshape(len(rows), -1 if rows else 1)
+
+    found = summarize_columns(table, span_days=1.0)
+
+    for column, summary in zip(table.T, found, strict=True):
+        known = column[~np.isnan(column)]
+        if not len(known):
+            assert summary is None
+            continue
+        assert summary.sample_count == len(known)
+        assert summary.mean == float(np.mean(known))
+        percentiles = [float(np.percentile(known, part)) for part in (50, 90, 95, 99)]
+        assert [summary.p50, summary.p90, summary.p95, summary.p99] == percentiles
