@@ -258,6 +258,26 @@ def test_allocations_of_one_workload_on_several_hosts_count_together():
     assert victim.entitlement == pytest.approx(2 * (20 + 55 / 3))
 
 
+def test_a_workload_with_several_allocations_takes_part_once_in_a_window():
+    twice = [AllocationObservation(workload="a", rate=0.25, backlogged=True)] * 2
+    other = AllocationObservation(workload="b", rate=94.5, backlogged=True)
+
+    (incident,) = on_uplink([*twice, other])
+
+    (victim,) = incident.victims
+    assert (victim.workload, victim.rate) == ("a", 0.5)
+
+
+def test_aggressors_come_in_order_of_their_share():
+    victim = AllocationObservation(workload="web", rate=10.0, reservation=60.0, backlogged=True)
+    less = AllocationObservation(workload="a", rate=30.0, backlogged=True)
+    more = AllocationObservation(workload="b", rate=60.0, backlogged=True)
+
+    (incident,) = on_uplink([victim, less, more])
+
+    assert [one.workload for one in incident.aggressors] == ["b", "a"]
+
+
 def test_traffic_of_no_allocation_can_be_the_aggressor():
     allocations = [AllocationObservation(workload="web", rate=20, reservation=60, backlogged=True)]
 
