@@ -21,6 +21,7 @@ from advisor.core.standing import (
     AllocationTable,
     StandingColumns,
     standing_columns,
+    table_of,
 )
 from tests.advisor.core.standing_rows import standings
 
@@ -100,15 +101,26 @@ def test_bytes_without_a_allocation_are_listed():
     assert {one.workload: round(one.cost) for one in rows} == {"a": 750, UNALLOCATED: 250}
 
 
+def test_device_time_is_turned_back_into_the_unit_at_the_size_of_each():
+    # (51 + 67) / (51 + 8): an I/O of 67 kB costs two of the reference size.
+    large = AllocationObservation(workload="a", rate=10.0, mean_io_bytes=67_000.0)
+    host = HostLatency(host="h", latency_ms=5.0, io_count=100.0, mean_io_bytes=67_000.0)
+    window = DatastoreObservation(at=AT, window_s=WINDOW_S, hosts=(host,), allocations=(large,))
+
+    (found,) = standing_columns([table_of(window, ReservationMode.FLOOR)])
+
+    assert (found.cost[0, 0], found.rate_per_cost[0, 0]) == (20.0, 0.5)
+
+
 def test_bits_of_an_uplink_all_cost_the_same():
     web = AllocationObservation(workload="web", rate=90.0, mean_io_bytes=67_000.0)
     window = UplinkObservation(
         at=AT, window_s=WINDOW_S, tx_bits_per_s=90.0, capacity_bits_per_s=100.0, allocations=(web,)
     )
 
-    (found,) = standings(window, ReservationMode.ADDITIVE)
+    (found,) = standing_columns([table_of(window, ReservationMode.ADDITIVE)])
 
-    assert (found.cost, found.rate_per_cost) == (90.0, 1.0)
+    assert (found.cost[0, 0], found.rate_per_cost[0, 0]) == (90.0, 1.0)
 
 
 def test_traffic_of_no_allocation_has_nothing_reserved():

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.core.allocation import ReservationMode
-from advisor.core.detection.congestion import CongestionState, DetectorSettings, detect
+from advisor.core.detection.congestion import ALARMS, CongestionState, DetectorSettings, detect
 from advisor.core.detection.incident import (
     EVIDENCE_ROWS,
     Incident,
@@ -258,6 +258,26 @@ def test_allocations_of_one_workload_on_several_hosts_count_together():
     assert victim.entitlement == pytest.approx(2 * (20 + 55 / 3))
 
 
+def test_a_workload_with_several_allocations_takes_part_once_in_a_window():
+    twice = [AllocationObservation(workload="a", rate=0.25, backlogged=True)] * 2
+    other = AllocationObservation(workload="b", rate=94.5, backlogged=True)
+
+    (incident,) = on_uplink([*twice, other])
+
+    (victim,) = incident.victims
+    assert (victim.workload, victim.rate) == ("a", 0.5)
+
+
+def test_aggressors_come_in_order_of_their_share():
+    victim = AllocationObservation(workload="web", rate=10.0, reservation=60.0, backlogged=True)
+    less = AllocationObservation(workload="a", rate=30.0, backlogged=True)
+    more = AllocationObservation(workload="b", rate=60.0, backlogged=True)
+
+    (incident,) = on_uplink([victim, less, more])
+
+    assert [one.workload for one in incident.aggressors] == ["b", "a"]
+
+
 def test_traffic_of_no_allocation_can_be_the_aggressor():
     allocations = [AllocationObservation(workload="web", rate=20, reservation=60, backlogged=True)]
 
@@ -330,9 +350,12 @@ class Seen:
 def seen_in_portions(points, standings, edges):
     found = Seen(standings)
     for begin, end in pairwise(edges):
-        # Who goes on sees the windows by which an incident is recognised once more.
-        first = begin if found.open_one is not None else max(begin - SETTINGS.enter_of, 0)
-        found.look(points[first:end])
+        new = points[begin:end]
+        if found.open_one is None:
+            # Who begins sees the windows by which an incident is recognised once more.
+            since = min((one.since for one in new if one.state in ALARMS), default=None)
+            new = [] if since is None else [one for one in points[:end] if one.at > since]
+        found.look(new)
     return found
 
 
@@ -530,6 +553,26 @@ def shown_windows(text):
 )
 def test_an_open_incident_is_shown_anew_each_minute_and_when_it_gets_worse(windows, expected):
     assert shown_windows(windows) == expected
+
+
+def test_a_window_of_unknown_state_is_evidence_and_counts_for_nothing():
+    slow = AllocationObservation(workload="slow", rate=10.0, backlogged=True)
+    busy = AllocationObservation(workload="busy", rate=90.0, backlogged=True)
+    seen = [datastore(index, 20.0, [slow, busy]) for index in range(5)]
+    found = detect(readings_of(seen), settings=SETTINGS, threshold=FixedThreshold(value=10.0))
+    unknown = replace(found.points[4], state=CongestionState.UNKNOWN, value=99.0, threshold=None)
+    standings = standings_of(seen)
+
+    (before,) = (one.grown(standings) for one in stretches(found.points[:4]))
+    (stretch,) = stretches([unknown], before.tally)
+    after = stretch.grown(standings)
+
+    assert stretch.ends == []
+    assert (after.tally.points, after.tally.windows, after.tally.peak_value) == (5, 4, 20.0)
+    assert after.tally.parties.of("windows").tolist() == [4.0, 4.0, 0.0]
+    # It is above all before, and yet people see no more of it until the minute is over.
+    assert after.shown is None
+    assert after.rows[4].value == 99.0
 
 
 def test_an_incident_that_ends_is_shown_to_its_end():
