@@ -10,7 +10,8 @@ from django.db import transaction
 
 from accounts.models import Organisation
 from advisor.core.level_records import joined, pack, unpack
-from advisor.history.level_rows import PackedPart, write_parts
+from advisor.history.level_store import write_parts
+from advisor.history.levels import PackedPart
 from advisor.models import LevelRecords, Resource, ResourceStatus
 from ingest.core.grid import microseconds
 from ingest.open_hours import HOUR

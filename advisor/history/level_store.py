@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
+from typing import Any, NamedTuple
+
+from django.db import connection
 
 from advisor.core.canonical import to_plain
 from advisor.core.detection.congestion import StatePoint
-from advisor.core.detection.worst_levels import entry_of
+from advisor.core.detection.worst_levels import entry_of, has_value
 from advisor.core.level_records import (
     HOUR_US,
     Kept,
@@ -26,17 +29,15 @@ from advisor.core.level_records import (
     records_of,
     unpack,
 )
-from advisor.history.level_rows import (
+from advisor.history.levels import (
     NewestRun,
     PackedPart,
-    cut_out,
-    delete_before,
+    newest_ends,
     newest_parts,
     newest_runs,
-    write_parts,
-    write_runs,
+    read_runs,
+    read_windows,
 )
-from advisor.history.levels import newest_ends, read_windows
 from advisor.models import LevelRecords, Resource, StateRun
 from ingest.core.grid import microseconds, moment
 
@@ -85,7 +86,11 @@ def drop_points(*, before: datetime) -> int:
     In one statement a table: a resource has 24 rows a day, and partitions would be more work than
     these.
     """
-    return delete_before(before)
+    hour = moment(hour_of(microseconds(before)) - HOUR_US)
+    # Open runs stay.
+    return _execute("DELETE FROM advisor_levelrecords WHERE at <= %s", [hour]) + _execute(
+        "DELETE FROM advisor_staterun WHERE until < %s AND NOT is_open", [before]
+    )
 
 
 def stored_rows() -> int:
@@ -187,3 +192,101 @@ def _replace(resource: Resource, windows: Sequence[Window], begin_us: int, end_u
         runs.append(cut.after)
     write_parts([(resource.pk, one) for one in _parts(kept.records, None)], is_hour=False)
     write_runs([(resource.pk, run, cut.is_open and run is runs[-1]) for run in runs])
+
+
+def write_runs(rows: Sequence[tuple[int, Run, bool]]) -> None:
+    """Write runs of resources, each with whether it is open; closed ones come first."""
+    # A resource has one open run at any time.
+    for is_open in (False, True):
+        own = [(resource, run) for resource, run, one in rows if one is is_open]
+        if own:
+            _write_runs(own, is_open=is_open)
+
+
+def _write_runs(rows: Sequence[tuple[int, Run]], *, is_open: bool) -> None:
+    runs = [run for _, run in rows]
+    _execute(
+        "INSERT INTO advisor_staterun"
+        " (resource_id, state, since, first_at, until, window_s, reason, is_open)"
+        " SELECT *, %s FROM unnest(%s::bigint[], %s::text[], %s::timestamptz[],"
+        " %s::timestamptz[], %s::timestamptz[], %s::float8[], %s::text[])"
+        " ON CONFLICT (resource_id, first_at) DO UPDATE SET until = excluded.until,"
+        " window_s = excluded.window_s, is_open = excluded.is_open",
+        [
+            is_open,
+            [resource for resource, _ in rows],
+            [run.state for run in runs],
+            [moment(run.since_us) for run in runs],
+            [moment(run.first_us) for run in runs],
+            [moment(run.until_us) for run in runs],
+            [run.step_us / 1e6 for run in runs],
+            [run.reason for run in runs],
+        ],
+    )
+
+
+def write_parts(rows: Sequence[tuple[int, PackedPart]], *, is_hour: bool) -> None:
+    """Write rows of records by resource; what was in such a row is replaced."""
+    if not rows:
+        return
+    _execute(
+        "INSERT INTO advisor_levelrecords (resource_id, at, has_value, data, worst, is_hour)"
+        " SELECT *, %s FROM unnest("
+        " %s::bigint[], %s::timestamptz[], %s::boolean[], %s::bytea[], %s::bytea[])"
+        " ON CONFLICT (resource_id, at) DO UPDATE SET has_value = excluded.has_value,"
+        " data = excluded.data, worst = excluded.worst, is_hour = excluded.is_hour",
+        [
+            is_hour,
+            [resource for resource, _ in rows],
+            [moment(part.at_us) for _, part in rows],
+            [has_value(part.worst) for _, part in rows],
+            [part.data for _, part in rows],
+            [part.worst for _, part in rows],
+        ],
+    )
+
+
+class Cut(NamedTuple):
+    """What is left of runs around hours that were taken out: before them, and after them."""
+
+    before: Run | None
+    after: Run | None
+    is_open: bool
+    """Whether the last run that is then left may get longer: no other one comes after it."""
+
+
+def cut_out(resource: int, *, begin_us: int, end_us: int) -> Cut:
+    """Delete all of the resource in these whole hours; the rest of runs is still to be written."""
+    begin, end = moment(begin_us), moment(end_us)
+    newest = newest_runs([resource]).get(resource)
+    runs = read_runs([resource], since=moment(begin_us - 1), until=end)[resource]
+    _execute(
+        "DELETE FROM advisor_levelrecords WHERE resource_id = %s AND at >= %s AND at < %s",
+        [resource, begin, end],
+    )
+    _execute(
+        "DELETE FROM advisor_staterun WHERE resource_id = %s AND first_at > %s AND first_at <= %s",
+        [resource, begin, end],
+    )
+    before = next((run.up_to(begin_us) for run in runs if run.first_us <= begin_us), None)
+    after = next((run.beyond(end_us) for run in runs if run.until_us > end_us), None)
+    return Cut(
+        before=before,
+        after=after,
+        is_open=newest is not None and newest.is_open and newest.run.first_us <= end_us,
+    )
+
+
+def write_ends(resource: int, until: datetime | None) -> None:
+    """Write down that the open run lasts until then, which the status will not say any more."""
+    _execute(
+        "UPDATE advisor_staterun SET until = GREATEST(until, %s)"
+        " WHERE resource_id = %s AND is_open",
+        [until, resource],
+    )
+
+
+def _execute(statement: str, values: Iterable[Any]) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, list(values))
+        return int(cursor.rowcount)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from django.db import connection
 
 from accounts.models import Organisation
 from advisor.core.canonical import from_plain
@@ -17,6 +20,7 @@ from advisor.core.detection.nic_signals import NicEvidence
 from advisor.core.detection.worst_levels import WorstWindows, worst_windows
 from advisor.core.level_records import (
     FIGURES,
+    HOUR_US,
     PART_US,
     Records,
     Run,
@@ -25,17 +29,49 @@ from advisor.core.level_records import (
     records_of,
     unpack,
 )
-from advisor.history.level_rows import (
-    newest_parts,
-    newest_runs,
-    read_parts,
-    read_runs,
-    read_worst,
-)
 from advisor.models import Resource, State, StateRun
 from ingest.core.grid import Flags, Floats, Grid, Integers, microseconds, moment
 
 States = npt.NDArray[np.object_]
+
+# The status of a resource knows the end of its newest judged window.
+_RUN = """
+       run.resource_id, run.state, run.since, run.first_at,
+       CASE WHEN run.is_open THEN GREATEST(run.until, status.last_window_at) ELSE run.until END,
+       run.window_s, run.reason
+"""
+_STATUS = """
+  LEFT JOIN advisor_resourcestatus AS status
+    ON run.is_open AND status.resource_id = run.resource_id
+"""
+_RUNS = """
+SELECT {RUN} FROM advisor_staterun AS run {STATUS}
+ WHERE run.resource_id = ANY(%s) AND run.first_at <= %s AND (run.is_open OR run.until > %s)
+ ORDER BY run.resource_id, run.first_at
+"""
+_NEWEST = """
+SELECT {RUN}, run.until, run.is_open
+  FROM unnest(%s::bigint[]) AS wanted
+ CROSS JOIN LATERAL (
+       SELECT * FROM advisor_staterun WHERE resource_id = wanted ORDER BY first_at DESC LIMIT 1
+       ) AS run {STATUS}
+"""
+
+
+class PackedPart(NamedTuple):
+    """A row of records: of five minutes from `at_us` on, or of an hour."""
+
+    at_us: int
+    data: bytes
+    worst: bytes
+
+
+class NewestRun(NamedTuple):
+    """The newest run as it is, the end of it that is stored, and whether it may get longer."""
+
+    run: Run
+    stored_until_us: int
+    is_open: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -186,3 +222,89 @@ def was_ever_judged(organisation: Organisation) -> bool:
     """Whether the state of some window of the organisation was known."""
     judged = StateRun.objects.filter(resource__organisation=organisation)
     return judged.exclude(state=State.UNKNOWN).exists()
+
+
+def read_runs(
+    resources: Collection[int], *, since: datetime, until: datetime
+) -> dict[int, list[Run]]:
+    """The runs of each resource with windows in (since, until], in order."""
+    rows = _fetched(_with_status(_RUNS), [list(resources), until, since])
+    found: dict[int, list[Run]] = {key: [] for key in resources}
+    for row in rows:
+        found[row[0]].append(_run(row))
+    return found
+
+
+def newest_runs(resources: Collection[int]) -> dict[int, NewestRun]:
+    """The newest run of each resource that was ever judged."""
+    rows = _fetched(_with_status(_NEWEST), [list(resources)])
+    return {row[0]: NewestRun(_run(row), microseconds(row[7]), row[8]) for row in rows}
+
+
+def _with_status(statement: str) -> str:
+    return statement.replace("{RUN}", _RUN).replace("{STATUS}", _STATUS)
+
+
+def _run(row: Sequence[Any]) -> Run:
+    _, state, since, first_at, ends, window_s, reason = row[:7]
+    return Run(
+        state=state,
+        since_us=microseconds(since),
+        first_us=microseconds(first_at),
+        until_us=microseconds(ends),
+        step_us=round(window_s * 1e6),
+        reason=reason,
+    )
+
+
+def read_parts(
+    resources: Collection[int], *, since: datetime, until: datetime
+) -> dict[int, list[bytes]]:
+    """The records of each resource that say something of windows in (since, until], in order."""
+    rows = _fetched(
+        "SELECT resource_id, data FROM advisor_levelrecords"
+        " WHERE resource_id = ANY(%s) AND at >= %s AND at < %s ORDER BY resource_id, at",
+        [list(resources), _hour_at(since), until],
+    )
+    found: dict[int, list[bytes]] = defaultdict(list)
+    for resource, data in rows:
+        found[resource].append(bytes(data))
+    return found
+
+
+def read_worst(
+    resources: Collection[int], *, since: datetime, until: datetime
+) -> dict[int, bytes]:
+    """The entries of each resource from the hour of `since` on, as one."""
+    rows = _fetched(
+        "SELECT resource_id, string_agg(worst, ''::bytea ORDER BY at) FROM advisor_levelrecords"
+        " WHERE resource_id = ANY(%s) AND at >= %s AND at < %s GROUP BY resource_id",
+        [list(resources), _hour_at(since), until],
+    )
+    return {resource: bytes(worst) for resource, worst in rows}
+
+
+def newest_parts(resources: Collection[int], *, since: datetime) -> dict[int, PackedPart]:
+    """The newest row of each resource from the hour of `since` on."""
+    rows = _fetched(
+        "SELECT DISTINCT ON (resource_id) resource_id, at, data, worst"
+        " FROM advisor_levelrecords WHERE resource_id = ANY(%s) AND at >= %s"
+        " ORDER BY resource_id, at DESC",
+        [list(resources), _hour_at(since)],
+    )
+    return {
+        resource: PackedPart(at_us=microseconds(at), data=bytes(data), worst=bytes(worst))
+        for resource, at, data, worst in rows
+    }
+
+
+def _hour_at(since: datetime) -> datetime:
+    """The begin of the hour of the first window that ends after `since`."""
+    return moment(microseconds(since) // HOUR_US * HOUR_US)
+
+
+def _fetched(statement: str, values: Iterable[Any]) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, list(values))
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows

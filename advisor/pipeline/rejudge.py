@@ -20,8 +20,7 @@ from django.db.models import Min
 from advisor.core.detection.congestion import StatePoint
 from advisor.core.detection.threshold import KeptThreshold, Threshold
 from advisor.core.level_records import FIGURES
-from advisor.history.level_rows import write_ends
-from advisor.history.level_store import forget_points
+from advisor.history.level_store import forget_points, write_ends
 from advisor.history.levels import read_windows
 from advisor.history.whole_windows import first_samples
 from advisor.models import (
