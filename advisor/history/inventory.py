@@ -23,8 +23,8 @@ from ingest.grid_reader import SeriesOfSubjects, Subject, array_of, series_of
 Wanted = dict[FigureKind[Any], list[Subject]]
 TCP_SUBJECT = "snmp"
 """The TCP counters are those of /proc/net/snmp, which Telegraf tags so."""
-MOST_KEPT = 64
-"""Groups of resources that a process remembers."""
+MOST_KEPT = 20_000
+"""Resources and allocations that a process remembers: about 4 kB each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +40,11 @@ class Inventory:
     allocations: Mapping[int, list[Allocation]]
     numbers: Mapping[int, str]
     whole: Inventory | None = None
+
+    @cached_property
+    def size(self) -> int:
+        """The number of its resources and allocations."""
+        return len(self.resources) + sum(map(len, self.allocations.values()))
 
     @cached_property
     def subjects(self) -> dict[FigureKind[Any], list[Subject]]:
@@ -236,7 +241,7 @@ def kept_inventory(resources: Sequence[Resource]) -> Inventory:
         # The stamp is older than what is read now, so a change meanwhile is seen next time.
         inventory = inventory_of(resources)
     _kept[key] = stamp, inventory
-    if len(_kept) > MOST_KEPT:
+    while sum(one.size for _, one in _kept.values()) > MOST_KEPT and len(_kept) > 1:
         _kept.popitem(last=False)
     return inventory
 

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from accounts.models import Organisation
+from advisor.history import inventory
 from advisor.history.inventory import Inventory, inventory_of, kept_inventory
 from advisor.models import Allocation, Attachment, Resource
 from ingest.core.figures import CGROUP_IO
@@ -163,3 +164,22 @@ def test_part_of_what_is_known_is_that_of_its_resources_and_reads_nothing(
     assert [one[1:] for one in found] == [one[1:] for one in told]
     assert [part.allocations for part in parts] == [one.allocations for one in alone]
     assert whole.part([first, other]) is whole
+
+
+def test_what_was_used_last_is_kept_up_to_a_number_of_rows(
+    allocation: Allocation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A disk and its allocation are two rows, a disk without one is one.
+    first = _resource(allocation)
+    others = [
+        stated_datastore(first.organisation, name, "h1", capacity=1000.0)
+        for name in ("sdc", "sdd")
+    ]
+    monkeypatch.setattr(inventory, "MOST_KEPT", 3)
+
+    kept = [kept_inventory([one]) for one in (first, others[0])]
+    assert [kept_inventory([one]) for one in (first, others[0])] == kept
+    kept_inventory([others[1]])
+
+    assert kept_inventory([others[0]]) is kept[1]
+    assert kept_inventory([first]) is not kept[0]
