@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -125,7 +126,7 @@ def _inputs(
     (found,) = standing_columns([table])
     own = np.where(np.isnan(table.rate), np.nan, found.cost[:, :-1])
     loads = _by_workload(table.workloads, own)
-    entitled = _entitled(history.allocations.rows, loads, _costs(table, loads), table.mode)
+    entitled = _entitled(history.allocations.rows, loads, _costs(table, own), table.mode)
     rest = tuple(found.cost[:, -1].tolist())
     lack = {} if traits.harms_all else _lack(found)
     series = [
@@ -190,16 +191,23 @@ def _entitled(
     return entitled
 
 
-def _costs(table: AllocationTable, loads: dict[str, Column]) -> dict[str, float]:
-    """The mean cost of a unit of each workload's rate; 1 without I/O."""
-    rates = {
-        name: sum(value or 0.0 for value in column)
-        for name, column in _by_workload(table.workloads, table.rate).items()
-    }
-    return {
-        name: sum(value or 0.0 for value in column) / rates[name] if rates[name] > 0 else 1.0
-        for name, column in loads.items()
-    }
+def _costs(table: AllocationTable, cost: Floats) -> dict[str, float]:
+    """The mean cost of a unit of each workload's rate; 1 without I/O.
+
+    `cost` is that of each allocation's rate, (windows, allocations).
+    """
+    rates: dict[str, float] = defaultdict(float)
+    costs: dict[str, float] = defaultdict(float)
+    totals = zip(
+        table.workloads,
+        np.nansum(table.rate, axis=0).tolist(),
+        np.nansum(cost, axis=0).tolist(),
+        strict=True,
+    )
+    for name, rate, own in totals:
+        rates[name] += rate
+        costs[name] += own
+    return {name: costs[name] / rate if rate > 0 else 1.0 for name, rate in rates.items()}
 
 
 def _unallocated_part(entitled: dict[str, float]) -> float:

@@ -129,7 +129,8 @@ def attribute(inputs: AttributionInputs) -> Attribution:
     during = np.array(inputs.in_incident, dtype=np.bool_)
     load = matrix_of([one.load for one in series], len(during))
     taken = np.nan_to_num(load[:, during])
-    trails = [_trail(index, series, load, during, inputs) for index in range(len(series))]
+    totals = taken.sum(axis=1)
+    trails = [_trail(index, series, load, totals, inputs) for index in range(len(series))]
     trails.sort(
         key=lambda one: (
             not one.suspect.is_aggressor,
@@ -165,10 +166,10 @@ def _trail(
     index: int,
     series: tuple[WorkloadSeries, ...],
     load: Floats,
-    during: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    taken: Floats,
     inputs: AttributionInputs,
 ) -> _Trail:
-    taken = np.nan_to_num(load[:, during]).sum(axis=1)
+    """Of one workload; `taken` (workloads) is what each took in the incident."""
     total = float(taken.sum())
     part = float(taken[index]) / total if total > 0 else 0.0
     active = [row for row in range(len(series)) if taken[row] > 0]

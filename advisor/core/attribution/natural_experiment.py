@@ -8,9 +8,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import mannwhitneyu, rankdata
 
-from advisor.core.dependence import Floats, variance_inflation
+from advisor.core.dependence import Floats, ranks_of, variance_inflation
 
 ENOUGH_WINDOWS = 8
 """Windows of each kind that are needed."""
@@ -71,8 +70,10 @@ def natural_experiment(load: Floats, harm: Floats) -> NaturalExperiment | NoExpe
 
 def _compare(on: Floats, off: Floats, switches: int, inflation: float) -> NaturalExperiment:
     pairs = len(on) * len(off)
-    wins = float(mannwhitneyu(on, off, alternative="greater", method="asymptotic").statistic)
-    deviation = math.sqrt(_variance_of_wins(on, off) * inflation)
+    ranks = ranks_of(np.concatenate((on, off)))
+    # Mann and Whitney's U: how often a window with it on is worse than one with it off.
+    wins = float(ranks[: len(on)].sum()) - len(on) * (len(on) + 1) / 2
+    deviation = math.sqrt(_variance_of_wins(len(on), len(off), ranks) * inflation)
     differences = np.subtract.outer(_thinned(on), _thinned(off))
     half = INTERVAL_Z * deviation / pairs
     low, shift, high = np.quantile(differences, [max(0.5 - half, 0.0), 0.5, min(0.5 + half, 1.0)])
@@ -86,13 +87,12 @@ def _compare(on: Floats, off: Floats, switches: int, inflation: float) -> Natura
     )
 
 
-def _variance_of_wins(on: Floats, off: Floats) -> float:
-    """Variance of the Mann-Whitney U without an effect, corrected for ties."""
-    total = len(on) + len(off)
-    ranks = rankdata(np.concatenate((on, off)))
+def _variance_of_wins(on: int, off: int, ranks: Floats) -> float:
+    """Variance of U without an effect, corrected for ties; `ranks` are those of all windows."""
+    total = on + off
     _, ties = np.unique(ranks, return_counts=True)
     tied = float(np.sum(ties.astype(np.float64) ** 3 - ties)) / (total * (total - 1))
-    return len(on) * len(off) / 12 * (total + 1 - tied)
+    return on * off / 12 * (total + 1 - tied)
 
 
 def _thinned(values: Floats) -> Floats:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import spearmanr
+from scipy.stats import rankdata, spearmanr
 
-from advisor.core.dependence import rank_dependence, variance_inflation
+from advisor.core.dependence import rank_dependence, ranks_of, variance_inflation
 
 NONE = np.zeros
 value = st.floats(0, 1e6) | st.just(float("nan"))
@@ -107,3 +107,8 @@ def test_interval_covers_nothing_in_unrelated_slow_series_most_of_the_time():
         covered += rank_dependence(x, y, NONE(150)).low <= 0
 
     assert covered >= 92
+
+
+@given(st.lists(st.one_of(st.integers(-3, 3).map(float), st.floats(-1e9, 1e9)), max_size=60))
+def test_ranks_are_those_of_scipy(values: list[float]) -> None:
+    assert ranks_of(np.array(values, dtype=np.float64)).tolist() == rankdata(values).tolist()
