@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from advisor.core.quantity import significant
 from advisor.queries.heat import COLUMN_S, COLUMNS, Cell, Level, Strip
@@ -62,8 +63,9 @@ def heat_row(line: ResourceLine, strip: Strip) -> HeatRow:
         if cell is None:
             name, height, value = "missing", _SMALLEST_BAR, ""
         else:
-            name, height = _NAMES[cell.level], _bar_height(cell.ratio)
-            value = name[0] + _told(cell.value, factor)
+            name = _NAMES[cell.level]
+            height, told = _bar(cell.ratio, cell.value, factor)
+            value = name[0] + told
         drawn.setdefault(name, []).append(f"M{x} {HEIGHT}v-{height}h1v{height}z")
         values.append(value)
     return HeatRow(
@@ -92,8 +94,13 @@ def hour_starts(strip: Strip) -> list[datetime]:
     return [strip.column_start(column) for column in range(0, COLUMNS, 3600 // COLUMN_S)]
 
 
-def _told(value: float | None, factor: float) -> str:
-    return "" if value is None else significant(value / factor)
+@lru_cache(maxsize=50_000)
+def _bar(ratio: float | None, value: float | None, factor: float) -> tuple[int, str]:
+    """The height of a bar, and its value as text.
+
+    A day is drawn every few seconds, and all but its newest bars are those of the time before.
+    """
+    return _bar_height(ratio), "" if value is None else significant(value / factor)
 
 
 def _bar_height(ratio: float | None) -> int:
