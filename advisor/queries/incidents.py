@@ -70,7 +70,6 @@ class IncidentLine:
     stalled_windows: int
     victims: tuple[Party, ...]
     aggressors: tuple[Party, ...]
-    evidence: Sequence[Any]
     signals: tuple[SignalLine, ...]
     recommendation_pk: int | None
     muting: Muting
@@ -116,8 +115,11 @@ class IncidentLine:
 
 
 def incident_rows(scope: Scope) -> QuerySet[Incident]:
-    """The organisation's incidents with their resource, newest first."""
-    rows: QuerySet[Incident] = scope.rows(Incident)
+    """The organisation's incidents with their resource, newest first.
+
+    What only the page of one incident or the detector wants is left out: it may be long.
+    """
+    rows: QuerySet[Incident] = scope.rows(Incident).defer("evidence", "tally")
     return rows.select_related("resource__status", "organisation").order_by("-started_at", "pk")
 
 
@@ -162,7 +164,6 @@ def _line(
         stalled_windows=row.stalled_windows,
         victims=_parties(row.victims),
         aggressors=_parties(row.aggressors),
-        evidence=row.evidence,
         signals=signal_lines(row),
         recommendation_pk=recommendation_pk,
         muting=muting_of(row, planned, now=now),

@@ -60,6 +60,7 @@ def incident(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         now=now,
         section="incidents",
         incident=line,
+        evidence=row.evidence,
         amended=amendments(row),
         withdrawn=withdrawal(row),
         resource=row.resource,
