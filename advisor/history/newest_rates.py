@@ -16,7 +16,7 @@ from ingest.core.grid import Floats, Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class AllocationRates:
+class RatesByKey:
     """Allocations in the order of their keys, and the rate of each in its resource's unit."""
 
     keys: Integers
@@ -54,13 +54,11 @@ def save_newest_rates(histories: Iterable[History]) -> None:
         )
 
 
-def newest_rates(organisation: Organisation, *, since: datetime) -> AllocationRates:
+def newest_rates(organisation: Organisation, *, since: datetime) -> RatesByKey:
     """Of the resources of the organisation whose newest judged window ended after `since`."""
     rows = NewestRates.objects.filter(resource__organisation=organisation, at__gt=since)
     found = list(rows.order_by().values_list("allocations", "rates"))
     keys = np.frombuffer(b"".join(bytes(own) for own, _ in found), dtype="<i8")
     rates = np.frombuffer(b"".join(bytes(own) for _, own in found), dtype="<f8")
     order = np.argsort(keys)
-    return AllocationRates(
-        keys=keys[order].astype(np.int64), rates=rates[order].astype(np.float64)
-    )
+    return RatesByKey(keys=keys[order].astype(np.int64), rates=rates[order].astype(np.float64))

@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 
 from advisor.core.natural_order import natural_key
 from advisor.history.history import numbers
-from advisor.history.newest_rates import AllocationRates, newest_rates
+from advisor.history.newest_rates import RatesByKey, newest_rates
 from advisor.models import Allocation, Workload
 from advisor.queries.allocation_rates import REACH
 from advisor.queries.listed import NO_RANK, Listed, Places, Shared
@@ -98,7 +98,7 @@ def _places(ids: Places, known: Sequence[int]) -> Places:
     return np.where(ordered[at] == ids, order[at], -1)
 
 
-def _rows(inventory: _Inventory, own: _Allocations, known: AllocationRates) -> Listed[WorkloadRow]:
+def _rows(inventory: _Inventory, own: _Allocations, known: RatesByKey) -> Listed[WorkloadRow]:
     pairs, row_of = np.unique(
         own.workload * max(len(inventory.lines), 1) + own.resource, return_inverse=True
     )
