@@ -1,16 +1,17 @@
-"""Advice on a resource of many workloads asks for no more than advice on one of few."""
+"""Advice asks for no more of many workloads than of few, and for nothing that is not judged."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from advisor.advice.policy.decide.policy_inputs import AdviceInputs
 from advisor.advice.policy.recommend import recommend
-from advisor.core.canonical import to_plain
+from advisor.core.canonical import loads, to_plain
 from advisor.core.detection.external_workload import ExternalLoad, ExternalState
 from advisor.core.explanation.answer import Confidence
 from advisor.models import Incident, Recommendation, Resource
@@ -26,9 +27,9 @@ KINDS_OF_SAMPLES = 2
 pytestmark = pytest.mark.django_db
 
 
-def congested(resource: Resource) -> None:
-    """An incident of the last twenty minutes that is not over."""
-    detect(resource=resource, now=NOW - timedelta(seconds=20))
+def congested(resource: Resource, *, judged: datetime = NOW - timedelta(seconds=20)) -> None:
+    """An incident of the last twenty minutes that is not over, in windows judged until then."""
+    detect(resource=resource, now=judged)
     first, second = resource.allocations.order_by("pk")[:2]
     got = {"rate": 10.0, "entitlement": 100.0, "reservation": 0.0, "shortfall_ratio": 0.9}
     took = {"rate": 90.0, "entitlement": 10.0, "part_ratio": 0.9, "excess_ratio": 1.0}
@@ -87,3 +88,16 @@ def test_advice_that_is_open_already_is_not_stored_again() -> None:
     assert not [one for one in asked if one.startswith(("INSERT", "UPDATE", "DELETE"))]
     assert not [one for one in asked if "FOR UPDATE" in one]
     assert Recommendation.objects.count() == 1
+
+
+def test_past_ends_with_the_last_window_that_was_judged() -> None:
+    resource = shared_datastore(empty_fleet(NOW), "store", allocations=10)
+    judged = NOW - timedelta(minutes=6)
+    congested(resource, judged=judged)
+
+    advice = recommend(resource=resource, now=NOW)
+
+    assert isinstance(advice, Recommendation)
+    # Samples are there until now; whether their windows are congested is not known yet.
+    ends = loads(AdviceInputs, advice.inputs).past.windows.ends
+    assert judged - timedelta(minutes=1) < ends[-1] <= judged
