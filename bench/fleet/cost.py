@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 
 from django.db import connection
 
@@ -58,6 +59,16 @@ def least(measures: Iterable[Callable[[], Cost]]) -> Cost:
         if costs[-1].cpu_s > LONG_S:
             break
     return min(costs, key=lambda cost: cost.cpu_s)
+
+
+def mean_of(costs: Sequence[Cost]) -> Cost:
+    """What each of them costs on average; queries are rounded up."""
+    return Cost(
+        python_s=fmean(cost.python_s for cost in costs),
+        database_s=fmean(cost.database_s for cost in costs),
+        wall_s=fmean(cost.wall_s for cost in costs),
+        queries=-(-sum(cost.queries for cost in costs) // len(costs)),
+    )
 
 
 def least_of(asks: Iterable[Callable[[], object]]) -> Cost:

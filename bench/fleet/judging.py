@@ -13,7 +13,7 @@ from bench.fleet.inventory import hear_hosts
 from bench.fleet.rows import Row, at_most, below
 from bench.fleet.shape import BRIEF, END, FleetShape, History
 from bench.fleet.slope import slope_row
-from bench.fleet.stage import LOOKS, WINDOW, Stage, find_stage
+from bench.fleet.stage import JUDGED, WINDOW, Stage, find_stage
 
 CPU_S_ASKED = {2_000: 0.1, 10_000: 0.4}
 
@@ -73,7 +73,7 @@ def _calm_and_congested(size: int, say: Callable[[str], None]) -> tuple[float, f
         stage = find_stage(FleetShape(workloads=size), BRIEF, say)
         found = []
         for until in (BRIEF.calm_until, END):
-            first = until - LOOKS * WINDOW
+            first = until - JUDGED
             for resource in stage.resources:
                 # Those of the calm past are stored already.
                 product.forget_windows(resource, since=first)

@@ -10,13 +10,17 @@ from functools import partial
 from accounts.models import Organisation
 from advisor.models import Resource
 from bench.fleet import product
-from bench.fleet.cost import Cost, cost_of, least
+from bench.fleet.cost import Cost, cost_of, least, mean_of
 from bench.fleet.inventory import hear_hosts
 from bench.fleet.shape import END, WINDOW_S, FleetShape, History
 
 WINDOW = timedelta(seconds=WINDOW_S)
 LOOKS = 3
-"""Of so many looks the cheapest counts."""
+"""Of so many measurements the cheapest counts."""
+MINUTE = 6
+"""Windows of a minute: what is shown of open incidents is renewed with one of them."""
+JUDGED = LOOKS * MINUTE * WINDOW
+"""The end of the data set that is left to be judged window by window."""
 HOUR = timedelta(hours=1)
 
 
@@ -42,9 +46,13 @@ class Stage:
         return cost_of(lambda: product.judge(resources, at))
 
     def judge_windows(self, until: datetime) -> Cost:
-        """The least cost of judging one new window of all, of the last few windows."""
-        ends = [until - after * WINDOW for after in reversed(range(LOOKS))]
-        return least(partial(self.judge, self.resources, at) for at in ends)
+        """What judging one new window of all costs: the mean of a minute, of the cheapest one."""
+        minutes = [until - after * MINUTE * WINDOW for after in reversed(range(LOOKS))]
+        return least(partial(self._judge_minute, end) for end in minutes)
+
+    def _judge_minute(self, end: datetime) -> Cost:
+        ends = [end - after * WINDOW for after in reversed(range(MINUTE))]
+        return mean_of([self.judge(self.resources, at) for at in ends])
 
 
 def find_stage(shape: FleetShape, history: History, say: Callable[[str], None]) -> Stage:
@@ -67,7 +75,7 @@ def catch_up(stage: Stage) -> None:
     The last few windows are left. The incidents of the first group begin when its congestion does.
     """
     first = [stage.stores[0], stage.uplinks[0]]
-    until = END - LOOKS * WINDOW
+    until = END - JUDGED
     product.judge_from(stage.resources, until - HOUR)
     product.judge_from(first, stage.history.calm_until - HOUR)
     stage.judge(first, until)
