@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import csv
 import json
-from datetime import datetime
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from advisor.models import AdapterKind, Allocation, Attachment, Chunk, Day, Resource, Workload
+from advisor.core.level_records import pack, unpack
+from advisor.history.level_merge import merge_hours
+from advisor.models import (
+    AdapterKind,
+    Allocation,
+    Attachment,
+    Chunk,
+    Day,
+    LevelRecords,
+    Resource,
+    Workload,
+)
 from advisor.pipeline.store_history import store_history
 from tests.advisor.history.stored.hosts import (
     HOUR,
@@ -22,9 +35,12 @@ from tests.advisor.history.stored.hosts import (
     send_net,
     times,
 )
+from tests.advisor.judged_windows import judge, judged_window
 from tests.ingest.scenario import Tenant, make_tenant
 
 pytestmark = pytest.mark.django_db
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -81,7 +97,8 @@ def test_whole_history_is_said_to_be_whole(tenant: Tenant, hour: datetime) -> No
 
     # Two interfaces in one shard: 8 counters, the part covered and the sums of quarters;
     # 8 day rows of each of them.
-    assert "all 26 stored chunks and days are whole" in sluice("verify")
+    said = "all 26 stored chunks, days and records of judged windows are whole"
+    assert said in sluice("verify")
 
 
 def test_damaged_chunk_and_day_are_named_with_their_place(tenant: Tenant, hour: datetime) -> None:
@@ -105,6 +122,83 @@ def test_damaged_chunk_and_day_are_named_with_their_place(tenant: Tenant, hour: 
     ]
     assert rows[0]["at"] == hour.isoformat()
     assert rows[0]["owner"] == chunk.shard_id
+
+
+@pytest.fixture
+def judged(tenant: Tenant) -> Resource:
+    """Judged windows of an hour that is merged, and of two parts of the next."""
+    uplink = Resource.objects.create(
+        organisation=tenant.organisation, name="up1", kind="uplink", unit="bit/s",
+        mode="floor", threshold=0.9, activity_floor=0.0,
+    )  # fmt: skip
+    ends = [0.5, 7.0, 60.5, 66.0]
+    judge(uplink, *(judged_window(NOON + end * MINUTE, value=end) for end in ends))
+    merge_hours(organisation=tenant.organisation, now=NOON + 80 * MINUTE)
+    return uplink
+
+
+def test_whole_records_of_judged_windows_are_said_to_be_whole(judged: Resource) -> None:
+    assert "all 3 stored chunks, days and records" in sluice("verify")
+
+
+@pytest.mark.parametrize(
+    ("change", "damage"),
+    [
+        (
+            {"data": lambda row: bytes(row.data)[:-1]},
+            "the checksum does not fit: the records were cut or changed",
+        ),
+        (
+            {"data": lambda row: b"\x07" + bytes(row.data)[1:]},
+            "version 7 of records is not known here",
+        ),
+        (
+            {"worst": lambda row: bytes(row.worst)[:-1]},
+            "75 bytes are not whole entries of 38 bytes",
+        ),
+        (
+            {"worst": lambda row: bytes(row.worst)[:38]},
+            "the worst windows are not those of these records",
+        ),
+        ({"at": lambda row: row.at - HOUR}, "some windows are not of the time of their row"),
+        ({"is_hour": lambda _: False}, "some windows are not of the time of their row"),
+    ],
+)
+def test_damaged_records_of_judged_windows_are_named(
+    judged: Resource, change: dict[str, Callable[[LevelRecords], object]], damage: str
+) -> None:
+    row = LevelRecords.objects.get(is_hour=True)
+    LevelRecords.objects.filter(pk=row.pk).update(
+        **{name: changed(row) for name, changed in change.items()}
+    )
+    out = StringIO()
+
+    with pytest.raises(SystemExit, match="1"):
+        call_command("history", "verify", "--json", stdout=out)
+
+    row.refresh_from_db()
+    assert json.loads(out.getvalue()) == [
+        {
+            "level": "judged windows",
+            "owner": judged.pk,
+            "figure": None,
+            "at": row.at.isoformat(),
+            "damage": damage,
+        }
+    ]
+
+
+def test_judged_windows_out_of_order_are_named(judged: Resource) -> None:
+    row = LevelRecords.objects.get(is_hour=True)
+    records = unpack(bytes(row.data))
+    swapped = replace(records, at_us=records.at_us[::-1].copy())
+    LevelRecords.objects.filter(pk=row.pk).update(data=pack(swapped))
+    out = StringIO()
+
+    with pytest.raises(SystemExit, match="1"):
+        call_command("history", "verify", stdout=out)
+
+    assert "the windows are not in order of time" in out.getvalue()
 
 
 def test_resource_is_exported_with_its_devices_and_workloads(

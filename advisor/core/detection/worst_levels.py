@@ -29,6 +29,10 @@ Says = tuple[int, float, float]
 _NOTHING: Says = (0, math.nan, math.nan)
 
 
+class DamagedEntriesError(ValueError):
+    """The bytes are not entries that were written here."""
+
+
 def entry_of(records: Sequence[Record], *, before: bytes) -> bytes:
     """The entry of a part with these new records; `before` is its entry so far, or nothing."""
     worst = _NOTHING
@@ -46,6 +50,16 @@ def entry_of(records: Sequence[Record], *, before: bytes) -> bytes:
 def has_value(entries: bytes) -> bool:
     """Whether some window of these entries had a value."""
     return not bool(np.isnan(np.frombuffer(entries, ENTRY)["worst"]["value"]).all())
+
+
+def columns_of(entries: bytes) -> list[int]:
+    """The column of each entry; raises `DamagedEntriesError`."""
+    if len(entries) % ENTRY.itemsize:
+        raise DamagedEntriesError(
+            f"{len(entries)} bytes are not whole entries of {ENTRY.itemsize} bytes"
+        )
+    columns: list[int] = np.frombuffer(entries, ENTRY)["column"].tolist()
+    return columns
 
 
 def _says(window: Window) -> Says:

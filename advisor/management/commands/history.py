@@ -19,7 +19,7 @@ from advisor.history.stored.export import (
 )
 from advisor.history.stored.partitions import Level, partitions_of
 from advisor.history.stored.retention import kept_by
-from advisor.history.stored.verify import check_history
+from advisor.history.stored.verify import Kind, check_history
 from advisor.management.product_command import ProductCommand, find_resource
 from advisor.management.table_files import FileFormat, write_tables
 from advisor.models import HistoryRetention, Workload
@@ -29,6 +29,11 @@ _LEVELS = {
     Level.EXACT: "every 10 s, exact",
     Level.QUARTER: "15 min, mean and maximum",
     Level.DAY: "day, mean, maximum and distribution",
+}
+_CHECKED = {
+    Kind.CHUNK: _LEVELS[Level.EXACT],
+    Kind.DAY: _LEVELS[Level.DAY],
+    Kind.JUDGED: "judged windows",
 }
 
 
@@ -93,7 +98,7 @@ class Command(ProductCommand):
             if one.damage:
                 damaged.append(
                     {
-                        "level": _LEVELS[one.level],
+                        "level": _CHECKED[one.kind],
                         "owner": one.owner,
                         "figure": one.figure,
                         "at": one.at.isoformat(),
@@ -106,7 +111,7 @@ class Command(ProductCommand):
             damaged,
             as_json=as_json,
             columns=["level", "owner", "figure", "at", "damage"],
-            empty=f"all {whole} stored chunks and days are whole",
+            empty=f"all {whole} stored chunks, days and records of judged windows are whole",
         )
         if damaged:
             raise SystemExit(1)
