@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -164,7 +164,7 @@ def what_if_inputs(
 
     Raises InventoryError if the capacity is unknown, or a limit is below a reservation.
     """
-    resource, history, stored = scene.resource, past.history, past.history.past.stored()
+    resource, history = scene.resource, past.history
     known, source = _capacity(scene, history.largest)
     after = capacity or known
     try:
@@ -193,13 +193,11 @@ def what_if_inputs(
                     scene.allocations, scene.now, scene.proposed, history.measured, strict=True
                 )
             ),
-            windows=stored.windows,
-            congested=stored.congested,
-            gap=_silent(scene.allocations, history.measured),
-            rates=stored.rates,
-            latency_ms=stored.latency_ms,
-            latency_gap=stored.latency_gap,
-            outcomes=past.outcomes,
+            past=replace(
+                history.past,
+                gap=_silent(scene.allocations, history.measured),
+                outcomes=past.outcomes,
+            ),
         )
     except ValueError as error:
         raise InventoryError(str(error)) from error

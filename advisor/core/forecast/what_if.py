@@ -5,8 +5,9 @@ capacity of every past window, once with the present settings and once with the 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
+from typing import ClassVar
 
 from advisor.core.admission import RequestedReservation, admit, refusal_text
 from advisor.core.allocation import Allocation, ReservationMode, entitlements
@@ -65,14 +66,8 @@ class CandidateAllocation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIfInputs:
-    """A resource, its present and proposed allocations, and past windows with their demands.
-
-    `congested` says of each window whether the resource was congested. `reservable` is how much
-    can be reserved with the candidate; None means all of it. `gap` says why windows are missing.
-    `enforced` is False if no policy is in force, so that all workloads have equal shares.
-    `rates`, `latency_ms`, `outcomes` and `latency_gap` are as in `Past`.
-    """
+class StoredWhatIfInputs:
+    """`WhatIfInputs` as they are stored: the past is laid open, as `StoredPast` has it."""
 
     resource: str
     kind: str
@@ -94,29 +89,58 @@ class WhatIfInputs:
     outcomes: tuple[Outcome, ...] = ()
     latency_gap: str = ""
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfInputs:
+    """A resource, its present and proposed allocations, and its past with their demands.
+
+    `reservable` is how much can be reserved with the candidate; None means all of it. `enforced`
+    is False if no policy is in force, so that all workloads have equal shares.
+    """
+
+    STORED: ClassVar[type[StoredWhatIfInputs]] = StoredWhatIfInputs
+
+    resource: str
+    kind: str
+    unit: Unit
+    mode: ReservationMode
+    capacity: float
+    capacity_source: str
+    capacity_after: float
+    reservable: float | None
+    enforced: bool
+    began_at: datetime
+    ended_at: datetime
+    allocations: tuple[CandidateAllocation, ...]
+    past: Past = field(default_factory=Past)
+
     def __post_init__(self) -> None:
         check_positive("capacity", self.capacity)
         check_positive("capacity_after", self.capacity_after)
         check_amount("reservable", self.reservable)
         check_aware("began_at", self.began_at)
         check_aware("ended_at", self.ended_at)
-        if any(len(window.demands) != len(self.allocations) for window in self.windows):
+        windows = self.past.windows
+        if len(windows) and windows.demands.shape[1] != len(self.allocations):
             raise ValueError("every window must have one demand per allocation")
 
-    @property
-    def past(self) -> Past:
-        """The windows as input of the simulation."""
-        return Past.of(
-            StoredPast(
-                windows=self.windows,
-                congested=self.congested,
-                rates=self.rates,
-                latency_ms=self.latency_ms,
-                outcomes=self.outcomes,
-                gap=self.gap,
-                latency_gap=self.latency_gap,
-            )
+    @classmethod
+    def of(cls, stored: StoredWhatIfInputs) -> "WhatIfInputs":
+        """The inputs that were stored."""
+        past = StoredPast(**{name: getattr(stored, name) for name in _OF_PAST})
+        return cls(**{name: getattr(stored, name) for name in _OWN}, past=Past.of(past))
+
+    def stored(self) -> StoredWhatIfInputs:
+        """What is stored of them; `of` takes it back without the loss of a digit."""
+        past = self.past.stored()
+        return StoredWhatIfInputs(
+            **{name: getattr(self, name) for name in _OWN},
+            **{name: getattr(past, name) for name in _OF_PAST},
         )
+
+
+_OF_PAST = tuple(one.name for one in fields(StoredPast))
+_OWN = tuple(one.name for one in fields(StoredWhatIfInputs) if one.name not in _OF_PAST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +193,7 @@ class WhatIf:
 
 def what_if(inputs: WhatIfInputs) -> WhatIf:
     """Entitlements before and after, and the simulated past."""
+    past = inputs.past
     before = [one.before for one in inputs.allocations]
     after = [one.after for one in inputs.allocations]
     entitled = _entitled(inputs.capacity, before, inputs.mode)
@@ -193,9 +218,9 @@ def what_if(inputs: WhatIfInputs) -> WhatIf:
                 )
                 for index, one in enumerate(inputs.allocations)
             ),
-            windows=len(inputs.windows),
-            congested_windows=sum(inputs.congested),
-            window_s=inputs.windows[0].window_s if inputs.windows else None,
+            windows=len(past.windows),
+            congested_windows=int(past.congested.sum()),
+            window_s=float(past.windows.window_s[0]) if len(past.windows) else None,
             idle_ratio_before=played.idle_ratio_before if played else None,
             idle_ratio_after=played.idle_ratio_after if played else None,
             refused=admission.refused,
@@ -247,7 +272,7 @@ def _row(
         is_modelled = inputs.enforced or one.measured is None
         now = contended.rate_before if is_modelled else one.measured or 0.0
         then = contended.rate_after
-    interval, gap = interval_or_gap(then, inputs.outcomes)
+    interval, gap = interval_or_gap(then, inputs.past.outcomes)
     latency = played.latency if played else unknown_latency(_gap(inputs))
     return WhatIfRow(
         allocation=one.allocation,
@@ -270,14 +295,15 @@ def _row(
 
 
 def _gap(inputs: WhatIfInputs) -> str:
+    past = inputs.past
     if not inputs.allocations:
         return "no workload has an allocation on it"
-    if inputs.gap:
-        return inputs.gap
-    if not inputs.windows:
+    if past.gap:
+        return past.gap
+    if not len(past.windows):
         return "no samples were stored in that time"
-    if not any(inputs.congested):
-        length = duration_text(timedelta(seconds=inputs.windows[0].window_s))
+    if not past.congested.any():
+        length = duration_text(timedelta(seconds=float(past.windows.window_s[0])))
         return (
             f"in no window of {length} was it congested for half of the time, so only limits and "
             "reservations would have had an effect; gains and losses are those of entitlements"

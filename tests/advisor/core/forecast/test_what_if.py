@@ -13,7 +13,12 @@ from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import CanonicalError, dumps, loads
 from advisor.core.forecast.backtest import Change
 from advisor.core.forecast.past import HistoryWindow
-from advisor.core.forecast.what_if import CandidateAllocation, WhatIfInputs, what_if
+from advisor.core.forecast.what_if import (
+    CandidateAllocation,
+    StoredWhatIfInputs,
+    WhatIfInputs,
+    what_if,
+)
 from advisor.core.grant import Grant
 from advisor.core.resource import ResourceKind, Unit
 
@@ -46,7 +51,7 @@ def inputs(*allocations, windows=(), congested=(), **other):
         "capacity": 100.0, "capacity_source": "stated", "capacity_after": 100.0,
         "reservable": 75.0, "enforced": True, "mode": ReservationMode.ADDITIVE,
     }  # fmt: skip
-    return WhatIfInputs(
+    stored = StoredWhatIfInputs(
         resource="h1/up0",
         kind=ResourceKind.UPLINK,
         unit=Unit.BITS_PER_S,
@@ -57,6 +62,7 @@ def inputs(*allocations, windows=(), congested=(), **other):
         congested=tuple(congested),
         **(stated | other),
     )
+    return WhatIfInputs.of(stored)
 
 
 GREEDY = [window(minute, None, None) for minute in range(1, 11)]
@@ -179,7 +185,9 @@ def test_reservations_beyond_what_may_be_reserved_are_refused_by_name():
 def test_missing_past_has_its_reason(change, gap):
     asked = inputs(candidate(1), candidate(2), windows=GREEDY, congested=[True] * 10)
 
-    assert what_if(replace(asked, **change)).gap == gap
+    other = WhatIfInputs.of(replace(asked.stored(), **change))
+
+    assert what_if(other).gap == gap
 
 
 @pytest.mark.parametrize(
