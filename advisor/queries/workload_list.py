@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import cache
+from math import isnan
 
 import numpy as np
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import QuerySet
 
 from advisor.core.natural_order import natural_key
-from advisor.history.history import numbers
 from advisor.history.newest_rates import RatesByKey, newest_rates
 from advisor.models import Allocation, Workload
 from advisor.queries.allocation_rates import REACH
 from advisor.queries.listed import NO_RANK, Listed, Places, Shared
+from advisor.queries.packed import PackedKeys, unpacked
 from advisor.queries.resources import ResourceLine, resource_line, resource_rows
 from advisor.queries.scope import Scope
 from advisor.queries.tables import HostName, WorkloadRow, host_names
@@ -34,10 +34,20 @@ class _Allocations:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Workloads:
+    """Columns of workloads in the order of their names, (workloads)."""
+
+    keys: Places
+    names: Sequence[str]
+    kinds: Sequence[str]
+    tiers: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Inventory:
     """What rows are made of, each in the order of its name."""
 
-    workloads: Sequence[tuple[int, str, str, str]]
+    workloads: _Workloads
     lines: Sequence[ResourceLine]
     hosts: Sequence[HostName]
 
@@ -56,22 +66,36 @@ def workload_list(
     return _rows(inventory, _allocations(scope, inventory, host_pk), rates)
 
 
-def _workloads(scope: Scope) -> list[tuple[int, str, str, str]]:
-    """Key, name, kind and tier of each."""
-    columns = _columns(scope.rows(Workload), "pk", "name", "kind", "tier")
-    return sorted(zip(*columns, strict=True), key=lambda row: natural_key(row[1]))
+def _workloads(scope: Scope) -> _Workloads:
+    rows = scope.rows(Workload).order_by()
+    found = rows.aggregate(
+        keys=PackedKeys("pk"),
+        names=ArrayAgg("name", default=[]),
+        kinds=ArrayAgg("kind", default=[]),
+        tiers=ArrayAgg("tier", default=[]),
+    )
+    by_name = [natural_key(name) for name in found["names"]]
+    order = sorted(range(len(by_name)), key=by_name.__getitem__)
+    names, kinds, tiers = ([found[key][at] for at in order] for key in ("names", "kinds", "tiers"))
+    return _Workloads(keys=unpacked(found["keys"])[order], names=names, kinds=kinds, tiers=tiers)
 
 
 def _allocations(scope: Scope, inventory: _Inventory, host_pk: int | None) -> _Allocations:
-    rows = Allocation.objects.filter(workload__organisation=scope.organisation)
+    rows = Allocation.objects.filter(resource__organisation=scope.organisation).order_by()
     if host_pk is not None:
         rows = rows.filter(host=host_pk)
-    columns = _columns(rows, "pk", "workload_id", "resource_id", "host_id")
-    keys, *of = (np.array(column, dtype=np.int64) for column in columns)
+    # In one answer: a tuple for each row would cost more.
+    columns = rows.aggregate(
+        own=PackedKeys("pk"),
+        workload=PackedKeys("workload_id"),
+        resource=PackedKeys("resource_id"),
+        host=PackedKeys("host_id"),
+    )
+    keys, *of = (unpacked(column) for column in columns.values())
     known = (
-        [row[0] for row in inventory.workloads],
-        [line.pk for line in inventory.lines],
-        [host.pk for host in inventory.hosts],
+        inventory.workloads.keys,
+        np.array([line.pk for line in inventory.lines], dtype=np.int64),
+        np.array([host.pk for host in inventory.hosts], dtype=np.int64),
     )
     places = [_places(ids, own) for ids, own in zip(of, known, strict=True)]
     # What this person may not see has no place.
@@ -80,20 +104,12 @@ def _allocations(scope: Scope, inventory: _Inventory, host_pk: int | None) -> _A
     return _Allocations(keys=keys[seen], workload=workload, resource=resource, host=host)
 
 
-def _columns(rows: QuerySet[Any], *names: str) -> list[list[Any]]:
-    """The columns of these rows in one answer: a tuple for each row would cost more."""
-    found = rows.order_by().aggregate(
-        **{f"column_{place}": ArrayAgg(name, default=[]) for place, name in enumerate(names)}
-    )
-    return list(found.values())
-
-
-def _places(ids: Places, known: Sequence[int]) -> Places:
+def _places(ids: Places, known: Places) -> Places:
     """The place of each key among those that are known; -1 for others."""
-    if not known:
+    if not len(known):
         return np.full(len(ids), -1)
     order = np.argsort(known)
-    ordered = np.asarray(known)[order]
+    ordered = known[order]
     at = np.minimum(np.searchsorted(ordered, ids), len(known) - 1)
     return np.where(ordered[at] == ids, order[at], -1)
 
@@ -107,34 +123,39 @@ def _rows(inventory: _Inventory, own: _Allocations, known: RatesByKey) -> Listed
     keys, hosts = own.keys[order], own.host[order]
     workload, resource = np.divmod(pairs, max(len(inventory.lines), 1))
     rates = _sums(known.of(keys), begins)
+    workloads = inventory.workloads
 
+    @cache
     def build(place: int) -> WorkloadRow:
-        pk, name, kind, tier = inventory.workloads[workload[place]]
+        own = workload[place]
         mine = slice(begins[place], begins[place + 1])
+        rate = float(rates[place])
         return WorkloadRow(
-            pk=pk,
-            name=name,
-            kind=kind,
-            tier=tier,
+            pk=int(workloads.keys[own]),
+            name=workloads.names[own],
+            kind=workloads.kinds[own],
+            tier=workloads.tiers[own],
             resource=inventory.lines[resource[place]],
-            hosts=tuple(inventory.hosts[host] for host in np.unique(hosts[mine])),
+            hosts=tuple([inventory.hosts[host] for host in sorted(set(hosts[mine].tolist()))]),
             allocations=tuple(keys[mine].tolist()),
-            rate=numbers(rates[place : place + 1])[0],
+            rate=None if isnan(rate) else rate,
         )
 
-    names = [row[1] for row in inventory.workloads]
-    tiers = {tier: place for place, tier in enumerate({row[3] for row in inventory.workloads})}
-    tier_of = np.array([tiers[row[3]] for row in inventory.workloads], dtype=np.int64)
+    tiers = {tier: place for place, tier in enumerate(sorted(set(workloads.tiers)))}
+    tier_of = np.array([tiers[tier] for tier in workloads.tiers], dtype=np.int64)
     return Listed(
         count=len(pairs),
         build=build,
         shared={
-            "workload": _shared(workload, names=names),
+            "workload": _shared(workload, names=workloads.names),
             "resource": _shared(resource),
             "hosts": _shared(_host_sets(begins, hosts, len(inventory.hosts))),
             "tier": _shared(tier_of[workload]),
         },
-        ranks={"rate": _ranks([line.unit for line in inventory.lines], resource, rates)},
+        ranks={
+            "name": workload,
+            "rate": _ranks([line.unit for line in inventory.lines], resource, rates),
+        },
     )
 
 

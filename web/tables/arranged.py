@@ -110,10 +110,9 @@ def _parts(column: Column[RowT], listed: Listed[RowT]) -> list[Sequence[str]]:
 def _wanted(table: Table[RowT], address: TableAddress, listed: Listed[RowT]) -> Any:
     wanted = np.ones(listed.count, dtype=np.bool_)
     if address.text:
-        words = address.text.lower().split()
         names = [str(name).lower() for name in _values(table.columns[0], listed)]
-        fits = [all(word in name for word in words) for name in names]
-        wanted &= _of_rows(table.columns[0], listed, fits)
+        for word in address.text.lower().split():
+            wanted &= _of_rows(table.columns[0], listed, [word in name for name in names])
     for key, value in address.wanted.items():
         column = table.column(key)
         if value and column.parts:
