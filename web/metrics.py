@@ -37,6 +37,8 @@ class _Figures(Collector):
             yield from _work(figures.work)
         yield from _storage(figures)
         yield _gauge("failed_work", "Tasks that have not succeeded since", figures.failing)
+        about = "The same of work for the whole installation"
+        yield _gauge("failed_work_of_installation", about, figures.failing_installation)
         found = [([check.name], float(check.needs_attention)) for check in checks(figures)]
         yield _gauges("check_needs_attention", "1 if it does", ["check"], found)
 
@@ -45,9 +47,8 @@ def _ingest(figures: Figures) -> Iterator[Metric]:
     found = figures.ingest
     yield _gauge("hosts", "Hosts that send samples or have an agent", found.hosts)
     yield _gauge("hosts_silent", "Hosts without a sample for two minutes", found.silent)
-    worst = [([one.host], one.lag_s) for one in found.worst]
-    about = "Age of the newest sample of the worst three hosts"
-    yield _gauges("ingest_lag_seconds", about, ["host"], worst)
+    lags = [([one.host], one.lag_s) for one in found.lags]
+    yield _gauges("ingest_lag_seconds", "Age of the host's newest sample", ["host"], lags)
 
 
 def _evaluation(found: Evaluation) -> Iterator[Metric]:

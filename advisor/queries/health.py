@@ -1,7 +1,8 @@
 """The figures of Sluice's own health, gathered for one organisation.
 
 Numbers about queues, processes and storage are of the whole installation; names and lags of
-resources and hosts, and failed work, are of the organisation alone.
+resources and hosts, and failed work, are of the organisation alone. Of work that belongs to no
+organisation everybody learns how much fails, and those who run the installation learn the reasons.
 """
 
 from __future__ import annotations
@@ -35,7 +36,6 @@ from advisor.pipeline import work_figures
 from ingest.models import Host
 
 MOST_FAILURES = 50
-MOST_HOSTS = 3
 P50, P99 = 0.5, 0.99
 
 
@@ -44,7 +44,7 @@ def health_figures(
 ) -> Figures:
     """Everything that is known now.
 
-    With the installation, failed work that belongs to no organisation is among the failures.
+    With the installation, failed work that belongs to no organisation is among `failures`.
     """
     whose = Q(organisation=organisation)
     if with_installation:
@@ -56,12 +56,17 @@ def health_figures(
         work=_work(organisation, now),
         ingest=_ingest(organisation, now),
         storage=_storage(),
-        failing=failed.filter(solved_at=None).count(),
+        failing=_failing(organisation),
+        failing_installation=_failing(None),
         failures=tuple(
             _failure(row)
             for row in newest.select_related("resource", "recommendation")[:MOST_FAILURES]
         ),
     )
+
+
+def _failing(organisation: Organisation | None) -> int:
+    return FailedWork.objects.filter(organisation=organisation, solved_at=None).count()
 
 
 def _evaluation(organisation: Organisation, now: datetime) -> Evaluation:
@@ -162,9 +167,9 @@ def _ingest(organisation: Organisation, now: datetime) -> Ingest:
     return Ingest(
         hosts=hosts.count(),
         silent=hosts.filter(is_late).count(),
-        worst=tuple(
+        lags=tuple(
             HostLag(host=name, lag_s=max(0.0, (now - at).total_seconds()))
-            for name, at in oldest.values_list("name", "last_sample_at")[:MOST_HOSTS]
+            for name, at in oldest.values_list("name", "last_sample_at")
             if at is not None
         ),
     )

@@ -60,7 +60,7 @@ def test_every_check_has_its_state_as_a_word(viewer: Client, fleet: Fleet) -> No
     # The story ends with kvm-05 silent.
     assert "behind 1 of " in checks["Ingest lag"]
     assert "behind" in checks["Evaluation lag"]
-    assert "unknown the queue's server does not answer" in checks["Queues"]
+    assert "silent the queue's server does not answer" in checks["Queues"]
     assert "the database has " in checks["Free disk"]
     assert "clear none" in checks["Failed work"]
 
@@ -74,8 +74,9 @@ def test_heading_counts_the_checks_that_need_attention(viewer: Client, fleet: Fl
 
     after = shown(viewer).text("h1")
 
-    assert before == "Health of Sluice: 1 of 5 checks needs attention"
-    assert after == "Health of Sluice: 2 of 5 checks need attention"
+    # kvm-05 is silent, and so is the queue's server.
+    assert before == "Health of Sluice: 2 of 5 checks need attention"
+    assert after == "Health of Sluice: 3 of 5 checks need attention"
 
 
 def test_failed_work_is_shown_with_its_reason_and_times(viewer: Client, fleet: Fleet) -> None:
@@ -107,6 +108,10 @@ def test_failed_work_of_others_is_not_shown(
 
     assert ["It hung." in page for page in pages] == [True, False, True]
     assert ["Secret of others." in page for page in pages] == [False, False, True]
+    # That it fails concerns everybody.
+    said = "1 task of the whole installation fails; those who run it see the reason here"
+    assert [said in " ".join(page.split()) for page in pages] == [True, True, False]
+    assert "1 of the whole installation" in pages[1]
 
 
 def test_update_in_place_is_the_same_page_without_its_frame(viewer: Client, fleet: Fleet) -> None:

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from accounts.models import Organisation, Scope, Token
 from advisor.models import ResourceStatus
 from advisor.pipeline import work_figures
-from advisor.pipeline.failed_work import Subject, keep_failure
+from advisor.pipeline.failed_work import INSTALLATION, Subject, keep_failure
 from tests.config.queued import empty
 from tests.web.fleet import Fleet
 
@@ -47,6 +47,7 @@ def test_figures_are_those_of_the_health(client: Client, fleet: Fleet) -> None:
     ResourceStatus.objects.update(looked_at=now - timedelta(seconds=4))
     ResourceStatus.objects.filter(resource=nfs).update(looked_at=now - timedelta(minutes=11))
     keep_failure(task="detect_resource", subject=Subject(resource=nfs.pk), reason="-", now=now)
+    keep_failure(task="tidy", subject=INSTALLATION, reason="-", now=now)
     work_figures.note_life(
         name="evaluate@a", kind="worker", queues=["evaluate"], now=now - timedelta(seconds=3)
     )
@@ -72,6 +73,9 @@ def test_figures_are_those_of_the_health(client: Client, fleet: Fleet) -> None:
     assert found[("sluice_hosts",)] == len(fleet.hosts)
     # kvm-05 has been silent for 25 minutes.
     assert found["sluice_ingest_lag_seconds", "kvm-05"] == pytest.approx(1500, abs=60)
+    told = {key[1] for key in found if key[0] == "sluice_ingest_lag_seconds"}
+    assert told == {name for name, host in fleet.hosts.items() if host.last_sample_at}
+    assert found[("sluice_failed_work_of_installation",)] == 1.0
     assert found[("sluice_database_bytes",)] > 5_000_000
     assert found[("sluice_disk_free_bytes",)] <= found[("sluice_disk_bytes",)]
     attention = {key[1] for key, value in found.items() if value and "_attention" in key[0]}

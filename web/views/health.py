@@ -16,17 +16,18 @@ from web.page import render_page, render_part
 @workspace_view
 def health(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     now = timezone.now()
+    runs_it = workspace.membership.user.is_superuser
     figures = health_figures(
-        organisation=workspace.scope.organisation,
-        now=now,
-        with_installation=workspace.membership.user.is_superuser,
+        organisation=workspace.scope.organisation, now=now, with_installation=runs_it
     )
     found = checks(figures)
+    shown = figures.failing + (figures.failing_installation if runs_it else 0)
     context: dict[str, Any] = {
         "checks": found,
         "attention": [check for check in found if check.needs_attention],
         "failures": figures.failures,
-        "hidden_failures": max(0, figures.failing - MOST_FAILURES),
+        "hidden_failures": max(0, shown - MOST_FAILURES),
+        "without_reason": 0 if runs_it else figures.failing_installation,
     }
     if "HX-Request" in request.headers:
         return render_part(request, workspace, "web/parts/health.html", now=now, **context)

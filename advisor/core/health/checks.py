@@ -8,6 +8,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from advisor.core.duration import duration_text
+from advisor.core.enumeration import listed
 from advisor.core.health.figures import (
     Evaluation,
     Figures,
@@ -55,17 +56,17 @@ def checks(figures: Figures) -> tuple[Check, ...]:
         _evaluation(figures.evaluation),
         *_work(figures.work),
         _storage(figures.storage),
-        _failed_work(figures.failing),
+        _failed_work(figures.failing, figures.failing_installation),
     )
 
 
 def _ingest(found: Ingest) -> Check:
     if not found.hosts:
         return Check(name="Ingest lag", condition=Condition.UNKNOWN, text="no hosts yet")
-    worst = ", ".join(f"{one.host} {_length(one.lag_s)}" for one in found.worst)
+    worst = listed(f"{one.host} {_length(one.lag_s)}" for one in found.lags)
     text = f"{found.silent} of {found.hosts} hosts without a sample for two minutes"
     if worst:
-        text += f"; oldest newest sample: {worst}"
+        text += f"; age of the newest sample, oldest first: {worst}"
     condition = Condition.BEHIND if found.silent else Condition.CLEAR
     return Check(name="Ingest lag", condition=condition, text=text)
 
@@ -92,7 +93,7 @@ def _work(found: Work | None) -> Iterator[Check]:
     if found is None:
         yield Check(
             name="Queues",
-            condition=Condition.UNKNOWN,
+            condition=Condition.SILENT,
             text="the queue's server does not answer, so queues and processes are not known",
         )
         return
@@ -145,11 +146,14 @@ def _storage(found: Storage) -> Check:
     return Check(name=name, condition=condition, text=text)
 
 
-def _failed_work(failing: int) -> Check:
-    if not failing:
-        return Check(name="Failed work", condition=Condition.CLEAR, text="none")
-    kinds = "1 task fails" if failing == 1 else f"{failing} tasks fail"
-    return Check(name="Failed work", condition=Condition.FAILING, text=kinds)
+def _failed_work(failing: int, of_installation: int) -> Check:
+    parts = []
+    if failing:
+        parts.append("1 task fails" if failing == 1 else f"{failing} tasks fail")
+    if of_installation:
+        parts.append(f"{of_installation} of the whole installation")
+    condition = Condition.FAILING if parts else Condition.CLEAR
+    return Check(name="Failed work", condition=condition, text=", ".join(parts) or "none")
 
 
 def _length(seconds: float) -> str:

@@ -80,11 +80,14 @@ class HostLag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingest:
-    """How soon samples come: hosts in all, without a fresh sample, and the worst three."""
+    """How soon samples come: hosts in all, and those without a fresh sample.
+
+    `lags` has every host that ever sent a sample, the longest lag first.
+    """
 
     hosts: int
     silent: int
-    worst: tuple[HostLag, ...]
+    lags: tuple[HostLag, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +118,8 @@ class Figures:
     """All of it, as one organisation sees it.
 
     `work` is None if the queue's server does not answer. `failures` are the newest ones, those
-    that still fail first; `failing` counts these.
+    that still fail first; `failing` counts these. `failing_installation` counts what fails and
+    belongs to no organisation, whoever may see its reasons.
     """
 
     evaluation: Evaluation
@@ -123,4 +127,5 @@ class Figures:
     ingest: Ingest
     storage: Storage
     failing: int
+    failing_installation: int
     failures: tuple[Failure, ...]

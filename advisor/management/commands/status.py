@@ -73,8 +73,9 @@ def _health_text(figures: Figures, *, now: datetime) -> str:
         return text
     shown = [_failure_row(one, now=now) for one in open_failures[:SHOWN_FAILURES]]
     text += "\n\n" + table(shown, ["failed work", "subject", "times", "last", "reason"])
-    if figures.failing > len(shown):
-        text += f"\nand {figures.failing - len(shown)} more"
+    failing = figures.failing + figures.failing_installation
+    if failing > len(shown):
+        text += f"\nand {failing - len(shown)} more"
     return text
 
 

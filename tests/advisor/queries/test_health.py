@@ -96,7 +96,7 @@ def test_recent_lag_names_the_worst_resource(acme: Organisation) -> None:
     assert found.p99_s == pytest.approx(2.0, rel=0.05)
 
 
-def test_worst_three_hosts_and_the_number_of_silent_ones(acme: Organisation) -> None:
+def test_every_host_has_its_lag_and_the_silent_are_counted(acme: Organisation) -> None:
     ages = {"h1": 5, "h2": 300, "h3": 60, "h4": 500, "ahead": -30}
     for name, seconds_ago in ages.items():
         at = NOW - timedelta(seconds=seconds_ago)
@@ -107,10 +107,13 @@ def test_worst_three_hosts_and_the_number_of_silent_ones(acme: Organisation) -> 
 
     # h2 and h4 for more than two minutes, and the one that never sent.
     assert (found.hosts, found.silent) == (6, 3)
-    assert found.worst == (
+    # The one that never sent has none; a clock that is ahead is no lag.
+    assert found.lags == (
         HostLag(host="h4", lag_s=500.0),
         HostLag(host="h2", lag_s=300.0),
         HostLag(host="h3", lag_s=60.0),
+        HostLag(host="h1", lag_s=5.0),
+        HostLag(host="ahead", lag_s=0.0),
     )
 
 
@@ -153,6 +156,8 @@ def test_failed_work_is_shown_to_its_organisation_open_ones_first(
     assert own.failing == 2
     assert (figures(globex).failing, figures(globex).failures) == (0, ())
     assert [one.task for one in figures(globex, with_installation=True).failures] == ["tidy"]
+    # That work for all fails concerns everybody; why may name somebody.
+    assert own.failing_installation == figures(globex).failing_installation == 1
 
 
 def test_storage_is_that_of_the_data_directory_and_the_database(

@@ -32,7 +32,11 @@ WELL = Figures(
         ),
         slowest=SlowTask(task="detect_resource", subject="nfs-07", seconds=12.0, is_running=False),
     ),
-    ingest=Ingest(hosts=12, silent=0, worst=(HostLag(host="h3", lag_s=11.0),)),
+    ingest=Ingest(
+        hosts=12,
+        silent=0,
+        lags=tuple(HostLag(host=f"h{age:.0f}", lag_s=age) for age in (11.0, 9.0, 8.0, 7.0)),
+    ),
     storage=Storage(
         directory="/data",
         free_bytes=50 * 10**9,
@@ -40,6 +44,7 @@ WELL = Figures(
         database_bytes=3_140_000_000,
     ),
     failing=0,
+    failing_installation=0,
     failures=(),
 )
 
@@ -59,8 +64,8 @@ def with_work(**changed: object) -> Figures:
 
 def test_each_check_says_its_figures() -> None:
     assert {name: check.text for name, check in found(WELL).items()} == {
-        "Ingest lag": "0 of 12 hosts without a sample for two minutes; oldest newest sample: "
-        "h3 11 s",
+        "Ingest lag": "0 of 12 hosts without a sample for two minutes; age of the newest "
+        "sample, oldest first: h11 11 s, h9 9.0 s, h8 8.0 s +1 more",
         "Evaluation lag": "last 10 min: p50 2.0 s, p99 9.4 s, worst 61 s (nfs-07); time since "
         "the newest evaluation: p50 2.0 s, p99 9.4 s, worst 61 s (nfs-07)",
         "Queue evaluate": "3 waiting, the oldest for 4.0 s",
@@ -81,8 +86,10 @@ def test_nothing_needs_attention_when_all_is_well() -> None:
     ("figures", "name", "condition"),
     [
         (replace(WELL, failing=1), "Failed work", "failing"),
+        (replace(WELL, failing_installation=1), "Failed work", "failing"),
+        (replace(WELL, work=None), "Queues", "silent"),
         (
-            replace(WELL, ingest=Ingest(hosts=2, silent=1, worst=())),
+            replace(WELL, ingest=Ingest(hosts=2, silent=1, lags=())),
             "Ingest lag",
             "behind",
         ),
@@ -137,10 +144,9 @@ def test_free_disk_is_low_below_a_twentieth_or_a_gib(
 @pytest.mark.parametrize(
     ("figures", "name", "text"),
     [
-        (replace(WELL, work=None), "Queues", "the queue's server does not answer"),
         (with_work(slowest=None), "Slowest task", "none ran in the last 10 min"),
         (
-            replace(WELL, ingest=Ingest(hosts=0, silent=0, worst=())),
+            replace(WELL, ingest=Ingest(hosts=0, silent=0, lags=())),
             "Ingest lag",
             "no hosts yet",
         ),
@@ -164,6 +170,23 @@ def test_what_is_not_known_is_unknown_with_its_reason(
 
     assert check.condition == Condition.UNKNOWN
     assert text in check.text
+
+
+@pytest.mark.parametrize(
+    ("own", "of_installation", "text"),
+    [
+        (0, 0, "none"),
+        (1, 0, "1 task fails"),
+        (2, 1, "2 tasks fail, 1 of the whole installation"),
+        (0, 3, "3 of the whole installation"),
+    ],
+)
+def test_failed_work_tells_its_own_from_that_of_the_installation(
+    own: int, of_installation: int, text: str
+) -> None:
+    figures = replace(WELL, failing=own, failing_installation=of_installation)
+
+    assert found(figures)["Failed work"].text == text
 
 
 def test_one_living_worker_of_a_queue_is_enough_and_the_silent_are_counted() -> None:
