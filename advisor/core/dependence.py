@@ -7,6 +7,7 @@ fewer pairs than there are (Bartlett 1935).
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,8 @@ SAME_SERIES = 0.99
 CLEARLY_LATER = 0.05
 """A later lag must exceed an earlier one by this much; smaller differences are chance."""
 LARGEST_AUTOCORRELATION = 0.95
+REMEMBERED = 32
+"""Series whose ranks are remembered: the same harm is compared with many workloads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +98,14 @@ def ranks_of(values: Floats) -> Floats:
     """The rank of each value from 1 on, the mean of their ranks for equal ones; (values).
 
     As `scipy.stats.rankdata` gives them, which takes several times as long for a few hundred.
+    The result cannot be changed: one series is ranked for many others.
     """
+    return _ranks(values.tobytes())
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _ranks(packed: bytes) -> Floats:
+    values = np.frombuffer(packed)
     order = np.argsort(values)
     ordered = values[order]
     differs = np.ones(len(values) + 1, dtype=np.bool_)
@@ -103,6 +113,7 @@ def ranks_of(values: Floats) -> Floats:
     edges = np.flatnonzero(differs)
     ranks = np.empty(len(values))
     ranks[order] = np.repeat((edges[:-1] + edges[1:] + 1) / 2, np.diff(edges))
+    ranks.flags.writeable = False
     return ranks
 
 
@@ -130,8 +141,13 @@ def variance_inflation(x: Floats, y: Floats) -> float:
 
 def _autocorrelation(x: Floats) -> float:
     """Rank correlation of each value with the next, between 0 and the largest accepted."""
-    if len(x) < 3:
+    return _autocorrelation_of(x.tobytes())
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _autocorrelation_of(packed: bytes) -> float:
+    ranks = _ranks(packed)
+    if len(ranks) < 3:
         return 0.0
-    ranks = ranks_of(x)
     found = correlation(ranks[:-1], ranks[1:])
     return min(max(found or 0.0, 0.0), LARGEST_AUTOCORRELATION)

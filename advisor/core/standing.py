@@ -103,6 +103,15 @@ def standing_columns(tables: Sequence[AllocationTable]) -> list[StandingColumns]
     ]
 
 
+def used_columns(table: AllocationTable) -> Floats:
+    """The use alone, as `StandingColumns.cost` has it: nothing has to be solved for it."""
+    flat = _flat([table])
+    _, rate = _with_unallocated(flat)
+    (found,) = _by_table([table], rate * _per_unit([table], flat))
+    used: Floats = found
+    return used
+
+
 def _by_table(tables: Sequence[AllocationTable], column: Any) -> list[Any]:
     """The part of each table, (windows, allocations + 1)."""
     shapes = [(len(table.rate), len(table.workloads) + 1) for table in tables]

@@ -24,6 +24,7 @@ from advisor.core.standing import (
     AllocationTable,
     StandingColumns,
     standing_columns,
+    used_columns,
 )
 from advisor.core.waterfill import Floats
 from advisor.history.history import History, numbers
@@ -123,12 +124,14 @@ def _inputs(
 ) -> AttributionInputs:
     traits = history.resource.traits
     table = history.table(np.flatnonzero(history.measured).tolist(), {})
-    (found,) = standing_columns([table])
-    own = np.where(np.isnan(table.rate), np.nan, found.cost[:, :-1])
+    used, lack = used_columns(table), {}
+    if not traits.harms_all:
+        (standing,) = standing_columns([table])
+        lack = _lack(standing)
+    own = np.where(np.isnan(table.rate), np.nan, used[:, :-1])
     loads = _by_workload(table.workloads, own)
     entitled = _entitled(history.allocations.rows, loads, _costs(table, own), table.mode)
-    rest = tuple(found.cost[:, -1].tolist())
-    lack = {} if traits.harms_all else _lack(found)
+    rest = tuple(used[:, -1].tolist())
     series = [
         WorkloadSeries(
             workload=name, load=loads[name], harm=lack.get(name), entitlement=entitled[name]

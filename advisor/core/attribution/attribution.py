@@ -8,6 +8,7 @@ With two aggressors on a busy device the load of each falls when the other start
 follows neither. The on/off comparison shows them: others are worse while one of them is active.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -130,7 +131,13 @@ def attribute(inputs: AttributionInputs) -> Attribution:
     load = matrix_of([one.load for one in series], len(during))
     taken = np.nan_to_num(load[:, during])
     totals = taken.sum(axis=1)
-    trails = [_trail(index, series, load, totals, inputs) for index in range(len(series))]
+    others = harm_of_others(series, load, inputs.shared_harm)
+    trails = [
+        _trail(one, cause, *harm, part=part, inputs=inputs)
+        for one, cause, harm, part in zip(
+            series, load, others, _parts(series, totals), strict=True
+        )
+    ]
     trails.sort(
         key=lambda one: (
             not one.suspect.is_aggressor,
@@ -162,42 +169,67 @@ def attribute(inputs: AttributionInputs) -> Attribution:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """What a workload took of all in the incident, and its fair share; `count` were active."""
+
+    taken: float
+    fair: float
+    count: int
+
+    @property
+    def is_excessive(self) -> bool:
+        return (
+            self.taken >= EXCESS * self.fair
+            and self.taken - self.fair >= EXCESS_RATIO
+            and self.count > 1
+        )
+
+
+def _parts(series: Sequence[WorkloadSeries], taken: Floats) -> list[_Part]:
+    """Of each workload; `taken` (workloads) is what each took in the incident."""
+    total = float(taken.sum())
+    entitled = sum(one.entitlement for one, own in zip(series, taken, strict=True) if own > 0)
+    return [
+        _Part(
+            taken=float(own) / total if total > 0 else 0.0,
+            fair=one.entitlement / entitled if own > 0 and entitled > 0 else 0.0,
+            count=int(np.count_nonzero(taken > 0)),
+        )
+        for one, own in zip(series, taken, strict=True)
+    ]
+
+
 def _trail(
-    index: int,
-    series: tuple[WorkloadSeries, ...],
-    load: Floats,
-    taken: Floats,
+    one: WorkloadSeries,
+    cause: Floats,
+    effect: Floats,
+    control: Floats,
+    *,
+    part: _Part,
     inputs: AttributionInputs,
 ) -> _Trail:
-    """Of one workload; `taken` (workloads) is what each took in the incident."""
-    total = float(taken.sum())
-    part = float(taken[index]) / total if total > 0 else 0.0
-    active = [row for row in range(len(series)) if taken[row] > 0]
-    entitled = sum(series[row].entitlement for row in active)
-    fair = series[index].entitlement / entitled if index in active and entitled > 0 else 0.0
-    cause = load[index]
-    effect, control = harm_of_others(index, series, load, inputs.shared_harm)
+    """Of one workload: its load, the harm to the others and their load, each (windows)."""
     dependence = rank_dependence(cause, effect, control)
     lag = 0 if dependence is None else dependence.lag_windows
     found = natural_experiment(cause[: len(cause) - lag], effect[lag:])
     experiment = None if isinstance(found, NoExperiment) else found
-    is_excessive = part >= EXCESS * fair and part - fair >= EXCESS_RATIO and len(active) > 1
     harms_others, how = _evidence(dependence, experiment, inputs.measure.harm)
-    is_innocent = harms_others and not is_excessive
+    is_innocent = harms_others and not part.is_excessive
     suspect = Suspect(
-        workload=series[index].workload,
-        part_ratio=part,
-        fair_ratio=fair,
-        score=part * _closeness(dependence, experiment),
+        workload=one.workload,
+        part_ratio=part.taken,
+        fair_ratio=part.fair,
+        score=part.taken * _closeness(dependence, experiment),
         dependence=dependence,
         experiment=experiment,
         experiment_gap=found.reason if isinstance(found, NoExperiment) else "",
-        is_aggressor=is_excessive and harms_others,
-        reason=f"took {part:.0%} of {inputs.measure.load}, its fair share is {fair:.0%}"
+        is_aggressor=part.is_excessive and harms_others,
+        reason=f"took {part.taken:.0%} of {inputs.measure.load}, its fair share is {part.fair:.0%}"
         + (f"; not an aggressor, although {how}" if is_innocent else f"; {how}"),
     )
     ranks = _ranks(cause, effect, control, lag)
-    return _Trail(suspect=suspect, is_excessive=is_excessive, **ranks)
+    return _Trail(suspect=suspect, is_excessive=part.is_excessive, **ranks)
 
 
 def _is_clear(experiment: NaturalExperiment | None) -> bool:

@@ -61,30 +61,57 @@ def harms(
 
 
 def harm_of_others(
-    index: int,
     series: Sequence[WorkloadSeries],
     load: Floats,
     shared: Sequence[float | None] | None,
-) -> tuple[Floats, Floats]:
-    """Mean harm to all workloads but one, weighted by mean load, and their total load.
+) -> list[tuple[Floats, Floats]]:
+    """By workload the mean harm to all others, weighted by mean load, and their total load.
 
-    `load` is (workloads, windows); both results are (windows). The weights are the same in all
+    `load` is (workloads, windows); all results are (windows). The weights are the same in all
     windows, so that a change of mix does not look like harm.
     """
     windows = load.shape[1]
-    others = [row for row in range(len(series)) if row != index]
-    measured = [row for row in others if series[row].harm is not None]
-    control = np.nansum(load[others], axis=0)
-    if not measured:
-        nothing: Sequence[float | None] = [None] * windows
-        return matrix_of([shared or nothing], windows)[0], control
+    nothing: Sequence[float | None] = [None] * windows
+    common = matrix_of([shared or nothing], windows)[0]
+    loads = np.nan_to_num(load)
+    measured = [row for row, one in enumerate(series) if one.harm is not None]
     harm = matrix_of([series[row].harm or () for row in measured], windows)
-    weight = np.nan_to_num(load[measured]).mean(axis=1, keepdims=True)
-    known = np.where(np.isnan(harm), 0.0, weight)
-    total = known.sum(axis=0)
-    summed = (np.nan_to_num(harm) * known).sum(axis=0)
-    mean = np.where(total > 0, summed / np.where(total > 0, total, 1.0), np.nan)
-    return mean, np.nansum(load[measured], axis=0)
+    known = np.where(np.isnan(harm), 0.0, loads[measured].mean(axis=1, keepdims=True))
+    all_loads = _Others(loads)
+    own_loads, weights, sums = (
+        _Others(one) for one in (loads[measured], known, np.nan_to_num(harm) * known)
+    )
+    place_of = {row: place for place, row in enumerate(measured)}
+    found = []
+    for row in range(len(series)):
+        place = place_of.get(row)
+        if len(measured) == (place is not None):
+            found.append((common, all_loads.but(row)))
+            continue
+        weight, summed = weights.but(place), sums.but(place)
+        mean = np.where(weight > 0, summed / np.where(weight > 0, weight, 1.0), np.nan)
+        found.append((mean, own_loads.but(place)))
+    return found
+
+
+class _Others:
+    """Sums over all rows but one, of numbers that are not negative, (rows, windows).
+
+    Each is what precedes the row and what follows it. To take the row from the sum of all would
+    leave noise, which varies where nothing else does.
+    """
+
+    def __init__(self, values: Floats) -> None:
+        nothing = np.zeros((1, values.shape[1]))
+        self._before = np.concatenate([nothing, np.cumsum(values, axis=0)])
+        self._after = np.concatenate([np.cumsum(values[::-1], axis=0)[::-1], nothing])
+
+    def but(self, row: int | None) -> Floats:
+        """The sum without this row, (windows); that of all without one."""
+        if row is None:
+            return self._before[-1]
+        result: Floats = self._before[row] + self._after[row + 1]
+        return result
 
 
 def _known(values: Floats) -> Floats:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from advisor.core.attribution.pairwise_quantiles import pairwise_quantiles
 from advisor.core.dependence import Floats, ranks_of, variance_inflation
 
 ENOUGH_WINDOWS = 8
@@ -74,15 +75,15 @@ def _compare(on: Floats, off: Floats, switches: int, inflation: float) -> Natura
     # Mann and Whitney's U: how often a window with it on is worse than one with it off.
     wins = float(ranks[: len(on)].sum()) - len(on) * (len(on) + 1) / 2
     deviation = math.sqrt(_variance_of_wins(len(on), len(off), ranks) * inflation)
-    differences = np.subtract.outer(_thinned(on), _thinned(off))
     half = INTERVAL_Z * deviation / pairs
-    low, shift, high = np.quantile(differences, [max(0.5 - half, 0.0), 0.5, min(0.5 + half, 1.0)])
+    parts = [max(0.5 - half, 0.0), 0.5, min(0.5 + half, 1.0)]
+    low, shift, high = pairwise_quantiles(_thinned(on), _thinned(off), parts)
     return NaturalExperiment(
         on_windows=len(on),
         switches=switches,
-        shift=float(shift),
-        shift_low=float(low),
-        shift_high=float(high),
+        shift=shift,
+        shift_low=low,
+        shift_high=high,
         superiority=wins / pairs,
     )
 
@@ -96,8 +97,8 @@ def _variance_of_wins(on: int, off: int, ranks: Floats) -> float:
 
 
 def _thinned(values: Floats) -> Floats:
+    """In rising order."""
+    ordered: Floats = np.sort(values)
     if len(values) <= MOST_VALUES:
-        return values
-    spaced = np.round(np.linspace(0, len(values) - 1, MOST_VALUES)).astype(np.intp)
-    thinned: Floats = np.sort(values)[spaced]
-    return thinned
+        return ordered
+    return ordered[np.round(np.linspace(0, len(values) - 1, MOST_VALUES)).astype(np.intp)]

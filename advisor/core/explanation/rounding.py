@@ -1,7 +1,6 @@
 """Round every number of an answer, so that it is the same on every machine."""
 
-from dataclasses import fields, is_dataclass
-from functools import cache
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
 Answer = TypeVar("Answer")
@@ -23,14 +22,11 @@ def _round(value: Any) -> Any:
     if isinstance(value, float):
         return rounded(value)
     if isinstance(value, tuple):
-        return tuple([_round(item) for item in value])
+        return tuple(_round(item) for item in value)
     if is_dataclass(value) and not isinstance(value, type):
-        kind = type(value)
-        return kind(**{name: _round(getattr(value, name)) for name in _given(kind)})
+        # Only fields of __init__: the class may fix others.
+        return replace(
+            value,
+            **{one.name: _round(getattr(value, one.name)) for one in fields(value) if one.init},
+        )
     return value
-
-
-@cache
-def _given(kind: Any) -> tuple[str, ...]:
-    """Only fields of __init__: the class may fix others."""
-    return tuple(one.name for one in fields(kind) if one.init)

@@ -22,6 +22,7 @@ from advisor.core.standing import (
     StandingColumns,
     standing_columns,
     table_of,
+    used_columns,
 )
 from tests.advisor.core.standing_rows import standings
 
@@ -194,6 +195,13 @@ def test_windows_of_many_resources_are_solved_as_each_alone(many):
                 mine, other = getattr(found, field.name), getattr(alone, field.name)
                 # To the last digit.
                 np.testing.assert_array_equal(mine[row] if mine.ndim > 1 else mine, other.ravel())
+
+
+@given(tables())
+def test_use_alone_is_that_beside_entitlements(table):
+    (found,) = standing_columns([table])
+
+    np.testing.assert_array_equal(used_columns(table), found.cost)
 
 
 @given(st.lists(tables(), max_size=5))

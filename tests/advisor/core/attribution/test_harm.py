@@ -88,7 +88,7 @@ def others(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """The harm to all but the first, and their load."""
     load = matrix_of([each.load for each in series], len(series[0].load))
-    return harm_of_others(0, series, load, shared)
+    return harm_of_others(series, load, shared)[0]
 
 
 def test_harm_of_others_is_weighted_by_their_mean_load() -> None:
@@ -138,6 +138,32 @@ def test_shared_harm_stands_in_where_nobody_elses_is_measured(shared: Column | N
     assert control.tolist() == [7.0, 8.0]
 
 
+def test_harm_is_that_of_all_but_each() -> None:
+    # b's loads are 1 and 3, c's 2 and 2, a's 4 and 4: each mean is over the other two.
+    series = (
+        one("a", (1.0, 2.0), (4.0, 4.0)),
+        one("b", (3.0, None), (1.0, 3.0)),
+        one("c", (5.0, 6.0), (2.0, 2.0)),
+    )
+    load = matrix_of([each.load for each in series], 2)
+
+    found = harm_of_others(series, load, None)
+
+    harm = [of_others.tolist() for of_others, _ in found]
+    assert harm == [[4.0, 6.0], pytest.approx([14 / 6, 20 / 6]), pytest.approx([10 / 6, 2.0])]
+    assert [control.tolist() for _, control in found] == [[3.0, 5.0], [6.0, 6.0], [5.0, 7.0]]
+
+
+def test_steady_others_stay_steady_beside_a_large_one() -> None:
+    # 0.1 + 0.2 is 0.3 and an error; a sum less the large one would leave another in each window.
+    loads = ((1e9, 3.7e9, 8.1e9), (0.1,) * 3, (0.2,) * 3)
+    series = tuple(one(name, None, load) for name, load in zip("abc", loads, strict=True))
+
+    _, control = harm_of_others(series, np.array(loads), None)[0]
+
+    assert len(set(control.tolist())) == 1
+
+
 def test_smallest_load_weighs_the_harm_of_others() -> None:
     # a does 0.1 and b 0.3 I/Os a second: (0.1 · 2 + 0.3 · 10) / 0.4.
     series = (
@@ -146,7 +172,7 @@ def test_smallest_load_weighs_the_harm_of_others() -> None:
         one("b", (10.0,), load=(0.3,)),
     )
 
-    harm, load = harm_of_others(0, series, np.array([[5.0], [0.1], [0.3]]), None)
+    harm, load = harm_of_others(series, np.array([[5.0], [0.1], [0.3]]), None)[0]
 
     assert harm.tolist() == pytest.approx([8.0])
     assert load.tolist() == pytest.approx([0.4])
