@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.test import Client
 
 from advisor.core.standing import UNALLOCATED
-from advisor.models import Incident, Recommendation
+from advisor.models import Incident, Recommendation, Workload
 from advisor.pipeline.amend import figures_of
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
@@ -87,6 +87,34 @@ def test_parties_have_their_numbers(viewer: Client, incident: Incident) -> None:
     assert page.row("table", "db-orders") == ["65 %", "950", "1500", "2680"]
 
 
+def test_parties_lead_to_their_pages_and_one_that_is_gone_is_a_name(
+    viewer: Client, incident: Incident
+) -> None:
+    batch = Workload.objects.get(name="batch-3", organisation=incident.organisation)
+    incident.victims.append({"workload": "removed-1"})
+    incident.save()
+
+    page = shown(viewer, incident)
+
+    assert page.links()["batch-3"] == f"/workloads/{batch.pk}/"
+    assert "removed-1" in page.all_text()
+    assert "removed-1" not in page.links()
+
+
+@pytest.mark.parametrize(("victims", "scrolls"), [(10, False), (11, True)])
+def test_many_victims_do_not_push_the_charts_away(
+    viewer: Client, incident: Incident, victims: int, scrolls: bool
+) -> None:
+    incident.victims = [{"workload": f"db-{number}"} for number in range(victims)]
+    incident.save()
+
+    page = shown(viewer, incident)
+
+    boxes = [one.get("aria-label") for one in page.elements(".chart-table")]
+    assert ("All victims" in boxes) is scrolls
+    assert f"db-{victims - 1}" in page.all_text()
+
+
 def test_traffic_without_a_allocation_is_called_so(viewer: Client, incident: Incident) -> None:
     Incident.objects.filter(pk=incident.pk).update(
         aggressors=[{"workload": UNALLOCATED, "part_ratio": 0.5}]
@@ -112,6 +140,11 @@ def test_evidence_lists_the_windows(viewer: Client, incident: Incident) -> None:
 
     rows = page.elements(".chart-table tbody tr")
     assert len(rows) == len(incident.evidence) > 10
+    # The browser writes its own zone, as of every time on the page.
+    first = rows[0].elements_of("time")[0]
+    at = datetime.fromisoformat(incident.evidence[0]["at"])
+    assert datetime.fromisoformat(first["datetime"]) == at.replace(microsecond=0)
+    assert first["data-clock"] == "%H:%M:%S"
 
 
 def test_open_incident_says_how_often_its_parties_are_renewed(

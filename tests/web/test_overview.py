@@ -13,6 +13,7 @@ from advisor.models import (
     Incident,
     Recommendation,
     RecommendationState,
+    ResourceKind,
     ResourceStatus,
     State,
 )
@@ -39,6 +40,36 @@ def test_two_congested_resources_are_counted(viewer: Client, fleet: Fleet) -> No
     )
 
     assert overview(viewer).text("h1") == "2 resources are congested"
+
+
+def test_ten_open_incidents_are_told_and_the_rest_counted(viewer: Client, fleet: Fleet) -> None:
+    for number in range(12):
+        resource = fleet.add_resource(
+            f"san-1{number}",
+            ResourceKind.DATASTORE,
+            capacity=100.0,
+            threshold=20.0,
+            attachments=(),
+        )
+        Incident.objects.create(
+            organisation=fleet.organisation,
+            resource=resource,
+            started_at=fleet.now - timedelta(minutes=number + 1),
+            peak_value=25.0,
+            threshold=20.0,
+        )
+        ResourceStatus.objects.create(
+            resource=resource, state=State.CONGESTED, looked_at=fleet.now, value=25.0
+        )
+
+    page = overview(viewer)
+
+    # 12 and the one of the story; what went on longest stands first.
+    assert page.text("h1") == "13 resources are congested"
+    told = page.find("ul", **{"aria-label": "Open incidents"})
+    assert len(told.elements_of("li")) == 10 + 1
+    assert "and 3 more open incidents" in told.all_text()
+    assert page.links()["and 3 more open incidents"] == "/incidents/"
 
 
 def test_sentence_names_value_threshold_aggressor_and_victims(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -12,6 +13,7 @@ from advisor.models import (
     Incident,
     Policy,
     Resource,
+    ResourceKind,
     ResourceStatus,
     Unit,
 )
@@ -50,6 +52,30 @@ def test_uplink_is_told_in_percent_of_its_capacity(viewer: Client, fleet: Fleet)
 
     assert page.text("h1") == "kvm-02/eno1 is near its threshold"
     assert page.text(".lead").startswith("84.3 % against a threshold of 90.0 %, near.")
+
+
+@pytest.mark.parametrize(("hosts", "more"), [(3, ""), (40, "+37 more")])
+def test_three_hosts_are_named_and_the_rest_counted(
+    viewer: Client, fleet: Fleet, hosts: int, more: str
+) -> None:
+    names = [f"node-{number:02}" for number in range(hosts)]
+    for name in names:
+        fleet.add_host(name, last_sample_at=fleet.now)
+    fleet.add_resource(
+        "san-big",
+        ResourceKind.DATASTORE,
+        capacity=100.0,
+        threshold=20.0,
+        attachments=tuple((name, "sdb") for name in names),
+    )
+    fleet = replace(fleet, resources={"san-big": Resource.objects.get(name="san-big")})
+
+    page = shown(viewer, fleet, "san-big")
+
+    crumb = page.text(".crumb")
+    assert crumb == " ".join(f"Datastore on node-00:sdb, node-01:sdb, node-02:sdb {more}".split())
+    if more:
+        assert page.links()[more] == "/hosts/?resource=san-big"
 
 
 def test_unknown_state_says_the_reason(viewer: Client, fleet: Fleet) -> None:

@@ -107,6 +107,14 @@ def workload_name(name: str) -> str:
     return "other traffic" if name == UNALLOCATED else name
 
 
+@register.simple_tag
+def workload_link(name: str, pks: dict[str, int]) -> str:
+    """The workload as a link to its page, or its name alone if it is gone."""
+    if name not in pks:
+        return workload_name(name)
+    return format_html('<a href="{}">{}</a>', reverse("workload", args=[pks[name]]), name)
+
+
 @register.filter
 def workload_names(names: list[str]) -> str:
     """The workloads as a sentence lists them."""
@@ -161,6 +169,6 @@ def setting(
 
 
 @register.filter
-def clock_text(at: str) -> str:
-    """A stored time as people read it, in UTC."""
-    return f"{datetime.fromisoformat(at):%H:%M:%S}"
+def moment(at: str) -> datetime:
+    """A time that is stored as text."""
+    return datetime.fromisoformat(at)

@@ -9,7 +9,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 
-from advisor.models import Incident
+from advisor.models import Incident, Workload
 from advisor.queries.amended import amendments, withdrawal
 from advisor.queries.incidents import incident_lines, incident_rows
 from web.access import Workspace, open_row, workspace_view
@@ -52,6 +52,8 @@ def incident(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         for number in (party.rate, party.entitlement, party.reservation)
         if number is not None
     ]
+    named = {party.workload for party in (*line.victims, *line.aggressors)}
+    workloads = Workload.objects.filter(organisation=row.organisation_id, name__in=named)
     advice = row.recommendations.order_by("-created_at")
     return render_page(
         request,
@@ -60,6 +62,7 @@ def incident(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         now=now,
         section="incidents",
         incident=line,
+        workload_pks=dict(workloads.values_list("name", "pk")),
         evidence=row.evidence,
         amended=amendments(row),
         withdrawn=withdrawal(row),
