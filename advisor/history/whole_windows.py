@@ -13,12 +13,12 @@ from datetime import UTC, datetime, timedelta
 
 from django.db.models import Exists, OuterRef
 
+from advisor.history.stored.retention import exact_since
 from advisor.models import AdapterKind, Attachment, LateChange, Resource, ResourceStatus
 from ingest import queries
 from ingest.core.figures import CGROUP_IO, PRESSURE, TCP
 from ingest.core.grid import EPOCH, SNAP_RATIO, grid_of
 from ingest.models import Series
-from ingest.retention import retention
 
 PATIENCE = timedelta(seconds=10)
 """So long after its end a window waits for samples; later ones are judged again."""
@@ -137,8 +137,10 @@ def first_samples(resources: Collection[Resource], *, now: datetime) -> dict[int
 
     A resource whose devices have sent nothing is left out.
     """
-    kept = now - retention()
     by_key = {resource.pk: resource for resource in resources}
+    if not by_key:
+        return {}
+    kept = exact_since({one.organisation_id for one in resources}, now=now)
     devices: dict[tuple[int, str, str], int] = {}
     wanted: dict[str, set[int]] = defaultdict(set)
     for one in Attachment.objects.filter(resource__in=by_key):
@@ -155,7 +157,8 @@ def first_samples(resources: Collection[Resource], *, now: datetime) -> dict[int
         for host, device, at in rows.values_list("host_id", "subject", "first_sample_at"):
             resource = devices.get((host, measurement, device))
             if resource is not None and at is not None:
-                found[resource] = max(kept, min(at, found.get(resource, at)))
+                oldest = kept[by_key[resource].organisation_id]
+                found[resource] = max(oldest, min(at, found.get(resource, at)))
     return found
 
 

@@ -22,6 +22,7 @@ from advisor.core.detection.threshold import KeptThreshold, Threshold
 from advisor.core.level_records import FIGURES
 from advisor.history.level_store import forget_points, write_ends
 from advisor.history.levels import read_windows
+from advisor.history.stored.retention import exact_since
 from advisor.history.whole_windows import first_samples
 from advisor.models import (
     Attachment,
@@ -86,24 +87,24 @@ def rewind_changed(statuses: Sequence[ResourceStatus], *, now: datetime) -> None
     """
     changes = LateChange.objects.filter(resource__in=[one.resource_id for one in statuses])
     found = dict(changes.values_list("resource").annotate(Min("changed_from")).order_by())
+    if not found:
+        return
+    kept = exact_since({one.resource.organisation_id for one in statuses}, now=now)
     for status in statuses:
         changed_from = found.get(status.resource_id)
         if changed_from is None or status.is_rejudging:
             continue
-        begin = _first_changed(status, changed_from)
-        checkpoint = _checkpoint_before(status, begin)
-        if begin < (status.judged_until or begin) and _has_samples(checkpoint, now=now):
+        # States whose samples are gone stay as they are.
+        since = kept[status.resource.organisation_id]
+        begin = max(_first_changed(status, changed_from), since)
+        if begin < (status.judged_until or begin):
+            checkpoint = _checkpoint_before(status, begin, since=since)
             restart = begin if checkpoint is None else checkpoint.at
             if not _is_due(status, restart, now=now):
                 continue
             _rewind(status, checkpoint, begin, now=now)
         # Those that came since were read with the others; who came later stays.
         changes.filter(resource=status.resource_id, changed_from__gte=changed_from).delete()
-
-
-def _has_samples(checkpoint: DetectorCheckpoint | None, *, now: datetime) -> bool:
-    """Whether all samples since then are kept; states whose samples are gone stay as they are."""
-    return checkpoint is None or checkpoint.at >= now - retention()
 
 
 def _first_changed(status: ResourceStatus, changed_from: datetime) -> datetime:
@@ -113,8 +114,12 @@ def _first_changed(status: ResourceStatus, changed_from: datetime) -> datetime:
     return grid_of(snapped, snapped, window_s).since
 
 
-def _checkpoint_before(status: ResourceStatus, begin: datetime) -> DetectorCheckpoint | None:
-    rows = DetectorCheckpoint.objects.filter(resource=status.resource_id, at__lte=begin)
+def _checkpoint_before(
+    status: ResourceStatus, begin: datetime, *, since: datetime
+) -> DetectorCheckpoint | None:
+    rows = DetectorCheckpoint.objects.filter(
+        resource=status.resource_id, at__gte=since, at__lte=begin
+    )
     return rows.order_by("-at").first()
 
 

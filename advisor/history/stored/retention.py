@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
@@ -17,6 +18,7 @@ from advisor.history.stored.partitions import (
     organisations_with_partitions,
 )
 from advisor.models import HistoryRetention, StaleDay
+from ingest.retention import retention
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +51,15 @@ def kept_by(organisation: Organisation) -> Kept:
             day_days=settings.HISTORY_DAY_DAYS,
         )
     return Kept(exact_days=own.exact_days, quarter_days=own.quarter_days, day_days=own.day_days)
+
+
+def exact_since(organisations: Collection[int], *, now: datetime) -> dict[int, datetime]:
+    """By organisation from when on every sample that it was sent is kept, as rows or sealed."""
+    own = HistoryRetention.objects.filter(organisation__in=organisations)
+    days = dict.fromkeys(organisations, settings.HISTORY_EXACT_DAYS) | dict(
+        own.values_list("organisation", "exact_days")
+    )
+    return {one: now - min(timedelta(days=kept), retention()) for one, kept in days.items()}
 
 
 def drop_expired(*, organisation: Organisation, now: datetime) -> int:

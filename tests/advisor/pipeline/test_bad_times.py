@@ -18,13 +18,22 @@ from accounts.models import Organisation
 from advisor.core.detection.congestion import StatePoint
 from advisor.history.levels import read_points
 from advisor.history.reader import read_history
-from advisor.models import Incident, LateChange, Resource, ResourceStatus
+from advisor.models import (
+    Chunk,
+    HistoryRetention,
+    Incident,
+    LateChange,
+    Resource,
+    ResourceStatus,
+)
 from advisor.pipeline import detect as detect_module
 from advisor.pipeline.detect import detect
 from advisor.pipeline.groups import judge_together
+from advisor.pipeline.store_history import store_history
 from ingest.core.grid import grid_of
 from ingest.models import LateSamples
 from ingest.partitions import drop_partitions
+from ingest.services.maintenance import drop_sealed
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.judged_windows import EVER
 from tests.advisor.samples import send
@@ -165,6 +174,55 @@ def test_states_stay_when_their_samples_are_gone(lun: Resource, settings: object
     detect(resource=lun, now=now)
 
     assert judged_steps(lun) == before
+    assert not LateChange.objects.exists()
+
+
+DAYS = 3 * 8640
+"""Steps of three days."""
+
+
+@pytest.fixture
+def shortened(lun: Resource) -> Resource:
+    """Judged at noon, congested for ten minutes, and again three days later.
+
+    Then its organisation keeps a day of samples, and those of the first noon are gone.
+    """
+    for start in (0, DAYS):
+        phases = [DiskPhase(intervals=60, iops=100, latency_ms=ms) for ms in (90.0, 5.0)]
+        lines = disk_lines("h1", "sda", phases, start=at(start))
+        send(lun.organisation, lines, now=at(start + 120))
+        detect(resource=lun, now=at(start + 120))
+    HistoryRetention.objects.create(
+        organisation=lun.organisation, exact_days=1, quarter_days=366, day_days=366
+    )
+    for _ in range(2):
+        store_history(organisation=lun.organisation, now=at(DAYS + 600), limit_s=60.0)
+    drop_sealed(before=at(DAYS))
+    assert {one.date() for one in Chunk.objects.values_list("at", flat=True)} == {at(DAYS).date()}
+    return lun
+
+
+@pytest.mark.parametrize(
+    ("starts", "expected_ms"),
+    [
+        pytest.param([0], [90.0, 90.0], id="of the time that is gone"),
+        # As many I/Os of 5 ms: (90 + 5) / 2.
+        pytest.param([0, DAYS], [90.0, 47.5], id="of that and of the time that is kept"),
+    ],
+)
+def test_late_samples_change_no_window_whose_samples_the_organisation_keeps_no_more(
+    shortened: Resource, starts: list[int], expected_ms: list[float]
+) -> None:
+    before = judged_steps(shortened)
+    phase = DiskPhase(intervals=120, iops=100, latency_ms=5.0)
+    bodies = [disk_lines("h2", "sda", [phase], start=at(start)) for start in starts]
+
+    send(shortened.organisation, "\n".join(bodies), now=at(DAYS + 600))
+    detect(resource=shortened, now=at(DAYS + 600))
+
+    assert judged_steps(shortened) == before
+    peaks = Incident.every.order_by("started_at").values_list("peak_value", "withdrawn_at")
+    assert list(peaks) == [(pytest.approx(ms), None) for ms in expected_ms]
     assert not LateChange.objects.exists()
 
 
