@@ -17,7 +17,7 @@ from psycopg import sql
 
 from accounts.models import Token
 from ingest.core.batch import Batch, Rejection, Rows, Rules, read_batch
-from ingest.core.catalogue import Measurement
+from ingest.core.catalogue import SYSTEM, Measurement
 from ingest.core.copy_encoding import encode_rows
 from ingest.core.line_protocol import Precision, excerpt
 from ingest.late_samples import Wrote, note_late_samples
@@ -30,6 +30,7 @@ from ingest.series_rows import (
     open_hours_of,
     series_ids,
 )
+from ingest.shared_names import note_shared_names, series_of_several_machines
 
 FUTURE_TOLERANCE = timedelta(minutes=10)
 """How far a host's clock may be ahead."""
@@ -124,10 +125,12 @@ def _save(batch: Batch, *, token: Token, now: datetime) -> int:
     changed_rows = 0
     if batch.rows:
         ids = series_ids(token.organisation, batch.series)
+        shared = series_of_several_machines(batch.rows.get(SYSTEM, {}), ids)
         by_name = sorted(batch.rows.items(), key=lambda item: item[0].name)
         changed_rows = sum(_copy(measurement, rows, ids) for measurement, rows in by_name)
         wrote = _wrote(batch, ids)
         before = note_samples({one: (own.first, own.last) for one, own in wrote.items()}, now=now)
+        note_shared_names(shared, now=now)
         if changed_rows:
             note_open_hours(open_hours_of(_times(batch, ids)))
             note_late_samples(wrote, before, now=now)

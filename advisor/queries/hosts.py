@@ -12,6 +12,7 @@ from django.db.models import F, OuterRef, Subquery
 from advisor.core.duration import duration_text
 from advisor.core.freshness import sample_gap
 from advisor.history.policy_state import REPORT_GRACE
+from advisor.history.silence import is_shared
 from advisor.models import ComplianceRecord, Enforcer, PublishedDocument
 from advisor.queries.scope import Scope
 from enforcers.contract import MechanismSupport, Outcome, read_support
@@ -76,13 +77,20 @@ class HostHealth:
         return self.agent_reason if self.agent_needs_care else self.sample_reason
 
 
-def sample_trouble(last_sample_at: datetime | None, *, now: datetime) -> str:
-    """What is wrong with the samples of a host whose newest is of this time; empty if nothing."""
+def sample_trouble(host: Host, *, now: datetime) -> str:
+    """What is wrong with the samples of a host; empty if nothing."""
+    last_sample_at = host.last_sample_at
     gap = sample_gap(last_sample_at, now=now)
     if gap:
         return (
             f"{gap.capitalize()}; check that Telegraf runs there and reaches this service, "
             "and that the host's clock is not behind."
+        )
+    if is_shared(host, now=now):
+        return (
+            "Several machines send under this name, or its clock was set back; give each machine "
+            "a name of its own (SLUICE_HOSTNAME of Telegraf): until then what is shown of its "
+            "devices is wrong or missing."
         )
     if last_sample_at is not None and last_sample_at - now > CLOCK_TOLERANCE:
         return (
@@ -146,7 +154,7 @@ def _health(
         name=host.name,
         last_sample_at=host.last_sample_at,
         is_measured=not sample_gap(host.last_sample_at, now=now),
-        sample_reason=sample_trouble(host.last_sample_at, now=now),
+        sample_reason=sample_trouble(host, now=now),
         agent_state=state,
         agent_reason=reason,
         agent_version=enforcer.agent_version if enforcer else "",

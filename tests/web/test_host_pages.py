@@ -233,6 +233,28 @@ def test_samples_of_a_wrong_time_are_told_on_every_page(
     assert "newest sample in" not in overview.all_text()
 
 
+def test_name_that_several_machines_send_under_is_told_on_every_page(
+    viewer: Client, fleet: Fleet
+) -> None:
+    host = fleet.hosts["kvm-04"]
+    host.shared_at = fleet.now - timedelta(minutes=1)
+    host.save()
+    reason = "Several machines send under this name, or its clock was set back; give each machine"
+
+    care = page_of(viewer.get("/")).all_text().split("Hosts needing attention")[1]
+    said = StringIO()
+    call_command("hosts", "--json", f"--organisation={fleet.organisation.slug}", stdout=said)
+    attached = host.attachments.select_related("resource").get(resource__name="kvm-04/eno1")
+    resource = page_of(viewer.get(f"/resources/{attached.resource.pk}/")).all_text()
+
+    (row,) = [one for one in json.loads(said.getvalue()) if one["name"] == "kvm-04"]
+    assert f"kvm-04 {reason}" in care
+    assert reason in host_page(viewer, fleet, "kvm-04").text(".lead")
+    assert reason in page_of(viewer.get("/hosts/")).row("table", "kvm-04")[2]
+    assert row["samples"].startswith(reason)
+    assert "Several machines send under the name of kvm-04, or its clock" in resource
+
+
 def test_host_without_an_agent_says_how_to_enrol_one(viewer: Client, fleet: Fleet) -> None:
     page = host_page(viewer, fleet, "kvm-04")
 

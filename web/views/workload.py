@@ -69,7 +69,7 @@ def _stale(days: list[AllocationDay], now: datetime) -> list[str]:
     """What of the workload's resources and hosts is too old to speak for now."""
     lines = [resource_line(day.resource, now=now) for day in days]
     hosts = {day.allocation.host.name: day.allocation.host for day in days}
-    gaps = {name: sample_trouble(host.last_sample_at, now=now) for name, host in hosts.items()}
+    gaps = {name: sample_trouble(host, now=now) for name, host in hosts.items()}
     said = [f"{line.name}: {line.reason}" for line in lines if line.is_stale]
     return [*dict.fromkeys(said), *(f"{name}: {gap}" for name, gap in gaps.items() if gap)]
 

@@ -46,6 +46,6 @@ def _row(host: Host, enforcer: Enforcer | None, *, now: datetime) -> dict[str, A
         "agent": (enforcer.agent_version or "enrolled, no report yet") if enforcer else None,
         "last_report_at": enforcer.last_report_at if enforcer else None,
         "applied_revision": enforcer.applied_revision if enforcer else None,
-        "samples": sample_trouble(host.last_sample_at, now=now) or "arrive",
+        "samples": sample_trouble(host, now=now) or "arrive",
         "support": enforcer.support if enforcer else [],
     }

@@ -8,7 +8,7 @@ import pytest
 
 from accounts.models import Organisation
 from advisor.history.levels import read_points
-from advisor.history.silence import silence_text
+from advisor.history.silence import shared_hosts_text, silence_text
 from advisor.models import Resource, ResourceStatus, State
 from advisor.pipeline.groups import judge_together
 from advisor.queries.hosts import sample_trouble
@@ -53,7 +53,7 @@ class Fleet:
 
     def trouble(self, name: str) -> str:
         host = Host.objects.get(organisation=self.organisation, name=name)
-        return sample_trouble(host.last_sample_at, now=at(STEPS))
+        return sample_trouble(host, now=at(STEPS))
 
 
 @pytest.fixture
@@ -68,6 +68,10 @@ def busy(steps: int, *, ms: float = 5.0) -> DiskPhase:
 def of_h2(offset: timedelta, *, ms: float = 15.0) -> list[str]:
     """The lines of h2 with the times of its own clock."""
     return disk_lines("h2", "sda", [busy(STEPS, ms=ms)], start=NOON + offset).splitlines()
+
+
+def up_line(host: str, time: datetime, *, up_s: int) -> str:
+    return f"system,host={host} uptime={up_s}i {int(time.timestamp()) * 10**9}"
 
 
 def values(resource: Resource) -> list[float | None]:
@@ -138,16 +142,23 @@ def test_two_hosts_with_one_name_spoil_their_own_windows_only(fleet: Fleet) -> N
     """The second h2 counts from another number, and sends five seconds after the first."""
     first = of_h2(timedelta(0))
     second = [line.replace("reads=", "reads=7") for line in of_h2(timedelta(seconds=5))]
+    # The first runs for a day, the second for an hour.
+    uptimes = [
+        [up_line("h2", NOON + after + step * STEP, up_s=up_s + 10 * step) for step in range(61)]
+        for after, up_s in ((timedelta(0), 86_400), (timedelta(seconds=5), 3_600))
+    ]
 
-    fleet.play(
-        {
-            step: f"{one}\n{other}"
-            for step, (one, other) in enumerate(zip(first, second, strict=True))
-        }
-    )
+    both = zip(first, second, *uptimes, strict=True)
+    fleet.play({step: "\n".join(lines) for step, lines in enumerate(both)})
 
     is_whole(fleet.other, 5.0)
     assert len(values(fleet.shared)) == STEPS
+    assert fleet.trouble("h2").startswith("Several machines send under this name")
+    said = "several machines send under the name of h2"
+    assert shared_hosts_text(fleet.shared, at=at(STEPS)) == said
+    assert (fleet.trouble("h1"), shared_hosts_text(fleet.other, at=at(STEPS))) == ("", "")
+    # It is over some minutes after there is one.
+    assert shared_hosts_text(fleet.shared, at=at(STEPS + 70)) == ""
 
 
 def test_series_that_vanish_hold_windows_back_for_seconds_only(fleet: Fleet) -> None:

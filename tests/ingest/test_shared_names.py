@@ -1,0 +1,88 @@
+"""Several machines that send under one name are noticed, and one machine never is."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from tests.ingest.scenario import Tenant, nanoseconds, now, write_lines
+
+DAY_S = 86_400
+SECOND = timedelta(seconds=1)
+
+
+def up_line(at: datetime, up_s: int, *, host: str = "h1") -> str:
+    return f"system,host={host} uptime={up_s}i {nanoseconds(at)}"
+
+
+def is_shared(tenant: Tenant, host: str = "h1") -> bool:
+    return tenant.host(host).shared_at is not None
+
+
+def sent(tenant: Tenant, *samples: tuple[int, int]) -> None:
+    """Samples in this order, each in a body: seconds after the first, and uptime in seconds."""
+    begin = now() - timedelta(minutes=5)
+    for after_s, up_s in samples:
+        write_lines(tenant, up_line(begin + after_s * SECOND, up_s))
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        pytest.param([(0, DAY_S), (3, 60), (10, DAY_S + 10)], id="at times of their own"),
+        pytest.param([(0, 60), (3, DAY_S), (10, 70)], id="the younger one first"),
+        pytest.param([(0, DAY_S), (0, 60)], id="at the same time"),
+        pytest.param([(0, 60), (0, DAY_S)], id="at the same time, the younger one first"),
+        pytest.param([(0, 100), (3, 91), (10, 110)], id="that started twelve seconds apart"),
+        pytest.param([(3, 60), (13, 70), (10, DAY_S)], id="of which one sends late"),
+    ],
+)
+def test_several_machines_under_one_name_are_noticed(
+    tenant: Tenant, samples: list[tuple[int, int]]
+) -> None:
+    sent(tenant, *samples)
+
+    assert is_shared(tenant)
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        pytest.param([(0, DAY_S), (10, DAY_S + 10), (20, DAY_S + 20)], id="that runs"),
+        pytest.param([(0, DAY_S), (10, DAY_S + 11), (20, DAY_S + 19)], id="whole seconds only"),
+        pytest.param([(0, DAY_S), (40, 20), (50, 30)], id="that started again"),
+        pytest.param([(40, 20), (50, 30), (0, DAY_S), (10, DAY_S + 10)], id="in a late order"),
+        pytest.param([(0, DAY_S), (10, DAY_S + 10), (0, DAY_S)], id="whose body comes again"),
+        pytest.param([(0, 60), (90, DAY_S)], id="that follows another one"),
+    ],
+)
+def test_one_machine_has_its_name_for_itself(
+    tenant: Tenant, samples: list[tuple[int, int]]
+) -> None:
+    sent(tenant, *samples)
+
+    assert not is_shared(tenant)
+
+
+def test_it_is_noted_with_that_host_alone_and_by_our_clock(
+    tenant: Tenant, stranger: Tenant
+) -> None:
+    at = now()
+    for one in (tenant, stranger):
+        write_lines(one, up_line(at, DAY_S), up_line(at, DAY_S, host="h2"))
+
+    write_lines(tenant, up_line(at, 60), at=at + SECOND)
+
+    assert tenant.host().shared_at == at + SECOND
+    assert not is_shared(tenant, "h2")
+    assert not is_shared(stranger)
+
+
+def test_samples_without_an_uptime_say_nothing(tenant: Tenant) -> None:
+    at = now()
+
+    for load in (1.0, 2.0):
+        write_lines(tenant, f"system,host=h1 load1={load} {nanoseconds(at)}")
+
+    assert not is_shared(tenant)
