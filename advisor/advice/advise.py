@@ -13,6 +13,7 @@ from django.db import transaction
 from advisor.advice import registry
 from advisor.advice.kind import Kind
 from advisor.advice.recommendation_store import (
+    REJUDGING_GAP,
     approved_before,
     be_the_only_adviser,
     keep,
@@ -45,15 +46,19 @@ def advise(
     """For each of the topics that applies: its open recommendations, and why there is none.
 
     Without `topics` it looks for every kind that is gathered. Each workload with a limit is looked
-    at by itself; of other topics a resource has one.
+    at by itself; of other topics a resource has one. While late samples are judged, all stays.
     """
     be_the_only_adviser(resource)
-    # Everything is computed before the first write, which others wait for until the commit.
-    answers = [
-        (kind, _answers(resource, kind, now))
+    kinds = [
+        kind
         for kind in registry.KINDS
         if kind.gather is not None and (topics is None or kind.topic in topics)
     ]
+    status, _ = ResourceStatus.objects.get_or_create(resource=resource)
+    if status.is_rejudging:
+        return [Advised(topic=kind.topic, found=REJUDGING_GAP) for kind in kinds]
+    # Everything is computed before the first write, which others wait for until the commit.
+    answers = [(kind, _answers(resource, kind, now)) for kind in kinds]
     advised: list[Advised] = []
     for kind, found in answers:
         looked = [
@@ -62,7 +67,6 @@ def advise(
         ]
         _withdraw_others(resource, kind, looked)
         advised += looked
-    status, _ = ResourceStatus.objects.get_or_create(resource=resource)
     asked = {kind.topic for kind, _ in answers}
     gaps = {topic: gap for topic, gap in status.other_advice_gaps.items() if topic not in asked}
     for one in advised:

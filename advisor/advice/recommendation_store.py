@@ -21,6 +21,9 @@ VALID_FOR = timedelta(hours=24)
 DECIDED_FOR = timedelta(days=7)
 """So long the same advice without an incident is not given again after a decision."""
 
+REJUDGING_GAP = "samples came late: windows that they change are judged again first"
+"""Until then what was advised stays, and nothing is added: it may be the same in the end."""
+
 # The first of two numbers of an advisory lock; nothing else in this database uses two.
 _ADVISERS = 7_011_514
 _NUMBERS = 2**31

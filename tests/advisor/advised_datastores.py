@@ -6,11 +6,8 @@ from datetime import datetime, timedelta
 
 from advisor.advice.advise import advise
 from advisor.decisions import inventory
-from advisor.models import (
-    Allocation,
-    Recommendation,
-    Resource,
-)
+from advisor.models import Allocation, Incident, Recommendation, Resource, State
+from tests.advisor.judged_windows import judge, judged_window
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster
 from tests.advisor.stated_datastores import cgroup_allocation, stated_datastore
@@ -80,3 +77,28 @@ def limited(cluster: Cluster, lun: Resource, *, iops: float, limit: float) -> Al
         now=NOW,
     )
     return cgroup_allocation(lun, "db", path="/db.slice", limit=limit)
+
+
+def congested_beside_a_fast_one(cluster: Cluster) -> Resource:
+    """The datastore `slow`, congested for two hours; the disks of a and b fit on `fast`."""
+    slow = datastore(cluster, "slow", "h1", size_bytes=4e12, used_bytes=1e12)
+    datastore(cluster, "fast", "h1", size_bytes=4e12, used_bytes=1e12)
+    lines = [
+        disk_lines("h1", "slow", base_ms=5.0, slope_ms=2.0, steps=720),
+        disk_lines("h1", "fast", base_ms=0.5, slope_ms=0.1, steps=720),
+        cgroup_lines("h1", "/a.slice", iops=300, waits=0.5, steps=720),
+        cgroup_lines("h1", "/b.slice", iops=100, waits=0.5, steps=720),
+    ]
+    send(cluster.organisation, "\n".join(lines), now=NOW)
+    for name in ("a", "b"):
+        cgroup_allocation(slow, name, path=f"/{name}.slice", facts={"size_bytes": 50e9})
+    ends = (START + timedelta(seconds=10 * step) for step in range(1, 720))
+    judge(slow, *(judged_window(at, State.CONGESTED, since=START, value=60.0) for at in ends))
+    Incident.objects.create(
+        organisation=cluster.organisation,
+        resource=slow,
+        started_at=START,
+        peak_value=60.0,
+        threshold=30.0,
+    )
+    return slow

@@ -13,6 +13,7 @@ from accounts.models import Organisation
 from advisor.advice.policy.gather import policy_inputs
 from advisor.advice.policy.kind import POLICY
 from advisor.advice.recommendation_store import (
+    REJUDGING_GAP,
     be_the_only_adviser,
     keep,
     open_draft,
@@ -40,7 +41,6 @@ NEVER_LOOKED = "nobody has looked at it"
 STALLED_GAP = "it stalled: no share, limit or reservation makes I/O complete"
 
 NOT_LOOKED_GAP = "load from outside has not been looked for yet"
-REJUDGING_GAP = "samples came late: windows that they change are judged again first"
 
 
 def recommend_all(

@@ -180,6 +180,25 @@ def test_too_short_an_incident_is_insufficient_data(cluster: Cluster) -> None:
     assert not Recommendation.objects.exists()
 
 
+def test_policy_is_advised_once_though_its_incident_is_judged_again(cluster: Cluster) -> None:
+    play(cluster, phase(30, CALM), phase(30, CONTENDED))
+    detect(resource=cluster.uplink, now=NOW)
+    found = recommend(resource=cluster.uplink, now=NOW)
+    assert isinstance(found, Recommendation), found
+    going_back = ResourceStatus.objects.filter(resource=cluster.uplink)
+    going_back.update(history_until=NOW, rewound_at=NOW, rewound_to=NOW - timedelta(hours=2))
+    # As long as it takes there is no incident.
+    Incident.objects.update(withdrawn_at=NOW)
+
+    meanwhile = recommend(resource=cluster.uplink, now=NOW)
+    Incident.every.update(withdrawn_at=None)
+    going_back.update(history_until=None)
+
+    assert meanwhile == "samples came late: windows that they change are judged again first"
+    assert recommend(resource=cluster.uplink, now=NOW) == found
+    assert list(Recommendation.objects.all()) == [found]
+
+
 def test_same_advice_twice_is_one_recommendation(cluster: Cluster) -> None:
     play(cluster, phase(30, CALM), phase(30, CONTENDED))
     detect(resource=cluster.uplink, now=NOW)

@@ -10,8 +10,15 @@ from advisor.advice.advise import advise
 from advisor.advice.registry import answer
 from advisor.decisions import inventory
 from advisor.decisions.decide import approve, reject
-from advisor.models import Recommendation, RecommendationState
-from tests.advisor.advised_datastores import advice, advised_at, datastore, limited
+from advisor.models import Incident, Recommendation, RecommendationState, ResourceStatus
+from tests.advisor.advised_datastores import (
+    START,
+    advice,
+    advised_at,
+    congested_beside_a_fast_one,
+    datastore,
+    limited,
+)
 from tests.advisor.scenario import NOW, Cluster, make_cluster
 
 pytestmark = pytest.mark.django_db
@@ -59,6 +66,51 @@ def test_advice_is_withdrawn_when_its_reason_is_gone(cluster: Cluster) -> None:
 
     found.refresh_from_db()
     assert found.state == RecommendationState.SUPERSEDED
+
+
+def test_advice_stays_while_windows_are_judged_again(cluster: Cluster) -> None:
+    lun = datastore(cluster, "lun", "h1", "h2", lun_queue_depth=16)
+    for host in ("h1", "h2"):
+        inventory.set_queue_depth(resource=lun, host_name=host, depth=32)
+    found = advice(lun, "queue_depth")
+    before = ResourceStatus.objects.get(resource=lun).other_advice_gaps
+    going_back = ResourceStatus.objects.filter(resource=lun)
+    going_back.update(history_until=NOW, rewound_at=NOW, rewound_to=NOW - timedelta(hours=2))
+    for host in ("h1", "h2"):
+        inventory.set_queue_depth(resource=lun, host_name=host, depth=8)
+
+    said = {one.found for one in advise(resource=lun, now=NOW)}
+
+    assert said == {"samples came late: windows that they change are judged again first"}
+    found.refresh_from_db()
+    assert found.state == RecommendationState.PROPOSED
+    assert ResourceStatus.objects.get(resource=lun).other_advice_gaps == before
+
+    going_back.update(history_until=None)
+    advise(resource=lun, now=NOW)
+    found.refresh_from_db()
+    assert found.state == RecommendationState.SUPERSEDED
+
+
+def test_disk_that_is_to_move_is_advised_once_though_its_incident_is_judged_again(
+    cluster: Cluster,
+) -> None:
+    slow = congested_beside_a_fast_one(cluster)
+    found = advice(slow, "placement")
+    assert isinstance(found, Recommendation), found
+    going_back = ResourceStatus.objects.filter(resource=slow)
+    going_back.update(history_until=NOW, rewound_at=NOW, rewound_to=START)
+    # As long as it takes there is no incident.
+    Incident.objects.filter(resource=slow).update(withdrawn_at=NOW)
+    advise(resource=slow, now=NOW)
+    Incident.every.filter(resource=slow).update(withdrawn_at=None)
+    going_back.update(history_until=None)
+
+    advise(resource=slow, now=NOW)
+
+    assert list(Recommendation.objects.filter(topic="placement")) == [found]
+    found.refresh_from_db()
+    assert found.state == RecommendationState.PROPOSED
 
 
 def test_rejected_advice_is_not_repeated_for_a_week(cluster: Cluster) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
 
 import pytest
 
@@ -15,16 +14,14 @@ from advisor.models import (
     Recommendation,
     Resource,
     ResourceKind,
-    State,
 )
 from tests.advisor.advised_datastores import (
     START,
     advice,
     cgroup_lines,
+    congested_beside_a_fast_one,
     datastore,
-    disk_lines,
 )
-from tests.advisor.judged_windows import judge, judged_window
 from tests.advisor.samples import send
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster
 from tests.advisor.stated_datastores import cgroup_allocation
@@ -112,26 +109,7 @@ def test_workload_on_two_uplinks_moves_as_one(cluster: Cluster) -> None:
 
 
 def test_virtual_disk_is_moved_off_a_slow_datastore(cluster: Cluster) -> None:
-    slow = datastore(cluster, "slow", "h1", size_bytes=4e12, used_bytes=1e12)
-    datastore(cluster, "fast", "h1", size_bytes=4e12, used_bytes=1e12)
-    lines = [
-        disk_lines("h1", "slow", base_ms=5.0, slope_ms=2.0, steps=720),
-        disk_lines("h1", "fast", base_ms=0.5, slope_ms=0.1, steps=720),
-        cgroup_lines("h1", "/a.slice", iops=300, waits=0.5, steps=720),
-        cgroup_lines("h1", "/b.slice", iops=100, waits=0.5, steps=720),
-    ]
-    send(cluster.organisation, "\n".join(lines), now=NOW)
-    for name in ("a", "b"):
-        cgroup_allocation(slow, name, path=f"/{name}.slice", facts={"size_bytes": 50e9})
-    ends = (START + timedelta(seconds=10 * step) for step in range(1, 720))
-    judge(slow, *(judged_window(at, State.CONGESTED, since=START, value=60.0) for at in ends))
-    Incident.objects.create(
-        organisation=cluster.organisation,
-        resource=slow,
-        started_at=START,
-        peak_value=60.0,
-        threshold=30.0,
-    )
+    slow = congested_beside_a_fast_one(cluster)
 
     found = advice(slow, "placement")
 
