@@ -17,14 +17,19 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import Organisation
 from advisor.core.detection.congestion import StatePoint
 from advisor.history.levels import read_points
+from advisor.history.newest_rates import newest_rates
 from advisor.history.reader import read_history
 from advisor.models import (
+    AdapterKind,
+    Allocation,
+    Attachment,
     Chunk,
     HistoryRetention,
     Incident,
     LateChange,
     Resource,
     ResourceStatus,
+    Workload,
 )
 from advisor.pipeline import detect as detect_module
 from advisor.pipeline.detect import detect
@@ -41,6 +46,7 @@ from tests.advisor.stated_datastores import cgroup_allocation, stated_datastore
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 STEP = timedelta(seconds=10)
+MINUTE = timedelta(minutes=1)
 
 
 def at(step: int) -> datetime:
@@ -99,6 +105,63 @@ def test_many_workloads_that_appear_at_once_cost_no_statement_and_no_window(lun:
     assert len(after) <= len(before)
     detect(resource=lun, now=at(40))
     assert judged_steps(lun) == list(range(1, 41))
+
+
+@pytest.mark.slow
+def test_ten_thousand_workloads_that_appear_at_once_are_measured_and_hold_nobody_up(
+    lun: Resource,
+) -> None:
+    """On twenty datastores of a host each; before, only the disk of `lun` had sent."""
+    sent(lun, 40)
+    detect(resource=lun, now=at(20))
+    hosts = [f"n{number}" for number in range(20)]
+    datastores = [stated_datastore(lun.organisation, f"d-{host}", host) for host in hosts]
+    paths = [f"/new-{number}" for number in range(500)]
+    add_allocations(datastores, paths)
+    sending = dict.fromkeys(hosts, "")
+    for datastore, host in zip(datastores, hosts, strict=True):
+        disk = [DiskPhase(intervals=4, iops=500, latency_ms=5)]
+        own = [CgroupPhase(intervals=4, iops=1, waits=0)]
+        texts = [disk_lines(host, datastore.name, disk, start=at(20))]
+        texts += [cgroup_lines(host, path, own, start=at(20)) for path in paths]
+        sending[host] = "\n".join(texts)
+
+    for step in (21, 22, 23, 24):
+        now = at(step) + timedelta(seconds=1)
+        if step == 22:
+            for body in sending.values():
+                send(lun.organisation, body, now=at(24))
+        judge_together([lun, *datastores], now=now)
+        assert ResourceStatus.objects.get(resource=lun).judged_until == at(step)
+
+    assert judged_steps(lun) == list(range(1, 25))
+    for datastore in datastores:
+        assert [point.at for point in read_points(datastore, since=at(20))] == [
+            at(step) for step in (21, 22, 23, 24)
+        ]
+    # What lists are sorted by: all of them, with what each does.
+    found = newest_rates(lun.organisation, since=at(23))
+    assert (len(found.rates), found.rates.min(), found.rates.max()) == (10_000, 1.0, 1.0)
+
+
+def add_allocations(datastores: list[Resource], paths: list[str]) -> None:
+    """On each datastore a workload of its only host for each of these cgroups."""
+    places = [(datastore, path) for datastore in datastores for path in paths]
+    workloads = Workload.objects.bulk_create(
+        Workload(organisation=datastore.organisation, name=f"{datastore.name}{path}")
+        for datastore, path in places
+    )
+    hosts = {one.resource_id: one.host_id for one in Attachment.objects.all()}
+    Allocation.objects.bulk_create(
+        Allocation(
+            resource=datastore,
+            workload=workload,
+            host_id=hosts[datastore.pk],
+            adapter_kind=AdapterKind.CGROUP,
+            adapter=path,
+        )
+        for (datastore, path), workload in zip(places, workloads, strict=True)
+    )
 
 
 def test_workload_that_moves_between_hosts_each_minute_has_a_rate_on_each(lun: Resource) -> None:
@@ -175,6 +238,47 @@ def test_states_stay_when_their_samples_are_gone(lun: Resource, settings: object
 
     assert judged_steps(lun) == before
     assert not LateChange.objects.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_month_that_is_imported_at_once_is_judged_while_others_go_on(lun: Resource) -> None:
+    """A sample and a window a minute; congested for an hour, and for the last ten minutes."""
+    Resource.objects.update(window_s=60.0)
+    lun.refresh_from_db()
+    other = stated_datastore(lun.organisation, "sdb", "h3")
+    minutes = 29 * 1440
+    phases = [
+        DiskPhase(intervals=count, iops=100, latency_ms=ms)
+        for count, ms in ((minutes // 2, 5.0), (60, 90.0), (minutes // 2 - 70, 5.0), (10, 90.0))
+    ]
+    begin = NOON - timedelta(minutes=minutes)
+    lines = disk_lines("h1", "sda", phases, start=begin).splitlines()
+    stamped = [
+        f"{line.rpartition(' ')[0]} {int((begin + minute * MINUTE).timestamp()) * 10**9}"
+        for minute, line in enumerate(lines)
+    ]
+    live = [DiskPhase(intervals=600, iops=100, latency_ms=5)]
+    other_lines = disk_lines("h3", "sdb", live, start=NOON).splitlines()
+
+    send(lun.organisation, "\n".join(stamped), now=NOON)
+    looks = 0
+    while looks < 2 or ResourceStatus.objects.get(resource=lun).judged_until < NOON:
+        looks += 1
+        now = at(looks) + timedelta(seconds=1)
+        body = other_lines[: looks + 1] if looks == 1 else other_lines[looks : looks + 1]
+        send(lun.organisation, "\n".join(body), now=now)
+        judge_together([lun, other], now=now, limit_s=5.0)
+        assert ResourceStatus.objects.get(resource=other).judged_until == at(looks)
+
+    # Every minute of them; a step is 10 s.
+    assert [one for one in judged_steps(lun) if one <= 0] == list(range(6 - 6 * minutes, 1, 6))
+    found = list(Incident.objects.order_by("started_at").values_list("started_at", "peak_value"))
+    middle = begin + minutes // 2 * MINUTE
+    assert found == [
+        (middle, pytest.approx(90.0)),
+        (NOON - 10 * MINUTE, pytest.approx(90.0)),
+    ]
 
 
 DAYS = 3 * 8640
