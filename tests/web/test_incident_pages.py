@@ -110,6 +110,9 @@ def test_many_victims_do_not_push_the_charts_away(
 
     page = shown(viewer, incident)
 
+    html = viewer.get(f"/incidents/{incident.pk}/").content.decode()
+    # The cause has a row for each workload too.
+    assert html.index('class="charts"') < html.index('id="cause"')
     boxes = [one.get("aria-label") for one in page.elements(".chart-table")]
     assert ("All victims" in boxes) is scrolls
     assert f"db-{victims - 1}" in page.all_text()
@@ -254,6 +257,19 @@ def test_list_tells_open_from_ended(viewer: Client, incident: Incident, fleet: F
     assert page.text("h1") == "2 incidents of congestion"
     rows = [row.all_text().split()[:2] for row in page.elements("tbody tr")]
     assert rows == [["open", "nfs-07"], ["ended", "san-02"]]
+
+
+def test_list_names_three_aggressors_and_counts_the_rest(
+    viewer: Client, incident: Incident
+) -> None:
+    incident.aggressors = [
+        {"workload": f"batch-{number}", "part_ratio": 0.5 / (number + 1)} for number in range(7)
+    ]
+    incident.save()
+
+    text = " ".join(page_of(viewer.get("/incidents/")).all_text().split())
+
+    assert "batch-0 50 %, batch-1 25 %, batch-2 17 % +4 more" in text
 
 
 def test_empty_list_says_what_will_appear(nothing_yet: Fleet) -> None:

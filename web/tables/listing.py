@@ -63,12 +63,16 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """One page of a list; `total` rows exist, of which `found` are asked for."""
+    """One page of a list; `total` rows exist, of which `found` are asked for.
+
+    `named` counts what rows are about: a workload has a row on each of its resources.
+    """
 
     address: TableAddress
     heads: tuple[Head, ...]
     filters: tuple[Filter, ...]
     groups: tuple[Group, ...]
+    named: int
     total: int
     found: int
     page: int
@@ -140,6 +144,7 @@ def listing(table: Table[RowT], address: TableAddress, *, scope: Scope, now: dat
             _filter(column, address, found.listed) for column in table.columns if column.parts
         ),
         groups=_groups(table, columns, shown, found.titles(places), found.group_sizes),
+        named=len(found.listed.by(table.columns[0].of).first),
         total=found.listed.count,
         found=len(found.places),
         page=page,
