@@ -122,10 +122,16 @@ class _Basin:
         self, enters: Floats, leaves: Floats
     ) -> tuple[Floats, Indexes, Indexes]:
         """Breakpoints in rising order per group, the start of each group, and its count."""
-        points = np.concatenate((enters, leaves))
-        if len(self.groups.sizes) == 1:
-            points.sort()
+        sizes = self.groups.sizes
+        if (sizes == sizes[0]).all():
+            shape = (len(sizes), int(sizes[0]))
+            points = np.concatenate((enters.reshape(shape), leaves.reshape(shape)), axis=1)
+            points.sort(axis=1)
+            points = points.ravel()
         else:
-            group = np.repeat(np.arange(len(self.groups.sizes)), self.groups.sizes)
+            points, group = (
+                np.concatenate((enters, leaves)),
+                np.repeat(np.arange(len(sizes)), sizes),
+            )
             points = points[np.lexsort((points, np.concatenate((group, group))))]
-        return points, 2 * self.groups.starts, 2 * self.groups.sizes
+        return points, 2 * self.groups.starts, 2 * sizes

@@ -1,6 +1,7 @@
 """Round every number of an answer, so that it is the same on every machine."""
 
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any, TypeVar, cast
 
 Answer = TypeVar("Answer")
@@ -22,11 +23,14 @@ def _round(value: Any) -> Any:
     if isinstance(value, float):
         return rounded(value)
     if isinstance(value, tuple):
-        return tuple(_round(item) for item in value)
-    if is_dataclass(value) and not isinstance(value, type):
-        # Only fields of __init__: the class may fix others.
-        return replace(
-            value,
-            **{one.name: _round(getattr(value, one.name)) for one in fields(value) if one.init},
-        )
-    return value
+        return tuple([_round(item) for item in value])
+    kind = type(value)
+    if (names := _given(kind)) is None:
+        return value
+    return kind(**{name: _round(getattr(value, name)) for name in names})
+
+
+@cache
+def _given(kind: type) -> tuple[str, ...] | None:
+    """The fields of a dataclass that its maker gives, for the class may fix others; else None."""
+    return tuple(one.name for one in fields(kind) if one.init) if is_dataclass(kind) else None
