@@ -54,8 +54,21 @@ class AllocationHistory:
     largest: float
 
 
-def allocation_history(
-    inventory: Callable[[], Inventory],
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedHistory:
+    """A history that is kept for minutes: its windows, and what is `kept` of them, if it is."""
+
+    grid: Grid
+    key: str
+    kept: AllocationHistory | None
+
+    def keep(self, found: AllocationHistory) -> AllocationHistory:
+        """The history that was asked for, in the cache from now on."""
+        cache.set(self.key, found, KEPT_S)
+        return found
+
+
+def asked_history(
     *,
     resource: Resource,
     allocations: Sequence[Allocation],
@@ -63,11 +76,8 @@ def allocation_history(
     length: timedelta,
     until: datetime,
     most_windows: int = MOST_WINDOWS,
-) -> AllocationHistory:
-    """The history of the last `length` before `until`, kept in the cache for minutes.
-
-    The inventory of the allocations is asked for only if it has to be read.
-    """
+) -> AskedHistory:
+    """That of the last `length` before `until`; nothing is read for it."""
     step_s = max(float(coarse_step_s(length, most_windows)), resource.window_s)
     last = grid_of(until - length, until, step_s).until
     grid = grid_of(last - length, last, step_s)
@@ -78,11 +88,30 @@ def allocation_history(
         allocations=[allocation.pk for allocation in allocations],
         grid=grid,
     )
-    found: AllocationHistory | None = cache.get(key)
-    if found is None:
-        found = history_over(read_workloads(resource, grid, inventory=inventory()), policy)
-        cache.set(key, found, KEPT_S)
-    return found
+    return AskedHistory(grid=grid, key=key, kept=cache.get(key))
+
+
+def allocation_history(
+    inventory: Callable[[], Inventory],
+    *,
+    resource: Resource,
+    allocations: Sequence[Allocation],
+    policy: Policy | None,
+    length: timedelta,
+    until: datetime,
+) -> AllocationHistory:
+    """The history of the last `length` before `until`, kept in the cache for minutes.
+
+    The inventory of the allocations is asked for only if it has to be read.
+    """
+    asked = asked_history(
+        resource=resource, allocations=allocations, policy=policy, length=length, until=until
+    )
+    if asked.kept is not None:
+        return asked.kept
+    return asked.keep(
+        history_over(read_workloads(resource, asked.grid, inventory=inventory()), policy)
+    )
 
 
 def history_key(

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from advisor.core.resource import Unit
 from advisor.core.stored_hour import WINDOW_S
 from advisor.history.inventory import (
     RateSubjects,
@@ -21,10 +22,24 @@ from advisor.history.inventory import (
     device_subject,
     rate_subjects,
 )
-from advisor.history.stored.read import SealedHours, Wanted, WindowSums
+from advisor.history.stored.read import (
+    SealedHours,
+    Span,
+    Wanted,
+    read_sealed_spans,
+)
 from advisor.models import Allocation, Attachment, Resource
 from advisor.resource_kinds.reader import Devices
-from ingest.core.figures import CGROUP_IO, INTERFACE, CgroupFigures, FigureKind, FiguresT
+from ingest.core.figures import (
+    CGROUP_BYTES,
+    CGROUP_IO,
+    CGROUP_IOPS,
+    INTERFACE,
+    RECEIVED_BITS,
+    CgroupFigures,
+    FigureKind,
+    FiguresT,
+)
 from ingest.core.grid import (
     EPOCH,
     NOT_SENT,
@@ -66,19 +81,6 @@ class Measured:
         places = self.places[kind]
         return kind.figures(self.growth[kind].chosen([places[one] for one in subjects]))
 
-    def over(self, grid: Grid) -> Measured | None:
-        """The same in windows that are made of these; None if they are not, or reach beyond."""
-        own = self.grid
-        begin, rest = divmod(grid.since_us - own.since_us, own.window_us)
-        is_made_of_them = not (
-            rest or grid.window_us % own.window_us or own.window_us % _WINDOW_US
-        )
-        if not is_made_of_them or begin < 0 or grid.until_us > own.until_us:
-            return None
-        inside = self.part(begin, begin + grid.count * (grid.window_us // own.window_us))
-        growth = {kind: _added_up(kind, found, grid) for kind, found in inside.growth.items()}
-        return Measured(grid=grid, places=self.places, growth=growth)
-
     def part(self, begin: int, end: int) -> Measured:
         """The windows from place `begin` to before place `end`."""
         return Measured(
@@ -87,14 +89,18 @@ class Measured:
             growth={kind: found.part(begin, end) for kind, found in self.growth.items()},
         )
 
+    def within(self, grid: Grid) -> Measured:
+        """Those of the windows that are in a grid of windows of the same length."""
+        begin = (grid.since_us - self.grid.since_us) // self.grid.window_us
+        return self.part(begin, begin + grid.count)
 
-def _added_up(kind: FigureKind[Any], found: GridGrowth, grid: Grid) -> GridGrowth:
-    subjects = found.seconds.shape[1]
-    sums = WindowSums(
-        grid, counters=len(kind.counters), gauges=len(kind.gauges), subjects=subjects
-    )
-    sums.add_growth(found, range(subjects))
-    return sums.growth()
+    def of(self, kinds: Collection[FigureKind[Any]]) -> Measured:
+        """What was read of these kinds, which may be parts of those."""
+        return Measured(
+            grid=self.grid,
+            places={kind: self.places[kind.whole] for kind in kinds},
+            growth={kind: kind.grown(self.growth[kind.whole]) for kind in kinds},
+        )
 
 
 def read_measured(
@@ -112,6 +118,53 @@ def read_measured(
         grid=grid,
         places={kind: {one: at for at, one in enumerate(own)} for kind, own in once.items()},
         growth=_read(once, grid, known),
+    )
+
+
+def read_spans(
+    wanted: Mapping[FigureKind[Any], Collection[Subject]],
+    spans: Sequence[Span],
+    *,
+    known: SeriesOfSubjects | None = None,
+) -> list[Measured]:
+    """What each subject did in the windows of several spans; what they share is read once.
+
+    `wanted` and `known` are by whole kind, as in `read_measured`.
+    """
+    once = {kind: list(dict.fromkeys(subjects)) for kind, subjects in wanted.items()}
+    hosts = {subject.host for subjects in once.values() for subject in subjects}
+    since, until = min(one.grid.since for one in spans), max(one.grid.until for one in spans)
+    part = open_part(hosts, since=since, until=until)
+    rows = [_rows_grid(span.grid, part) for span in spans]
+    if part.late_since is not None or any(one.window_us != _WINDOW_US for one in rows):
+        # Late samples and odd windows are rare: each span is read by itself.
+        whole = [read_measured(once, span.grid, known=known) for span in spans]
+        return [found.of(span.kinds) for found, span in zip(whole, spans, strict=True)]
+    sums = read_sealed_spans(once, spans, until=part.since or until)
+    tail = _tail(once, [one for one in rows if one.count], known)
+    for span, own, found in zip(spans, rows, sums, strict=True):
+        for kind, grown in tail.within(own).of(span.kinds).growth.items() if own.count else ():
+            found[kind].add_growth(grown, range(len(once[kind.whole])))
+    return [
+        Measured(
+            grid=span.grid,
+            places={kind: tail.places[kind.whole] for kind in span.kinds},
+            growth={kind: one.growth() for kind, one in found.items()},
+        )
+        for span, found in zip(spans, sums, strict=True)
+    ]
+
+
+def _tail(wanted: Wanted, rows: Sequence[Grid], known: SeriesOfSubjects | None) -> Measured:
+    """The windows of 10 s that are read from samples, from the first to the last of the grids."""
+    begin_us = min((one.since_us for one in rows), default=0)
+    end_us = max((one.until_us for one in rows), default=0)
+    count = (end_us - begin_us) // _WINDOW_US
+    grid = Grid(since_us=begin_us, window_us=_WINDOW_US, count=count)
+    return Measured(
+        grid=grid,
+        places={kind: {one: at for at, one in enumerate(own)} for kind, own in wanted.items()},
+        growth=read_samples(wanted, grid, known=known) if rows else {},
     )
 
 
@@ -238,6 +291,21 @@ def rates_of(subjects: RateSubjects, measured: Measured) -> AllocationRates:
     seconds[:, subjects.on_vnics] = carried.seconds
     seconds[:, subjects.on_cgroups] = done.seconds
     return AllocationRates(rate=rate, seconds=seconds, on_cgroups=subjects.on_cgroups, done=done)
+
+
+def rate_kinds(unit: Unit) -> tuple[FigureKind[Any], ...]:
+    """What the rates of allocations on a resource of this unit are made of, and no more."""
+    return RECEIVED_BITS, CGROUP_IOPS if unit is Unit.IOPS else CGROUP_BYTES
+
+
+def rates_alone(subjects: RateSubjects, measured: Measured, unit: Unit) -> Floats:
+    """The rates of allocations where only `rate_kinds` were read; (windows, allocations)."""
+    # A line for each allocation, as what was read has them: copied the other way round it is slow.
+    lines = np.full((subjects.count, measured.grid.count), np.nan)
+    on_vnics, on_cgroups = rate_kinds(unit)
+    lines[subjects.on_vnics] = measured.figures(on_vnics, subjects.vnics).rate.T
+    lines[subjects.on_cgroups] = measured.figures(on_cgroups, subjects.cgroups).rate.T
+    return lines.T
 
 
 def devices_of(

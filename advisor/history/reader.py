@@ -28,7 +28,7 @@ from advisor.models import Allocation, Attachment, Resource, ThresholdMode
 from advisor.models import LearntThreshold as LearntRow
 from advisor.resource_kinds.reader import Devices
 from ingest.core.figures import PRESSURE, TCP, CgroupFigures
-from ingest.core.grid import Floats, Grid, microseconds
+from ingest.core.grid import Floats, Grid
 from ingest.grid_reader import Subject
 
 PRESSURE_OF_BACKLOG = 0.05
@@ -84,22 +84,17 @@ def workloads_in(
     *,
     inventory: Inventory,
     levels: Levels,
-    waits_since: datetime | None = None,
 ) -> Workloads:
-    """The same in what was read; who waited is looked for after that time, or in all windows."""
+    """The same in what was read."""
     rows, grid = inventory.allocations[resource.pk], measured.grid
     found = rates_of(inventory.rates[resource.pk], measured)
     backlogged, size = np.full(found.rate.shape, np.nan), np.full(found.rate.shape, np.nan)
-    first = 0
-    if waits_since is not None:
-        first = int(np.searchsorted(grid.ends_us, microseconds(waits_since), side="right"))
-    late = measured.part(first, grid.count)
-    queues = queue_columns(inventory.allocations, late.grid)
+    queues = queue_columns(inventory.allocations, grid)
     for place, row in enumerate(rows if queues else ()):
         if queue := queues.get(row.pk):
-            backlogged[first:, place] = queue.backlogged
+            backlogged[:, place] = queue.backlogged
     known = found.on_cgroups
-    backlogged[first:, known] = _waits(late, inventory.pressures(resource))
+    backlogged[:, known] = _waits(measured, inventory.pressures(resource))
     size[:, known] = found.done.mean_io_bytes
     return Workloads(
         resource=resource,

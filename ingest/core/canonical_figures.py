@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 
 from ingest.core.catalogue import FieldKind
 from ingest.core.figures import CGROUP_IO, CONFLICT, DISK, INTERFACE, PRESSURE, TCP, FigureKind
@@ -108,3 +109,11 @@ FIGURES: Mapping[str, tuple[Figure, ...]] = {
 A resource has none of its own, but what was found of it: the level that is compared with its
 threshold, and its load. Only their quarters are kept.
 """
+
+
+@cache
+def figures_of(kind: FigureKind) -> tuple[Figure, ...]:  # type: ignore[type-arg]
+    """Those of the columns of a kind, which may be a part, then the part covered."""
+    *columns, covered = FIGURES[kind.name]
+    by_column = dict(zip(kind.whole.columns, columns, strict=True))
+    return (*(by_column[name] for name in kind.columns), covered)

@@ -7,8 +7,8 @@ Every rate is a growth divided by the time that readings cover, so it is an exac
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -107,6 +107,14 @@ class TcpFigures:
     retransmits_per_s: Floats
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RateFigures:
+    """What subjects got a second, and nothing else of them."""
+
+    seconds: Floats
+    rate: Floats
+
+
 FiguresT = TypeVar(
     "FiguresT",
     DiskFigures,
@@ -115,6 +123,7 @@ FiguresT = TypeVar(
     PressureFigures,
     ConflictFigures,
     TcpFigures,
+    RateFigures,
 )
 
 
@@ -124,6 +133,7 @@ class FigureKind(Generic[FiguresT]):
 
     The first `wide` of the counters are 64-bit, the others 32-bit; None means all. Gauges say
     what was at the moment of a reading. `by_device`: whether a subject has a series per device.
+    `part_of` is the kind of which this has some counters only, for long times; None means all.
     """
 
     name: str
@@ -133,10 +143,23 @@ class FigureKind(Generic[FiguresT]):
     wide: int | None = None
     gauges: tuple[str, ...] = ()
     by_device: bool = False
+    part_of: FigureKind[Any] | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
         return self.counters + self.gauges
+
+    @property
+    def whole(self) -> FigureKind[Any]:
+        """With all counters: whether a counter was reset is seen by all of them together."""
+        return self if self.part_of is None else self.part_of
+
+    def grown(self, whole: GridGrowth) -> GridGrowth:
+        """Its part of what was read of the whole kind."""
+        if self.part_of is None:
+            return whole
+        own = [self.part_of.counters.index(name) for name in self.counters]
+        return replace(whole, growth=whole.growth[own], gauges=whole.gauges[:0])
 
 
 def _disk(found: GridGrowth) -> DiskFigures:
@@ -192,6 +215,18 @@ def _cgroup(found: GridGrowth) -> CgroupFigures:
         write_bytes_per_s=write_bytes / seconds,
         mean_io_bytes=_each(read_bytes + write_bytes, reads + writes),
     )
+
+
+def _rate(found: GridGrowth) -> RateFigures:
+    """The sum over the counters, which are in one unit."""
+    seconds = _known(found.seconds)
+    first, *others = (grown / seconds for grown in found.growth)
+    return RateFigures(seconds=found.seconds, rate=sum(others, start=first))
+
+
+def _bit_rate(found: GridGrowth) -> RateFigures:
+    (grown,) = found.growth
+    return RateFigures(seconds=found.seconds, rate=grown * 8 / _known(found.seconds))
 
 
 def _pressure(found: GridGrowth) -> PressureFigures:
@@ -290,5 +325,28 @@ TCP = FigureKind(
     measurement=NSTAT,
     counters=("TcpOutSegs", "TcpRetransSegs"),
     figures=_tcp,
+)
+CGROUP_IOPS = FigureKind(
+    name=CGROUP_IO.name,
+    measurement=CGROUP,
+    counters=("rios", "wios"),
+    figures=_rate,
+    by_device=True,
+    part_of=CGROUP_IO,
+)
+CGROUP_BYTES = FigureKind(
+    name=CGROUP_IO.name,
+    measurement=CGROUP,
+    counters=("rbytes", "wbytes"),
+    figures=_rate,
+    by_device=True,
+    part_of=CGROUP_IO,
+)
+RECEIVED_BITS = FigureKind(
+    name=INTERFACE.name,
+    measurement=NET,
+    counters=("bytes_recv",),
+    figures=_bit_rate,
+    part_of=INTERFACE,
 )
 FIGURE_KINDS = (DISK, INTERFACE, CGROUP_IO, PRESSURE, CONFLICT, TCP)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 
 import numpy as np
 
@@ -20,12 +20,13 @@ from advisor.core.detection import incident as core_incident
 from advisor.core.forecast.past import Past
 from advisor.core.grant import Grant
 from advisor.core.resource import Tier, Unit
-from advisor.history.allocation_history import allocation_history, history_over, past_outcomes
+from advisor.history.allocation_history import asked_history, history_over, past_outcomes
 from advisor.history.history import Workloads
-from advisor.history.inventory import kept_inventory
+from advisor.history.inventory import Inventory, kept_inventory
 from advisor.history.levels import read_levels
-from advisor.history.measured import read_measured
+from advisor.history.measured import rate_kinds, rates_alone, read_spans
 from advisor.history.reader import workloads_in
+from advisor.history.stored.read import Span
 from advisor.models import Incident, Policy, Resource, State
 from ingest.core.grid import Floats, Grid, Integers, grid_of, microseconds
 from ingest.core.steps import coarse_step_s
@@ -71,6 +72,18 @@ def policy_inputs(
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Day:
+    """The day that ends with the incident, up to which only rates are read.
+
+    `rates` (windows, allocations) are those of the windows `before` it.
+    """
+
+    before: Grid
+    rates: Floats
+    crowded: Workloads
+
+
 def _read(
     resource: Resource,
     incident: Incident,
@@ -78,42 +91,50 @@ def _read(
     policy: Policy | None,
     until: datetime,
     now: datetime,
-) -> tuple[Workloads, Past]:
+) -> tuple[_Day, Past]:
     """The day that ends with the incident, and the past week; no window is read twice."""
     known = kept_inventory([resource])
     allocations = sorted(known.allocations[resource.pk], key=lambda row: row.pk)
     inventory = known.workloads(resource, allocations)
     most = max(FEWEST_WINDOWS, min(MOST_WINDOWS, MOST_CELLS // max(len(allocations), 1)))
-    ended_at = incident.ended_at or now
-    day_grid = grid_of(ended_at - USUAL_SPAN, ended_at, resource.window_s)
-    shown = (incident.started_at, min(incident.ended_at or until, until))
-    fine_grid = _fine_grid(resource, *shown, most=most)
-    since, last = min(day_grid.since, fine_grid.since), max(day_grid.until, fine_grid.until)
-    levels = read_levels([resource], since=since, until=last)[resource.pk]
-    measured = read_measured(inventory.subjects, day_grid, known=inventory.series)
-    part = partial(
-        workloads_in,
-        resource=resource,
-        inventory=inventory,
-        levels=levels,
-        waits_since=incident.started_at,
-    )
-    week = allocation_history(
-        lambda: inventory,
+    week = asked_history(
         resource=resource,
         allocations=allocations,
         policy=policy,
         length=WEEK,
         until=until,
         most_windows=most,
-    ).past
+    )
+    ended_at = incident.ended_at or now
+    day = grid_of(ended_at - USUAL_SPAN, ended_at, resource.window_s)
+    first = int(np.searchsorted(day.ends_us, microseconds(incident.started_at), side="right"))
+    before = day.part(0, first)
+    shown = (incident.started_at, min(incident.ended_at or until, until))
+    grids = [day.part(first, day.count), _fine_grid(resource, *shown, most=most)]
+    grids += [week.grid] if week.kept is None else []
+    rates, (crowded, fine, *rest) = _workloads(resource, inventory, before, grids)
+    past = (week.kept or week.keep(history_over(rest[0], policy))).past
     if shown[0] < shown[1]:
-        fine = measured.over(fine_grid) or read_measured(
-            inventory.subjects, fine_grid, known=inventory.series
-        )
-        week = week.outside(*shown).and_then(history_over(part(fine), policy).past)
-    gap = "" if len(week.windows) else "no samples were stored in the past week"
-    return part(measured), replace(week, outcomes=past_outcomes(resource), gap=gap)
+        past = past.outside(*shown).and_then(history_over(fine, policy).past)
+    gap = "" if len(past.windows) else "no samples were stored in the past week"
+    past = replace(past, outcomes=past_outcomes(resource), gap=gap)
+    return _Day(before=before, rates=rates, crowded=crowded), past
+
+
+def _workloads(
+    resource: Resource, inventory: Inventory, before: Grid, grids: Sequence[Grid]
+) -> tuple[Floats, list[Workloads]]:
+    """Rates in the windows `before`, (windows, allocations), and all in those of the grids."""
+    since = min(grid.since for grid in (before, *grids))
+    until = max(grid.until for grid in (before, *grids))
+    levels = read_levels([resource], since=since, until=until)[resource.pk]
+    unit, kinds = Unit(resource.unit), tuple(inventory.subjects)
+    spans = [Span(grid=before, kinds=rate_kinds(unit))]
+    spans += [Span(grid=grid, kinds=kinds) for grid in grids]
+    calm, *found = read_spans(inventory.subjects, spans, known=inventory.series)
+    return rates_alone(inventory.rates[resource.pk], calm, unit), [
+        workloads_in(one, resource, inventory=inventory, levels=levels) for one in found
+    ]
 
 
 def _fine_grid(resource: Resource, since: datetime, until: datetime, *, most: int) -> Grid:
@@ -122,23 +143,22 @@ def _fine_grid(resource: Resource, since: datetime, until: datetime, *, most: in
     return grid_of(max(since, until - WEEK), until, step_s)
 
 
-def _allocations(day: Workloads, began_at: datetime) -> tuple[AdviceAllocation, ...]:
+def _allocations(day: _Day, began_at: datetime) -> tuple[AdviceAllocation, ...]:
     """What each allocation took in the incident, and in the clear windows before it."""
-    grid, levels = day.grid, day.levels
-    congested = grid.ends_us > microseconds(began_at)
+    crowd, levels = day.crowded, day.crowded.levels
+    grid = crowd.grid
     # The windows by which congestion was recognised were called clear at first.
-    calm = np.zeros(grid.count, dtype=np.bool_)
-    clear = levels.places(grid)[levels.is_state(State.CLEAR)]
+    clear = levels.places(day.before)[levels.is_state(State.CLEAR)]
+    calm = np.zeros(day.before.count, dtype=np.bool_)
     calm[clear[clear >= 0]] = True
-    calm &= ~congested
-    unit = Unit(day.resource.unit)
+    unit = Unit(crowd.resource.unit)
     crowded_days, usual_days = (grid.until - began_at) / DAY, USUAL_SPAN / DAY
-    usual = summarize_columns(day.rate[calm], span_days=usual_days)
-    crowded = summarize_columns(day.rate[congested], span_days=crowded_days)
+    usual = summarize_columns(day.rates.T[:, calm].T, span_days=usual_days)
+    crowded = summarize_columns(crowd.rate, span_days=crowded_days)
     found = []
-    rates, sizes = day.rate[congested].T, day.mean_io_bytes[congested].T
-    backlogged, ends_us = day.backlogged[congested].T, grid.ends_us[congested]
-    for place, row in enumerate(day.rows):
+    rates, sizes, backlogged = crowd.rate.T, crowd.mean_io_bytes.T, crowd.backlogged.T
+    ends_us = grid.ends_us
+    for place, row in enumerate(crowd.rows):
         rate = rates[place]
         known = ~np.isnan(rate)
         found.append(

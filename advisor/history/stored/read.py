@@ -10,11 +10,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import psycopg
 from django.db import connection
+from psycopg import sql
 
 from advisor.core.chunk import UNKNOWN, unpack
 from advisor.core.stored_hour import (
@@ -26,7 +27,7 @@ from advisor.core.stored_hour import (
     Integers,
 )
 from advisor.models import Member
-from ingest.core.canonical_figures import FIGURES
+from ingest.core.canonical_figures import figures_of
 from ingest.core.figures import FigureKind
 from ingest.core.grid import LEAST_COVER, NOT_SENT, Grid, GridGrowth, microseconds
 from ingest.grid_reader import Subject
@@ -100,45 +101,19 @@ class SealedHours:
         in_quarters = is_of_quarters and self._watched is None
         # At the first edge gauges are asked for, which belong to the window before it.
         ahead = timedelta(seconds=WINDOW_S)
-        chunks = read_chunks(
-            owners,
-            shards=shards,
-            figures=[QUARTER_SUMS] if in_quarters else _figures(self._kinds),
-            since=grid.since - ahead - HOUR,
-            until=until,
-        )
+        figures = [QUARTER_SUMS] if in_quarters else _figures(self._kinds)
+        asked = Hours(figures, grid.since - ahead - HOUR, until)
+        chunks = read_chunks(owners, shards=shards, asked=[asked])
         step_us = _QUARTER_US if in_quarters else _WINDOW_US
         for (number, figure, at), data in chunks:
             shard, begin_us = shards[number], microseconds(at)
-            own, columns = shard.places(begin_us)
+            kind, (own, columns) = shard.kind, shard.places(begin_us)
             # A chunk may be of before the shard had the column.
             lines = unpack(data, columns).T
-            if in_quarters:
-                rows = dict(enumerate(lines.reshape(len(lines), -1, QUARTERS).swapaxes(0, 1)))
-            else:
-                rows = {_row(shard.kind, figure): lines}
-            for row, values in rows.items():
-                self._add(shard.kind, row, values, own, begin_us=begin_us, step_us=step_us)
-
-    def _add(
-        self,
-        kind: FigureKind[Any],
-        row: int,
-        lines: Integers,
-        own: Integers,
-        *,
-        begin_us: int,
-        step_us: int,
-    ) -> None:
-        """Add an hour of a figure, whose place among those of its kind is the row."""
-        gauge, last = row - len(kind.counters), len(kind.columns)
-        if 0 <= gauge < len(kind.gauges):
-            self.sums[kind].note_gauge(gauge, lines, own, begin_us=begin_us, step_us=step_us)
-            return
-        if row == last and self._watched is not None:
-            self._note_known(kind, lines, own, begin_us)
-        counter = len(kind.counters) if row == last else row
-        self.sums[kind].add(counter, lines, own, begin_us=begin_us, step_us=step_us)
+            for row, values in _rows(kind, figure, lines).items():
+                if row == len(kind.columns) and self._watched is not None:
+                    self._note_known(kind, values, own, begin_us)
+                self.sums[kind].add_row(row, values, own, begin_us=begin_us, step_us=step_us)
 
     def _note_known(
         self, kind: FigureKind[Any], lines: Integers, own: Integers, begin_us: int
@@ -150,12 +125,68 @@ class SealedHours:
             self.known[kind][own, low:high] = lines[:, low - first : high - first] != UNKNOWN
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Span:
+    """Windows, and of which kinds something is read in them: whole ones, or parts of those."""
+
+    grid: Grid
+    kinds: tuple[FigureKind[Any], ...]
+
+    def hours(self, until: datetime) -> Hours:
+        """The chunks of hours that begin before `until`, which its windows are made of."""
+        grid = self.grid
+        # Sums are fewer, and windows of whole quarters are made of them exactly.
+        is_of_quarters = not (grid.window_us % _QUARTER_US or grid.since_us % _QUARTER_US)
+        figures = [QUARTER_SUMS] if is_of_quarters else _figures(self.kinds)
+        return Hours(figures, grid.since - HOUR, min(until, grid.until))
+
+    def sums(self, wanted: Wanted) -> dict[FigureKind[Any], WindowSums]:
+        """Of the subjects that are wanted of each whole kind."""
+        return {
+            kind: WindowSums(
+                self.grid,
+                counters=len(kind.counters),
+                gauges=len(kind.gauges),
+                subjects=len(wanted[kind.whole]),
+            )
+            for kind in self.kinds
+        }
+
+
+def read_sealed_spans(
+    wanted: Wanted, spans: Sequence[Span], *, until: datetime
+) -> list[dict[FigureKind[Any], WindowSums]]:
+    """What is stored of subjects in several spans, in the hours that begin before `until`.
+
+    `wanted` are the subjects by whole kind. A chunk is unpacked once for all spans.
+    """
+    found = [span.sums(wanted) for span in spans]
+    shards, owners = _places(wanted, None)
+    asked = [span.hours(until) for span in spans]
+    for (number, figure, at), data in read_chunks(owners, shards=shards, asked=asked):
+        shard, begin_us = shards[number], microseconds(at)
+        own, columns = shard.places(begin_us)
+        lines = unpack(data, columns).T
+        step_us = _QUARTER_US if figure == QUARTER_SUMS else _WINDOW_US
+        for one, sums in zip(asked, found, strict=True):
+            for kind in sums if figure in one.figures and one.since <= at < one.until else ():
+                if kind.whole is shard.kind:
+                    for row, values in _rows(kind, figure, lines).items():
+                        sums[kind].add_row(row, values, own, begin_us=begin_us, step_us=step_us)
+    return found
+
+
+def _rows(kind: FigureKind[Any], figure: int, lines: Integers) -> dict[int, Integers]:
+    """What a chunk has of the kind: lines by their place among the figures of the kind."""
+    numbers = _figures([kind])
+    if figure != QUARTER_SUMS:
+        return {numbers.index(figure): lines} if figure in numbers else {}
+    stored = lines.reshape(len(lines), -1, QUARTERS).swapaxes(0, 1)
+    return dict(enumerate(stored[[_figures([kind.whole]).index(one) for one in numbers]]))
+
+
 def _figures(kinds: Collection[FigureKind[Any]]) -> list[int]:
-    return [figure.number for kind in kinds for figure in FIGURES[kind.name]]
-
-
-def _row(kind: FigureKind[Any], number: int) -> int:
-    return next(row for row, figure in enumerate(FIGURES[kind.name]) if figure.number == number)
+    return [figure.number for kind in kinds for figure in figures_of(kind)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -248,6 +279,16 @@ class WindowSums:
         self._sums = np.zeros((counters + 1, subjects, grid.count), dtype=np.int64)
         self._gauges = np.full((gauges, subjects, grid.count + 1), NOT_SENT, dtype=np.int64)
 
+    def add_row(
+        self, row: int, lines: Integers, own: Integers, *, begin_us: int, step_us: int
+    ) -> None:
+        """Add steps of a counter, a gauge or the time covered, in this order in a kind."""
+        counters, gauges = len(self._sums) - 1, len(self._gauges)
+        if counters <= row < counters + gauges:
+            self.note_gauge(row - counters, lines, own, begin_us=begin_us, step_us=step_us)
+        else:
+            self.add(min(row, counters), lines, own, begin_us=begin_us, step_us=step_us)
+
     def add(
         self, counter: int, lines: Integers, own: Integers, *, begin_us: int, step_us: int
     ) -> None:
@@ -258,10 +299,11 @@ class WindowSums:
         if low >= high:
             return
         target, known = self._sums[counter], np.maximum(lines, 0)
+        rows = _consecutive(own)
         edges_us = grid.since_us + grid.window_us * np.arange(low, high + 1, dtype=np.int64)
         if grid.window_us == step_us and not (grid.since_us - begin_us) % step_us:
             first = (int(edges_us[0]) - begin_us) // step_us
-            target[own, low:high] += known[:, first : first + high - low]
+            target[rows, low:high] += known[:, first : first + high - low]
             return
         total = np.zeros((len(lines), lines.shape[1] + 1), dtype=np.int64)
         np.cumsum(known, axis=1, out=total[:, 1:])
@@ -270,7 +312,7 @@ class WindowSums:
         if rest_us.any():
             inside = np.minimum(steps, lines.shape[1] - 1)
             at_edges += np.rint(rest_us / step_us * known[:, inside]).astype(np.int64)
-        target[own, low:high] += np.diff(at_edges, axis=1)
+        target[rows, low:high] += np.diff(at_edges, axis=1)
 
     def note_gauge(
         self, gauge: int, lines: Integers, own: Integers, *, begin_us: int, step_us: int
@@ -316,28 +358,47 @@ class WindowSums:
         )
 
 
+def _consecutive(places: Integers) -> Integers | slice:
+    """The places as a slice where they follow one another: such lines are added much faster."""
+    first, count = int(places[0]) if len(places) else 0, len(places)
+    is_slice = np.array_equal(places, np.arange(first, first + count))
+    return slice(first, first + count) if is_slice else places
+
+
+class Hours(NamedTuple):
+    """The chunks of these figures, by their numbers, of hours that begin in [since, until)."""
+
+    figures: Collection[int]
+    since: datetime
+    until: datetime
+
+
 def read_chunks(
-    organisations: Collection[int],
-    *,
-    shards: Collection[int],
-    figures: Collection[int],
-    since: datetime,
-    until: datetime,
+    organisations: Collection[int], *, shards: Collection[int], asked: Sequence[Hours]
 ) -> Iterator[tuple[ChunkKey, bytes]]:
-    """The stored chunks of hours that begin in [since, until), in one statement.
+    """The stored chunks that are asked for, each once, in one statement.
 
     They come one by one, so that a month of them need not fit into memory.
     """
+    if not shards or not asked:
+        return
+    one_of = sql.SQL(" OR ").join([_OF_HOURS] * len(asked))
+    first, last = min(one.since for one in asked), max(one.until for one in asked)
+    parameters: list[object] = [list(organisations), list(shards), first, last]
+    for one in asked:
+        parameters += [list(one.figures), one.since, one.until]
     with connection.wrap_database_errors, binary_cursor() as cursor:
-        found = cursor.stream(
-            "SELECT shard_id, figure, at, data FROM advisor_history_chunk"
-            " WHERE organisation_id = ANY(%s) AND shard_id = ANY(%s) AND figure = ANY(%s)"
-            " AND at >= %s AND at < %s",
-            [list(organisations), list(shards), list(figures), since, until],
-            binary=True,
-        )
+        found = cursor.stream(_CHUNKS.format(one_of=one_of), parameters, binary=True)
         for shard, figure, at, data in found:
             yield (shard, figure, at), data
+
+
+_CHUNKS = sql.SQL("""
+    SELECT shard_id, figure, at, data FROM advisor_history_chunk
+     WHERE organisation_id = ANY(%s) AND shard_id = ANY(%s) AND at >= %s AND at < %s
+       AND ({one_of})
+""")
+_OF_HOURS = sql.SQL("(figure = ANY(%s) AND at >= %s AND at < %s)")
 
 
 def binary_cursor() -> psycopg.Cursor[tuple[Any, ...]]:

@@ -34,7 +34,7 @@ from advisor.history.stored.level_quarters import write_level_quarters
 from advisor.history.stored.partitions import Level, ensure_partitions
 from advisor.history.stored.places import Homes, Place, places_of
 from advisor.history.stored.quarter_rows import write_quarters
-from advisor.history.stored.read import binary_cursor, read_chunks
+from advisor.history.stored.read import Hours, binary_cursor, read_chunks
 from advisor.history.stored.tracks import KnownSubject, tracks_with_samples
 from advisor.models import Member, Shard
 from ingest.core.canonical_figures import FIGURES
@@ -248,9 +248,8 @@ def _shards(
         by_shard[places[track].shard].append((own, places[track].column))
     figures = [figure.number for figure in FIGURES[kind.name]]
     chunks: dict[int, dict[int, bytes]] = defaultdict(dict)
-    stored = read_chunks(
-        [organisation.pk], shards=by_shard, figures=figures, since=hour, until=hour + HOUR
-    )
+    asked = Hours(figures, hour, hour + HOUR)
+    stored = read_chunks([organisation.pk], shards=by_shard, asked=[asked])
     for (shard, figure, _), data in stored:
         chunks[shard][figure] = data
     widths = dict(Shard.objects.filter(pk__in=by_shard).values_list("pk", "width"))

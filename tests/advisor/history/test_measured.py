@@ -16,10 +16,20 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from advisor.history.measured import MOST_OPEN, read_measured
+from advisor.history.measured import MOST_OPEN, read_measured, read_spans
 from advisor.history.stored import read
+from advisor.history.stored.read import Span
 from ingest.core.catalogue import DISKIO
-from ingest.core.figures import CGROUP_IO, DISK, INTERFACE, PRESSURE, FigureKind
+from ingest.core.figures import (
+    CGROUP_BYTES,
+    CGROUP_IO,
+    CGROUP_IOPS,
+    DISK,
+    INTERFACE,
+    PRESSURE,
+    RECEIVED_BITS,
+    FigureKind,
+)
 from ingest.core.grid import Grid, GridGrowth, grid_of
 from ingest.grid_reader import Subject, read_growth
 from ingest.kept_rows import note_dropped
@@ -214,6 +224,57 @@ def test_any_windows_around_the_seam_are_those_of_the_rows(tenant: Tenant, seed:
             among.append(grid_of(since, until, window_s))
 
     assert_read_as(fleet, expected, among=[grid for grid in among if grid.count])
+
+
+PARTS = (CGROUP_IOPS, CGROUP_BYTES, RECEIVED_BITS)
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["in time", "late"])
+@pytest.mark.parametrize("seed", range(4))
+def test_spans_that_are_read_at_once_are_each_what_is_read_of_it_alone(
+    tenant: Tenant, seed: int, is_late: bool
+) -> None:
+    fleet = random_fleet(tenant, seed)
+    hour, chance = hour_of_tests(), random.Random(seed)
+    late = take_rows(chance, hour - 3 * HOUR, hour - 2 * HOUR)
+    seal_all(tenant, after(hour - HOUR))
+    drop_rows(hour - HOUR)
+    if is_late:
+        late()
+    spans = []
+    for window_s in (10, 10, 60, 900, 25):
+        since = hour - chance.random() * 3 * HOUR
+        until = min(since + 3 * HOUR, fleet.until)
+        kinds = tuple(chance.sample([*PARTS, *fleet.subjects], 3))
+        spans.append(Span(grid=grid_of(since, until, window_s), kinds=kinds))
+    aligned = spans[: chance.choice((1, 3, 4, 5))]
+
+    found = read_spans(fleet.subjects, aligned)
+
+    for span, own in zip(aligned, found, strict=True):
+        alone = read_measured(fleet.subjects, span.grid)
+        assert own.grid == span.grid
+        for kind in span.kinds:
+            subjects = fleet.subjects[kind.whole]
+            expected = kind.grown(alone.growth[kind.whole])
+            assert np.array_equal(own.growth[kind].growth, expected.growth), (kind.counters, span)
+            assert np.array_equal(own.growth[kind].seconds, expected.seconds)
+            assert own.figures(kind, subjects).seconds.shape == (span.grid.count, len(subjects))
+
+
+def test_rates_alone_are_those_of_whole_kinds(tenant: Tenant) -> None:
+    fleet = random_fleet(tenant, 1)
+    grid = grid_of(fleet.until - HOUR, fleet.until, 10)
+    whole = read_measured(fleet.subjects, grid)
+    parts = whole.of(PARTS)
+    cgroups, vnics = fleet.subjects[CGROUP_IO], fleet.subjects[INTERFACE]
+    done, carried = whole.figures(CGROUP_IO, cgroups), whole.figures(INTERFACE, vnics)
+
+    for kind, expected in ((CGROUP_IOPS, done.iops), (CGROUP_BYTES, done.bytes_per_s)):
+        np.testing.assert_array_equal(parts.figures(kind, cgroups).rate, expected)
+    received = parts.figures(RECEIVED_BITS, vnics).rate
+    np.testing.assert_array_equal(received, carried.received_bits_per_s)
+    assert (received > 0).any()
 
 
 @pytest.mark.parametrize("seed", range(6))
