@@ -3,7 +3,7 @@
 import { sayFresh, sayStale } from "./page.js";
 import { savePicture, writeTable } from "./chart_export.js";
 import { Plot } from "./plot.js";
-import { zoneName } from "./times.js";
+import { lasting, written, zoneName } from "./times.js";
 import { clock } from "./units.js";
 
 const page = document.querySelector("[data-charts]");
@@ -168,7 +168,7 @@ function markLive(hasFailed) {
   if (!isLive) live.textContent = "Fixed range";
   else if (newest == null) live.textContent = "No samples in this range";
   else if (isOld || hasFailed) live.textContent = `Stale: newest sample ${clock(newest)} ${zoneName()}`;
-  else live.textContent = `Live, every ${shown.step_s} s`;
+  else live.textContent = `Live, every ${lasting(shown.step_s)}`;
 }
 
 function isWhole(range) {
@@ -186,7 +186,7 @@ function markRange(range) {
   }
   for (const name of ["from", "to"]) {
     const input = document.querySelector(`[name="${name}"][type="datetime-local"]`);
-    if (input) input.value = range[name] ? new Date(range[name]).toISOString().slice(0, 19) : "";
+    if (input) input.value = range[name] ? written(new Date(range[name]), "%Y-%m-%dT%H:%M:%S") : "";
   }
   for (const link of document.querySelectorAll("[data-csv]")) {
     link.href = `${link.dataset.csv}?${new URLSearchParams(Object.entries({ ...range, compare }).filter(([, value]) => value))}`;
@@ -216,6 +216,14 @@ for (const figure of page.querySelectorAll("[data-chart]")) {
   });
 }
 
+// Typed times are those of the browser, the address holds UTC.
+document.querySelector("[data-range-form]")?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const typed = new FormData(event.currentTarget);
+  const pairs = new URLSearchParams(typed);
+  for (const name of ["from", "to"]) pairs.set(name, iso(new Date(typed.get(name)).getTime() / 1000));
+  location.assign(`${location.pathname}?${pairs}`);
+});
 compareBox?.addEventListener("change", () => {
   const { range, from, to } = readRange();
   goTo(isWhole({ from, to }) ? {} : range ? { range } : { from, to }, compareBox.value);

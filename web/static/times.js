@@ -65,6 +65,7 @@ export function showTimes(root = document) {
   if (isUtc()) return;
   root.querySelectorAll("[data-zone]").forEach((place) => set(place, zoneName()));
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  root.querySelectorAll("[data-zone-name]").forEach((place) => set(place, zone));
   root.querySelectorAll("[data-zone-sentence]").forEach((place) => set(place, `Times are those of ${zone}; hover for UTC.`));
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -140,6 +141,20 @@ def test_times_are_those_of_the_browser_with_utc_in_the_title(berlin: Page) -> N
     assert updated["text"][2:] == f"{at:%H:%M:%S}"[2:]
     assert f"{at:%Y-%m-%d %H:%M:%S} UTC" in updated["title"]
     expect(berlin.locator(".site-foot")).to_contain_text("Europe/Berlin")
+
+
+def test_range_is_typed_in_the_zone_of_the_browser(berlin: Page, fleet: Fleet) -> None:
+    host = fleet.hosts["kvm-01"].pk
+    berlin.goto(berlin.url.rstrip("/") + f"/hosts/{host}/")
+    berlin.get_by_text("From, to").click()
+    # In winter Berlin is an hour ahead of UTC.
+    berlin.get_by_label("From, Europe/Berlin").fill("2026-01-15T10:30:00")
+    berlin.get_by_label("To, Europe/Berlin").fill("2026-01-15T11:00:00")
+    berlin.get_by_role("button", name="Show").click()
+
+    berlin.wait_for_url("**from=2026-01-15T09%3A30%3A00Z&to=2026-01-15T10%3A00%3A00Z")
+
+    expect(berlin.locator("#range-from")).to_have_value(re.compile("2026-01-15T10:30(:00)?"))
 
 
 def test_part_that_has_not_changed_is_answered_304(tab: Visit) -> None:
