@@ -71,8 +71,8 @@ def test_every_check_is_a_line_and_failed_work_has_its_reason(resource: Resource
             "sample, oldest first: h1 5 min"
         ),
         (
-            "Evaluation lag clear last 10 min: p50 12 s, p99 12 s, worst 12 s (nfs-07); time since "
-            "the newest evaluation: p50 4.0 s, p99 4.0 s, worst 4.0 s (nfs-07)"
+            "Evaluation lag clear last 10 min: p50 12 s, p99 12 s, worst 12 s (nfs-07); time "
+            "since the newest evaluation: p50 4.0 s, p99 4.0 s, worst 4.0 s (nfs-07)"
         ),
         "Queue evaluate clear empty",
         "Worker of evaluate clear last sign of life 3.0 s ago",

@@ -65,6 +65,16 @@ def test_every_check_has_its_state_as_a_word(viewer: Client, fleet: Fleet) -> No
     assert "clear none" in checks["Failed work"]
 
 
+def test_lag_of_every_host_is_a_click_away(viewer: Client, fleet: Fleet) -> None:
+    address = shown(viewer).links()["Every host, oldest first"]
+
+    hosts = page_of(viewer.get(address)).elements(".list tbody th")
+
+    # kvm-05 has been silent for 25 minutes.
+    assert hosts[0].all_text().strip() == "kvm-05"
+    assert len(hosts) == len(fleet.hosts)
+
+
 def test_heading_counts_the_checks_that_need_attention(viewer: Client, fleet: Fleet) -> None:
     before = shown(viewer).text("h1")
     resource = fleet.resources["nfs-07"].pk
