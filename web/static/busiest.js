@@ -2,6 +2,8 @@
 
 const MOST_PARTS = 8;
 const BUSIEST = 7;
+// The key of their sum among the colours; no workload has an empty name.
+export const OTHERS = "";
 
 function mean(values) {
   const known = values.filter((value) => value != null);
@@ -31,7 +33,7 @@ function assign(names, colours) {
 // The chart with its busiest parts in the order they had, and the others of them in sum. What
 // belongs to none (colour 0) stays a part of its own. The table and the CSV have them all.
 // `colours` has the colour of each drawn part by its label, from one update to the next: no two
-// that are drawn have the same.
+// that are drawn have the same, and only what belongs to none is grey.
 export function withFewParts(chart, colours = new Map()) {
   const parts = chart.tracks.filter((track) => track.colour !== 0 && !track.earlier);
   const none = chart.tracks.filter((track) => track.colour === 0 || track.earlier);
@@ -41,13 +43,14 @@ export function withFewParts(chart, colours = new Map()) {
     const busiest = new Set([...parts].sort((one, other) => mean(other.values) - mean(one.values)).slice(0, BUSIEST));
     const others = parts.filter((track) => !busiest.has(track));
     drawn = parts.filter((track) => busiest.has(track));
-    rest = [{ label: `${others.length} others, in the table`, colour: 0, values: sumOf(others) }];
+    rest = [{ label: `${others.length} others, in the table`, values: sumOf(others) }];
   }
-  assign(drawn.map((track) => track.label), colours);
-  const before = new Map(parts.map((track) => [track.colour, colours.get(track.label) ?? 0]));
+  assign([...drawn.map((track) => track.label), ...rest.map(() => OTHERS)], colours);
+  const drawnColour = (label) => colours.get(label) ?? colours.get(OTHERS) ?? 0;
+  const before = new Map(parts.map((track) => [track.colour, drawnColour(track.label)]));
   return {
     ...chart,
-    tracks: [...drawn.map((track) => ({ ...track, colour: colours.get(track.label) })), ...rest, ...none],
+    tracks: [...[...drawn, ...rest].map((track) => ({ ...track, colour: drawnColour(track.label) })), ...none],
     marks: chart.marks.map((mark) => ({ ...mark, colour: mark.colour == null ? mark.colour : before.get(mark.colour) })),
   };
 }

@@ -1,5 +1,6 @@
 // All charts of a page: one range, one request, updates while it is live, zoom kept in the address.
 
+import { OTHERS } from "./busiest.js";
 import { sayFresh, sayStale } from "./page.js";
 import { savePicture, writeTable } from "./chart_export.js";
 import { Plot } from "./plot.js";
@@ -141,7 +142,7 @@ function merge(more, from) {
 function markRows() {
   const colours = plots.get("workloads")?.colours;
   for (const mark of document.querySelectorAll("[data-series]")) {
-    mark.className = `series-mark series-mark-${colours?.get(mark.dataset.series) ?? 0}`;
+    mark.className = `series-mark series-mark-${colours?.get(mark.dataset.series) ?? colours?.get(OTHERS) ?? 0}`;
   }
 }
 

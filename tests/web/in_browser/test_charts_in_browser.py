@@ -91,6 +91,9 @@ def test_stack_of_many_workloads_shows_the_busiest(tab: Visit, fleet: Fleet) -> 
     # The time, the seven busiest, the others in sum, and what no allocation explains.
     assert len(legend) == 10
     assert legend[8].startswith("13 others, in the table")
+    marks = chart.locator(".chart-legend .series-mark")
+    drawn = marks.evaluate_all("all => all.map(one => getComputedStyle(one).backgroundColor)")
+    assert len(set(drawn)) == len(drawn) == 9
     expect(chart.locator(".chart-table thead th")).to_have_count(1 + 20 + 1)
 
 
