@@ -60,6 +60,8 @@ def hear(resource: Resource, last_s: Mapping[str, float], *, now: datetime) -> N
             id="a series of a host that did send has not",
         ),
         pytest.param({"disk of h1": 60, "disk of h2": 50}, 70, 60, id="10 s have passed"),
+        pytest.param({"disk of h1": 60, "disk of h2": 50}, 69.9, 50, id="almost 10 s have passed"),
+        pytest.param({"disk of h1": 60, "disk of h2": 31}, 61, 50, id="sent in the third window"),
         pytest.param({"disk of h1": 60, "disk of h2": 30}, 61, 60, id="silent for three windows"),
         pytest.param(
             {"disk of h1": 60, "disk of h2": 60, "interface of h1": 50, "disk of h3": 50}, 61, 60,
