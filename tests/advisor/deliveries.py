@@ -10,11 +10,13 @@ from typing import Any
 
 from accounts.models import Organisation, Scope, Token
 from advisor.history.levels import read_points
-from advisor.models import Incident, LateChange
+from advisor.models import Chunk, Incident, LateChange
 from advisor.pipeline.amend import figures_of
 from advisor.pipeline.detect import detect
+from advisor.pipeline.store_history import store_history
 from ingest.core.line_protocol import Precision
 from ingest.models import LateSamples
+from ingest.services.maintenance import drop_sealed
 from ingest.write import store
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.judged_windows import EVER
@@ -96,6 +98,13 @@ class Lun:
             body.encode(), token=self.token, precision=Precision.NS, now=now,
             retention=timedelta(days=30),
         )  # fmt: skip
+
+    def seal(self, *, now: datetime, with_rows: bool) -> None:
+        """Store what is over; `with_rows` leaves the samples that it was made of."""
+        store_history(organisation=self.organisation, now=now, limit_s=60.0)
+        assert Chunk.objects.filter(organisation_id=self.organisation.pk).exists()
+        if not with_rows:
+            assert drop_sealed(before=now) > 0
 
     def settle(self, now: datetime) -> None:
         """Look until all that came is judged."""

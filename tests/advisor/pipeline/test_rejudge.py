@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from advisor.models import DetectorCheckpoint
 from advisor.pipeline.amend import alike
 from advisor.pipeline.rejudge import thin_checkpoints
-from tests.advisor.deliveries import HOSTS, Delivery, Lun, in_one_go, live
+from tests.advisor.deliveries import HOSTS, START, Delivery, Lun, in_one_go, live
 
 LOW_MS, HIGH_MS = 5.0, 60.0
 
@@ -92,6 +92,28 @@ def test_named_deliveries_end_like_an_import(deliveries: list[Delivery]) -> None
     assert [one["peak_value"] for one in found] == pytest.approx([HIGH_MS, HIGH_MS])
     victims = [{victim["workload"] for victim in one["victims"]} for one in found]
     assert victims == [{"db", "web"}, {"db", "web"}]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("with_rows", [True, False], ids=["rows are there", "rows are gone"])
+def test_host_that_sends_after_the_hour_was_sealed_ends_like_an_import(*, with_rows: bool) -> None:
+    expected = Lun(TWICE)
+    expected.play(in_one_go(expected.steps), look_each=10_000)
+    found = Lun(TWICE)
+    found.play([one for one in live(found.steps) if one.host == "h2"], look_each=5)
+    alone = found.incidents()
+    # The hour ends ten minutes after the start, and rows stay as long as the next one is open.
+    sealed_at = START + timedelta(minutes=100)
+    expected.seal(now=sealed_at, with_rows=True)
+    found.seal(now=sealed_at, with_rows=with_rows)
+
+    late = Delivery(after=0, host="h1", steps=tuple(range(found.steps)))
+    found.send(late, now=sealed_at)
+    found.settle(sealed_at)
+
+    assert not alike(alone, expected.incidents())
+    assert found.states() == expected.states()
+    assert alike(found.incidents(), expected.incidents())
 
 
 @pytest.mark.django_db
