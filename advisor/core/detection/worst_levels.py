@@ -21,7 +21,9 @@ CONGESTED_WINDOW, STALLED_WINDOW = 1, 2
 
 _SAYS = [("alarm", "u1"), ("ratio", "<f8"), ("value", "<f8")]
 ENTRY = np.dtype([("column", "<u4"), ("worst", _SAYS), ("last", _SAYS)])
-"""`column` counts parts since 1970; of the others NaN is absent."""
+"""`column` counts parts since 1970; of the others NaN is absent.
+
+The layout belongs to the version of the records that it is stored beside."""
 
 Floats = npt.NDArray[np.float64]
 Says = tuple[int, float, float]

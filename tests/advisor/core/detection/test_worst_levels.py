@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from itertools import groupby
 
 import pytest
@@ -123,6 +124,21 @@ def test_column_without_a_record_is_drawn_if_a_window_ends_in_it(
 
     shown: list[Cell] = [(0.1, 3.0, 0)] * columns
     assert cells_of(worst, 1) == shown + [(None, None, 0)] * (DAY_COLUMNS - columns)
+
+
+def test_layout_of_entries_stays_as_it_is_stored() -> None:
+    """It has no version of its own: another one needs another version of the records beside it."""
+    congested = Saying(state="congested", since_us=NOON_US, reason="", signals="")
+    windows = [
+        Window(NOON_US + STEP_US, congested, (45.0, 30.0, None, None)),
+        Window(NOON_US + 2 * STEP_US, CALM, (3.0, 30.0, None, None)),
+    ]
+    records = keep(windows, run=None, last=None, step_us=STEP_US).records
+
+    # The part of five minutes since 1970; alarm, part of the threshold and value of the worst
+    # window; the same of the last one.
+    stored = struct.pack("<IBddBdd", 1_763_640_000 // 300, 1, 1.5, 45.0, 0, 0.1, 3.0)
+    assert entry_of(records, before=b"") == stored
 
 
 CALM = Saying(state="clear", since_us=NOON_US, reason="", signals="")
