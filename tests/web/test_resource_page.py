@@ -278,3 +278,28 @@ def test_new_organisation_sees_no_resource_of_others(fleet: Fleet, nothing_yet: 
     answer = stranger.get(f"/resources/{fleet.resources['nfs-07'].pk}/")
 
     assert answer.status_code == 404
+
+
+def test_states_before_late_samples_are_told(viewer: Client, fleet: Fleet) -> None:
+    begin = fleet.now.replace(hour=11, minute=0, second=0, microsecond=0)
+    ends = [begin + timedelta(minutes=minutes) for minutes in (0, 10, 20)]
+    fleet.resources["nfs-07"].earlier_states.create(
+        since=ends[0],
+        until=ends[2],
+        replaced_at=fleet.now,
+        states=[
+            {"since": one.isoformat(), "until": other.isoformat(), "state": state, "value": value}
+            for one, other, state, value in (
+                (ends[0], ends[1], "congested", 71.5),
+                (ends[1], ends[2], "clear", 4.0),
+            )
+        ],
+    )
+
+    said = shown(viewer, fleet, "nfs-07").text("#former-states")
+
+    day = f"{begin:%Y-%m-%d}"
+    assert f"Until {fleet.now:%Y-%m-%d %H:%M:%S} UTC" in said
+    assert f"{day} 11:00:00 to {day} 11:20:00 UTC: congested from 11:00:00 to 11:10:00" in said
+    assert "(up to 71.5 ms); otherwise clear." in said
+    assert "Judged again" not in shown(viewer, fleet, "san-02").all_text()

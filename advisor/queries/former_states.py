@@ -1,0 +1,89 @@
+"""What windows of a resource were said to be before samples that came late changed it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from advisor.core.enumeration import MOST_NAMED
+from advisor.models import EarlierStates, Resource, State
+
+SHOWN = 3
+"""So many times that windows were judged again, the newest ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormerRun:
+    """Windows in (since, until] of one state; `value` is their highest, None if none had one."""
+
+    since: datetime
+    until: datetime
+    state: str
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormerStates:
+    """The states of windows in (since, until] as they were said until `replaced_at`.
+
+    `runs` are the first of those that were not clear, and `left_out` counts the others.
+    """
+
+    replaced_at: datetime
+    since: datetime
+    until: datetime
+    runs: tuple[FormerRun, ...]
+    left_out: int
+
+
+def former_states(resource: Resource) -> list[FormerStates]:
+    """The newest times that windows of the resource were judged again and changed."""
+    rows = EarlierStates.objects.filter(resource=resource)
+    times = rows.order_by("-replaced_at").values_list("replaced_at", flat=True).distinct()
+    found: dict[datetime, list[EarlierStates]] = {at: [] for at in times[:SHOWN]}
+    for row in rows.filter(replaced_at__in=found).order_by("since"):
+        found[row.replaced_at].append(row)
+    return [_former(at, own) for at, own in found.items()]
+
+
+def _former(replaced_at: datetime, rows: list[EarlierStates]) -> FormerStates:
+    said = [run for run in _joined(rows) if run.state != State.CLEAR]
+    return FormerStates(
+        replaced_at=replaced_at,
+        since=rows[0].since,
+        until=rows[-1].until,
+        runs=tuple(said[:MOST_NAMED]),
+        left_out=max(len(said) - MOST_NAMED, 0),
+    )
+
+
+def _joined(rows: Iterable[EarlierStates]) -> list[FormerRun]:
+    """The runs of all rows; one that is divided between two rows is one."""
+    found: list[FormerRun] = []
+    for run in (_run(stored) for row in rows for stored in row.states):
+        if found and (found[-1].state, found[-1].until) == (run.state, run.since):
+            found.append(_one(found.pop(), run))
+        else:
+            found.append(run)
+    return found
+
+
+def _one(first: FormerRun, second: FormerRun) -> FormerRun:
+    values = [one for one in (first.value, second.value) if one is not None]
+    return FormerRun(
+        since=first.since,
+        until=second.until,
+        state=first.state,
+        value=max(values, default=None),
+    )
+
+
+def _run(stored: Mapping[str, Any]) -> FormerRun:
+    return FormerRun(
+        since=datetime.fromisoformat(stored["since"]),
+        until=datetime.fromisoformat(stored["until"]),
+        state=stored["state"],
+        value=stored["value"],
+    )
