@@ -18,7 +18,12 @@ WINDOWS = 3600 // WINDOW_S
 QUARTERS = 4
 QUARTER_S = 3600 // QUARTERS
 QUARTER_SUMS = 0
-"""The number under which the sums of all figures of a shard are stored; no figure has it."""
+FIVE_MINUTE_SUMS = 1000
+STEPS_OF_SUMS = {QUARTER_SUMS: QUARTERS, FIVE_MINUTE_SUMS: 12}
+"""Sums of all figures of a shard are stored under these numbers, which no figure has.
+
+By each number the steps of an hour that are added up.
+"""
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -81,14 +86,14 @@ def united(
     return result
 
 
-def quarter_sums(values: Integers, *, counters: int) -> Integers:
-    """(figures x quarters, columns) of what `stored_values` gives: sums, gauges at the ends."""
+def step_sums(values: Integers, *, counters: int, steps: int) -> Integers:
+    """(figures x steps, columns) of what `stored_values` gives: sums, gauges at the ends."""
     figures, windows, columns = values.shape
-    shaped = values.reshape(figures, QUARTERS, windows // QUARTERS, columns)
+    shaped = values.reshape(figures, steps, windows // steps, columns)
     is_known = (shaped != UNKNOWN).any(axis=2)
     sums = np.where(is_known, np.maximum(shaped, 0).sum(axis=2), UNKNOWN)
     sums[counters:-1] = shaped[counters:-1, :, -1]
-    return sums.reshape(figures * QUARTERS, columns)
+    return sums.reshape(figures * steps, columns)
 
 
 def quarter_values(values: Integers, *, counters: int) -> QuarterValues:

@@ -6,7 +6,7 @@ that at the end of the step. All series sent at the end of each step and nothing
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from advisor.core.chunk import UNKNOWN
 from advisor.core.histogram import BUCKETS, buckets, encoded
-from advisor.core.stored_hour import QUARTER_S, QUARTERS, WINDOW_S
+from advisor.core.stored_hour import QUARTER_S, QUARTERS, STEPS_OF_SUMS, WINDOW_S, WINDOWS
 from bench.fleet.copy_rows import Integers
 from ingest.core.grid import SURE_INTERVAL_S
 
@@ -27,10 +27,13 @@ FRESH = int(SURE_INTERVAL_S) // WINDOW_S
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HourOfFigure:
-    """One figure of an hour: windows (series, windows), the rest (series, quarters)."""
+    """One figure of an hour: windows (series, windows), the rest (series, quarters).
+
+    `sums` are (series, steps) by the number that the product gives them.
+    """
 
     windows: Integers
-    sums: Integers
+    sums: Mapping[int, Integers]
     means: Floats
     maxima: Floats
 
@@ -39,10 +42,9 @@ def hour_of_counter(growth: Integers, step_s: int) -> HourOfFigure:
     """From growth of (series, steps): what lies between two readings grew evenly."""
     windows = _windows(growth, step_s // WINDOW_S)
     quarters = windows.reshape(len(windows), QUARTERS, -1)
-    sums = quarters.sum(axis=2)
-    means: Floats = sums / QUARTER_S
+    means: Floats = quarters.sum(axis=2) / QUARTER_S
     maxima: Floats = quarters.max(axis=2) / WINDOW_S
-    return HourOfFigure(windows=windows, sums=sums, means=means, maxima=maxima)
+    return HourOfFigure(windows=windows, sums=_sums(windows), means=means, maxima=maxima)
 
 
 def hour_of_gauge(values: Integers, before: Integers, step_s: int) -> HourOfFigure:
@@ -53,9 +55,13 @@ def hour_of_gauge(values: Integers, before: Integers, step_s: int) -> HourOfFigu
     windows[:, :, -1] = values
     quarters = windows.reshape(len(values), QUARTERS, -1)
     known = quarters != UNKNOWN
+    windows = windows.reshape(len(values), -1)
     return HourOfFigure(
-        windows=windows.reshape(len(values), -1),
-        sums=quarters[:, :, -1],
+        windows=windows,
+        sums={
+            number: windows[:, WINDOWS // steps - 1 :: WINDOWS // steps]
+            for number, steps in STEPS_OF_SUMS.items()
+        },
         means=np.where(known, quarters, 0).sum(axis=2) / known.sum(axis=2),
         maxima=quarters.max(axis=2).astype(np.float64),
     )
@@ -63,11 +69,17 @@ def hour_of_gauge(values: Integers, before: Integers, step_s: int) -> HourOfFigu
 
 def hour_of_cover(series: int) -> HourOfFigure:
     """Readings cover every window whole."""
-    windows = np.full((series, QUARTERS * QUARTER_S // WINDOW_S), WINDOW_US, dtype=np.int64)
-    sums = np.full((series, QUARTERS), QUARTER_S * 1_000_000, dtype=np.int64)
+    windows = np.full((series, WINDOWS), WINDOW_US, dtype=np.int64)
     # No row of a quarter has it.
-    nothing = np.full(sums.shape, np.nan)
-    return HourOfFigure(windows=windows, sums=sums, means=nothing, maxima=nothing)
+    nothing = np.full((series, QUARTERS), np.nan)
+    return HourOfFigure(windows=windows, sums=_sums(windows), means=nothing, maxima=nothing)
+
+
+def _sums(windows: Integers) -> Mapping[int, Integers]:
+    return {
+        number: windows.reshape(len(windows), steps, -1).sum(axis=2)
+        for number, steps in STEPS_OF_SUMS.items()
+    }
 
 
 def _windows(growth: Integers, count: int) -> Integers:

@@ -21,7 +21,7 @@ import psycopg
 
 from accounts.models import Organisation
 from advisor.core.chunk import pack
-from advisor.core.stored_hour import QUARTER_S, QUARTER_SUMS, QUARTERS
+from advisor.core.stored_hour import QUARTER_S, QUARTERS, STEPS_OF_SUMS
 from advisor.history.stored.partitions import Level, ensure_partitions
 from advisor.history.stored.places import Homes, places_of
 from advisor.history.stored.tracks import tracks_with_samples
@@ -254,7 +254,8 @@ def _chunks(
     """The chunks of a shard with the numbers of their figures."""
     for figure, one in zip(FIGURES[kind.name], found, strict=True):
         yield figure.number, pack(one.windows[own].T)
-    yield QUARTER_SUMS, pack(np.concatenate([one.sums[own].T for one in found]))
+    for number in STEPS_OF_SUMS:
+        yield number, pack(np.concatenate([one.sums[number][own].T for one in found]))
 
 
 def _write_day(day: Stretch) -> None:

@@ -10,10 +10,13 @@ from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
+from advisor.core.chunk import pack as pack_chunk
 from advisor.core.level_records import pack, unpack
+from advisor.core.stored_hour import FIVE_MINUTE_SUMS, QUARTER_SUMS
 from advisor.history.level_merge import merge_hours
 from advisor.models import (
     AdapterKind,
@@ -95,9 +98,9 @@ def test_list_says_what_is_stored_and_for_how_long(tenant: Tenant, hour: datetim
 def test_whole_history_is_said_to_be_whole(tenant: Tenant, hour: datetime) -> None:
     store_history(organisation=tenant.organisation, now=hour + 48 * HOUR, limit_s=60.0)
 
-    # Two interfaces in one shard: 8 counters, the part covered and the sums of quarters;
-    # 8 day rows of each of them.
-    said = "all 26 stored chunks, days and records of judged windows are whole"
+    # Two interfaces in one shard: 8 counters, the part covered, the sums of quarters and of five
+    # minutes; 8 day rows of each of them.
+    said = "all 27 stored chunks, days and records of judged windows are whole"
     assert said in sluice("verify")
 
 
@@ -109,19 +112,24 @@ def test_damaged_chunk_and_day_are_named_with_their_place(tenant: Tenant, hour: 
     track = Day.objects.filter(figure=42).first()
     assert track is not None
     Day.objects.filter(figure=42, track_id=track.track_id).update(histogram=b"")
+    seven = pack_chunk(np.zeros((7, 2), dtype=np.int64))
+    Chunk.objects.filter(figure__in=[QUARTER_SUMS, FIVE_MINUTE_SUMS]).update(data=seven)
     out = StringIO()
 
     with pytest.raises(SystemExit, match="1"):
         call_command("history", "verify", "--json", stdout=out)
 
     rows = json.loads(out.getvalue())
-    assert [(row["figure"], row["damage"]) for row in rows] == [
+    assert sorted((row["figure"], row["damage"]) for row in rows) == [
+        (QUARTER_SUMS, "7 sums are not of 4 steps each"),
         (40, "the checksum does not fit: the chunk was cut or changed"),
         (41, "version 7 of chunks is not known here"),
         (42, "this is no histogram of version 1"),
+        (FIVE_MINUTE_SUMS, "7 sums are not of 12 steps each"),
     ]
-    assert rows[0]["at"] == hour.isoformat()
-    assert rows[0]["owner"] == chunk.shard_id
+    (cut,) = (row for row in rows if row["figure"] == 40)
+    assert cut["at"] == hour.isoformat()
+    assert cut["owner"] == chunk.shard_id
 
 
 @pytest.fixture

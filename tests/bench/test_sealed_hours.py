@@ -12,6 +12,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from accounts.models import Organisation
+from advisor.core.stored_hour import FIVE_MINUTE_SUMS, QUARTER_SUMS
 from advisor.history.stored.partitions import drop_organisation
 from advisor.history.stored.seal import ready_hours
 from bench.fleet import product
@@ -80,8 +81,8 @@ def test_sealed_fleet_is_what_the_product_makes_of_its_rows(empty: None) -> None
     fill(SHAPE, SEALED)
     written = [stored(one) for one in (CHUNKS, QUARTERS, DAYS)]
 
-    # 38 hours of 30 figures and the sums of 5 kinds
-    assert len(written[0]) == 38 * 35
+    # 38 hours of 30 figures and two sums of 5 kinds
+    assert len(written[0]) == 38 * 40
     assert {row[0] for row in written[2]} == {(END - timedelta(days=1)).date()}
     for found, expected in zip(written, of_rows, strict=True):
         assert found == expected
@@ -96,7 +97,9 @@ def test_coarse_step_grows_evenly_and_by_whole_numbers() -> None:
 
     assert found.windows[0, :90].tolist() == [10] * 90
     assert set(found.windows[0, 90:180].tolist()) == {0, 1}
-    assert found.sums.tolist() == [[900, 45, 0, 0]]
+    assert found.sums[QUARTER_SUMS].tolist() == [[900, 45, 0, 0]]
+    # 45 are fifteen in five minutes.
+    assert found.sums[FIVE_MINUTE_SUMS].tolist() == [[300] * 3 + [15] * 3 + [0] * 6]
     # 900 in 900 s; ten, and one, in 10 s
     assert found.means[0, :2].tolist() == [1.0, 0.05]
     assert found.maxima[0, :2].tolist() == [1.0, 0.1]

@@ -1,6 +1,6 @@
 """Reads growth back from chunks, added up into windows, in the shape in which samples are read.
 
-A subject costs no statement of its own: there are two, whatever is asked.
+A subject costs no statement of its own: there are two, or three, whatever is asked.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from psycopg import sql
 
 from advisor.core.chunk import UNKNOWN, unpack
 from advisor.core.stored_hour import (
+    FIVE_MINUTE_SUMS,
     QUARTER_S,
     QUARTER_SUMS,
-    QUARTERS,
+    STEPS_OF_SUMS,
     WINDOW_S,
     Flags,
     Integers,
@@ -29,7 +30,7 @@ from advisor.core.stored_hour import (
 from advisor.models import Member
 from ingest.core.canonical_figures import figures_of
 from ingest.core.figures import FigureKind
-from ingest.core.grid import LEAST_COVER, NOT_SENT, Grid, GridGrowth, microseconds
+from ingest.core.grid import LEAST_COVER, NOT_SENT, Grid, GridGrowth, microseconds, moment
 from ingest.grid_reader import Subject
 from ingest.open_hours import HOUR
 
@@ -40,6 +41,7 @@ Wanted = Mapping[FigureKind[Any], Sequence[Subject]]
 
 _WINDOW_US = WINDOW_S * 1_000_000
 _QUARTER_US = QUARTER_S * 1_000_000
+_HOUR_US = 3_600_000_000
 _FOREVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -96,24 +98,43 @@ class SealedHours:
     def _read(
         self, shards: Mapping[int, _Shard], owners: Collection[int], grid: Grid, until: datetime
     ) -> None:
-        # Sums are fewer, and windows of whole quarters are made of them exactly.
-        is_of_quarters = not (grid.window_us % _QUARTER_US or grid.since_us % _QUARTER_US)
-        in_quarters = is_of_quarters and self._watched is None
+        # Sums are fewer, and windows of whole steps are made of them exactly.
+        number = _sums_for(grid) if self._watched is None else None
+        exact = _figures(self._kinds)
         # At the first edge gauges are asked for, which belong to the window before it.
-        ahead = timedelta(seconds=WINDOW_S)
-        figures = [QUARTER_SUMS] if in_quarters else _figures(self._kinds)
-        asked = Hours(figures, grid.since - ahead - HOUR, until)
-        chunks = read_chunks(owners, shards=shards, asked=[asked])
-        step_us = _QUARTER_US if in_quarters else _WINDOW_US
-        for (number, figure, at), data in chunks:
-            shard, begin_us = shards[number], microseconds(at)
-            kind, (own, columns) = shard.kind, shard.places(begin_us)
-            # A chunk may be of before the shard had the column.
-            lines = unpack(data, columns).T
-            for row, values in _rows(kind, figure, lines).items():
-                if row == len(kind.columns) and self._watched is not None:
-                    self._note_known(kind, values, own, begin_us)
-                self.sums[kind].add_row(row, values, own, begin_us=begin_us, step_us=step_us)
+        since = grid.since - timedelta(seconds=WINDOW_S)
+        found = set()
+        asked = Hours(exact if number is None else [number], since - HOUR, until)
+        for key, data in read_chunks(owners, shards=shards, asked=[asked]):
+            shard, _, at = key
+            self._add_chunk(shards[shard], key, data)
+            found.add((shard, at))
+        hours = _hours(since, until) if number == FIVE_MINUTE_SUMS else []
+        lacking = {(shard, at) for shard in shards for at in hours} - found
+        if not lacking:
+            return
+        # Hours that were sealed before there were such sums have the windows alone.
+        own, times = zip(*lacking, strict=True)
+        asked = Hours(exact, min(times), max(times) + HOUR)
+        for key, data in read_chunks(owners, shards=set(own), asked=[asked]):
+            shard, _, at = key
+            if (shard, at) in lacking:
+                self._add_chunk(shards[shard], key, data)
+
+    def _add_chunk(self, shard: _Shard, key: ChunkKey, data: bytes) -> None:
+        """Add an hour of a figure, or of sums of all figures."""
+        _, figure, at = key
+        kind, begin_us = shard.kind, microseconds(at)
+        own, columns = shard.places(begin_us)
+        # A chunk may be of before the shard had the column.
+        lines = unpack(data, columns).T
+        if figure in STEPS_OF_SUMS:
+            self.sums[kind].add_all(_sums_in(kind, figure, lines), own, begin_us=begin_us)
+            return
+        row = _figures([kind]).index(figure)
+        if row == len(kind.columns) and self._watched is not None:
+            self._note_known(kind, lines, own, begin_us)
+        self.sums[kind].add_row(row, lines, own, begin_us=begin_us, step_us=_WINDOW_US)
 
     def _note_known(
         self, kind: FigureKind[Any], lines: Integers, own: Integers, begin_us: int
@@ -167,22 +188,39 @@ def read_sealed_spans(
         shard, begin_us = shards[number], microseconds(at)
         own, columns = shard.places(begin_us)
         lines = unpack(data, columns).T
-        step_us = _QUARTER_US if figure == QUARTER_SUMS else _WINDOW_US
         for one, sums in zip(asked, found, strict=True):
             for kind in sums if figure in one.figures and one.since <= at < one.until else ():
-                if kind.whole is shard.kind:
-                    for row, values in _rows(kind, figure, lines).items():
-                        sums[kind].add_row(row, values, own, begin_us=begin_us, step_us=step_us)
+                if kind.whole is not shard.kind:
+                    continue
+                if figure in STEPS_OF_SUMS:
+                    sums[kind].add_all(_sums_in(kind, figure, lines), own, begin_us=begin_us)
+                elif figure in (numbers := _figures([kind])):
+                    row = numbers.index(figure)
+                    sums[kind].add_row(row, lines, own, begin_us=begin_us, step_us=_WINDOW_US)
     return found
 
 
-def _rows(kind: FigureKind[Any], figure: int, lines: Integers) -> dict[int, Integers]:
-    """What a chunk has of the kind: lines by their place among the figures of the kind."""
-    numbers = _figures([kind])
-    if figure != QUARTER_SUMS:
-        return {numbers.index(figure): lines} if figure in numbers else {}
-    stored = lines.reshape(len(lines), -1, QUARTERS).swapaxes(0, 1)
-    return dict(enumerate(stored[[_figures([kind.whole]).index(one) for one in numbers]]))
+def _sums_in(kind: FigureKind[Any], number: int, lines: Integers) -> Integers:
+    """What a chunk of sums has of the kind: (figures, subjects, steps)."""
+    stored = lines.reshape(len(lines), -1, STEPS_OF_SUMS[number]).swapaxes(0, 1)
+    if kind.whole is kind:
+        return stored
+    return stored[[_figures([kind.whole]).index(one) for one in _figures([kind])]]
+
+
+def _sums_for(grid: Grid) -> int | None:
+    """The number of the coarsest sums that the windows are made of; None if they are finer."""
+    for number, steps in sorted(STEPS_OF_SUMS.items(), key=lambda one: one[1]):
+        step_us = _HOUR_US // steps
+        if not (grid.window_us % step_us or grid.since_us % step_us):
+            return number
+    return None
+
+
+def _hours(since: datetime, until: datetime) -> list[datetime]:
+    """The begins of the hours that reach into [since, until)."""
+    first = microseconds(since) // _HOUR_US * _HOUR_US
+    return [moment(at_us) for at_us in range(first, microseconds(until), _HOUR_US)]
 
 
 def _figures(kinds: Collection[FigureKind[Any]]) -> list[int]:
@@ -269,8 +307,8 @@ def _shards(
 class WindowSums:
     """What counters of subjects grew by in windows of a grid, from pieces in any order.
 
-    A piece is lines, (subjects, steps), of steps that follow one another; `own` are the places of
-    its subjects. Where an edge of the grid lies within a step, the step is divided evenly.
+    A piece is lines, (..., subjects, steps), of steps that follow one another; `own` are the
+    places of its subjects. A step in which an edge of the grid lies is divided evenly.
     """
 
     def __init__(self, grid: Grid, *, counters: int, gauges: int, subjects: int) -> None:
@@ -278,6 +316,15 @@ class WindowSums:
         # Lines of subjects and not of windows, because a piece is contiguous in time.
         self._sums = np.zeros((counters + 1, subjects, grid.count), dtype=np.int64)
         self._gauges = np.full((gauges, subjects, grid.count + 1), NOT_SENT, dtype=np.int64)
+
+    def add_all(self, values: Integers, own: Integers, *, begin_us: int) -> None:
+        """Add sums of an hour: counters, gauges and the time covered, (figures, ..., steps)."""
+        counters, gauges = len(self._sums) - 1, len(self._gauges)
+        step_us = _HOUR_US // values.shape[2]
+        for gauge, lines in enumerate(values[counters : counters + gauges]):
+            self.note_gauge(gauge, lines, own, begin_us=begin_us, step_us=step_us)
+        grown = np.delete(values, slice(counters, -1), axis=0) if gauges else values
+        self.add(0, grown, own, begin_us=begin_us, step_us=step_us)
 
     def add_row(
         self, row: int, lines: Integers, own: Integers, *, begin_us: int, step_us: int
@@ -287,32 +334,49 @@ class WindowSums:
         if counters <= row < counters + gauges:
             self.note_gauge(row - counters, lines, own, begin_us=begin_us, step_us=step_us)
         else:
-            self.add(min(row, counters), lines, own, begin_us=begin_us, step_us=step_us)
+            self.add(min(row, counters), lines[None], own, begin_us=begin_us, step_us=step_us)
 
     def add(
         self, counter: int, lines: Integers, own: Integers, *, begin_us: int, step_us: int
     ) -> None:
-        """Add what one counter grew by in each step; the last counter is the time covered."""
-        grid, end_us = self._grid, begin_us + lines.shape[1] * step_us
+        """Add what counters grew by in each step, (counters, subjects, steps).
+
+        They are those from the place `counter` on; the last of all is the time covered.
+        """
+        grid, count = self._grid, lines.shape[2]
         low = max((begin_us - grid.since_us) // grid.window_us, 0)
-        high = min(-((grid.since_us - end_us) // grid.window_us), grid.count)
+        high = min(-((grid.since_us - begin_us - count * step_us) // grid.window_us), grid.count)
         if low >= high:
             return
-        target, known = self._sums[counter], np.maximum(lines, 0)
+        target, known = self._sums[counter : counter + len(lines)], np.maximum(lines, 0)
         rows = _consecutive(own)
-        edges_us = grid.since_us + grid.window_us * np.arange(low, high + 1, dtype=np.int64)
-        if grid.window_us == step_us and not (grid.since_us - begin_us) % step_us:
-            first = (int(edges_us[0]) - begin_us) // step_us
-            target[rows, low:high] += known[:, first : first + high - low]
+        ahead, rest_us = divmod(begin_us - grid.since_us, step_us)
+        if rest_us or grid.window_us % step_us:
+            target[:, rows, low:high] += self._divided(known, low, high, begin_us, step_us)
             return
-        total = np.zeros((len(lines), lines.shape[1] + 1), dtype=np.int64)
-        np.cumsum(known, axis=1, out=total[:, 1:])
-        steps, rest_us = np.divmod(np.clip(edges_us, begin_us, end_us) - begin_us, step_us)
-        at_edges = total[:, steps]
+        per_window = grid.window_us // step_us
+        first, end = max(low * per_window - ahead, 0), min(high * per_window - ahead, count)
+        whole = known[:, :, first:end]
+        if per_window > 1:
+            begins = np.maximum(per_window * np.arange(low, high) - ahead - first, 0)
+            whole = np.add.reduceat(whole, begins, axis=2)
+        target[:, rows, low:high] += whole
+
+    def _divided(
+        self, known: Integers, low: int, high: int, begin_us: int, step_us: int
+    ) -> Integers:
+        """The windows from place `low` to before `high`, with their parts of steps."""
+        grid, count = self._grid, known.shape[2]
+        edges_us = grid.since_us + grid.window_us * np.arange(low, high + 1, dtype=np.int64)
+        inside_us = np.clip(edges_us - begin_us, 0, count * step_us)
+        steps, rest_us = np.divmod(inside_us, step_us)
+        total = np.zeros((*known.shape[:2], count + 1), dtype=np.int64)
+        np.cumsum(known, axis=2, out=total[:, :, 1:])
+        at_edges = total[:, :, steps]
         if rest_us.any():
-            inside = np.minimum(steps, lines.shape[1] - 1)
-            at_edges += np.rint(rest_us / step_us * known[:, inside]).astype(np.int64)
-        target[rows, low:high] += np.diff(at_edges, axis=1)
+            inside = np.minimum(steps, count - 1)
+            at_edges += np.rint(rest_us / step_us * known[:, :, inside]).astype(np.int64)
+        return np.diff(at_edges, axis=2)
 
     def note_gauge(
         self, gauge: int, lines: Integers, own: Integers, *, begin_us: int, step_us: int
@@ -337,7 +401,7 @@ class WindowSums:
         covered_us = np.rint(found.seconds * 1e6).astype(np.int64)
         for counter, grown in enumerate([*found.growth, covered_us]):
             lines = grown.T if without is None else np.where(without, 0, grown.T)
-            self.add(counter, lines, places, begin_us=begin_us, step_us=step_us)
+            self.add(counter, lines[None], places, begin_us=begin_us, step_us=step_us)
         for gauge, values in enumerate(found.gauges):
             # It has one at the begin of the first window too.
             self.note_gauge(gauge, values.T, places, begin_us=begin_us - step_us, step_us=step_us)

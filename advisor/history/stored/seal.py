@@ -21,12 +21,12 @@ from django.db import DatabaseError, connection, transaction
 from accounts.models import Organisation
 from advisor.core.chunk import pack, unpack
 from advisor.core.stored_hour import (
-    QUARTER_SUMS,
+    STEPS_OF_SUMS,
     WINDOW_S,
     Flags,
     Integers,
-    quarter_sums,
     quarter_values,
+    step_sums,
     stored_values,
     united,
 )
@@ -227,12 +227,13 @@ class _StoredShard:
         )
 
     def packed(self, matrices: Integers, *, counters: int) -> dict[tuple[int, int], bytes]:
-        """By shard and number the chunks of all figures, and that of their sums."""
+        """By shard and number the chunks of all figures, and those of their sums."""
         exact = zip(self.figures, matrices, strict=True)
-        sums = pack(quarter_sums(matrices, counters=counters))
-        return {(self.pk, QUARTER_SUMS): sums} | {
-            (self.pk, number): pack(matrix) for number, matrix in exact
-        }
+        sums = (
+            (number, step_sums(matrices, counters=counters, steps=steps))
+            for number, steps in STEPS_OF_SUMS.items()
+        )
+        return {(self.pk, number): pack(matrix) for number, matrix in [*sums, *exact]}
 
 
 def _shards(

@@ -13,7 +13,7 @@ from advisor.core.chunk import DamagedChunkError, unpack
 from advisor.core.detection.worst_levels import DamagedEntriesError, columns_of
 from advisor.core.histogram import DamagedHistogramError, counts_of
 from advisor.core.level_records import HOUR_US, PART_US, DamagedLevelsError
-from advisor.core.stored_hour import QUARTER_SUMS, QUARTERS, WINDOWS
+from advisor.core.stored_hour import STEPS_OF_SUMS, WINDOWS
 from advisor.history.stored.partitions import Level, partitions_of
 from advisor.models import Chunk, Day, LevelRecords, Resource, Shard
 from ingest.core.grid import microseconds
@@ -76,9 +76,10 @@ def _damage_of_chunk(figure: int, data: bytes, width: int | None) -> str:
         windows, columns = unpack(data).shape
     except DamagedChunkError as error:
         return str(error)
-    if figure == QUARTER_SUMS and windows % QUARTERS:
-        return f"{windows} sums are not of {QUARTERS} quarters each"
-    if figure != QUARTER_SUMS and windows != WINDOWS:
+    steps = STEPS_OF_SUMS.get(figure)
+    if steps is not None and windows % steps:
+        return f"{windows} sums are not of {steps} steps each"
+    if steps is None and windows != WINDOWS:
         return f"{windows} windows instead of {WINDOWS}"
     if width is not None and columns > width:
         return f"{columns} columns in a shard of {width}"

@@ -8,13 +8,15 @@ import pytest
 from advisor.core.chunk import UNKNOWN
 from advisor.core.stored_hour import (
     QUARTERS,
+    STEPS_OF_SUMS,
     WINDOW_S,
     WINDOWS,
-    quarter_sums,
     quarter_values,
+    step_sums,
     stored_values,
     united,
 )
+from ingest.core.canonical_figures import FIGURES
 from ingest.core.grid import NOT_SENT
 
 NAN = float("nan")
@@ -23,6 +25,12 @@ NAN = float("nan")
 def figure(*windows: int) -> list[list[int]]:
     """One number per window of the only column."""
     return [[value] for value in windows]
+
+
+def test_no_figure_has_the_number_of_sums() -> None:
+    numbers = {figure.number for figures in FIGURES.values() for figure in figures}
+
+    assert not numbers & STEPS_OF_SUMS.keys()
 
 
 def test_hour_has_four_quarters_of_ninety_windows() -> None:
@@ -113,7 +121,7 @@ def test_quarter_is_known_if_any_figure_is() -> None:
 def test_sums_of_a_quarter_are_of_its_known_windows_and_gauges_of_its_end() -> None:
     hour = np.array([figure(*GROWTH), figure(*GAUGES), figure(*COVERED_US)])
 
-    found = quarter_sums(hour, counters=1)
+    found = step_sums(hour, counters=1, steps=4)
 
     assert found[:, 0].tolist() == [
         *(400, 40, UNKNOWN, 10),
@@ -126,14 +134,14 @@ def test_sum_of_windows_in_which_nothing_was_done_is_known() -> None:
     hour = np.array([figure(0, 0, 0, UNKNOWN, UNKNOWN, 0, UNKNOWN, UNKNOWN)] * 2)
 
     # What is last is no gauge, but the covered time.
-    assert quarter_sums(hour, counters=1)[:, 0].tolist() == [0, 0, 0, UNKNOWN] * 2
+    assert step_sums(hour, counters=1, steps=4)[:, 0].tolist() == [0, 0, 0, UNKNOWN] * 2
 
 
 def test_gauge_of_a_quarter_is_that_of_its_last_window() -> None:
     hour = np.array([figure(*range(12))] * 3)
 
     # Three windows a quarter; growths are added up, and so is the covered time.
-    assert quarter_sums(hour, counters=1)[:, 0].tolist() == [
+    assert step_sums(hour, counters=1, steps=4)[:, 0].tolist() == [
         *(3, 12, 21, 30),
         *(2, 5, 8, 11),
         *(3, 12, 21, 30),

@@ -16,9 +16,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from advisor.core.stored_hour import FIVE_MINUTE_SUMS
 from advisor.history.measured import MOST_OPEN, read_measured, read_spans
 from advisor.history.stored import read
 from advisor.history.stored.read import Span
+from advisor.models import Chunk
 from ingest.core.catalogue import DISKIO
 from ingest.core.figures import (
     CGROUP_BYTES,
@@ -52,7 +54,7 @@ pytestmark = pytest.mark.django_db
 
 TEN_SECONDS = timedelta(seconds=10)
 LONG_S = 7200
-WINDOWS_S = (10, 60, 900, 3600, LONG_S)
+WINDOWS_S = (10, 60, 300, 600, 900, 3600, LONG_S)
 HOURS = 5
 Subjects = dict[FigureKind[Any], list[Subject]]
 
@@ -205,6 +207,24 @@ def test_figures_stay_as_they_are_when_hours_are_sealed_and_rows_go(
         assert_read_as(fleet, expected)
 
     assert OpenHour.objects.exists()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_hours_sealed_before_there_were_sums_of_five_minutes_are_read_as_the_others(
+    tenant: Tenant, seed: int
+) -> None:
+    fleet = random_fleet(tenant, seed)
+    expected = from_rows(fleet)
+    hour = hour_of_tests()
+    seal_all(tenant, after(hour - HOUR))
+    drop_rows(hour - HOUR)
+    sums = Chunk.objects.filter(figure=FIVE_MINUTE_SUMS)
+    assert sums.filter(at__gt=hour - 3 * HOUR).exists()
+
+    removed, _ = sums.filter(at__lte=hour - 3 * HOUR).delete()
+
+    assert removed > 0
+    assert_read_as(fleet, expected, among=[grid_of(fleet.since, fleet.until, 300)])
 
 
 @pytest.mark.parametrize("seed", range(4))
