@@ -38,7 +38,7 @@ class WorkloadTrack:
 
 def allocations_in_order(resource: Resource) -> list[Allocation]:
     """The allocations in the order of pages: the largest reservation first."""
-    rows = resource.allocations.select_related("workload", "host", "resource")
+    rows = resource.allocations.select_related("workload").prefetch_related("host")
     return list(rows.order_by("-reservation", "workload__name", "host__name"))
 
 
