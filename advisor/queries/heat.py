@@ -9,11 +9,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
+import numpy as np
+import numpy.typing as npt
 from django.core.cache import cache
 
 from advisor.core.detection.worst_levels import CONGESTED_WINDOW, STALLED_WINDOW, WorstWindows
+from advisor.history.history import numbers
 from advisor.history.levels import read_worst_windows
 from advisor.models import Resource
+from ingest.core.grid import Floats
 
 COLUMN_S = 300
 
@@ -50,12 +54,31 @@ class Cell:
     value: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+LEVELS = (None, *Level)
+"""The level of a column is stored as its place here; None is where no window has a value."""
+_PLACES = {level: place for place, level in enumerate(LEVELS)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Strip:
-    """One resource's columns from `since` on; None where no window has a value."""
+    """One resource's columns from `since` on, (columns) each.
+
+    `levels` are places in `LEVELS`; NaN is no ratio and no value.
+    """
 
     since: datetime
-    cells: tuple[Cell | None, ...]
+    levels: npt.NDArray[np.uint8]
+    ratio: Floats
+    value: Floats
+
+    @property
+    def cells(self) -> tuple[Cell | None, ...]:
+        """A cell for each column, None where no window has a value."""
+        columns = (self.levels, self.ratio, self.value)
+        return tuple(
+            None if place == 0 else Cell(level=LEVELS[place], ratio=ratio, value=value)
+            for place, ratio, value in zip(*map(numbers, columns), strict=True)
+        )
 
     def column_start(self, index: int) -> datetime:
         return self.since + timedelta(seconds=COLUMN_S * index)
@@ -86,36 +109,42 @@ def heat_strips(
         past = read_worst_windows(pks, since=since, until=still_open)
         cache.set(key, past, COLUMN_S)
     recent = read_worst_windows(pks, since=still_open, until=until)
-    wanted = pks if only is None else sorted(set(only))
+    worst = _joined(past, recent)
+    levels = _levels(worst)
     places = {pk: place for place, pk in enumerate(pks)}
     return {
-        pk: Strip(since=since, cells=(*_cells(past, places[pk]), *_cells(recent, places[pk])))
-        for pk in wanted
+        pk: Strip(
+            since=since,
+            levels=levels[places[pk]],
+            ratio=worst.ratio[places[pk]],
+            value=worst.value[places[pk]],
+        )
+        for pk in (pks if only is None else sorted(set(only)))
     }
 
 
-def _cells(worst: WorstWindows, place: int) -> list[Cell | None]:
-    """Of one resource, a cell for each column."""
-    columns = (worst.ratio[place], worst.value[place], worst.alarm[place])
-    return [_cell(*one) for one in zip(*(column.tolist() for column in columns), strict=True)]
+def _joined(past: WorstWindows, recent: WorstWindows) -> WorstWindows:
+    """The columns of both, one after the other; nothing is known of a value while stalled."""
+    ratio, value, alarm = (
+        np.concatenate([getattr(one, name) for one in (past, recent)], axis=1)
+        for name in ("ratio", "value", "alarm")
+    )
+    stalled = alarm == STALLED_WINDOW
+    return WorstWindows(
+        ratio=np.where(stalled, np.nan, ratio), value=np.where(stalled, np.nan, value), alarm=alarm
+    )
 
 
-_STALLED = Cell(level=Level.STALLED, ratio=None, value=None)
-
-
-def _cell(ratio: float, value: float, alarm: int) -> Cell | None:
-    if alarm == STALLED_WINDOW:
-        return _STALLED
-    if ratio != ratio:
-        return None
-    level = _level(ratio, is_congested=alarm == CONGESTED_WINDOW)
-    return Cell(level=level, ratio=ratio, value=value)
-
-
-def _level(ratio: float, *, is_congested: bool) -> Level:
+def _levels(worst: WorstWindows) -> npt.NDArray[np.uint8]:
+    """The places of the levels in `LEVELS`, (resources, columns)."""
     # A value above the threshold on an idle device is no congestion, so the state decides.
-    if is_congested:
-        return Level.ABOVE
-    if ratio >= NEAR_RATIO:
-        return Level.NEAR
-    return Level.BELOW if ratio >= CALM_RATIO else Level.CALM
+    rules = {
+        Level.STALLED: worst.alarm == STALLED_WINDOW,
+        None: np.isnan(worst.ratio),
+        Level.ABOVE: worst.alarm == CONGESTED_WINDOW,
+        Level.NEAR: worst.ratio >= NEAR_RATIO,
+        Level.BELOW: worst.ratio >= CALM_RATIO,
+    }
+    places = [_PLACES[level] for level in rules]
+    found = np.select(list(rules.values()), places, default=_PLACES[Level.CALM])
+    return found.astype(np.uint8)

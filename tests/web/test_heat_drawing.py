@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.queries.heat import COLUMNS, Cell, Level, Strip
+from advisor.queries.heat import COLUMNS, LEVELS, Level, Strip
 from advisor.queries.resources import ResourceLine
 from web.drawing.heat import HEIGHT, THRESHOLD_Y, heat_row
 from web.drawing.sparkline import HEIGHT as SPARK_HEIGHT
@@ -23,10 +25,19 @@ LINE = ResourceLine(
 )  # fmt: skip
 
 
+def strip_of(columns: Sequence[tuple[Level | None, float]]) -> Strip:
+    """Each column's level and ratio to a threshold of 30."""
+    ratio = np.array([ratio for _, ratio in columns])
+    return Strip(
+        since=datetime(2026, 11, 20, tzinfo=UTC),
+        levels=np.array([LEVELS.index(level) for level, _ in columns], dtype=np.uint8),
+        ratio=ratio,
+        value=ratio * 30,
+    )
+
+
 def height(ratio: float) -> int:
-    cell = Cell(level=Level.CALM, ratio=ratio, value=ratio * 30)
-    strip = Strip(since=datetime(2026, 11, 20, tzinfo=UTC), cells=(cell,) * COLUMNS)
-    ((_, path),) = heat_row(LINE, strip).paths
+    ((_, path),) = heat_row(LINE, strip_of([(Level.CALM, ratio)] * COLUMNS)).paths
     found = re.match(r"M0 \d+v-(\d+)", path)
     assert found
     return int(found[1])
@@ -51,6 +62,30 @@ def test_more_is_never_lower(one: float, other: float) -> None:
     low, high = sorted((one, other))
 
     assert height(low) <= height(high) <= HEIGHT
+
+
+def test_bars_of_one_level_and_height_are_drawn_as_one() -> None:
+    nothing, stalled = (None, float("nan")), (Level.STALLED, float("nan"))
+    strip = strip_of(
+        [
+            (Level.CALM, 0.1),
+            (Level.CALM, 0.1),
+            (Level.CALM, 1.0),
+            nothing,
+            stalled,
+            (Level.CALM, 1),
+        ]
+    )
+
+    drawn = heat_row(LINE, strip)
+
+    # A tenth of the threshold is 8 high, the threshold 16; what stalled is as high as can be.
+    assert dict(drawn.paths) == {
+        "calm": "M0 24v-8h2v8zM2 24v-16h1v16zM5 24v-16h1v16z",
+        "missing": "M3 24v-2h1v2z",
+        "stalled": "M4 24v-24h1v24z",
+    }
+    assert drawn.values == "c3.00,c3.00,c30.0,,s,c30.0"
 
 
 VALUES = st.lists(st.none() | st.floats(0, 1e12), min_size=1, max_size=60)

@@ -9,10 +9,16 @@ import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
 
 from advisor.core.quantity import significant
-from advisor.queries.heat import COLUMN_S, COLUMNS, Cell, Level, Strip
+from advisor.history.history import numbers
+from advisor.queries.heat import COLUMN_S, COLUMNS, LEVELS, Cell, Level, Strip
 from advisor.queries.resources import ResourceLine
+from ingest.core.grid import Integers
 from web.formatting import level_scale
 
 HEIGHT = 24
@@ -25,12 +31,14 @@ AXIS_HOURS = 3
 AXIS_MARGIN = 1.5
 """Labels nearer to the edge than this part, in percent, would be cut."""
 
+MISSING = "missing"
+"""The name of bars where no window has a value."""
+
 _HEIGHT_OF_ONE = HEIGHT - THRESHOLD_Y
 _SMALLEST_BAR = 2
 
 
-_NAMES = {level: level.value for level in Level}
-"""A strip has hundreds of cells: reading the value of a member of an enumeration takes long."""
+_NAMES = [MISSING if level is None else level.value for level in LEVELS]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,23 +65,26 @@ class HourCell:
 def heat_row(line: ResourceLine, strip: Strip) -> HeatRow:
     """Draw one strip; x counts columns, y runs from 0 at the top to HEIGHT."""
     drawn: dict[str, list[str]] = {}
-    values = []
+    heights = _bar_heights(strip)
+    begins = _begins(strip.levels, heights)
+    for begin, end in pairwise([*begins, len(heights)]):
+        name, height = _NAMES[strip.levels[begin]], heights[begin]
+        path = f"M{begin} {HEIGHT}v-{height}h{end - begin}v{height}z"
+        drawn.setdefault(name, []).append(path)
     factor = level_scale(line.kind).factor
-    for x, cell in enumerate(strip.cells):
-        if cell is None:
-            name, height, value = "missing", _SMALLEST_BAR, ""
-        else:
-            name = _NAMES[cell.level]
-            height, told = _bar(cell.ratio, cell.value, factor)
-            value = name[0] + told
-        drawn.setdefault(name, []).append(f"M{x} {HEIGHT}v-{height}h1v{height}z")
-        values.append(value)
+    values = zip(strip.levels.tolist(), numbers(strip.value), strict=True)
     return HeatRow(
         line=line,
         paths=tuple((name, "".join(parts)) for name, parts in sorted(drawn.items())),
-        values=",".join(values),
+        values=",".join(_told(level, value, factor) for level, value in values),
         since_s=int(strip.since.timestamp()),
     )
+
+
+def _begins(levels: npt.NDArray[np.uint8], heights: Integers) -> list[int]:
+    """Where bars begin: neighbours of one level and height are drawn as one."""
+    changes = (np.diff(levels) != 0) | (np.diff(heights) != 0)
+    return [0, *(np.flatnonzero(changes) + 1).tolist()]
 
 
 def axis_labels(strip: Strip) -> list[tuple[str, datetime]]:
@@ -95,22 +106,25 @@ def hour_starts(strip: Strip) -> list[datetime]:
 
 
 @lru_cache(maxsize=50_000)
-def _bar(ratio: float | None, value: float | None, factor: float) -> tuple[int, str]:
-    """The height of a bar, and its value as text.
+def _told(level: int, value: float | None, factor: float) -> str:
+    """What the pointer shows of a column: the first letter of its level, and its value.
 
     A day is drawn every few seconds, and all but its newest bars are those of the time before.
     """
-    return _bar_height(ratio), "" if value is None else significant(value / factor)
+    if LEVELS[level] is None:
+        return ""
+    return _NAMES[level][0] + ("" if value is None else significant(value / factor))
 
 
-def _bar_height(ratio: float | None) -> int:
+def _bar_heights(strip: Strip) -> Integers:
+    """(columns)."""
+    is_positive = strip.ratio > 0
+    decades = np.log10(np.where(is_positive, strip.ratio, 1.0))
+    found = np.rint(_HEIGHT_OF_ONE * (1 + decades / DECADES))
+    found = np.where(is_positive, np.clip(found, _SMALLEST_BAR, HEIGHT), _SMALLEST_BAR)
     # Nothing is worse than a device that completes nothing.
-    if ratio is None:
-        return HEIGHT
-    if ratio <= 0:
-        return _SMALLEST_BAR
-    height = _HEIGHT_OF_ONE * (1 + math.log10(ratio) / DECADES)
-    return max(_SMALLEST_BAR, min(HEIGHT, round(height)))
+    found[strip.levels == LEVELS.index(Level.STALLED)] = HEIGHT
+    return found.astype(np.int64)
 
 
 def hour_cells(strip: Strip) -> list[HourCell]:
