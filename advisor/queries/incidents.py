@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, overload
 
 from django.db.models import Q, QuerySet
 
@@ -42,6 +42,44 @@ class Party:
     excess_ratio: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Parties(Sequence[Party]):
+    """The parties in the order in which they were stored: the worst first.
+
+    A list of incidents names three of a hundred, so a party is made when it is asked for.
+    """
+
+    stored: Sequence[dict[str, Any]]
+
+    def __len__(self) -> int:
+        return len(self.stored)
+
+    @overload
+    def __getitem__(self, place: int) -> Party: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Parties: ...
+
+    def __getitem__(self, place: int | slice) -> Party | Parties:
+        if isinstance(place, slice):
+            return Parties(self.stored[place])
+        item = self.stored[place]
+        return Party(
+            workload=item["workload"],
+            rate=item.get("rate"),
+            entitlement=item.get("entitlement"),
+            reservation=item.get("reservation"),
+            shortfall_ratio=item.get("shortfall_ratio"),
+            part_ratio=item.get("part_ratio"),
+            excess_ratio=item.get("excess_ratio"),
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """Those of all."""
+        return [item["workload"] for item in self.stored]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalLine:
     """A signal of an uplink: windows beyond its threshold, the worst value, the threshold."""
@@ -68,8 +106,8 @@ class IncidentLine:
     peak_value: float | None
     threshold: float | None
     stalled_windows: int
-    victims: tuple[Party, ...]
-    aggressors: tuple[Party, ...]
+    victims: Parties
+    aggressors: Parties
     signals: tuple[SignalLine, ...]
     recommendation_pk: int | None
     muting: Muting
@@ -111,7 +149,7 @@ class IncidentLine:
 
     @property
     def victim_names(self) -> list[str]:
-        return [victim.workload for victim in self.victims]
+        return self.victims.names
 
 
 def incident_rows(scope: Scope) -> QuerySet[Incident]:
@@ -162,8 +200,8 @@ def _line(
         peak_value=row.peak_value,
         threshold=row.threshold,
         stalled_windows=row.stalled_windows,
-        victims=_parties(row.victims),
-        aggressors=_parties(row.aggressors),
+        victims=Parties(row.victims),
+        aggressors=Parties(row.aggressors),
         signals=signal_lines(row),
         recommendation_pk=recommendation_pk,
         muting=muting_of(row, planned, now=now),
@@ -181,22 +219,6 @@ def signal_lines(row: Incident) -> tuple[SignalLine, ...]:
             threshold=signal_text(item["threshold"], item["unit"]),
         )
         for item in row.signals
-    )
-
-
-def _parties(items: Sequence[dict[str, Any]]) -> tuple[Party, ...]:
-    """The parties in the order in which they were stored: the worst first."""
-    return tuple(
-        Party(
-            workload=item["workload"],
-            rate=item.get("rate"),
-            entitlement=item.get("entitlement"),
-            reservation=item.get("reservation"),
-            shortfall_ratio=item.get("shortfall_ratio"),
-            part_ratio=item.get("part_ratio"),
-            excess_ratio=item.get("excess_ratio"),
-        )
-        for item in items
     )
 
 
