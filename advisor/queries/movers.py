@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.core.cache import cache
 
-from advisor.models import Allocation
+from advisor.models import Allocation, Resource, Workload
 from advisor.queries.allocation_rates import current_rates
+from advisor.queries.likely_movers import likely_movers
 from advisor.queries.scope import Scope
-from advisor.queries.tables import WorkloadRow
-from advisor.queries.workload_list import workload_list
 
 PER_KIND = 5
 UNITS = ("iops", "bytes_per_s", "bits_per_s")
@@ -62,7 +62,8 @@ def against_of(name: str) -> Against:
 def top_movers(scope: Scope, against: Against, *, now: datetime) -> list[Mover]:
     """Of each unit up to five, the largest change first; what was not measured twice is left out.
 
-    A fixed number of statements, however many workloads there are; kept for a minute.
+    Compared are the newest minute of both times, of those workloads that may have changed most. A
+    fixed number of statements, however many workloads there are; kept for a minute.
     """
     found = cache.get_or_set(
         _key(scope, against, now), lambda: _read(scope, against, now), timeout=REMEMBERED_S
@@ -84,20 +85,22 @@ def _key(scope: Scope, against: Against, now: datetime) -> str:
 
 
 def _read(scope: Scope, against: Against, now: datetime) -> list[Mover]:
-    every = workload_list(scope, now=now)
-    rows = [every.build(place) for place in range(every.count)]
-    pks = [pk for row in rows for pk in row.allocations]
-    allocations = list(Allocation.objects.filter(pk__in=pks).select_related("host", "resource"))
+    then = now - against.before
+    rows = Allocation.objects.filter(
+        resource__in=scope.rows(Resource), workload__in=scope.rows(Workload)
+    )
+    likely = likely_movers(scope.organisation, now=now, then=then)
+    if likely is not None:
+        rows = rows.filter(pk__in=likely)
+    allocations = list(rows.select_related("workload", "resource").prefetch_related("host"))
     rates = current_rates(allocations, now=now)
-    before = current_rates(allocations, now=now - against.before)
-    movers = []
-    for row in rows:
+    before = current_rates(allocations, now=then)
+    both: dict[tuple[int, int], list[Allocation]] = defaultdict(list)
+    for one in allocations:
         # An allocation that was measured only once would look like a jump.
-        both = [pk for pk in row.allocations if rates[pk] is not None and before[pk] is not None]
-        if both:
-            present = sum(rates[pk] or 0.0 for pk in both)
-            movers.append(_mover(row, present, sum(before[pk] or 0.0 for pk in both)))
-    return largest(movers)
+        if rates[one.pk] is not None and before[one.pk] is not None:
+            both[one.workload_id, one.resource_id].append(one)
+    return largest([_mover(own, rates, before) for own in both.values()])
 
 
 def largest(movers: Sequence[Mover]) -> list[Mover]:
@@ -115,14 +118,20 @@ def largest(movers: Sequence[Mover]) -> list[Mover]:
     return chosen
 
 
-def _mover(row: WorkloadRow, present: float, then: float) -> Mover:
+def _mover(
+    allocations: Sequence[Allocation],
+    rates: Mapping[int, float | None],
+    before: Mapping[int, float | None],
+) -> Mover:
+    """Those of one workload on one resource together."""
+    workload, resource = allocations[0].workload, allocations[0].resource
     return Mover(
-        pk=row.pk,
-        name=row.name,
-        resource_pk=row.resource.pk,
-        resource=row.resource.name,
-        kind=row.resource.kind,
-        unit=row.resource.unit,
-        now=present,
-        then=then,
+        pk=workload.pk,
+        name=workload.name,
+        resource_pk=resource.pk,
+        resource=resource.name,
+        kind=resource.kind,
+        unit=resource.unit,
+        now=sum(rates[one.pk] or 0.0 for one in allocations),
+        then=sum(before[one.pk] or 0.0 for one in allocations),
     )

@@ -13,7 +13,10 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor.history.stored.seal import seal
 from advisor.models import Workload
+from advisor.pipeline.groups import judge_all
+from advisor.queries.likely_movers import likely_movers
 from advisor.queries.movers import PER_KIND, Mover, largest
 from tests.web.fleet import Fleet
 from tests.web.html import Page, page_of
@@ -109,6 +112,25 @@ def test_yesterday_without_samples_says_so(viewer: Client, fleet: Fleet) -> None
     part = movers_of(viewer, "day").all_text()
     assert "No workload was measured both now and this time yesterday" in part
     assert page.find("a", href="?against=day")["aria-current"] == "true"
+
+
+def test_movers_are_the_same_where_only_the_likely_ones_are_read(
+    viewer: Client, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("advisor.queries.likely_movers.LIKELY", PER_KIND)
+    shared_datastore(fleet, "calm", allocations=40)
+    then = fleet.now - timedelta(hours=1)
+    every = movers_of(viewer).all_text()
+    assert likely_movers(fleet.organisation, now=fleet.now, then=then) is None
+
+    seal(organisation=fleet.organisation, now=fleet.now, limit_s=60.0)
+    judge_all(organisation=fleet.organisation, now=fleet.now)
+    cache.clear()
+
+    likely = likely_movers(fleet.organisation, now=fleet.now, then=then)
+    assert likely is not None
+    assert PER_KIND <= len(likely) < 40
+    assert movers_of(viewer).all_text() == every
 
 
 def test_another_organisation_sees_no_mover(outsider: Client, fleet: Fleet) -> None:
