@@ -53,7 +53,7 @@ class Inventory:
         for own in self.rates.values():
             found[INTERFACE] += own.vnics
             found[CGROUP_IO] += own.cgroups
-            found[PRESSURE] += map(_over_all_devices, own.cgroups)
+            found[PRESSURE] += map(over_all_devices, own.cgroups)
         for resource in self.resources:
             reader, attached = resource.traits.reader, self.attachments[resource.pk]
             found[reader.figures] += [device_subject(one) for one in attached]
@@ -72,7 +72,7 @@ class Inventory:
 
     def pressures(self, resource: Resource) -> list[Subject]:
         """The cgroups of its allocations, in the order of `RateSubjects.cgroups`."""
-        return list(map(_over_all_devices, self.rates[resource.pk].cgroups))
+        return list(map(over_all_devices, self.rates[resource.pk].cgroups))
 
     @cached_property
     def shares(self) -> dict[int, tuple[int, ...]]:
@@ -255,7 +255,8 @@ def adapter_subject(allocation: Allocation) -> Subject:
     return Subject(host=allocation.host_id, name=allocation.adapter)
 
 
-def _over_all_devices(cgroup: Subject) -> Subject:
+def over_all_devices(cgroup: Subject) -> Subject:
+    """The cgroup as its pressure is measured."""
     return cgroup._replace(device="")
 
 

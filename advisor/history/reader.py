@@ -94,7 +94,7 @@ def workloads_in(
         if queue := queues.get(row.pk):
             backlogged[:, place] = queue.backlogged
     known = found.on_cgroups
-    backlogged[:, known] = _waits(measured, inventory.pressures(resource))
+    backlogged[:, known] = waits(measured, inventory.pressures(resource))
     size[:, known] = found.done.mean_io_bytes
     return Workloads(
         resource=resource,
@@ -107,7 +107,7 @@ def workloads_in(
     )
 
 
-def _waits(measured: Measured, cgroups: Sequence[Subject]) -> Floats:
+def waits(measured: Measured, cgroups: Sequence[Subject]) -> Floats:
     """1 where a cgroup waits for I/O, 0 where it does not, NaN is unknown."""
     waits = measured.figures(PRESSURE, cgroups)
     is_known = ~np.isnan(waits.some_ratio)
@@ -142,7 +142,7 @@ def _allocation_columns(
             waiting[:, place] = queue.backlog_bytes
             drops[:, place] = queue.drops
     known = found.on_cgroups
-    backlogged[:, known] = _waits(measured, inventory.pressures(resource))
+    backlogged[:, known] = waits(measured, inventory.pressures(resource))
     size[:, known] = found.done.mean_io_bytes
     reads[:, known] = _read_ratio(found.done)
     return AllocationColumns(

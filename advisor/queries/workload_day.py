@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+import numpy as np
 from django.db.models import Q
 
 from advisor.core.detection.congestion import ALARMS
-from advisor.core.own_limit import is_held_back
-from advisor.history.history import AllocationWindow, History
-from advisor.history.inventory import inventory_of
-from advisor.history.reader import read_histories
+from advisor.history.agents import throttled
+from advisor.history.levels import read_levels
+from advisor.history.own_windows import read_own_windows
 from advisor.models import Allocation, Policy, Resource, Workload
 from advisor.queries.incidents import IncidentLine, incident_lines, incident_rows
 from advisor.queries.scope import Scope
-from ingest.core.grid import grid_of
+from ingest.core.grid import Flags, Floats, Grid, grid_of, microseconds
 
 LENGTH = timedelta(days=1)
 SHORTEST_WINDOW_S = 60.0
@@ -71,18 +71,17 @@ def allocation_days(workload: Workload, *, now: datetime) -> list[AllocationDay]
     together: dict[float, list[Allocation]] = defaultdict(list)
     for allocation in allocations:
         together[max(allocation.resource.window_s, SHORTEST_WINDOW_S)].append(allocation)
+    # Whether it waited matters only where less than a reservation may be too little.
+    reserved = {key for key, own in promises.items() if any(one.reservation for one in own)}
     days = {}
     for window_s, group in together.items():
-        by_key = {allocation.resource_id: allocation.resource for allocation in group}
-        resources = list(by_key.values())
         grid = grid_of(now - LENGTH, now, window_s)
-        inventory = inventory_of(resources, group)
-        for history in read_histories(resources, grid, inventory=inventory).values():
-            windows = history.windows_by_allocation()
-            for allocation in history.allocations.rows:
-                days[allocation.pk] = _allocation_day(
-                    allocation, windows[allocation.pk], history, promises[allocation.pk]
-                )
+        windows = read_own_windows(group, grid, waiting=reserved)
+        congested = _congested([one.resource for one in group if one.pk in reserved], grid)
+        for one in group:
+            own, alarms = windows[one.pk], congested.get(one.resource_id, False)
+            wanted_more = np.where(np.isnan(own.waited), alarms, own.waited == 1)
+            days[one.pk] = _allocation_day(one, grid, own.rate, wanted_more, promises[one.pk])
     return [days[allocation.pk] for allocation in allocations]
 
 
@@ -98,34 +97,26 @@ def incidents_with(scope: Scope, workload: Workload, *, now: datetime) -> list[I
 
 def _allocation_day(
     allocation: Allocation,
-    windows: Sequence[AllocationWindow],
-    history: History,
+    grid: Grid,
+    rate: Floats,
+    wanted_more: Flags,
     promises: Sequence[Promise],
 ) -> AllocationDay:
-    resource, window_s = allocation.resource, history.grid.window_s
-    throttled = unmet = 0
-    congested = _congested(history)
-    for window in windows:
-        promise = _at(promises, window.at)
-        is_throttled = is_held_back(
-            window.rate, promise.limit, counted_before=resource.traits.counts_before_limit
-        )
-        throttled += is_throttled
-        unmet += (
-            not is_throttled
-            and window.rate < SHORT * promise.reservation
-            and _wanted_more(window, congested)
-        )
-    minutes = window_s / 60
+    """Of its windows, (windows) each."""
+    resource, known = allocation.resource, ~np.isnan(rate)
+    is_known, minutes = bool(known.any()), grid.window_s / 60
+    reservation, limit = _promised(promises, grid)
+    held = throttled(rate, limit, counted_before=resource.traits.counts_before_limit)
+    unmet = ~held & (rate < SHORT * reservation) & wanted_more
     return AllocationDay(
         allocation=allocation,
         resource=resource,
         shares=allocation.weight,
         promise=promises[-1],
-        mean=sum(one.rate for one in windows) / len(windows) if windows else None,
-        measured_min=len(windows) * minutes,
-        unmet_min=unmet * minutes if windows else None,
-        throttled_min=throttled * minutes if windows else None,
+        mean=float(rate[known].mean()) if is_known else None,
+        measured_min=int(known.sum()) * minutes,
+        unmet_min=int(unmet.sum()) * minutes if is_known else None,
+        throttled_min=int(held.sum()) * minutes if is_known else None,
     )
 
 
@@ -171,17 +162,22 @@ def _promises(allocation: Allocation, versions: Sequence[_Version]) -> list[Prom
     return promises
 
 
-def _at(promises: Sequence[Promise], at: datetime) -> Promise:
-    in_force = [one for one in promises if one.since is None or one.since < at]
-    return in_force[-1] if in_force else promises[0]
+def _promised(promises: Sequence[Promise], grid: Grid) -> tuple[Floats, Floats]:
+    """Reservation and limit in force in each window, NaN where there is no limit; (windows)."""
+    in_force = np.zeros(grid.count, dtype=np.int64)
+    for place, promise in enumerate(promises):
+        since_us = grid.since_us if promise.since is None else microseconds(promise.since)
+        in_force[grid.ends_us > since_us] = place
+    reservations = np.array([one.reservation for one in promises], dtype=np.float64)
+    limits = np.array([one.limit for one in promises], dtype=np.float64)
+    return reservations[in_force], limits[in_force]
 
 
-def _congested(history: History) -> set[datetime]:
-    """The windows of the grid in which the resource was congested at some time."""
-    ends, places = history.grid.ends, history.levels.places(history.grid)
-    alarms = places[history.levels.is_state(*ALARMS)]
-    return {ends[place] for place in alarms[alarms >= 0].tolist()}
-
-
-def _wanted_more(window: AllocationWindow, congested: Collection[datetime]) -> bool:
-    return window.at in congested if window.backlogged is None else window.backlogged
+def _congested(resources: Sequence[Resource], grid: Grid) -> dict[int, Flags]:
+    """By resource the windows in which it was congested at some time, (windows)."""
+    found = {}
+    for key, levels in read_levels(resources, since=grid.since, until=grid.until).items():
+        places = levels.places(grid)[levels.is_state(*ALARMS)]
+        found[key] = np.zeros(grid.count, dtype=np.bool_)
+        found[key][places[places >= 0]] = True
+    return found
