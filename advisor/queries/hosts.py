@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from django.db.models import F, OuterRef, Subquery
+from django.db.models import F, OuterRef, QuerySet, Subquery
 
 from advisor.core.duration import duration_text
 from advisor.core.freshness import sample_gap
@@ -102,24 +103,45 @@ def sample_trouble(host: Host, *, now: datetime) -> str:
 
 def host_healths(scope: Scope, *, now: datetime, host_pk: int | None = None) -> list[HostHealth]:
     """Every host of the organisation by name, or only the one asked for."""
-    hosts = scope.rows(Host).select_related("enforcer").order_by("name")
-    if host_pk is not None:
-        hosts = hosts.filter(pk=host_pk)
-    found = list(hosts)
-    published = _newest_documents(found)
-    newest = _newest_records(found)
+    hosts = scope.rows(Host) if host_pk is None else scope.rows(Host).filter(pk=host_pk)
+    enforcers = {one.host_id: one for one in Enforcer.objects.filter(host__in=hosts)}
+    published = _newest_documents(hosts)
+    newest = _newest_records(hosts)
     return [
-        _health(host, document=published.get(host.pk), records=newest[host.pk], now=now)
-        for host in found
+        _health(
+            host,
+            enforcers.get(host.pk),
+            document=published.get(host.pk),
+            records=newest.get(host.pk, ()),
+            now=now,
+        )
+        for host in hosts.order_by("name")
     ]
 
 
-def _newest_documents(hosts: list[Host]) -> dict[int, PublishedDocument]:
-    newest = PublishedDocument.objects.filter(host__in=hosts).order_by("host_id", "-revision")
-    return {row.host_id: row for row in newest.distinct("host_id")}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Document:
+    """What was published for a host; `left_out` is what of it is not enforced."""
+
+    revision: int
+    left_out: tuple[str, ...]
 
 
-def _newest_records(hosts: list[Host]) -> dict[int, list[ComplianceRecord]]:
+def _newest_documents(hosts: QuerySet[Host]) -> dict[int, _Document]:
+    rows = PublishedDocument.objects.filter(host__in=hosts).order_by("host_id", "-revision")
+    newest = rows.distinct("host_id").values_list("host_id", "revision", "content__left_out")
+    return {
+        host: _Document(
+            revision=revision,
+            left_out=tuple(
+                f"{item['what']} is not enforced: {item['reason']}" for item in left_out or ()
+            ),
+        )
+        for host, revision, left_out in newest
+    }
+
+
+def _newest_records(hosts: QuerySet[Host]) -> dict[int, list[ComplianceRecord]]:
     """The rows of each host's newest report about the revision that it holds."""
     held = ComplianceRecord.objects.filter(
         host__in=hosts, revision=F("host__enforcer__applied_revision")
@@ -134,18 +156,15 @@ def _newest_records(hosts: list[Host]) -> dict[int, list[ComplianceRecord]]:
 
 def _health(
     host: Host,
+    enforcer: Enforcer | None,
     *,
-    document: PublishedDocument | None,
-    records: list[ComplianceRecord],
+    document: _Document | None,
+    records: Sequence[ComplianceRecord],
     now: datetime,
 ) -> HostHealth:
-    enforcer: Enforcer | None = getattr(host, "enforcer", None)
     drifted = [row for row in records if row.outcome in _BAD_OUTCOMES]
     published = document.revision if document else None
-    left_out = tuple(
-        f"{item['what']} is not enforced: {item['reason']}"
-        for item in (document.content.get("left_out", []) if document else [])
-    )
+    left_out = document.left_out if document else ()
     state, reason = _agent_state(enforcer, published, drifted, has_rows=bool(records), now=now)
     if left_out and state in {AgentState.ENFORCING, AgentState.IDLE}:
         state, reason = AgentState.FAILING, f"{left_out[0]}."

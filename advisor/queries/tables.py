@@ -25,7 +25,7 @@ from advisor.models import Allocation, Attachment, Resource, Workload
 from advisor.queries.allocation_rates import REACH, recent_grid, recent_means
 from advisor.queries.heat import COLUMNS, Strip, heat_strips
 from advisor.queries.hosts import HostHealth, host_healths
-from advisor.queries.resources import ResourceLine, resource_line, resource_rows
+from advisor.queries.resources import ResourceLine, resource_line
 from advisor.queries.scope import Scope
 from advisor.queries.totals import total
 from advisor.resource_kinds.registry import traits_of
@@ -168,7 +168,8 @@ def with_resource_figures(
     if not wanted.days:
         return list(rows)
     shown = [row.line.pk for row in rows]
-    strips = heat_strips(resource_rows(scope), now=now, only=shown)
+    every = list(scope.rows(Resource).only("pk"))
+    strips = heat_strips(every, now=now, only=shown)
     return [replace(row, day=_worst_half_hours(strips[row.line.pk])) for row in rows]
 
 

@@ -21,10 +21,12 @@ TIERS = ("high", "medium", "low")
 
 def hosts_cell(hosts: Sequence[HostName]) -> Cell:
     """Three hosts and how many more there are."""
-    links = [Link(text=host.name, address=reverse("host", args=[host.pk])) for host in hosts]
-    more = len(links) - MOST_NAMED
+    more = len(hosts) - MOST_NAMED
     return Cell(
-        links=tuple(links[:MOST_NAMED]),
+        links=tuple(
+            Link(text=host.name, address=reverse("host", args=[host.pk]))
+            for host in hosts[:MOST_NAMED]
+        ),
         note=f"+{more} more" if more > 0 else "",
         title=", ".join(host.name for host in hosts) if more > 0 else "",
         reason="no host reaches it",
