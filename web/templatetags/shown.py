@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Literal
 
 from django import template
@@ -19,6 +20,7 @@ from web import formatting
 register = template.Library()
 
 
+@lru_cache(maxsize=1024)
 def absent(reason: str) -> SafeString:
     """An en dash that tells its reason on hover and to screen readers."""
     return format_html(
@@ -149,6 +151,7 @@ def lasting(context: dict[str, Any], since: datetime | None, until: datetime | N
 
 
 @register.simple_tag
+@lru_cache(maxsize=64)
 def mark(state: str) -> SafeString:
     """The shape of a state; the word beside it says the same to those who cannot see it."""
     return format_html('<span class="mark mark-{}" aria-hidden="true"></span>', state)
