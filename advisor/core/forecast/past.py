@@ -307,18 +307,31 @@ def bounds_of(past: Past) -> Bounds:
     """
     if not len(past.windows):
         return ()
-    return tuple(_bound(past, place) for place in range(past.windows.demands.shape[1]))
+    if past.rates is None:
+        return (None,) * past.windows.demands.shape[1]
+    crowded = past.rates[past.congested]
+    found = _calm_bounds(past.windows.demands[~past.congested])
+    return tuple(
+        None if bound is None or _takes_more(taken, bound) else bound
+        for bound, taken in zip(found, crowded.T, strict=True)
+    )
 
 
-def _bound(past: Past, place: int) -> float | None:
-    calm = past.windows.demands[~past.congested, place]
-    calm = calm[np.isfinite(calm)]
-    if len(calm) < ENOUGH_CALM_WINDOWS or past.rates is None:
-        return None
-    crowded = past.rates[past.congested, place]
-    crowded = crowded[~np.isnan(crowded)]
-    bound = HEADROOM * float(np.percentile(calm, 95))
-    return None if len(crowded) and fmean(crowded.tolist()) > bound else bound
+def _calm_bounds(demands: Floats) -> list[float | None]:
+    """The bound of each allocation by its known demands in calm windows; None with too few."""
+    known = np.isfinite(demands)
+    if known.all() and len(demands) >= ENOUGH_CALM_WINDOWS:
+        return [HEADROOM * value for value in np.percentile(demands, 95, axis=0).tolist()]
+    own = [column[is_known] for column, is_known in zip(demands.T, known.T, strict=True)]
+    return [
+        HEADROOM * float(np.percentile(calm, 95)) if len(calm) >= ENOUGH_CALM_WINDOWS else None
+        for calm in own
+    ]
+
+
+def _takes_more(taken: Floats, bound: float) -> bool:
+    known = taken[~np.isnan(taken)]
+    return len(known) > 0 and fmean(known.tolist()) > bound
 
 
 def bounded(past: Past, bounds: Bounds) -> Windows:
