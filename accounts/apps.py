@@ -1,6 +1,9 @@
 """Access: organisations, their members, and the tokens of programs."""
 
 from django.apps import AppConfig
+from django.db.backends.signals import connection_created
+
+from accounts.database_times import read_times_at_once
 
 
 class AccountsConfig(AppConfig):
@@ -8,3 +11,7 @@ class AccountsConfig(AppConfig):
 
     name = "accounts"
     verbose_name = "Accounts"
+
+    def ready(self) -> None:
+        """Set up every connection to the database."""
+        connection_created.connect(read_times_at_once)
