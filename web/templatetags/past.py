@@ -6,6 +6,7 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from advisor.core.forecast.backtest import WorkloadBacktest
 from advisor.core.forecast.prediction_interval import Interval
 from advisor.queries.past_table import PastRow, PastTable
 from web.formatting import MILLISECONDS, Scale
@@ -38,7 +39,7 @@ def past_rows(past: PastTable, scale: Scale) -> SafeString:
 
 
 def _row(row: PastRow, scale: Scale) -> SafeString:
-    minutes_of, latency = row.past, row.latency
+    latency = row.latency
     return format_html(
         _ROW,
         workload=row.workload,
@@ -49,16 +50,20 @@ def _row(row: PastRow, scale: Scale) -> SafeString:
         got_before=number(row.rate_before, scale, NO_SAMPLES),
         got_after=number(row.rate_after, scale, NO_SAMPLES),
         got_expected=_expected(row.interval, scale, row.interval_gap),
-        throttled_before=minutes(minutes_of and minutes_of.throttled_min_before, NO_SAMPLES),
-        throttled_after=minutes(minutes_of and minutes_of.throttled_min_after, NO_SAMPLES),
-        unmet_before=minutes(minutes_of and minutes_of.unmet_min_before, NO_SAMPLES),
-        unmet_after=minutes(minutes_of and minutes_of.unmet_min_after, NO_SAMPLES),
+        throttled_before=_minutes(row.past, "throttled_min_before"),
+        throttled_after=_minutes(row.past, "throttled_min_after"),
+        unmet_before=_minutes(row.past, "unmet_min_before"),
+        unmet_after=_minutes(row.past, "unmet_min_after"),
         p95_before=milliseconds(latency.p95_before_ms, latency.gap),
         p95_after=milliseconds(latency.p95_after_ms, latency.gap),
         p95_expected=_expected(
             row.latency_interval, MILLISECONDS, latency.gap or row.interval_gap
         ),
     )
+
+
+def _minutes(past: WorkloadBacktest | None, name: str) -> str:
+    return minutes(None if past is None else getattr(past, name), NO_SAMPLES)
 
 
 def _expected(interval: Interval | None, scale: Scale, gap: str) -> str:

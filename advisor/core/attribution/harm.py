@@ -108,9 +108,9 @@ class _Others:
 
     def but(self, row: int | None) -> Floats:
         """The sum without this row, (windows); that of all without one."""
-        if row is None:
-            return self._before[-1]
-        result: Floats = self._before[row] + self._after[row + 1]
+        result: Floats = self._before[-1]
+        if row is not None:
+            result = self._before[row] + self._after[row + 1]
         return result
 
 

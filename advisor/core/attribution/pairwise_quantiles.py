@@ -7,8 +7,11 @@ pairs tells between which values they lie; what lies below is counted by sorted 
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from advisor.core.dependence import Floats
+
+Places = npt.NDArray[np.intp]
 
 SAMPLE = 80
 """Evenly spaced values of each side that tell roughly where a quantile lies."""
@@ -58,7 +61,7 @@ def _near_the_sample(
     return (low, high) if most_below <= low and high <= least_above else None
 
 
-def _differences(first: Floats, second: Floats, begin: Floats, sizes: Floats) -> Floats:
+def _differences(first: Floats, second: Floats, begin: Places, sizes: Places) -> Floats:
     """Those of each of the first with so many of the second, from the place `begin` on."""
     starts = np.cumsum(sizes) - sizes
     places = np.arange(sizes.sum()) + np.repeat(begin - starts, sizes)

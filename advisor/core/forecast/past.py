@@ -308,7 +308,7 @@ def bounds_of(past: Past) -> Bounds:
     if not len(past.windows):
         return ()
     if past.rates is None:
-        return (None,) * past.windows.demands.shape[1]
+        return [None] * len(past.windows.demands.T)
     crowded = past.rates[past.congested]
     found = _calm_bounds(past.windows.demands[~past.congested])
     return tuple(
@@ -321,7 +321,8 @@ def _calm_bounds(demands: Floats) -> list[float | None]:
     """The bound of each allocation by its known demands in calm windows; None with too few."""
     known = np.isfinite(demands)
     if known.all() and len(demands) >= ENOUGH_CALM_WINDOWS:
-        return [HEADROOM * value for value in np.percentile(demands, 95, axis=0).tolist()]
+        usual: list[float] = np.percentile(demands, 95, axis=0).tolist()
+        return [HEADROOM * value for value in usual]
     own = [column[is_known] for column, is_known in zip(demands.T, known.T, strict=True)]
     return [
         HEADROOM * float(np.percentile(calm, 95)) if len(calm) >= ENOUGH_CALM_WINDOWS else None
