@@ -47,6 +47,8 @@ class Subject(NamedTuple):
 
 POSTGRES_EPOCH_US = microseconds(EPOCH.replace(year=2000))
 """PostgreSQL counts time from here."""
+MANY_WINDOWS = 60
+"""From so many on, readings are fetched series by series."""
 COARSE_WINDOW_S = 120.0
 """Windows from this length on are made of the last reading in each, not of all readings."""
 
@@ -200,7 +202,11 @@ def _readings(
     statement = _LAST_OF_EACH_STEP if coarse_s else _EVERY
     if not series or not grid.count:
         return _in_order(_no_rows(kind), wanted)
-    rows = _fetch(statement, kind, {**times, "series": array_of(series), "step": window})
+    asked = {**times, "series": array_of(series), "step": window}
+    if grid.count >= MANY_WINDOWS and not coarse_s:
+        rows = _fetch_by_series(kind, asked)
+    else:
+        rows = _fetch(statement, kind, asked)
     found = _in_order(rows, wanted)
     lacking = ~_enclosed(found, len(wanted), grid)
     if not lacking.any():
@@ -216,6 +222,12 @@ _EVERY = """
      WHERE series_id = ANY(%(series)s::bigint[]) AND time >= %(since)s AND time <= %(until)s
      GROUP BY series_id %% 64
 """
+_OF_EACH_SERIES = """
+    SELECT series_id, string_agg({reading}, ''::bytea) FROM {table} AS sample
+     WHERE series_id = ANY(%(series)s::bigint[]) AND time >= %(since)s AND time <= %(until)s
+     GROUP BY series_id ORDER BY series_id
+"""
+"""The series is said once for all of its readings; they come as they are found, mostly by time."""
 _LAST_OF_EACH_STEP = """
     SELECT string_agg({row}, ''::bytea)
       FROM unnest(%(series)s::bigint[]) AS wanted(id)
@@ -271,15 +283,7 @@ def _fetch(statement: str, kind: FigureKind[Any], parameters: dict[str, Any]) ->
     The readings of many series come as one value: a row for each costs much more. It is not one
     for all of them, because a value is limited to 1 GB.
     """
-    row = sql.SQL(" || ").join(
-        [
-            sql.SQL("int8send(sample.series_id) || timestamptz_send(sample.time)"),
-            *(
-                sql.SQL("int8send(coalesce(sample.{}, {}))").format(sql.Identifier(name), NOT_SENT)
-                for name in kind.columns
-            ),
-        ]
-    )
+    row = sql.SQL("int8send(sample.series_id) || {}").format(_reading(kind))
     query = sql.SQL(statement).format(row=row, table=sql.Identifier(kind.measurement.table))
     with connection.cursor() as cursor:
         cursor.execute(query, parameters)
@@ -290,14 +294,45 @@ def _fetch(statement: str, kind: FigureKind[Any], parameters: dict[str, Any]) ->
     return found
 
 
+def _fetch_by_series(kind: FigureKind[Any], parameters: dict[str, Any]) -> Integers:
+    """The same of series with many readings each, in order of the series."""
+    table = sql.Identifier(kind.measurement.table)
+    query = sql.SQL(_OF_EACH_SERIES).format(reading=_reading(kind), table=table)
+    with connection.cursor() as cursor:
+        cursor.execute(query, parameters)
+        parts = cursor.fetchall()
+    width = 1 + len(kind.columns)
+    readings = np.frombuffer(b"".join(part for _, part in parts), dtype=">i8").reshape(-1, width)
+    found = np.empty((len(readings), 1 + width), dtype=np.int64)
+    found[:, 0] = np.repeat(
+        np.array([series for series, _ in parts], dtype=np.int64),
+        [len(part) // (width * readings.itemsize) for _, part in parts],
+    )
+    found[:, 1:] = readings
+    found[:, 1] += POSTGRES_EPOCH_US
+    return found
+
+
+def _reading(kind: FigureKind[Any]) -> sql.Composable:
+    """The time and the columns of a reading, as bytes."""
+    columns = [
+        sql.SQL("int8send(coalesce(sample.{}, {}))").format(sql.Identifier(name), NOT_SENT)
+        for name in kind.columns
+    ]
+    return sql.SQL(" || ").join([sql.SQL("timestamptz_send(sample.time)"), *columns])
+
+
 def _no_rows(kind: FigureKind[Any]) -> Integers:
     return np.empty((0, 2 + len(kind.columns)), dtype=np.int64)
 
 
 def _in_order(rows: Integers, series: Integers) -> Readings:
     """The readings in order of series and time; `series` are in order."""
-    own = np.searchsorted(series, rows[:, 0])
-    order = np.lexsort((rows[:, 1], own))
+    own, at_us = np.searchsorted(series, rows[:, 0]), rows[:, 1].copy()
+    step = np.diff(own)
+    if ((step > 0) | ((step == 0) & (np.diff(at_us) >= 0))).all():
+        return Readings(series=own, at_us=at_us, values=rows[:, 2:])
+    order = np.lexsort((at_us, own))
     return Readings(series=own[order], at_us=rows[order, 1], values=rows[order, 2:])
 
 

@@ -228,19 +228,19 @@ def on_grid(
     if not len(at_us) or not windows:
         return GridGrowth(grid=grid, growth=result, seconds=seconds, gauges=gauges)
     first = np.searchsorted(readings.series, np.arange(series_count))
-    covered_us = _at_edges(interval_us, place, fraction, first)
-    seconds = np.diff(covered_us, axis=0) / 1e6
+    # A series' first reading has no growth of its own.
+    begun = np.where(place >= 0, place, np.minimum(first, len(at_us) - 1))
+    seconds = _between_edges(interval_us, begun, place, fraction) / 1e6
     known = seconds >= least_cover * grid.window_s
     seconds[~known] = 0.0
     for counter in range(counters):
-        grown = np.diff(_at_edges(growth[:, counter], place, fraction, first), axis=0)
+        grown = _between_edges(growth[:, counter], begun, place, fraction)
         result[counter] = np.where(known, grown, 0)
-    fresh = (place >= 0) & (
-        edges_us[:, None] - at_us[np.maximum(place, 0)] <= SURE_INTERVAL_S * 1e6
-    )
     for gauge in range(gauges.shape[0]):
+        age_us = edges_us[:, None] - at_us[np.maximum(place, 0)]
+        is_fresh = (place >= 0) & (age_us <= SURE_INTERVAL_S * 1e6)
         values = readings.values[:, counters + gauge]
-        gauges[gauge] = np.where(fresh, values[np.maximum(place, 0)], NOT_SENT)
+        gauges[gauge] = np.where(is_fresh, values[np.maximum(place, 0)], NOT_SENT)
     return GridGrowth(grid=grid, growth=result, seconds=seconds, gauges=gauges)
 
 
@@ -302,6 +302,19 @@ def growth_between(
     so it is a reset when every 64-bit counter that had counted anything went down, or when one
     went down so little, or from so low, that a wrap cannot explain it.
     """
+    growth = after - before
+    is_reset, is_incomplete = (np.zeros(len(growth), dtype=np.bool_) for _ in range(2))
+    # All others went up, or stood still, in every counter.
+    odd = np.flatnonzero(np.logical_or.reduce((after < before) | (before < 0), axis=1))
+    growth[odd], is_reset[odd], is_incomplete[odd] = _odd_growth(
+        before[odd], after[odd], wide=wide
+    )
+    return growth, is_reset, is_incomplete
+
+
+def _odd_growth(
+    before: Integers, after: Integers, *, wide: int | None
+) -> tuple[Integers, Flags, Flags]:
     went_down = after < before
     growth = after - before + np.where(went_down, WRAP_32, 0)
     # Stored counters end at 2^63, so none of them passes 2^64.
@@ -326,9 +339,10 @@ def _places(
     origin = min(int(at_us.min()), int(edges_us[0]))
     stride = max(int(at_us.max()), int(edges_us[-1])) - origin + 1
     keys = series * stride + (at_us - origin)
-    wanted = np.arange(series_count, dtype=np.int64) * stride + (edges_us - origin)[:, None]
-    place = np.searchsorted(keys, wanted.ravel(), side="right").reshape(wanted.shape) - 1
     own = np.arange(series_count, dtype=np.int64)
+    # In order: that is found several times as fast.
+    wanted = (own * stride)[:, None] + (edges_us - origin)
+    place = np.searchsorted(keys, wanted.ravel(), side="right").reshape(wanted.shape).T - 1
     place[(place >= 0) & (series[np.maximum(place, 0)] != own)] = -1
     after = np.minimum(place + 1, len(at_us) - 1)
     inside = (place >= 0) & (after > place) & (series[after] == own) & (interval_us[after] > 0)
@@ -337,15 +351,19 @@ def _places(
     return place, fraction
 
 
-def _at_edges(grown: Integers, place: Integers, fraction: Floats, first: Integers) -> Integers:
-    """The sum of `grown` (readings) up to each edge, per series; (edges, series).
+def _between_edges(
+    grown: Integers, begun: Integers, place: Integers, fraction: Floats
+) -> Integers:
+    """The sum of `grown` (readings) between two edges, per series; (windows, series).
 
-    The sum runs over all series one after the other, so only differences within a series mean
-    anything. Before its `first` reading a series has the sum of that reading.
+    `begun` is the last reading up to an edge, or the first of the series before which there is
+    none. The sum runs over all series one after the other, so only differences within a series
+    mean anything.
     """
-    total, newest = np.cumsum(grown), len(grown) - 1
-    # A series' first reading has no growth of its own.
-    begun = np.where(place >= 0, place, np.minimum(first, newest))
-    after = np.minimum(place + 1, newest)
-    result: Integers = total[begun] + np.rint(fraction * grown[after]).astype(np.int64)
+    total = np.cumsum(grown)
+    at_edges = total[begun]
+    if fraction.any():
+        after = np.minimum(place + 1, len(grown) - 1)
+        at_edges += np.rint(fraction * grown[after]).astype(np.int64)
+    result: Integers = np.diff(at_edges, axis=0)
     return result

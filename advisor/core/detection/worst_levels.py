@@ -8,7 +8,7 @@ windows were judged and none has a record.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,16 +37,15 @@ class DamagedEntriesError(ValueError):
 
 def entry_of(records: Sequence[Record], *, before: bytes) -> bytes:
     """The entry of a part with these new records; `before` is its entry so far, or nothing."""
-    worst = _NOTHING
+    found: list[Says] = []
     if before:
-        worst = np.frombuffer(before, ENTRY)[-1]["worst"].item()
+        found.append(np.frombuffer(before, ENTRY)[-1]["worst"].item())
     for record in records:
         if record.carried is not None:
-            worst = _worse(worst, _says(record.carried))
-        worst = _worse(worst, _says(record.window))
-    newest = records[-1].window
-    column = (newest.at_us - 1) // PART_US
-    return np.array((column, worst, _says(newest)), dtype=ENTRY).tobytes()
+            found.append(_says(record.carried))
+        found.append(_says(record.window))
+    column = (records[-1].window.at_us - 1) // PART_US
+    return np.array((column, _worst(found), found[-1]), dtype=ENTRY).tobytes()
 
 
 def has_value(entries: bytes) -> bool:
@@ -80,14 +79,14 @@ _ALARMS: dict[str, int] = {
 }
 
 
-def _worse(one: Says, other: Says) -> Says:
-    ratios = [ratio for ratio in (one[1], other[1]) if not math.isnan(ratio)]
-    values = [value for value in (one[2], other[2]) if not math.isnan(value)]
-    return (
-        max(one[0], other[0]),
-        max(ratios, default=math.nan),
-        max(values, default=math.nan),
-    )
+def _worst(found: Sequence[Says]) -> Says:
+    alarms, ratios, values = zip(*found, strict=True)
+    return max(alarms), _largest(ratios), _largest(values)
+
+
+def _largest(numbers: Iterable[float]) -> float:
+    """NaN if all are."""
+    return max((one for one in numbers if one == one), default=math.nan)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
