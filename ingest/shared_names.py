@@ -47,7 +47,8 @@ def series_of_several_machines(rows: Rows, ids: Sequence[int]) -> set[int]:
                        - extract(epoch FROM new.time - stored.time) AS older_s
                   FROM ingest_system_sample AS stored
                  WHERE stored.series_id = new.id AND stored.uptime IS NOT NULL
-                   AND stored.time <= new.time AND stored.time >= new.time - %(look_back)s
+                   AND stored.time <= new.time
+                   AND stored.time >= new.time - %(look_back_s)s * interval '1 second'
                    -- Of all times, so that other partitions are not planned for.
                    AND stored.time BETWEEN %(since)s AND %(until)s
                  ORDER BY stored.time DESC LIMIT 1
@@ -59,7 +60,7 @@ def series_of_several_machines(rows: Rows, ids: Sequence[int]) -> set[int]:
                 "series": series,
                 "times": times,
                 "uptimes": uptimes,
-                "look_back": LOOK_BACK,
+                "look_back_s": LOOK_BACK.total_seconds(),
                 "since": min(times) - LOOK_BACK,
                 "until": max(times),
                 "tolerance_s": TOLERANCE_S,

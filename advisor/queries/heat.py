@@ -74,10 +74,10 @@ class Strip:
     @property
     def cells(self) -> tuple[Cell | None, ...]:
         """A cell for each column, None where no window has a value."""
-        columns = (self.levels, self.ratio, self.value)
+        columns = zip(self.levels, numbers(self.ratio), numbers(self.value), strict=True)
         return tuple(
             None if place == 0 else Cell(level=LEVELS[place], ratio=ratio, value=value)
-            for place, ratio, value in zip(*map(numbers, columns), strict=True)
+            for place, ratio, value in columns
         )
 
     def column_start(self, index: int) -> datetime:

@@ -24,7 +24,7 @@ def _round(value: Any) -> Any:
         return rounded(value)
     if isinstance(value, tuple):
         return tuple([_round(item) for item in value])
-    kind = type(value)
+    kind: type = type(value)
     if (names := _given(kind)) is None:
         return value
     return kind(**{name: _round(getattr(value, name)) for name in names})
