@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Response, expect
 
 from tests.web.fleet import Fleet
 from tests.web.in_browser.charts_on import colours_in, plot, resource_path, wait_for_charts
@@ -28,6 +28,27 @@ def test_charts_of_a_datastore_are_drawn_and_live(tab: Visit, fleet: Fleet) -> N
     described = tab.page.locator("[data-chart=level] .chart-plot").get_attribute("aria-label")
     assert described is not None
     assert "threshold 15.0 ms" in described
+
+
+def test_open_page_fetches_what_is_new_alone(tab: Visit, fleet: Fleet) -> None:
+    sizes: dict[str, list[int]] = {}
+
+    def note(answer: Response) -> None:
+        kind = answer.url.partition("?")[0].removeprefix(tab.address)
+        sizes.setdefault(kind, []).append(len(answer.body()))
+
+    tab.page.on("requestfinished", lambda asked: note(asked.response()))
+    tab.go(resource_path(fleet, "nfs-07"))
+    wait_for_charts(tab.page)
+    whole = sum(size for own in sizes.values() for size in own)
+    sizes.clear()
+
+    tab.page.wait_for_timeout(12_000)
+
+    asked = f"/api/v1/resources/{fleet.resources['nfs-07'].pk}/charts"
+    assert asked in sizes
+    # Four cells of 240 in each line, and the parts that say who gets what.
+    assert sum(size for own in sizes.values() for size in own) < whole / 8
 
 
 def test_drag_zooms_all_charts_and_the_address_holds_it(tab: Visit, fleet: Fleet) -> None:
