@@ -70,7 +70,9 @@ def muting_of(
         began_at=incident.started_at,
         ended_at=incident.ended_at,
         aggressors=tuple(item["workload"] for item in incident.aggressors),
-        reservation_unmet=any(_is_unmet(item) for item in incident.victims),
+        reservation_unmet=any(
+            _is_unmet(item) for item in incident.victims if item.get("reservation")
+        ),
         stalled=incident.stalled_windows > 0,
     )
     return mute(slow, planned, now=max(now, incident.started_at))

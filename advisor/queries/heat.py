@@ -124,14 +124,17 @@ def heat_strips(
 
 
 def _joined(past: WorstWindows, recent: WorstWindows) -> WorstWindows:
-    """The columns of both, one after the other; nothing is known of a value while stalled."""
+    """The columns of both, one after the other.
+
+    A value while stalled is none of a device that works, and one without a threshold has no ratio.
+    """
     ratio, value, alarm = (
         np.concatenate([getattr(one, name) for one in (past, recent)], axis=1)
         for name in ("ratio", "value", "alarm")
     )
-    stalled = alarm == STALLED_WINDOW
+    unknown = (alarm == STALLED_WINDOW) | np.isnan(ratio)
     return WorstWindows(
-        ratio=np.where(stalled, np.nan, ratio), value=np.where(stalled, np.nan, value), alarm=alarm
+        ratio=np.where(unknown, np.nan, ratio), value=np.where(unknown, np.nan, value), alarm=alarm
     )
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+import numpy as np
 from django.core.cache import cache
 from django.db.models import Count
 
@@ -23,7 +24,7 @@ from advisor.history.levels import newest_loads
 from advisor.history.measured import read_measured, read_rates
 from advisor.models import Allocation, Attachment, Resource, Workload
 from advisor.queries.allocation_rates import REACH, recent_grid, recent_means
-from advisor.queries.heat import COLUMNS, Strip, heat_strips
+from advisor.queries.heat import Strip, heat_strips
 from advisor.queries.hosts import HostHealth, host_healths
 from advisor.queries.resources import ResourceLine, resource_line
 from advisor.queries.scope import Scope
@@ -193,13 +194,7 @@ def _newest_loads(rows: Sequence[Resource], now: datetime) -> dict[int, float]:
 
 
 def _worst_half_hours(strip: Strip) -> Values:
-    per_point = COLUMNS // DAY_POINTS
-    worst: list[float | None] = []
-    for first in range(0, COLUMNS, per_point):
-        cells = [cell for cell in strip.cells[first : first + per_point] if cell is not None]
-        known = [cell.value for cell in cells if cell.value is not None]
-        worst.append(max(known) if known else None)
-    return tuple(worst)
+    return tuple(numbers(np.fmax.reduce(strip.value.reshape(DAY_POINTS, -1), axis=1)))
 
 
 # --- Hosts

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from advisor.core.quantity import significant
-from advisor.history.history import numbers
 from advisor.queries.heat import COLUMN_S, COLUMNS, LEVELS, Cell, Level, Strip
 from advisor.queries.resources import ResourceLine
 from ingest.core.grid import Integers
@@ -33,6 +32,8 @@ AXIS_MARGIN = 1.5
 
 MISSING = "missing"
 """The name of bars where no window has a value."""
+
+PER_HOUR = 3600 // COLUMN_S
 
 _HEIGHT_OF_ONE = HEIGHT - THRESHOLD_Y
 _SMALLEST_BAR = 2
@@ -72,11 +73,14 @@ def heat_row(line: ResourceLine, strip: Strip) -> HeatRow:
         path = f"M{begin} {HEIGHT}v-{height}h{end - begin}v{height}z"
         drawn.setdefault(name, []).append(path)
     factor = level_scale(line.kind).factor
-    values = zip(strip.levels.tolist(), numbers(strip.value), strict=True)
+    hours = [slice(first, first + PER_HOUR) for first in range(0, len(heights), PER_HOUR)]
+    values = [
+        _told(strip.levels[one].tobytes(), strip.value[one].tobytes(), factor) for one in hours
+    ]
     return HeatRow(
         line=line,
         paths=tuple((name, "".join(parts)) for name, parts in sorted(drawn.items())),
-        values=",".join(_told(level, value, factor) for level, value in values),
+        values=",".join(values),
         since_s=int(strip.since.timestamp()),
     )
 
@@ -105,15 +109,17 @@ def hour_starts(strip: Strip) -> list[datetime]:
     return [strip.column_start(column) for column in range(0, COLUMNS, 3600 // COLUMN_S)]
 
 
-@lru_cache(maxsize=50_000)
-def _told(level: int, value: float | None, factor: float) -> str:
-    """What the pointer shows of a column: the first letter of its level, and its value.
+@lru_cache(maxsize=10_000)
+def _told(levels: bytes, values: bytes, factor: float) -> str:
+    """What the pointer shows of columns: the first letter of each level, and its value.
 
-    A day is drawn every few seconds, and all but its newest bars are those of the time before.
+    A day is drawn every few seconds, and all but its newest hour is that of the time before.
     """
-    if LEVELS[level] is None:
-        return ""
-    return _NAMES[level][0] + ("" if value is None else significant(value / factor))
+    told = []
+    for level, value in zip(levels, np.frombuffer(values).tolist(), strict=True):
+        letter = "" if LEVELS[level] is None else _NAMES[level][0]
+        told.append(letter + (significant(value / factor) if letter and value == value else ""))
+    return ",".join(told)
 
 
 def _bar_heights(strip: Strip) -> Integers:
@@ -129,10 +135,9 @@ def _bar_heights(strip: Strip) -> Integers:
 
 def hour_cells(strip: Strip) -> list[HourCell]:
     """The worst five minutes of each hour."""
-    per_hour = 3600 // COLUMN_S
-    cells = []
-    for first in range(0, COLUMNS, per_hour):
-        known = [cell for cell in strip.cells[first : first + per_hour] if cell is not None]
+    cells, every = [], strip.cells
+    for first in range(0, COLUMNS, PER_HOUR):
+        known = [cell for cell in every[first : first + PER_HOUR] if cell is not None]
         worst = max(known, key=_badness, default=None)
         cells.append(
             HourCell(level=worst.level if worst else None, value=worst.value if worst else None)

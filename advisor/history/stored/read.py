@@ -382,15 +382,18 @@ class WindowSums:
         self, gauge: int, lines: Integers, own: Integers, *, begin_us: int, step_us: int
     ) -> None:
         """Note what a gauge showed at the end of each step; what is known already stays."""
-        grid = self._grid
-        edges_us = grid.since_us + grid.window_us * np.arange(grid.count + 1, dtype=np.int64)
-        steps = (edges_us - begin_us) // step_us - 1
-        places = np.flatnonzero((steps >= 0) & (steps < lines.shape[1]))
-        if not len(places):
+        grid, end_us = self._grid, begin_us + (lines.shape[1] + 1) * step_us
+        # The edges at or after the end of the first step, and before that of a step to come.
+        low = max(-((grid.since_us - begin_us - step_us) // grid.window_us), 0)
+        high = min(-((grid.since_us - end_us) // grid.window_us), grid.count + 1)
+        if low >= high:
             return
-        here = np.ix_(own, places)
-        before = self._gauges[gauge][here]
-        self._gauges[gauge][here] = np.where(before == NOT_SENT, lines[:, steps[places]], before)
+        edges_us = grid.since_us + grid.window_us * np.arange(low, high, dtype=np.int64)
+        shown = lines[:, (edges_us - begin_us) // step_us - 1]
+        here = self._gauges[gauge, :, low:high]
+        rows = _consecutive(own)
+        before = here[rows]
+        here[rows] = np.where(before == NOT_SENT, shown, before)
 
     def add_growth(
         self, found: GridGrowth, own: Sequence[int], *, without: Flags | None = None
