@@ -39,6 +39,7 @@ from ingest.core.figures import (
     CgroupFigures,
     FigureKind,
     FiguresT,
+    RateFigures,
 )
 from ingest.core.grid import (
     EPOCH,
@@ -276,6 +277,29 @@ def read_rates(allocations: Sequence[Allocation], grid: Grid) -> AllocationRates
     """The rates of these allocations alone, of any resources, in their order."""
     subjects = rate_subjects(allocations, cgroup_device_numbers(allocations))
     return rates_of(subjects, read_measured(subjects.wanted, grid))
+
+
+def read_fine_rates(allocations: Sequence[Allocation], grid: Grid) -> tuple[Floats, Floats]:
+    """Rates as `read_rates` gives them and the seconds that they are known for, nothing else.
+
+    For windows that are too fine for sums: of a sealed hour these have a chunk for each figure.
+    """
+    subjects = rate_subjects(allocations, cgroup_device_numbers(allocations))
+    pairs = list(zip(subjects.on_cgroups, subjects.cgroups, subjects.in_iops, strict=True))
+    parts: dict[FigureKind[RateFigures], list[tuple[int, Subject]]] = {
+        RECEIVED_BITS: list(zip(subjects.on_vnics, subjects.vnics, strict=True)),
+        CGROUP_IOPS: [(place, one) for place, one, in_iops in pairs if in_iops],
+        CGROUP_BYTES: [(place, one) for place, one, in_iops in pairs if not in_iops],
+    }
+    kinds = tuple(kind for kind, own in parts.items() if own)
+    (measured,) = read_spans(subjects.wanted, [Span(grid=grid, kinds=kinds)])
+    rate = np.full((grid.count, subjects.count), np.nan)
+    seconds = np.zeros(rate.shape)
+    for kind in kinds:
+        places, own = zip(*parts[kind], strict=True)
+        found = measured.figures(kind, own)
+        rate[:, places], seconds[:, places] = found.rate, found.seconds
+    return rate, seconds
 
 
 def rates_of(subjects: RateSubjects, measured: Measured) -> AllocationRates:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from advisor.history.history import numbers
-from advisor.history.measured import read_rates
+from advisor.history.measured import read_fine_rates
 from advisor.models import Allocation, Resource
 from advisor.queries.totals import total
 from ingest.core.grid import Floats, Grid, grid_of
@@ -69,8 +69,8 @@ def _common_limit(allocations: Sequence[Allocation]) -> float | None:
 
 def current_rates(allocations: Sequence[Allocation], *, now: datetime) -> dict[int, float | None]:
     """By allocation, its mean rate over the newest measured minute, in its resource's unit."""
-    found = read_rates(allocations, recent_grid(now))
-    means = numbers(recent_means(found.rate, found.seconds))
+    rate, seconds = read_fine_rates(allocations, recent_grid(now))
+    means = numbers(recent_means(rate, seconds))
     return {row.pk: mean for row, mean in zip(allocations, means, strict=True)}
 
 
