@@ -113,7 +113,7 @@ def _ranks(packed: bytes) -> Floats:
     edges = np.flatnonzero(differs)
     ranks = np.empty(len(values))
     ranks[order] = np.repeat((edges[:-1] + edges[1:] + 1) / 2, np.diff(edges))
-    ranks.flags.writeable = False
+    ranks.setflags(write=False)
     return ranks
 
 

@@ -13,9 +13,9 @@ from advisor.core.dependence import Floats
 
 Places = npt.NDArray[np.intp]
 
-SAMPLE = 80
+SAMPLE = 48
 """Evenly spaced values of each side that tell roughly where a quantile lies."""
-MARGIN = 0.015
+MARGIN = 0.02
 """So far from the sample's a quantile is looked for, as a fraction of all pairs."""
 
 
