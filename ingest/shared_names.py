@@ -48,7 +48,7 @@ def series_of_several_machines(rows: Rows, ids: Sequence[int]) -> set[int]:
                   FROM ingest_system_sample AS stored
                  WHERE stored.series_id = new.id AND stored.uptime IS NOT NULL
                    AND stored.time <= new.time
-                   AND stored.time >= new.time - %(look_back_s)s * interval '1 second'
+                   AND stored.time >= new.time - make_interval(secs => %(look_back_s)s)
                    -- Of all times, so that other partitions are not planned for.
                    AND stored.time BETWEEN %(since)s AND %(until)s
                  ORDER BY stored.time DESC LIMIT 1
