@@ -42,6 +42,16 @@ def set_aside(resource: Resource, *, after: datetime, now: datetime) -> None:
     Incident.objects.filter(pk__in=[row.pk for row in rows]).update(withdrawn_at=now)
 
 
+def reinstate(status: ResourceStatus, *, since: datetime, until: datetime) -> None:
+    """Incidents of this time that were set aside are in force again."""
+    Incident.every.filter(
+        resource=status.resource,
+        withdrawn_at=status.rewound_at,
+        started_at__gte=since,
+        ended_at__lte=until,
+    ).update(withdrawn_at=None)
+
+
 def restore(
     resource: Resource, figures: Mapping[str, Any], tally: bytes | None, *, now: datetime
 ) -> None:

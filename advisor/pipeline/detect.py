@@ -54,6 +54,7 @@ from advisor.pipeline.rejudge import (
     checkpoint_of,
     is_checkpoint_due,
     keep_earlier,
+    leave_lost,
     rewind_changed,
     take_earlier,
     take_notes,
@@ -142,6 +143,7 @@ def _turns(waiting: Sequence[Waiting], now: datetime) -> list[_Turn]:
     whole = {one.resource.pk: one.whole for one in waiting}
     statuses = _locked([one.resource for one in waiting])
     rewind_changed(statuses, now=now)
+    leave_lost(statuses, now=now)
     running = open_incidents(whole)
     states = {one.resource_id: _state(one) for one in statuses}
     begins = _begins(statuses, states, whole, now=now)

@@ -33,7 +33,7 @@ from advisor.models import (
     Resource,
     ResourceStatus,
 )
-from advisor.pipeline.amend import alike, figures_of, restore, set_aside
+from advisor.pipeline.amend import alike, figures_of, reinstate, restore, set_aside
 from ingest.core.grid import SNAP_RATIO, grid_of, moment
 from ingest.models import LateSamples
 from ingest.retention import retention
@@ -105,6 +105,25 @@ def rewind_changed(statuses: Sequence[ResourceStatus], *, now: datetime) -> None
             _rewind(status, checkpoint, begin, now=now)
         # Those that came since were read with the others; who came later stays.
         changes.filter(resource=status.resource_id, changed_from__gte=changed_from).delete()
+
+
+def leave_lost(statuses: Iterable[ResourceStatus], *, now: datetime) -> None:
+    """Those of these that are being judged again leave out what is kept no more.
+
+    The samples went since they went back: states and incidents of that time stay as they are.
+    """
+    going_back = [one for one in statuses if one.is_rejudging]
+    if not going_back:
+        return
+    kept = exact_since({one.resource.organisation_id for one in going_back}, now=now)
+    for status in going_back:
+        assert status.judged_until is not None
+        assert status.history_until is not None
+        since = kept[status.resource.organisation_id]
+        to = min(grid_of(since, since, status.resource.window_s).since, status.history_until)
+        if status.judged_until < to:
+            reinstate(status, since=status.judged_until, until=to)
+            status.judged_until = to
 
 
 def _first_changed(status: ResourceStatus, changed_from: datetime) -> datetime:

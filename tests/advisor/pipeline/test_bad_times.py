@@ -330,6 +330,47 @@ def test_late_samples_change_no_window_whose_samples_the_organisation_keeps_no_m
     assert not LateChange.objects.exists()
 
 
+def test_retention_shortened_while_windows_are_judged_again_leaves_the_rest_as_it_was(
+    lun: Resource,
+) -> None:
+    """Two hours, each judged again by itself; the incident is in the second."""
+    organisation = lun.organisation
+    phases = [
+        DiskPhase(intervals=steps, iops=100, latency_ms=ms)
+        for steps, ms in ((400, 5.0), (60, 90.0), (260, 5.0))
+    ]
+    send(organisation, disk_lines("h1", "sda", phases, start=NOON), now=at(720))
+    detect(resource=lun, now=at(720))
+    (incident,) = Incident.objects.all()
+    now = NOON + timedelta(hours=50)
+    late = disk_lines(
+        "h2", "sda", [DiskPhase(intervals=720, iops=100, latency_ms=9.0)], start=NOON
+    )
+    send(organisation, late, now=now)
+    detect(resource=lun, now=now, limit_s=0.0)
+    assert ResourceStatus.objects.get(resource=lun).is_rejudging
+
+    HistoryRetention.objects.create(
+        organisation=organisation, exact_days=1, quarter_days=366, day_days=366
+    )
+    for _ in range(2):
+        store_history(organisation=organisation, now=now, limit_s=60.0)
+    drop_sealed(before=now)
+    assert not Chunk.objects.exists()
+    for minutes in range(3):
+        detect(resource=lun, now=now + minutes * MINUTE)
+
+    assert not ResourceStatus.objects.get(resource=lun).is_rejudging
+    found = {(one.at - NOON) // STEP: one.value for one in read_points(lun, since=EVER)}
+    assert list(found) == list(range(1, 721))
+    # As many I/Os of 5 and of 9 ms in the first hour; then h1 alone, as it was judged.
+    assert (found[359], found[361]) == (pytest.approx(7.0), pytest.approx(5.0))
+    assert list(Incident.every.all()) == [incident]
+    incident.refresh_from_db()
+    assert (incident.withdrawn_at, incident.peak_value) == (None, pytest.approx(90.0))
+    assert not incident.versions.exists()
+
+
 @pytest.mark.slow
 def test_retention_shortened_while_windows_are_judged_waits_for_them(
     committed_lun: Resource, monkeypatch: pytest.MonkeyPatch
