@@ -132,6 +132,12 @@ def test_host_that_sends_every_five_minutes_is_judged_when_it_has_sent(fleet: Fl
     fleet.play({0: every[0], 30: every[1], 60: every[2]})
 
     is_whole(fleet.other, 5.0)
+    # Between two samples it counts as silent, from two minutes on.
+    host = Host.objects.get(organisation=fleet.organisation, name="h2")
+    assert fleet.trouble("h2") == ""
+    assert sample_trouble(host, now=at(STEPS + 24)).startswith("No samples for 4 min;")
+    silence = silence_text(fleet.shared, at=at(STEPS + 24))
+    assert "h2:sda since 12:10:00 UTC" in silence
     # Its last body came with the last look, which rests from the one before.
     judge_together([fleet.shared], now=at(STEPS + 30))
     # Whether five minutes are a gap is said by the interval before them: the first has none.
