@@ -26,6 +26,7 @@ from advisor.models import (
 from advisor.pipeline.groups import judge_alone
 from advisor.pipeline.look_outside import look_outside, look_where_due, resources_to_look_at
 from advisor.pipeline.muting import external_load
+from ingest.models import Host
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW, Cluster, make_cluster
@@ -126,6 +127,27 @@ def test_load_of_a_host_that_fell_silent_is_not_from_outside(
     # The state itself says whose samples are missing, too.
     status = ResourceStatus.objects.get(resource=lun)
     assert (reason in status.why) is stops
+
+
+@pytest.mark.parametrize(
+    ("ago_min", "state"), [(8, ExternalState.UNKNOWN), (10, ExternalState.EXTERNAL)]
+)
+def test_load_under_a_name_that_several_machines_send_under_is_not_from_outside(
+    cluster: Cluster, ago_min: int, state: ExternalState
+) -> None:
+    lun = play(cluster, CALM, SLOW)
+    Host.objects.filter(attachments__resource=lun).update(
+        shared_at=NOW - timedelta(minutes=ago_min)
+    )
+
+    look_where_due(resource=lun, now=NOW + timedelta(minutes=1))
+
+    # The incident is open, so it is looked at up to that minute.
+    found = external_load(Incident.objects.get(resource=lun))
+    assert found is not None
+    assert found.state is state
+    said = "several machines send under the name of h1: unseen load of our own may explain"
+    assert (said in found.reason) is (state is ExternalState.UNKNOWN)
 
 
 @pytest.mark.parametrize(
