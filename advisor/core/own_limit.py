@@ -11,20 +11,14 @@ SMALL_PART = 0.05
 MOST = 0.5
 
 
-def reaches_limit(rate: float, limit: float | None) -> bool:
-    """Whether the rate is at the limit or above it; None is no limit."""
-    return limit is not None and rate >= AT_LIMIT_RATIO * limit
-
-
-def is_held_back(rate: float, limit: float | None, *, counted_before: bool) -> bool:
-    """Whether an enforced limit holds an allocation to this rate.
+def throttled(rate: Floats, limits: Floats, *, counted_before: bool) -> Booleans:
+    """Where an enforced limit holds an allocation to its rate, for columns of one shape.
 
     Traffic of an uplink's adapter is counted before the limit, so it can be far above it. I/O is
-    counted after the limit: if it is far above, the limit does not hold.
+    counted after the limit: if it is far above, the limit does not hold. NaN is no limit.
     """
-    if limit is None or not reaches_limit(rate, limit):
-        return False
-    return counted_before or rate <= PASSED_BY_RATIO * limit
+    at_limit: Booleans = rate >= AT_LIMIT_RATIO * limits
+    return at_limit if counted_before else at_limit & (rate <= PASSED_BY_RATIO * limits)
 
 
 def latency_is_of_limits(

@@ -25,10 +25,9 @@ from django.db.models import (
 from django.db.models.expressions import RawSQL
 
 from advisor.core.compliance import Measured, wants_more
-from advisor.core.own_limit import AT_LIMIT_RATIO, PASSED_BY_RATIO
 from advisor.models import AdapterKind, Allocation, ComplianceRecord, Policy
 from advisor.models.workload import allocation_id
-from ingest.core.grid import EPOCH, Flags, Floats, Grid, microseconds
+from ingest.core.grid import EPOCH, Floats, Grid, microseconds
 from ingest.grid_reader import array_of
 
 LONGEST_REPORT = timedelta(minutes=5)
@@ -212,13 +211,3 @@ def limits_in_force(
 def _limits(granted: Sequence[Mapping[str, Any]], rows: Sequence[Allocation]) -> Floats:
     by_allocation = {item["allocation"]: item["limit"] for item in granted}
     return np.array([by_allocation.get(row.pk) for row in rows], dtype=np.float64)
-
-
-def throttled(rate: Floats, limits: Floats, *, counted_before: bool) -> Flags:
-    """Where an enforced limit holds an allocation to its rate, for columns of one shape.
-
-    Traffic of an uplink's adapter is counted before the limit, so it can be far above it. I/O is
-    counted after the limit: if it is far above, the limit does not hold. NaN is no limit.
-    """
-    at_limit: Flags = rate >= AT_LIMIT_RATIO * limits
-    return at_limit if counted_before else at_limit & (rate <= PASSED_BY_RATIO * limits)

@@ -19,7 +19,8 @@ from advisor.core.detection.threshold import (
     LearntThreshold,
     Threshold,
 )
-from advisor.history.agents import QueueColumns, limits_in_force, queue_columns, throttled
+from advisor.core.own_limit import throttled
+from advisor.history.agents import QueueColumns, limits_in_force, queue_columns
 from advisor.history.history import AllocationColumns, History, Workloads
 from advisor.history.inventory import Inventory, inventory_of, tcp_subject
 from advisor.history.levels import Levels, read_levels

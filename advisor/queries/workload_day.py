@@ -12,7 +12,7 @@ import numpy as np
 from django.db.models import Q
 
 from advisor.core.detection.congestion import ALARMS
-from advisor.history.agents import throttled
+from advisor.core.own_limit import throttled
 from advisor.history.levels import read_levels
 from advisor.history.own_windows import read_own_windows
 from advisor.models import Allocation, Policy, Resource, Workload

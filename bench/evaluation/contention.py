@@ -18,7 +18,7 @@ from advisor.core.detection.threshold import (
 )
 from advisor.core.device.device_fit import LoadPoint
 from advisor.core.observation import DatastoreObservation, HostLatency
-from advisor.core.own_limit import reaches_limit
+from advisor.core.own_limit import AT_LIMIT_RATIO
 from advisor.lab.simulation.cluster import Cluster, Run, simulate
 from advisor.lab.simulation.datastore import SimulatedDatastore
 from advisor.lab.simulation.load import SimulatedWorkload, SteadyIo, Transactions
@@ -169,7 +169,7 @@ def _observations(run: Run, situation: Situation) -> list[DatastoreObservation]:
                     latency_ms=totals.latency_ms if above else totals.device_latency_ms,
                     io_count=totals.ios,
                     mean_io_bytes=totals.mean_io_bytes,
-                    throttled=above and reaches_limit(totals.iops, each.allocation.limit),
+                    throttled=above and _reaches(totals.iops, each.allocation.limit),
                 )
             )
         found.append(replace(at, hosts=tuple(hosts)))
@@ -260,3 +260,7 @@ def _is_in(index: int, spans: Sequence[tuple[float, float]]) -> bool:
     """Whether at least half of the window lies in one of the spans."""
     begin_s, end_s = index * WINDOW_S, (index + 1) * WINDOW_S
     return any(min(end_s, high) - max(begin_s, low) >= WINDOW_S / 2 for low, high in spans)
+
+
+def _reaches(rate: float, limit: float | None) -> bool:
+    return limit is not None and rate >= AT_LIMIT_RATIO * limit

@@ -68,7 +68,7 @@ def test_branch_is_recognised(text: str) -> None:
         "resource.traits.needs_capacity",
         'help="repeat for a shared datastore"',
         "if row.kind == DRAFT:",
-        "is_held_back(rate, limit, counted_before=True)",
+        "throttled(rate, limits, counted_before=True)",
     ],
 )
 def test_what_is_no_branch_is_let_through(text: str) -> None:
