@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,11 +24,14 @@ from ingest.core.grid import (
     EPOCH,
     LONGEST_INTERVAL_S,
     NOT_SENT,
+    SNAP_RATIO,
     SURE_INTERVAL_S,
     Grid,
     GridGrowth,
     Integers,
+    Merging,
     Readings,
+    merging,
     microseconds,
     on_grid,
 )
@@ -51,6 +55,9 @@ MANY_WINDOWS = 60
 """From so many on, readings are fetched series by series."""
 COARSE_WINDOW_S = 120.0
 """Windows from this length on are made of the last reading in each, not of all readings."""
+FEW = 0.05
+"""Readings beyond the edges are looked up for this part of the series at most; those of more are
+read with the windows."""
 
 
 def read_growth(kind: FigureKind[Any], subjects: Sequence[Subject], grid: Grid) -> GridGrowth:
@@ -72,17 +79,15 @@ def read_growths(
     coarse_s = grid.window_s if grid.window_s >= COARSE_WINDOW_S else 0.0
     found = {}
     for kind, own in columns.items():
-        series = sorted({one for ids in own for one in ids})
-        place = {one: index for index, one in enumerate(series)}
         growth = on_grid(
-            _readings(kind, series, grid, coarse_s),
+            _readings(kind, own, grid, coarse_s),
             grid,
-            series_count=len(series),
+            series_count=len(own.series),
             counters=len(kind.counters),
             wide=kind.wide,
             step_s=coarse_s,
         )
-        found[kind] = growth.merged([[place[one] for one in ids] for ids in own])
+        found[kind] = growth.merged(own.merging)
     return found
 
 
@@ -93,7 +98,8 @@ def read_newest(
 
     They are times in microseconds and counters (readings, counters), in order of time.
     """
-    ((series,),) = series_of({kind: [subject]}).values()
+    (found_series,) = series_of({kind: [subject]}).values()
+    (series,) = found_series.by_subject
     parameters = {"series": array_of(series), "since": since, "until": until, "most": most}
     rows = _fetch(_NEWEST, kind, parameters) if series else _no_rows(kind)
     found = []
@@ -153,8 +159,35 @@ def open_part(hosts: Collection[int], *, since: datetime, until: datetime) -> Op
     )
 
 
-SeriesOfSubjects = Mapping[FigureKind[Any], Sequence[Sequence[int]]]
-"""The series of each subject of each kind, in the order of the subjects."""
+@dataclass(kw_only=True, eq=False)
+class SubjectSeries:
+    """The keys of the series of subjects, in the order of the subjects, the newest first.
+
+    `sends_between` says how they are read at the least cost: many had no reading at the edges of
+    the windows that were read last.
+    """
+
+    by_subject: Sequence[Sequence[int]]
+    sends_between: bool = False
+
+    @cached_property
+    def series(self) -> Integers:
+        """All of them, in order."""
+        return np.unique([one for own in self.by_subject for one in own]).astype(np.int64)
+
+    @cached_property
+    def array(self) -> str:
+        """The same, as PostgreSQL reads it."""
+        return array_of(self.series.tolist())
+
+    @cached_property
+    def merging(self) -> Merging:
+        """Which of the series are those of each subject."""
+        place = {one: index for index, one in enumerate(self.series.tolist())}
+        return merging([[place[one] for one in own] for own in self.by_subject])
+
+
+SeriesOfSubjects = Mapping[FigureKind[Any], SubjectSeries]
 
 
 def series_of(wanted: Mapping[FigureKind[Any], Sequence[Subject]]) -> SeriesOfSubjects:
@@ -175,10 +208,12 @@ def series_of(wanted: Mapping[FigureKind[Any], Sequence[Subject]]) -> SeriesOfSu
             of = device or "" if by_device[measurement] else ""
             found[measurement, host, name, of].append(pk)
     return {
-        kind: [
-            found[kind.measurement.name, subject.host, subject.name, subject.device]
-            for subject in subjects
-        ]
+        kind: SubjectSeries(
+            by_subject=[
+                found[kind.measurement.name, subject.host, subject.name, subject.device]
+                for subject in subjects
+            ]
+        )
         for kind, subjects in wanted.items()
     }
 
@@ -193,28 +228,34 @@ _SERIES = """
 
 
 def _readings(
-    kind: FigureKind[Any], series: Sequence[int], grid: Grid, coarse_s: float
+    kind: FigureKind[Any], wanted: SubjectSeries, grid: Grid, coarse_s: float
 ) -> Readings:
     """All readings that make the windows: those in them, and those on both sides of them."""
     window = timedelta(microseconds=grid.window_us)
-    times = {"since": grid.since - window, "until": grid.until + window}
-    wanted = np.array(series, dtype=np.int64)
+    if not len(wanted.series) or not grid.count:
+        return _in_order(_no_rows(kind), wanted.series)
+    # Where readings are at the edges, none beyond them is of any use.
+    beyond = window if coarse_s or wanted.sends_between else SNAP_RATIO * window
+    times = {"since": grid.since - beyond, "until": grid.until + beyond}
     statement = _LAST_OF_EACH_STEP if coarse_s else _EVERY
-    if not series or not grid.count:
-        return _in_order(_no_rows(kind), wanted)
-    asked = {**times, "series": array_of(series), "step": window}
+    asked = {**times, "series": wanted.array, "step": window}
     if grid.count >= MANY_WINDOWS and not coarse_s:
         rows = _fetch_by_series(kind, asked)
     else:
         rows = _fetch(statement, kind, asked)
-    found = _in_order(rows, wanted)
-    lacking = ~_enclosed(found, len(wanted), grid)
+    found = _in_order(rows, wanted.series)
+    lacking = ~_enclosed(found, len(wanted.series), grid)
     if not lacking.any():
         return found
+    wanted.sends_between |= bool(lacking.mean() > FEW)
     reach = timedelta(seconds=LONGEST_INTERVAL_S)
-    around = {"from": times["since"] - 2 * reach, "to": times["until"] + reach}
-    more = _fetch(_AROUND, kind, {**times, **around, "series": array_of(wanted[lacking].tolist())})
-    return _in_order(np.concatenate([rows, more]), wanted)
+    around = {
+        "from": times["since"] - 2 * reach,
+        "to": times["until"] + reach,
+        "series": array_of(wanted.series[lacking].tolist()),
+    }
+    more = _fetch(_AROUND, kind, {**times, **around})
+    return _in_order(np.concatenate([rows, more]), wanted.series)
 
 
 _EVERY = """

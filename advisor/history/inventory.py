@@ -18,7 +18,7 @@ from advisor.models import AdapterKind, Allocation, Attachment, Resource, Unit
 from ingest import queries
 from ingest.core.catalogue import BLOCK_DEVICE
 from ingest.core.figures import CGROUP_IO, INTERFACE, PRESSURE, TCP, FigureKind
-from ingest.grid_reader import SeriesOfSubjects, Subject, array_of, series_of
+from ingest.grid_reader import SeriesOfSubjects, Subject, SubjectSeries, array_of, series_of
 
 Wanted = dict[FigureKind[Any], list[Subject]]
 TCP_SUBJECT = "snmp"
@@ -86,7 +86,7 @@ class Inventory:
             return series_of(self.subjects)
         known = self.whole.series_by_subject
         return {
-            kind: [known[kind][subject] for subject in subjects]
+            kind: SubjectSeries(by_subject=[known[kind][subject] for subject in subjects])
             for kind, subjects in self.subjects.items()
         }
 
@@ -94,7 +94,7 @@ class Inventory:
     def series_by_subject(self) -> dict[FigureKind[Any], dict[Subject, Sequence[int]]]:
         """The same, to take a part of."""
         return {
-            kind: dict(zip(subjects, self.series[kind], strict=True))
+            kind: dict(zip(subjects, self.series[kind].by_subject, strict=True))
             for kind, subjects in self.subjects.items()
         }
 

@@ -56,6 +56,7 @@ from ingest.grid_reader import (
     OpenPart,
     SeriesOfSubjects,
     Subject,
+    SubjectSeries,
     open_part,
 )
 from ingest.grid_reader import read_growths as read_samples
@@ -178,7 +179,10 @@ def _read(
     part = open_part(hosts, since=grid.since, until=grid.until)
     rows = _rows_grid(grid, part)
     if not rows.count:
-        known = {kind: [()] * len(subjects) for kind, subjects in wanted.items()}
+        known = {
+            kind: SubjectSeries(by_subject=[()] * len(subjects))
+            for kind, subjects in wanted.items()
+        }
     tail = read_samples(wanted, rows, known=known)
     if rows == grid:
         return tail

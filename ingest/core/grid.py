@@ -164,34 +164,52 @@ class GridGrowth:
             gauges=self.gauges[:, begin : end + 1],
         )
 
-    def merged(self, columns: Sequence[Sequence[int]]) -> GridGrowth:
-        """One column for each of `columns`: in each window the first of its series that is known.
-
-        A subject has several series when its tags changed or two collectors send about it.
-        """
-        firsts = [places[0] if places else -1 for places in columns]
-        growth = _columns(self.growth, firsts, empty=0)
-        seconds = _columns(self.seconds, firsts, empty=0.0)
-        gauges = _columns(self.gauges, firsts, empty=NOT_SENT)
-        for column, places in enumerate(columns):
-            for place in places[1:]:
-                lacks = seconds[:, column] == 0
-                growth[:, lacks, column] = self.growth[:, lacks, place]
-                seconds[lacks, column] = self.seconds[lacks, place]
-                absent = gauges[:, :, column] == NOT_SENT
-                gauges[:, :, column][absent] = self.gauges[:, :, place][absent]
+    def merged(self, subjects: Merging) -> GridGrowth:
+        """One column for each subject: in each window the first of its series that is known."""
+        growth = _columns(self.growth, subjects.firsts, empty=0)
+        seconds = _columns(self.seconds, subjects.firsts, empty=0.0)
+        gauges = _columns(self.gauges, subjects.firsts, empty=NOT_SENT)
+        for column, place in subjects.others:
+            lacks = seconds[:, column] == 0
+            growth[:, lacks, column] = self.growth[:, lacks, place]
+            seconds[lacks, column] = self.seconds[lacks, place]
+            absent = gauges[:, :, column] == NOT_SENT
+            gauges[:, :, column][absent] = self.gauges[:, :, place][absent]
         return GridGrowth(grid=self.grid, growth=growth, seconds=seconds, gauges=gauges)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Merging:
+    """Which series each subject has, by their places.
+
+    `firsts` (subjects) is the first of each, -1 if it has none. `others` are pairs of a subject
+    and a further series of it, in order: a subject has several when its tags changed or two
+    collectors send about it.
+    """
+
+    firsts: Integers
+    others: tuple[tuple[int, int], ...]
+
+
+def merging(columns: Sequence[Sequence[int]]) -> Merging:
+    """That of subjects whose series have these places."""
+    firsts = [places[0] if places else -1 for places in columns]
+    return Merging(
+        firsts=np.array(firsts, dtype=np.int64),
+        others=tuple(
+            (column, place) for column, places in enumerate(columns) for place in places[1:]
+        ),
+    )
+
+
 def _columns(
-    values: npt.NDArray[Number], places: Sequence[int], *, empty: float
+    values: npt.NDArray[Number], places: Integers, *, empty: float
 ) -> npt.NDArray[Number]:
     """The given columns of the last axis, copied; `empty` where a place is negative."""
-    index = np.array(places, dtype=np.int64)
     if not values.shape[-1]:
         return np.full((*values.shape[:-1], len(places)), empty, dtype=values.dtype)
-    found = values[..., np.maximum(index, 0)]
-    found[..., index < 0] = empty
+    found = values[..., np.maximum(places, 0)]
+    found[..., places < 0] = empty
     return found
 
 

@@ -11,7 +11,13 @@ from django.test.utils import CaptureQueriesContext
 
 from ingest.core.figures import CGROUP_IO, DISK, INTERFACE, PRESSURE, FigureKind
 from ingest.core.grid import grid_of
-from ingest.grid_reader import COARSE_WINDOW_S, Subject, read_growth
+from ingest.grid_reader import (
+    COARSE_WINDOW_S,
+    Subject,
+    read_growth,
+    read_growths,
+    series_of,
+)
 from ingest.models import Host
 from tests.ingest.random_samples import RandomSamples
 from tests.ingest.scenario import Tenant, disk_line, write_lines
@@ -65,6 +71,47 @@ def test_one_window_alone_is_that_window_of_many(tenant: Tenant, seed: int) -> N
             part = read_growth(kind, subjects, grid.part(place, place + 1))
             assert np.array_equal(part.growth[:, 0], whole.growth[:, place])
             assert np.array_equal(part.seconds[0], whole.seconds[place])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_readings_beyond_the_edges_add_nothing_to_those_that_are_needed(
+    tenant: Tenant, seed: int
+) -> None:
+    host = Host.objects.create(organisation=tenant.organisation, name="h1")
+    grid = grid_of(SINCE, UNTIL, 10.0)
+    own = random_subjects(host, seed)
+    for place in range(0, grid.count, 37):
+        part, known = grid.part(place, place + 1), series_of(own)
+        looks = []
+        for sends_between in (False, True):
+            for one in known.values():
+                one.sends_between = sends_between
+            looks.append(read_growths(own, part, known=known))
+        for kind in own:
+            first, second = (found[kind] for found in looks)
+            assert np.array_equal(first.growth, second.growth)
+            assert np.array_equal(first.seconds, second.seconds)
+            assert np.array_equal(first.gauges, second.gauges)
+
+
+def test_series_that_send_between_the_edges_are_read_in_one_statement_next_time(
+    tenant: Tenant,
+) -> None:
+    start = datetime(2026, 11, 20, 12, 0, 3, tzinfo=UTC)
+    for step in range(10):
+        at = start + timedelta(seconds=10 * step)
+        write_lines(tenant, disk_line(at, count=100 * step), at=at)
+    wanted = {DISK: [Subject(host=tenant.host().pk, name="sda")]}
+    grid = grid_of(start + timedelta(seconds=20), start + timedelta(seconds=30), 10)
+    known, counts = series_of(wanted), []
+
+    for _ in range(2):
+        with CaptureQueriesContext(connection) as statements:
+            found = read_growths(wanted, grid, known=known)[DISK]
+        counts.append(len(statements))
+        assert found.growth[DISK.counters.index("reads"), :, 0].tolist() == [100]
+
+    assert counts == [2, 1]
 
 
 def test_tenant_with_equal_names_is_not_read(tenant: Tenant, stranger: Tenant) -> None:

@@ -17,6 +17,7 @@ from ingest.core.grid import (
     Readings,
     grid_around,
     grid_of,
+    merging,
     microseconds,
     moment,
     on_grid,
@@ -173,7 +174,7 @@ class TestMerging:
             series_count=2,
             counters=1,
         )
-        merged = found.merged([[0, 1], [1], []])
+        merged = found.merged(merging([[0, 1], [1], []]))
         assert grown(merged, 0) == [50, 7]
         assert grown(merged, 1) == [7, 7]
         assert grown(merged, 2) == [None, None]
@@ -187,12 +188,12 @@ class TestMerging:
         )
         found = on_grid(with_gauges, grid(1), series_count=2, counters=1)
         assert found.gauges[:, :, 0].tolist() == [[7, NOT_SENT], [1, 2]]
-        merged = found.merged([[0, 1], [1, 0], []])
+        merged = found.merged(merging([[0, 1], [1, 0], []]))
         assert merged.gauges[0].tolist() == [[7, 4, NOT_SENT], [5, 5, NOT_SENT]]
         assert merged.gauges[1].tolist() == [[1, 3, NOT_SENT], [2, 4, NOT_SENT]]
 
     def test_without_any_series_nothing_is_known_of_a_subject(self) -> None:
-        merged = on_grid(readings(), grid(2), series_count=0, counters=1).merged([[], []])
+        merged = on_grid(readings(), grid(2), series_count=0, counters=1).merged(merging([[], []]))
         assert merged.seconds.tolist() == [[0.0, 0.0]] * 2
         assert merged.growth.tolist() == [[[0, 0]] * 2]
 
