@@ -11,14 +11,15 @@ SMALL_PART = 0.05
 MOST = 0.5
 
 
-def throttled(rate: Floats, limits: Floats, *, counted_before: bool) -> Booleans:
-    """Where an enforced limit holds an allocation to its rate, for columns of one shape.
+def throttled(rate: Floats, limits: Floats, *, counted_before: Booleans | bool) -> Booleans:
+    """Where an enforced limit holds an allocation to its rate, (windows, allocations).
 
-    Traffic of an uplink's adapter is counted before the limit, so it can be far above it. I/O is
-    counted after the limit: if it is far above, the limit does not hold. NaN is no limit.
+    `counted_before` is of all or (allocations): traffic of an uplink's adapter is counted before
+    the limit, so it can be far above it. I/O is counted after the limit: if it is far above, the
+    limit does not hold. NaN is no limit.
     """
     at_limit: Booleans = rate >= AT_LIMIT_RATIO * limits
-    return at_limit if counted_before else at_limit & (rate <= PASSED_BY_RATIO * limits)
+    return at_limit & (counted_before | (rate <= PASSED_BY_RATIO * limits))
 
 
 def latency_is_of_limits(

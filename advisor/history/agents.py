@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -10,22 +11,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
-from django.db.models import (
-    DateTimeField,
-    DurationField,
-    F,
-    Func,
-    Max,
-    OuterRef,
-    Q,
-    Subquery,
-    Sum,
-    Value,
-)
-from django.db.models.expressions import RawSQL
+from django.db import connection
 
 from advisor.core.compliance import Measured, wants_more
-from advisor.models import AdapterKind, Allocation, ComplianceRecord, Policy
+from advisor.models import AdapterKind, Allocation
 from advisor.models.workload import allocation_id
 from ingest.core.grid import EPOCH, Floats, Grid, microseconds
 from ingest.grid_reader import array_of
@@ -107,55 +96,49 @@ def _queue_reports(
     hosts = {allocation.host_id for allocation in allocations}
     if not hosts:
         return found
-    rows = (
-        ComplianceRecord.objects.filter(
-            # A list: thousands of parameters of a statement cost more than its answer.
-            host__in=RawSQL("SELECT unnest(%s::bigint[])", [array_of(hosts)]),
-            reported_at__gt=grid.since - LONGEST_REPORT,
-            reported_at__lte=grid.until + LONGEST_REPORT,
-            sample_count__gt=0,
-            window_s__gt=0,
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _REPORTS,
+            {
+                "hosts": array_of(hosts),
+                "since": grid.since - LONGEST_REPORT,
+                "until": grid.until + LONGEST_REPORT,
+                "length": timedelta(microseconds=grid.window_us),
+                "origin": EPOCH,
+            },
         )
-        .order_by()
-        # Long windows hold many reports; adding them up is the database's work.
-        .values("host_id", "allocation", window=_window_start(grid))
-        .annotate(
-            at=Max("reported_at"),
-            seconds=Sum("window_s"),
-            samples=Sum("sample_count"),
-            backlogged=Sum("backlogged_samples"),
-            waiting=Max("backlog_bytes"),
-            dropped=Sum("drops"),
-        )
-        .order_by("at")
-    )
+        rows = cursor.fetchall()
     if not rows:
         return found
     names = {(row.host_id, allocation_id(row)): row.pk for row in allocations}
-    for row in rows:
-        allocation = names.get((row["host_id"], row["allocation"]))
+    for host, name, *reported in rows:
+        allocation = names.get((host, name))
         if allocation is not None:
-            found[allocation].append(_report(row))
+            found[allocation].append(_report(reported))
     return found
 
 
-def _window_start(grid: Grid) -> Func:
-    length = Value(timedelta(microseconds=grid.window_us), output_field=DurationField())
-    return Func(
-        length, F("reported_at"), Value(EPOCH), function="date_bin", output_field=DateTimeField()
-    )
+_REPORTS = """
+    SELECT host_id, allocation, max(reported_at) AS at, sum(window_s), sum(sample_count),
+           sum(backlogged_samples), max(backlog_bytes), sum(drops)::bigint
+      FROM advisor_compliancerecord
+     WHERE host_id = ANY(%(hosts)s::bigint[]) AND sample_count > 0 AND window_s > 0
+       AND reported_at > %(since)s AND reported_at <= %(until)s
+     GROUP BY host_id, allocation, date_bin(%(length)s, reported_at, %(origin)s)
+     ORDER BY at
+"""
+"""Long windows hold many reports; adding them up is the database's work."""
 
 
-def _report(row: Mapping[str, Any]) -> QueueReport:
-    measured = Measured(
-        rate=None, sample_count=row["samples"], backlogged_samples=row["backlogged"]
-    )
+def _report(row: Sequence[Any]) -> QueueReport:
+    at, seconds, samples, backlogged, waiting, dropped = row
+    measured = Measured(rate=None, sample_count=samples, backlogged_samples=backlogged)
     return QueueReport(
-        at=row["at"],
-        seconds=row["seconds"],
+        at=at,
+        seconds=seconds,
         backlogged=wants_more(measured),
-        backlog_bytes=row["waiting"],
-        drops_per_s=None if row["dropped"] is None else row["dropped"] / row["seconds"],
+        backlog_bytes=waiting,
+        drops_per_s=None if dropped is None else dropped / seconds,
     )
 
 
@@ -193,19 +176,27 @@ def limits_in_force(
         resource: np.full((grid.count, len(rows)), np.nan)
         for resource, rows in allocations.items()
     }
-    older = Policy.objects.filter(created_at__lte=grid.since, resource=OuterRef("resource"))
-    versions = Policy.objects.filter(
-        # The one that is in force as the grid begins, and the later ones.
-        Q(created_at__gt=grid.since)
-        | Q(version=Subquery(older.order_by("-version").values("version")[:1])),
-        resource__in=list(allocations),
-        created_at__lt=grid.until,
-    )
-    fields = ("resource_id", "created_at", "allocations")
-    for resource, created_at, granted in versions.order_by("version").values_list(*fields):
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _VERSIONS,
+            {"since": grid.since, "until": grid.until, "resources": array_of(allocations)},
+        )
+        versions = cursor.fetchall()
+    for resource, created_at, granted in versions:
         begin = int(np.searchsorted(grid.ends_us, microseconds(created_at), side="right"))
-        found[resource][begin:] = _limits(granted, allocations[resource])
+        found[resource][begin:] = _limits(json.loads(granted), allocations[resource])
     return found
+
+
+_VERSIONS = """
+    SELECT resource_id, created_at, allocations::text FROM advisor_policy AS policy
+     WHERE resource_id = ANY(%(resources)s::bigint[]) AND created_at < %(until)s
+       AND (created_at > %(since)s OR version = (
+           SELECT max(version) FROM advisor_policy
+            WHERE resource_id = policy.resource_id AND created_at <= %(since)s))
+     ORDER BY version
+"""
+"""The one that is in force as the grid begins, and the later ones."""
 
 
 def _limits(granted: Sequence[Mapping[str, Any]], rows: Sequence[Allocation]) -> Floats:

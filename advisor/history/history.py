@@ -17,7 +17,7 @@ from advisor.core.standing import AllocationTable
 from advisor.history.levels import Levels
 from advisor.models import Allocation, Resource
 from advisor.resource_kinds.reader import Devices, ReadResource, SeenAllocations
-from ingest.core.grid import Flags, Floats, Grid
+from ingest.core.grid import Flags, Floats, Grid, Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +37,14 @@ class AllocationWindow:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AllocationColumns(SeenAllocations):
-    """What allocations got, with the row and the shares of each."""
+    """What allocations got, with the row, key, limit (infinite is none) and shares of each.
+
+    `keys` and `limit` are (allocations).
+    """
 
     rows: tuple[Allocation, ...]
+    keys: Integers
+    limit: Floats
     shares: tuple[int, ...]
     read_ratio: Floats
 
@@ -96,9 +101,7 @@ class History:
             throttled=own.throttled[places],
             delivered=delivered[places],
             reservation=own.reservation,
-            limit=np.array(
-                [np.inf if row.limit is None else row.limit for row in own.rows], dtype=np.float64
-            ),
+            limit=own.limit,
             shares=np.array(own.shares, dtype=np.float64),
             usual_rate=np.array([usual.get(name) for name in own.workloads], dtype=np.float64),
         )

@@ -7,13 +7,15 @@ it keeps what it has read, and asks before each use whether a row has changed si
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 from django.db import connection
 
+from advisor.history.layout import Layout, Places, layout_of, places_in
 from advisor.models import AdapterKind, Allocation, Attachment, Resource, Unit
 from ingest import queries
 from ingest.core.catalogue import BLOCK_DEVICE
@@ -25,11 +27,14 @@ TCP_SUBJECT = "snmp"
 """The TCP counters are those of /proc/net/snmp, which Telegraf tags so."""
 MOST_KEPT = 20_000
 """Resources and allocations that a process remembers: about 4 kB each."""
+MOST_PARTS = 3
+"""Parts of an inventory that are remembered: the same resources are idle for a while."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inventory:
-    """What is to be read, by resource; `whole` is that of more resources, of which this is a part.
+    """What is to be read, by resource; `whole` is that of more resources, of which this is a part;
+    `parts` are parts of this that were asked for lately.
 
     `numbers` (`major:minor`) are those of the devices of allocations on cgroups; an allocation
     without one is not measured.
@@ -40,6 +45,7 @@ class Inventory:
     allocations: Mapping[int, list[Allocation]]
     numbers: Mapping[int, str]
     whole: Inventory | None = None
+    parts: dict[tuple[int, ...], Inventory] = field(default_factory=dict, repr=False)
 
     @cached_property
     def size(self) -> int:
@@ -56,9 +62,9 @@ class Inventory:
             found[PRESSURE] += map(over_all_devices, own.cgroups)
         for resource in self.resources:
             reader, attached = resource.traits.reader, self.attachments[resource.pk]
-            found[reader.figures] += [device_subject(one) for one in attached]
+            found[reader.figures] += map(device_subject, attached)
             if reader.with_tcp:
-                found[TCP] += [tcp_subject(one) for one in attached]
+                found[TCP] += map(tcp_subject, attached)
         return {kind: list(dict.fromkeys(subjects)) for kind, subjects in found.items()}
 
     @cached_property
@@ -70,14 +76,37 @@ class Inventory:
             for key, rows in self.allocations.items()
         }
 
-    def pressures(self, resource: Resource) -> list[Subject]:
-        """The cgroups of its allocations, in the order of `RateSubjects.cgroups`."""
-        return list(map(over_all_devices, self.rates[resource.pk].cgroups))
+    @cached_property
+    def all_rates(self) -> RateSubjects:
+        """Those of the allocations of all resources, one resource after the other."""
+        return joined_subjects(self.rates.values())
+
+    def pressures(self) -> list[Subject]:
+        """The cgroups of all allocations, in the order of `all_rates.cgroups`."""
+        return list(map(over_all_devices, self.all_rates.cgroups))
+
+    def device_subjects(self, resources: Sequence[int]) -> list[Subject]:
+        """The devices of these, one resource after the other."""
+        return [device_subject(one) for key in resources for one in self.attachments[key]]
+
+    def tcp_subjects(self, resources: Sequence[int]) -> list[Subject]:
+        """The TCP of the host of each of their devices."""
+        return [tcp_subject(one) for key in resources for one in self.attachments[key]]
 
     @cached_property
-    def shares(self) -> dict[int, tuple[int, ...]]:
-        """Of the allocations of each resource."""
-        return {key: tuple(row.weight for row in rows) for key, rows in self.allocations.items()}
+    def places(self) -> Places:
+        """The column of each subject among those of its kind."""
+        return places_in(self.subjects)
+
+    @cached_property
+    def hosts(self) -> set[int]:
+        """Those of the subjects."""
+        return {one.host for subjects in self.subjects.values() for one in subjects}
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where those of each resource stand."""
+        return layout_of(self)
 
     @cached_property
     def series(self) -> SeriesOfSubjects:
@@ -100,8 +129,16 @@ class Inventory:
 
     def part(self, resources: Sequence[Resource]) -> Inventory:
         """That of some of the resources; nothing is read for it."""
-        if [one.pk for one in resources] == [one.pk for one in self.resources]:
+        keys = tuple(one.pk for one in resources)
+        if keys == tuple(one.pk for one in self.resources):
             return self
+        if keys not in self.parts:
+            while len(self.parts) >= MOST_PARTS:
+                self.parts.pop(next(iter(self.parts)))
+            self.parts[keys] = self._part(resources)
+        return self.parts[keys]
+
+    def _part(self, resources: Sequence[Resource]) -> Inventory:
         return Inventory(
             resources=resources,
             attachments={one.pk: self.attachments[one.pk] for one in resources},
@@ -157,6 +194,24 @@ def rate_subjects(allocations: Sequence[Allocation], numbers: Mapping[int, str])
         on_cgroups=on_cgroups,
         cgroups=tuple(on_device(allocations[place], numbers) for place in on_cgroups),
         in_iops=[allocations[place].resource.unit == Unit.IOPS for place in on_cgroups],
+    )
+
+
+def joined_subjects(parts: Iterable[RateSubjects]) -> RateSubjects:
+    """Those of all, one after the other."""
+    every = list(parts)
+    begins = [0, *accumulate(one.count for one in every)]
+    return RateSubjects(
+        count=begins[-1],
+        on_vnics=[
+            begin + at for begin, one in zip(begins, every, strict=False) for at in one.on_vnics
+        ],
+        vnics=tuple(subject for one in every for subject in one.vnics),
+        on_cgroups=[
+            begin + at for begin, one in zip(begins, every, strict=False) for at in one.on_cgroups
+        ],
+        cgroups=tuple(subject for one in every for subject in one.cgroups),
+        in_iops=[flag for one in every for flag in one.in_iops],
     )
 
 
@@ -238,11 +293,15 @@ def kept_inventory(resources: Sequence[Resource]) -> Inventory:
         stamp = cursor.fetchone()
     before, inventory = _kept.pop(key, (None, None))
     if inventory is None or before != stamp:
+        if inventory is not None:
+            # Parts know the whole: without them it goes at once.
+            inventory.parts.clear()
         # The stamp is older than what is read now, so a change meanwhile is seen next time.
         inventory = inventory_of(resources)
     _kept[key] = stamp, inventory
     while sum(one.size for _, one in _kept.values()) > MOST_KEPT and len(_kept) > 1:
-        _kept.popitem(last=False)
+        _, (_, dropped) = _kept.popitem(last=False)
+        dropped.parts.clear()
     return inventory
 
 

@@ -17,10 +17,19 @@ import numpy as np
 from advisor.core.resource import Unit
 from advisor.core.stored_hour import WINDOW_S
 from advisor.history.inventory import (
+    Inventory,
     RateSubjects,
     cgroup_device_numbers,
     device_subject,
     rate_subjects,
+)
+from advisor.history.layout import (
+    Layout,
+    Places,
+    RatePlaces,
+    columns_of,
+    places_in,
+    rate_places,
 )
 from advisor.history.stored.read import (
     SealedHours,
@@ -36,10 +45,12 @@ from ingest.core.figures import (
     CGROUP_IOPS,
     INTERFACE,
     RECEIVED_BITS,
+    TCP,
     CgroupFigures,
     FigureKind,
     FiguresT,
     RateFigures,
+    part_of,
 )
 from ingest.core.grid import (
     EPOCH,
@@ -47,6 +58,7 @@ from ingest.core.grid import (
     Floats,
     Grid,
     GridGrowth,
+    Integers,
     grid_of,
     microseconds,
     moment,
@@ -75,13 +87,16 @@ class Measured:
     """What was read of subjects of several kinds, each subject once, on one grid."""
 
     grid: Grid
-    places: Mapping[FigureKind[Any], Mapping[Subject, int]]
+    places: Places
     growth: Mapping[FigureKind[Any], GridGrowth]
 
     def figures(self, kind: FigureKind[FiguresT], subjects: Sequence[Subject]) -> FiguresT:
         """Those of the subjects, which were all read, a column for each in the order given."""
-        places = self.places[kind]
-        return kind.figures(self.growth[kind].chosen([places[one] for one in subjects]))
+        return self.figures_at(kind, columns_of(kind, subjects, self.places))
+
+    def figures_at(self, kind: FigureKind[FiguresT], columns: Integers) -> FiguresT:
+        """Those of the subjects that were read in these columns, in the order given."""
+        return kind.figures(self.growth[kind].chosen(columns))
 
     def part(self, begin: int, end: int) -> Measured:
         """The windows from place `begin` to before place `end`."""
@@ -116,11 +131,16 @@ def read_measured(
     `known` are the series of just these subjects, none of which is wanted twice.
     """
     once = {kind: list(dict.fromkeys(subjects)) for kind, subjects in wanted.items()}
+    hosts = {subject.host for subjects in once.values() for subject in subjects}
     return Measured(
-        grid=grid,
-        places={kind: {one: at for at, one in enumerate(own)} for kind, own in once.items()},
-        growth=_read(once, grid, known),
+        grid=grid, places=places_in(once), growth=_read(once, grid, hosts=hosts, known=known)
     )
+
+
+def measure(inventory: Inventory, grid: Grid) -> Measured:
+    """The same of all that an inventory says is read."""
+    growth = _read(inventory.subjects, grid, hosts=inventory.hosts, known=inventory.series)
+    return Measured(grid=grid, places=inventory.places, growth=growth)
 
 
 def read_spans(
@@ -165,15 +185,14 @@ def _tail(wanted: Wanted, rows: Sequence[Grid], known: SeriesOfSubjects | None) 
     grid = Grid(since_us=begin_us, window_us=_WINDOW_US, count=count)
     return Measured(
         grid=grid,
-        places={kind: {one: at for at, one in enumerate(own)} for kind, own in wanted.items()},
+        places=places_in(wanted),
         growth=read_samples(wanted, grid, known=known) if rows else {},
     )
 
 
 def _read(
-    wanted: Wanted, grid: Grid, known: SeriesOfSubjects | None
+    wanted: Wanted, grid: Grid, *, hosts: Collection[int], known: SeriesOfSubjects | None
 ) -> dict[FigureKind[Any], GridGrowth]:
-    hosts = {subject.host for subjects in wanted.values() for subject in subjects}
     if not hosts or not grid.count:
         return read_samples(wanted, grid, known=known)
     part = open_part(hosts, since=grid.since, until=grid.until)
@@ -273,7 +292,7 @@ class AllocationRates:
 
     rate: Floats
     seconds: Floats
-    on_cgroups: list[int]
+    on_cgroups: Integers
     done: CgroupFigures
 
 
@@ -308,17 +327,22 @@ def read_fine_rates(allocations: Sequence[Allocation], grid: Grid) -> tuple[Floa
 
 def rates_of(subjects: RateSubjects, measured: Measured) -> AllocationRates:
     """The rates of allocations in what was read."""
-    rate = np.full((measured.grid.count, subjects.count), np.nan)
+    return rates_at(rate_places(subjects, measured.places), measured)
+
+
+def rates_at(places: RatePlaces, measured: Measured) -> AllocationRates:
+    """The same of allocations whose columns are known."""
+    rate = np.full((measured.grid.count, places.count), np.nan)
     seconds = np.zeros(rate.shape)
-    carried = measured.figures(INTERFACE, subjects.vnics)
-    done = measured.figures(CGROUP_IO, subjects.cgroups)
+    carried = measured.figures_at(INTERFACE, places.vnics)
+    done = measured.figures_at(CGROUP_IO, places.cgroups)
     # What a workload sends is what its vNIC receives on the host's side.
-    rate[:, subjects.on_vnics] = carried.received_bits_per_s
+    rate[:, places.on_vnics] = carried.received_bits_per_s
     # Reads and writes in sum.
-    rate[:, subjects.on_cgroups] = np.where(subjects.in_iops, done.iops, done.bytes_per_s)
-    seconds[:, subjects.on_vnics] = carried.seconds
-    seconds[:, subjects.on_cgroups] = done.seconds
-    return AllocationRates(rate=rate, seconds=seconds, on_cgroups=subjects.on_cgroups, done=done)
+    rate[:, places.on_cgroups] = np.where(places.in_iops, done.iops, done.bytes_per_s)
+    seconds[:, places.on_vnics] = carried.seconds
+    seconds[:, places.on_cgroups] = done.seconds
+    return AllocationRates(rate=rate, seconds=seconds, on_cgroups=places.on_cgroups, done=done)
 
 
 def rate_kinds(unit: Unit) -> tuple[FigureKind[Any], ...]:
@@ -347,3 +371,19 @@ def devices_of(
             resource.traits.reader.figures, [device_subject(one) for one in attachments]
         ),
     )
+
+
+def devices_by_resource(layout: Layout, measured: Measured) -> dict[int, Devices[Any]]:
+    """The devices of all resources in what was read, by the key of each, with TCP where it is."""
+    found: dict[int, Devices[Any]] = {}
+    for group in layout.devices:
+        every = measured.figures_at(group.figures, group.columns)
+        tcp = None if group.tcp is None else measured.figures_at(TCP, group.tcp)
+        for key, part in group.parts.items():
+            found[key] = Devices(
+                hosts=layout.hosts[key],
+                names=layout.names[key],
+                figures=part_of(every, part),
+                tcp=None if tcp is None or part.start == part.stop else part_of(tcp, part),
+            )
+    return found

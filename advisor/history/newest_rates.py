@@ -11,6 +11,7 @@ from django.db import connection
 
 from accounts.models import Organisation
 from advisor.history.history import History
+from advisor.history.recordset import recordset, rows_value
 from advisor.models import NewestRates
 from ingest.core.grid import Floats, Integers
 
@@ -30,27 +31,33 @@ class RatesByKey:
         return np.where(self.keys[places] == keys, self.rates[places], np.nan)
 
 
+_COLUMNS = {
+    "resource_id": "bigint",
+    "at": "timestamptz",
+    "allocations": "bytea",
+    "rates": "bytea",
+}
+
+
 def save_newest_rates(histories: Iterable[History]) -> None:
     """Keep what allocations got in the last window of each, in one statement."""
-    resources, times, keys, rates = [], [], [], []
+    rows = []
     for history in histories:
         if history.grid.count and history.allocations.rows:
             newest = history.allocations.rate[-1]
-            known = np.flatnonzero(~np.isnan(newest))
-            own = [history.allocations.rows[place].pk for place in known.tolist()]
-            resources.append(history.resource.pk)
-            times.append(history.grid.until)
-            keys.append(np.array(own, dtype="<i8").tobytes())
-            rates.append(newest[known].astype("<f8").tobytes())
-    if not resources:
+            known = ~np.isnan(newest)
+            keys = history.allocations.keys[known].astype("<i8").tobytes()
+            rates = newest[known].astype("<f8").tobytes()
+            rows.append((history.resource.pk, history.grid.until, keys, rates))
+    if not rows:
         return
     with connection.cursor() as cursor:
         cursor.execute(
-            "INSERT INTO advisor_newestrates (resource_id, at, allocations, rates)"
-            " SELECT * FROM unnest(%s::bigint[], %s::timestamptz[], %s::bytea[], %s::bytea[])"
+            f"INSERT INTO advisor_newestrates ({', '.join(_COLUMNS)})"  # noqa: S608  # of this file
+            f" SELECT new.* FROM {recordset(_COLUMNS)}"
             " ON CONFLICT (resource_id) DO UPDATE SET at = excluded.at,"
             " allocations = excluded.allocations, rates = excluded.rates",
-            [resources, times, keys, rates],
+            [rows_value(_COLUMNS, rows)],
         )
 
 

@@ -5,10 +5,8 @@ The number of statements does not depend on how many resources, hosts or workloa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 
@@ -20,16 +18,16 @@ from advisor.core.detection.threshold import (
     Threshold,
 )
 from advisor.core.own_limit import throttled
-from advisor.history.agents import QueueColumns, limits_in_force, queue_columns
+from advisor.history.agents import limits_in_force, queue_columns
 from advisor.history.history import AllocationColumns, History, Workloads
-from advisor.history.inventory import Inventory, inventory_of, tcp_subject
+from advisor.history.inventory import Inventory, inventory_of
+from advisor.history.layout import columns_of
 from advisor.history.levels import Levels, read_levels
-from advisor.history.measured import Measured, devices_of, rates_of, read_measured
-from advisor.models import Allocation, Attachment, Resource, ThresholdMode
+from advisor.history.measured import Measured, devices_by_resource, measure, rates_at
+from advisor.models import Allocation, Resource, ThresholdMode
 from advisor.models import LearntThreshold as LearntRow
-from advisor.resource_kinds.reader import Devices
-from ingest.core.figures import PRESSURE, TCP, CgroupFigures
-from ingest.core.grid import Floats, Grid
+from ingest.core.figures import PRESSURE, CgroupFigures
+from ingest.core.grid import Floats, Grid, Integers
 from ingest.grid_reader import Subject
 
 PRESSURE_OF_BACKLOG = 0.05
@@ -52,19 +50,17 @@ def read_histories(
 ) -> dict[int, History]:
     """The history of each resource, by its key, over the windows of the grid."""
     inventory = inventory or inventory_of(resources)
-    measured = read_measured(inventory.subjects, grid, known=inventory.series)
+    measured = measure(inventory, grid)
     levels = read_levels(resources, since=grid.since, until=grid.until)
-    limits = limits_in_force(inventory.allocations, grid)
-    queues = queue_columns(inventory.allocations, grid)
+    devices = devices_by_resource(inventory.layout, measured)
+    allocations = _allocation_columns(inventory, measured)
     thresholds = thresholds_of(resources, since=grid.since, until=grid.until)
     return {
         resource.pk: History(
             resource=resource,
             grid=grid,
-            devices=_devices(resource, inventory.attachments[resource.pk], measured),
-            allocations=_allocation_columns(
-                resource, inventory, measured, limits[resource.pk], queues
-            ),
+            devices=devices[resource.pk],
+            allocations=allocations[resource.pk],
             levels=levels[resource.pk],
             threshold=thresholds[resource.pk],
         )
@@ -74,7 +70,7 @@ def read_histories(
 
 def read_workloads(resource: Resource, grid: Grid, *, inventory: Inventory) -> Workloads:
     """What the allocations of an inventory got, all of one resource; its devices are not read."""
-    measured = read_measured(inventory.subjects, grid, known=inventory.series)
+    measured = measure(inventory, grid)
     levels = read_levels([resource], since=grid.since, until=grid.until)[resource.pk]
     return workloads_in(measured, resource, inventory=inventory, levels=levels)
 
@@ -88,14 +84,14 @@ def workloads_in(
 ) -> Workloads:
     """The same in what was read."""
     rows, grid = inventory.allocations[resource.pk], measured.grid
-    found = rates_of(inventory.rates[resource.pk], measured)
+    found = rates_at(inventory.layout.rates, measured)
     backlogged, size = np.full(found.rate.shape, np.nan), np.full(found.rate.shape, np.nan)
     queues = queue_columns(inventory.allocations, grid)
     for place, row in enumerate(rows if queues else ()):
         if queue := queues.get(row.pk):
             backlogged[:, place] = queue.backlogged
     known = found.on_cgroups
-    backlogged[:, known] = waits(measured, inventory.pressures(resource))
+    backlogged[:, known] = _waits_at(measured, inventory.layout.pressures)
     size[:, known] = found.done.mean_io_bytes
     return Workloads(
         resource=resource,
@@ -110,76 +106,55 @@ def workloads_in(
 
 def waits(measured: Measured, cgroups: Sequence[Subject]) -> Floats:
     """1 where a cgroup waits for I/O, 0 where it does not, NaN is unknown."""
-    waits = measured.figures(PRESSURE, cgroups)
+    return _waits_at(measured, columns_of(PRESSURE, cgroups, measured.places))
+
+
+def _waits_at(measured: Measured, columns: Integers) -> Floats:
+    """The same of the cgroups that were read in these columns."""
+    waits = measured.figures_at(PRESSURE, columns)
     is_known = ~np.isnan(waits.some_ratio)
     return np.where(is_known, waits.some_ratio >= PRESSURE_OF_BACKLOG, np.nan)
 
 
-def _devices(
-    resource: Resource, attachments: Sequence[Attachment], measured: Measured
-) -> Devices[Any]:
-    found = devices_of(resource, attachments, measured)
-    if not resource.traits.reader.with_tcp or not attachments:
-        return found
-    return replace(found, tcp=measured.figures(TCP, [tcp_subject(one) for one in attachments]))
-
-
-def _allocation_columns(
-    resource: Resource,
-    inventory: Inventory,
-    measured: Measured,
-    limits: Floats,
-    queues: Mapping[int, QueueColumns],
-) -> AllocationColumns:
-    """Of the resource's allocations; `limits` (windows, allocations) are those in force."""
-    rows = inventory.allocations[resource.pk]
-    if not rows:
-        return _no_allocations(len(limits))
-    found = rates_of(inventory.rates[resource.pk], measured)
+def _allocation_columns(inventory: Inventory, measured: Measured) -> dict[int, AllocationColumns]:
+    """Of the allocations of each resource, by its key; those of all are worked out at once."""
+    layout = inventory.layout
+    found = rates_at(layout.rates, measured)
+    limits = limits_in_force(inventory.allocations, measured.grid)
     backlogged, size, reads, waiting, drops = (np.full(found.rate.shape, np.nan) for _ in range(5))
-    for place, row in enumerate(rows if queues else ()):
-        if queue := queues.get(row.pk):
-            backlogged[:, place] = queue.backlogged
-            waiting[:, place] = queue.backlog_bytes
-            drops[:, place] = queue.drops
+    for key, queue in queue_columns(inventory.allocations, measured.grid).items():
+        place = layout.place_of[key]
+        backlogged[:, place] = queue.backlogged
+        waiting[:, place] = queue.backlog_bytes
+        drops[:, place] = queue.drops
     known = found.on_cgroups
-    backlogged[:, known] = waits(measured, inventory.pressures(resource))
+    backlogged[:, known] = _waits_at(measured, layout.pressures)
     size[:, known] = found.done.mean_io_bytes
     reads[:, known] = _read_ratio(found.done)
-    return AllocationColumns(
-        hosts=tuple(row.host.name for row in rows),
-        workloads=tuple(row.workload.name for row in rows),
-        reservation=np.array([row.reservation for row in rows], dtype=np.float64),
-        rows=tuple(rows),
-        shares=inventory.shares[resource.pk],
-        rate=found.rate,
-        backlogged=backlogged,
-        mean_io_bytes=size,
-        read_ratio=reads,
-        throttled=throttled(
-            found.rate, limits, counted_before=resource.traits.counts_before_limit
-        ),
-        backlog_bytes=waiting,
-        drops=drops,
+    held = throttled(
+        found.rate,
+        np.concatenate([limits[key] for key in layout.parts], axis=1) if limits else found.rate,
+        counted_before=layout.counted_before,
     )
-
-
-def _no_allocations(windows: int) -> AllocationColumns:
-    none = np.zeros((windows, 0))
-    return AllocationColumns(
-        hosts=(),
-        workloads=(),
-        reservation=np.zeros(0),
-        rows=(),
-        shares=(),
-        rate=none,
-        backlogged=none,
-        mean_io_bytes=none,
-        read_ratio=none,
-        throttled=none.astype(np.bool_),
-        backlog_bytes=none,
-        drops=none,
-    )
+    return {
+        key: AllocationColumns(
+            hosts=layout.heads[key].hosts,
+            workloads=layout.heads[key].workloads,
+            reservation=layout.heads[key].reservation,
+            rows=layout.heads[key].rows,
+            keys=layout.heads[key].keys,
+            limit=layout.heads[key].limit,
+            shares=layout.heads[key].shares,
+            rate=found.rate[:, part],
+            backlogged=backlogged[:, part],
+            mean_io_bytes=size[:, part],
+            read_ratio=reads[:, part],
+            throttled=held[:, part],
+            backlog_bytes=waiting[:, part],
+            drops=drops[:, part],
+        )
+        for key, part in layout.parts.items()
+    }
 
 
 def _read_ratio(done: CgroupFigures) -> Floats:

@@ -14,14 +14,14 @@ from datetime import datetime
 import numpy as np
 from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from advisor.core.level_records import hour_of
 from advisor.history.inventory import Inventory, device_subject
-from advisor.history.measured import read_measured
+from advisor.history.measured import measure
 from advisor.history.whole_windows import Waiting
 from advisor.models import (
-    Allocation,
     LateChange,
     Resource,
     ResourceStatus,
@@ -31,6 +31,7 @@ from advisor.models import (
 from advisor.pipeline.evaluation_lag import NewWindows
 from ingest.core.figures import DISK
 from ingest.core.grid import Grid, grid_of, microseconds
+from ingest.grid_reader import array_of
 
 
 def leave_idle(waiting: Sequence[Waiting], known: Inventory, *, now: datetime) -> list[NewWindows]:
@@ -39,7 +40,13 @@ def leave_idle(waiting: Sequence[Waiting], known: Inventory, *, now: datetime) -
     `known` is the inventory of these resources, perhaps among others.
     """
     whole = {one.resource.pk: one.whole for one in waiting}
-    by_key = {one.resource.pk: one.resource for one in waiting if _is_disk(one.resource)}
+    by_key = {
+        one.resource.pk: one.resource
+        for one in waiting
+        if _is_disk(one.resource) and not known.allocations[one.resource.pk]
+    }
+    if not by_key:
+        return []
     left: dict[int, Grid] = {}
     # The statuses stay locked until what was found is written.
     with transaction.atomic():
@@ -70,11 +77,9 @@ def _is_disk(resource: Resource) -> bool:
 
 def _idle(resources: Mapping[int, Resource]) -> list[tuple[int, datetime]]:
     """Those that did no I/O in the newest window, with its end; nobody else judges them."""
-    allocated = Allocation.objects.filter(resource=OuterRef("resource"))
     rows = ResourceStatus.objects.filter(
-        ~Exists(allocated),
         ~Exists(LateChange.objects.filter(resource=OuterRef("resource"))),
-        resource__in=resources,
+        resource__in=RawSQL("SELECT unnest(%s::bigint[])", [array_of(resources)]),
         resource__threshold_mode=ThresholdMode.FIXED,
         threshold=F("resource__threshold"),
         state=State.CLEAR,
@@ -89,7 +94,7 @@ def _idle(resources: Mapping[int, Resource]) -> list[tuple[int, datetime]]:
 
 def _still(inventory: Inventory, grid: Grid) -> set[int]:
     """Those of which every device was measured in every window and did nothing."""
-    measured = read_measured(inventory.subjects, grid, known=inventory.series)
+    measured = measure(inventory, grid)
     places = [
         (one.pk, device_subject(attachment))
         for one in inventory.resources

@@ -7,7 +7,7 @@ Every rate is a growth divided by the time that readings cover, so it is an exac
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -125,6 +125,13 @@ FiguresT = TypeVar(
     TcpFigures,
     RateFigures,
 )
+
+
+def part_of(figures: FiguresT, columns: slice) -> FiguresT:
+    """These columns of the figures."""
+    return replace(
+        figures, **{one.name: getattr(figures, one.name)[:, columns] for one in fields(figures)}
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -143,16 +143,15 @@ class GridGrowth:
     seconds: Floats
     gauges: Integers
 
-    def chosen(self, columns: Sequence[int]) -> GridGrowth:
+    def chosen(self, columns: Integers) -> GridGrowth:
         """These columns, in this order."""
-        own = list(columns)
-        if own == list(range(self.seconds.shape[1])):
+        if np.array_equal(columns, np.arange(self.seconds.shape[1])):
             return self
         return GridGrowth(
             grid=self.grid,
-            growth=self.growth[:, :, own],
-            seconds=self.seconds[:, own],
-            gauges=self.gauges[:, :, own],
+            growth=self.growth[:, :, columns],
+            seconds=self.seconds[:, columns],
+            gauges=self.gauges[:, :, columns],
         )
 
     def part(self, begin: int, end: int) -> GridGrowth:

@@ -136,7 +136,7 @@ def test_counters_that_are_sent_anew_are_read_at_the_next_look(allocation: Alloc
 
     def series() -> Sequence[int]:
         found = kept_inventory([resource])
-        return found.series[CGROUP_IO][found.subjects[CGROUP_IO].index(path)]
+        return found.series[CGROUP_IO].by_subject[found.subjects[CGROUP_IO].index(path)]
 
     assert not series()
     line = "cgroup,host=h1,path=/vm1.scope io.stat.8:16.rios=1i,io.stat.8:16.wios=0i"
@@ -157,13 +157,19 @@ def test_part_of_what_is_known_is_that_of_its_resources_and_reads_nothing(
 
     with django_assert_num_queries(0):
         parts = [whole.part([one]) for one in (first, other)]
-        found = [(_told(part), part.series, part.subjects) for part in parts]
+        found = [(_told(part), _series(part), part.subjects) for part in parts]
 
-    told = [(_told(one), dict(one.series), one.subjects) for one in alone]
+    told = [(_told(one), _series(one), one.subjects) for one in alone]
     # The numbers of other resources' devices stay; nobody asks for them.
     assert [one[1:] for one in found] == [one[1:] for one in told]
     assert [part.allocations for part in parts] == [one.allocations for one in alone]
     assert whole.part([first, other]) is whole
+    assert whole.part([first]) is parts[0]
+
+
+def _series(found: Inventory) -> dict[str, list[list[int]]]:
+    """The series of each subject, by the name of its kind."""
+    return {kind.name: [list(one) for one in own.by_subject] for kind, own in found.series.items()}
 
 
 def test_what_was_used_last_is_kept_up_to_a_number_of_rows(

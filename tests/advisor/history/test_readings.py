@@ -159,6 +159,8 @@ def history(kind, rows, windows, devices, *, unit="iops", capacity=CAPACITY):
             workloads=tuple(one.workload for one in rows),
             reservation=np.array([one.reservation for one in rows], dtype=np.float64),
             rows=(),
+            keys=np.zeros(0, dtype=np.int64),
+            limit=np.zeros(0),
             shares=(),
             rate=column("rate"),
             backlogged=column("backlogged"),

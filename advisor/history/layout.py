@@ -1,0 +1,188 @@
+"""Where the devices and allocations of each resource stand among those of many resources.
+
+An inventory keeps this from one look to the next, so that a look works on whole columns and takes
+no step for each allocation.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from advisor.models import Allocation
+from advisor.resource_kinds.reader import Reader
+from ingest.core.figures import CGROUP_IO, INTERFACE, PRESSURE, TCP, FigureKind
+from ingest.core.grid import Flags, Floats, Integers
+from ingest.grid_reader import Subject
+
+if TYPE_CHECKING:
+    from advisor.history.inventory import Inventory, RateSubjects
+
+Places = Mapping[FigureKind[Any], Mapping[Subject, int]]
+"""The column of each subject in what was read of its kind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RatePlaces:
+    """What the rates of `count` allocations are made of, as columns of what was read.
+
+    Those `on_vnics` have the columns `vnics`, those `on_cgroups` have `cgroups` and are `in_iops`
+    where their resource counts I/Os. Others are not measured.
+    """
+
+    count: int
+    on_vnics: Integers
+    vnics: Integers
+    on_cgroups: Integers
+    cgroups: Integers
+    in_iops: Flags
+
+
+def rate_places(subjects: RateSubjects, places: Places) -> RatePlaces:
+    """Where these subjects were read."""
+    return RatePlaces(
+        count=subjects.count,
+        on_vnics=_integers(subjects.on_vnics),
+        vnics=columns_of(INTERFACE, subjects.vnics, places),
+        on_cgroups=_integers(subjects.on_cgroups),
+        cgroups=columns_of(CGROUP_IO, subjects.cgroups, places),
+        in_iops=np.array(subjects.in_iops, dtype=np.bool_),
+    )
+
+
+def columns_of(kind: FigureKind[Any], subjects: Sequence[Subject], places: Places) -> Integers:
+    """The columns of these subjects, in their order."""
+    own = places[kind] if subjects else {}
+    return _integers([own[one] for one in subjects])
+
+
+def places_in(wanted: Mapping[FigureKind[Any], Sequence[Subject]]) -> Places:
+    """Of subjects that are read once each, in this order."""
+    return {
+        kind: {one: place for place, one in enumerate(subjects)}
+        for kind, subjects in wanted.items()
+    }
+
+
+def _integers(values: Sequence[int]) -> Integers:
+    return np.array(values, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AllocationHeads:
+    """What is known of the allocations of a resource without any sample, in their order.
+
+    `keys`, `reservation` and `limit`, which is infinite if there is none, are (allocations).
+    """
+
+    rows: tuple[Allocation, ...]
+    keys: Integers
+    hosts: tuple[str, ...]
+    workloads: tuple[str, ...]
+    reservation: Floats
+    limit: Floats
+    shares: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DeviceGroup:
+    """The devices of all resources of one kind, one resource after the other.
+
+    `columns` are those of their figures in what was read, `tcp` those of the TCP of their hosts,
+    None if it is not read. `parts` says which of them each resource has.
+    """
+
+    figures: FigureKind[Any]
+    columns: Integers
+    tcp: Integers | None
+    parts: Mapping[int, slice]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Layout:
+    """The allocations of all resources, one resource after the other, and their devices.
+
+    `parts` says which of the allocations each resource has, `place_of` where each is by its key.
+    `counted_before` (allocations) is where traffic is counted before a limit. `pressures` are the
+    columns of those on cgroups.
+    """
+
+    rates: RatePlaces
+    pressures: Integers
+    counted_before: Flags
+    parts: Mapping[int, slice]
+    place_of: Mapping[int, int]
+    heads: Mapping[int, AllocationHeads]
+    devices: Sequence[DeviceGroup]
+    hosts: Mapping[int, tuple[str, ...]]
+    names: Mapping[int, tuple[str, ...]]
+
+
+def layout_of(inventory: Inventory) -> Layout:
+    """That of all that an inventory says is read."""
+    by_resource, places = inventory.allocations, inventory.places
+    rows = [row for own in by_resource.values() for row in own]
+    return Layout(
+        rates=rate_places(inventory.all_rates, places),
+        pressures=columns_of(PRESSURE, inventory.pressures(), places),
+        counted_before=np.array(
+            [row.resource.traits.counts_before_limit for row in rows], dtype=np.bool_
+        ),
+        parts=_parts({key: len(own) for key, own in by_resource.items()}),
+        place_of={row.pk: place for place, row in enumerate(rows)},
+        heads={key: _heads(own) for key, own in by_resource.items()},
+        devices=_device_groups(inventory),
+        hosts={
+            key: tuple(one.host.name for one in own) for key, own in inventory.attachments.items()
+        },
+        names={
+            key: tuple(one.device for one in own) for key, own in inventory.attachments.items()
+        },
+    )
+
+
+def _parts(counts: Mapping[int, int]) -> dict[int, slice]:
+    ends = np.cumsum(list(counts.values())).tolist()
+    return {
+        key: slice(end - count, end)
+        for (key, count), end in zip(counts.items(), ends, strict=True)
+    }
+
+
+def _heads(rows: Sequence[Allocation]) -> AllocationHeads:
+    return AllocationHeads(
+        rows=tuple(rows),
+        keys=_integers([row.pk for row in rows]),
+        hosts=tuple(row.host.name for row in rows),
+        workloads=tuple(row.workload.name for row in rows),
+        reservation=np.array([row.reservation for row in rows], dtype=np.float64),
+        limit=np.array(
+            [np.inf if row.limit is None else row.limit for row in rows], dtype=np.float64
+        ),
+        shares=tuple(row.weight for row in rows),
+    )
+
+
+def _device_groups(inventory: Inventory) -> list[DeviceGroup]:
+    alike: dict[str, list[int]] = defaultdict(list)
+    readers: dict[str, Reader[Any]] = {}
+    for resource in inventory.resources:
+        readers[resource.traits.name] = resource.traits.reader
+        alike[resource.traits.name].append(resource.pk)
+    return [_device_group(inventory, keys, readers[name]) for name, keys in alike.items()]
+
+
+def _device_group(inventory: Inventory, keys: Sequence[int], reader: Reader[Any]) -> DeviceGroup:
+    asks_tcp = inventory.tcp_subjects(keys) if reader.with_tcp else []
+    tcp = columns_of(TCP, asks_tcp, inventory.places)
+    devices = inventory.device_subjects(keys)
+    return DeviceGroup(
+        figures=reader.figures,
+        columns=columns_of(reader.figures, devices, inventory.places),
+        tcp=tcp if reader.with_tcp else None,
+        parts=_parts({key: len(inventory.attachments[key]) for key in keys}),
+    )
