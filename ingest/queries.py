@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
-from django.db.models import Max, Min
+from django.db.models import Max
 from django.db.models.fields.json import KT
 
 from accounts.models import Organisation
@@ -52,17 +52,6 @@ def subjects(*, organisation: Organisation, measurement: str) -> list[SentSubjec
         )
         for host_id, _, subject, device, latest in rows
     ]
-
-
-def oldest_of_senders(
-    *, hosts: Collection[int], measurements: Collection[str], since: datetime
-) -> dict[tuple[int, str], datetime]:
-    """By host and measurement: of the series that sent after `since`, the oldest last sample."""
-    rows = Series.objects.filter(
-        host__in=hosts, measurement__in=measurements, last_sample_at__gt=since
-    ).order_by()
-    found = rows.values_list("host_id", "measurement").annotate(oldest=Min("last_sample_at"))
-    return {(host, measurement): oldest for host, measurement, oldest in found}
 
 
 def why_unrated(

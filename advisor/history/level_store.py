@@ -38,6 +38,7 @@ from advisor.history.levels import (
     read_runs,
     read_windows,
 )
+from advisor.history.recordset import recordset, rows_value
 from advisor.models import LevelRecords, Resource, StateRun
 from ingest.core.grid import microseconds, moment
 
@@ -203,25 +204,43 @@ def write_runs(rows: Sequence[tuple[int, Run, bool]]) -> None:
             _write_runs(own, is_open=is_open)
 
 
+_RUN_COLUMNS = {
+    "resource_id": "bigint",
+    "state": "text",
+    "since": "timestamptz",
+    "first_at": "timestamptz",
+    "until": "timestamptz",
+    "window_s": "float8",
+    "reason": "text",
+}
+_PART_COLUMNS = {
+    "resource_id": "bigint",
+    "at": "timestamptz",
+    "has_value": "boolean",
+    "data": "bytea",
+    "worst": "bytea",
+}
+
+
 def _write_runs(rows: Sequence[tuple[int, Run]], *, is_open: bool) -> None:
-    runs = [run for _, run in rows]
+    values = [
+        (
+            resource,
+            run.state,
+            moment(run.since_us),
+            moment(run.first_us),
+            moment(run.until_us),
+            run.step_us / 1e6,
+            run.reason,
+        )
+        for resource, run in rows
+    ]
     _execute(
-        "INSERT INTO advisor_staterun"
-        " (resource_id, state, since, first_at, until, window_s, reason, is_open)"
-        " SELECT *, %s FROM unnest(%s::bigint[], %s::text[], %s::timestamptz[],"
-        " %s::timestamptz[], %s::timestamptz[], %s::float8[], %s::text[])"
+        f"INSERT INTO advisor_staterun ({', '.join(_RUN_COLUMNS)}, is_open)"  # noqa: S608  # of this file
+        f" SELECT new.*, %s FROM {recordset(_RUN_COLUMNS)}"
         " ON CONFLICT (resource_id, first_at) DO UPDATE SET until = excluded.until,"
         " window_s = excluded.window_s, is_open = excluded.is_open",
-        [
-            is_open,
-            [resource for resource, _ in rows],
-            [run.state for run in runs],
-            [moment(run.since_us) for run in runs],
-            [moment(run.first_us) for run in runs],
-            [moment(run.until_us) for run in runs],
-            [run.step_us / 1e6 for run in runs],
-            [run.reason for run in runs],
-        ],
+        [is_open, rows_value(_RUN_COLUMNS, values)],
     )
 
 
@@ -229,20 +248,16 @@ def write_parts(rows: Sequence[tuple[int, PackedPart]], *, is_hour: bool) -> Non
     """Write rows of records by resource; what was in such a row is replaced."""
     if not rows:
         return
+    values = [
+        (resource, moment(part.at_us), has_value(part.worst), part.data, part.worst)
+        for resource, part in rows
+    ]
     _execute(
-        "INSERT INTO advisor_levelrecords (resource_id, at, has_value, data, worst, is_hour)"
-        " SELECT *, %s FROM unnest("
-        " %s::bigint[], %s::timestamptz[], %s::boolean[], %s::bytea[], %s::bytea[])"
+        f"INSERT INTO advisor_levelrecords ({', '.join(_PART_COLUMNS)}, is_hour)"  # noqa: S608  # of this file
+        f" SELECT new.*, %s FROM {recordset(_PART_COLUMNS)}"
         " ON CONFLICT (resource_id, at) DO UPDATE SET has_value = excluded.has_value,"
         " data = excluded.data, worst = excluded.worst, is_hour = excluded.is_hour",
-        [
-            is_hour,
-            [resource for resource, _ in rows],
-            [moment(part.at_us) for _, part in rows],
-            [has_value(part.worst) for _, part in rows],
-            [part.data for _, part in rows],
-            [part.worst for _, part in rows],
-        ],
+        [is_hour, rows_value(_PART_COLUMNS, values)],
     )
 
 

@@ -10,14 +10,16 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
-from django.db.models import Exists, OuterRef
+from django.db import connection
 
+from advisor.history.recordset import recordset, rows_value
 from advisor.history.stored.retention import exact_since
-from advisor.models import AdapterKind, Attachment, LateChange, Resource, ResourceStatus
-from ingest import queries
+from advisor.models import AdapterKind, Attachment, Resource
 from ingest.core.figures import CGROUP_IO, PRESSURE, TCP
 from ingest.core.grid import EPOCH, SNAP_RATIO, grid_of
+from ingest.grid_reader import array_of
 from ingest.models import Series
 
 PATIENCE = timedelta(seconds=10)
@@ -49,52 +51,60 @@ def whole_windows_of(resources: Collection[Resource], *, now: datetime) -> dict[
     A window is complete when every series of its hosts that sent in the last three windows has
     sent for it, and in any case 10 s after its end.
     """
-    hosts: dict[int, set[int]] = defaultdict(set)
-    heard: dict[int, datetime] = {}
-    attached = Attachment.objects.filter(resource__in=[resource.pk for resource in resources])
-    for resource, host, at in attached.values_list("resource_id", "host_id", "host__heard_at"):
-        hosts[resource].add(host)
-        if at is not None:
-            heard[resource] = max(at, heard.get(resource, at))
-    ready: set[int] = set()
+    found: dict[int, Whole] = {}
     for window_s in {resource.window_s for resource in resources}:
-        alike = {one.pk: one for one in resources if one.window_s == window_s}
-        ready |= _ready(alike, hosts, window_s=window_s, end=last_window_end(now, window_s))
-    return {
-        one.pk: Whole(
-            end=last_window_end(now if one.pk in ready else now - PATIENCE, one.window_s),
-            heard_at=heard.get(one.pk),
-        )
-        for one in resources
-    }
+        alike = [one for one in resources if one.window_s == window_s]
+        end = last_window_end(now, window_s)
+        length = timedelta(seconds=window_s)
+        # A reading this close to the edge counts as taken at the edge.
+        sent_at = end - SNAP_RATIO * length
+        for sent in _newest_sent(alike, since=end - RECENT_WINDOWS * length):
+            # Where nothing was sent lately, nobody can say what is still to come.
+            is_ready = sent.oldest is not None and sent.oldest >= sent_at
+            found[sent.resource] = Whole(
+                end=last_window_end(now if is_ready else now - PATIENCE, window_s),
+                heard_at=sent.heard_at,
+            )
+    return found
 
 
-def _ready(
-    resources: dict[int, Resource],
-    hosts: dict[int, set[int]],
-    *,
-    window_s: float,
-    end: datetime,
-) -> set[int]:
-    """The resources all of whose series have sent for the window that ends then."""
-    length = timedelta(seconds=window_s)
-    wanted = {
-        key: {(host, name) for host in hosts[key] for name in _measurements(resource)}
-        for key, resource in resources.items()
-    }
-    oldest = queries.oldest_of_senders(
-        hosts={host for pairs in wanted.values() for host, _ in pairs},
-        measurements={name for pairs in wanted.values() for _, name in pairs},
-        since=end - RECENT_WINDOWS * length,
+class _Sent(NamedTuple):
+    """When a host of a resource was heard last, and of its series the oldest last sample."""
+
+    resource: int
+    heard_at: datetime | None
+    oldest: datetime | None
+
+
+def _newest_sent(resources: Sequence[Resource], *, since: datetime) -> list[_Sent]:
+    """That of each of them; of series, those that sent after `since` what its windows are of."""
+    wanted = [(one.pk, name) for one in resources for name in sorted(_measurements(one))]
+    columns = {"resource_id": "bigint", "measurement": "text"}
+    with connection.cursor() as cursor:
+        cursor.execute(_SENT.format(rows=recordset(columns)), [rows_value(columns, wanted), since])
+        return [_Sent(*row) for row in cursor.fetchall()]
+
+
+_SENT = """
+    WITH wanted AS MATERIALIZED (
+        SELECT * FROM {rows}
+    ), attached AS MATERIALIZED (
+        SELECT resource_id, host_id FROM advisor_attachment
+         WHERE resource_id IN (SELECT resource_id FROM wanted)
+    ), oldest AS MATERIALIZED (
+        SELECT host_id, measurement, min(last_sample_at) AS at FROM ingest_series
+         WHERE host_id IN (SELECT host_id FROM attached)
+           AND measurement IN (SELECT measurement FROM wanted) AND last_sample_at > %s
+         GROUP BY host_id, measurement
     )
-    # A reading this close to the edge counts as taken at the edge.
-    sent_at = end - SNAP_RATIO * length
-    # Where nothing was sent lately, nobody can say what is still to come.
-    return {
-        key
-        for key, pairs in wanted.items()
-        if (found := [oldest[pair] for pair in pairs if pair in oldest]) and min(found) >= sent_at
-    }
+    SELECT wanted.resource_id, max(host.heard_at), min(oldest.at)
+      FROM wanted
+      LEFT JOIN attached USING (resource_id)
+      LEFT JOIN ingest_host AS host ON host.id = attached.host_id
+      LEFT JOIN oldest
+        ON oldest.host_id = attached.host_id AND oldest.measurement = wanted.measurement
+     GROUP BY wanted.resource_id
+"""
 
 
 def _measurements(resource: Resource) -> set[str]:
@@ -179,15 +189,7 @@ def with_new_windows(resources: Sequence[Resource], *, now: datetime) -> list[Wa
 
     Where no window ended since the last look, it costs one statement.
     """
-    changed = LateChange.objects.filter(resource=OuterRef("resource"))
-    rows = ResourceStatus.objects.filter(~Exists(changed), resource__in=resources)
-    looks = rows.order_by().values_list("resource", "judged_until", "looked_at")
-    judged = {
-        resource: judged_until
-        for resource, judged_until, looked_at in looks
-        if judged_until is not None
-        if looked_at is not None and now - looked_at < LOOK_AGAIN
-    }
+    judged = _looked_at(resources, now=now)
     ended = [
         one
         for one in resources
@@ -199,3 +201,16 @@ def with_new_windows(resources: Sequence[Resource], *, now: datetime) -> list[Wa
         for one in ended
         if one.pk not in judged or judged[one.pk] < whole[one.pk].end
     ]
+
+
+def _looked_at(resources: Sequence[Resource], *, now: datetime) -> dict[int, datetime]:
+    """Until when those are judged that were looked at lately, and that no late sample changed."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT resource_id, judged_until FROM advisor_resourcestatus AS status"
+            " WHERE resource_id = ANY(%s::bigint[]) AND judged_until IS NOT NULL"
+            " AND looked_at > %s AND NOT EXISTS ("
+            " SELECT FROM advisor_latechange AS late WHERE late.resource_id = status.resource_id)",
+            [array_of(one.pk for one in resources), now - LOOK_AGAIN],
+        )
+        return dict(cursor.fetchall())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -26,6 +26,7 @@ from advisor.history.inventory import Inventory, kept_inventory
 from advisor.history.level_store import save_points
 from advisor.history.newest_rates import save_newest_rates
 from advisor.history.reader import read_histories
+from advisor.history.recordset import recordset, rows_value
 from advisor.history.whole_windows import (
     MOST_WINDOWS,
     Waiting,
@@ -61,6 +62,7 @@ from advisor.pipeline.rejudge import (
     threshold_then,
 )
 from ingest.core.grid import grid_of
+from ingest.grid_reader import array_of
 
 log = logging.getLogger(__name__)
 
@@ -219,19 +221,28 @@ def _until(resource: Resource, since: datetime, end: datetime, *, most: int) -> 
 
 def _locked(resources: Sequence[Resource]) -> list[ResourceStatus]:
     """The statuses of those that nobody else judges."""
-    known = set(
-        ResourceStatus.objects.filter(resource__in=resources).values_list("resource", flat=True)
-    )
-    missing = [ResourceStatus(resource=one) for one in resources if one.pk not in known]
-    ResourceStatus.objects.bulk_create(missing, ignore_conflicts=True)
-    # One detector per resource at a time: a second one has nothing to add, and waiting would
-    # delay other resources.
-    free = ResourceStatus.objects.select_for_update(skip_locked=True, of=("self",))
-    statuses = list(free.filter(resource__in=resources).order_by("pk"))
     by_key = {resource.pk: resource for resource in resources}
+    statuses = _free(by_key)
+    if len(statuses) < len(by_key):
+        found = {status.resource_id for status in statuses}
+        missing = [ResourceStatus(resource=one) for one in resources if one.pk not in found]
+        ResourceStatus.objects.bulk_create(missing, ignore_conflicts=True)
+        statuses = _free(by_key)
     for status in statuses:
         status.resource = by_key[status.resource_id]
     return statuses
+
+
+def _free(resources: Collection[int]) -> list[ResourceStatus]:
+    # One detector per resource at a time: a second one has nothing to add, and waiting would
+    # delay other resources.
+    return list(
+        ResourceStatus.objects.raw(
+            "SELECT * FROM advisor_resourcestatus WHERE resource_id = ANY(%s::bigint[])"
+            " ORDER BY id FOR UPDATE SKIP LOCKED",
+            [array_of(resources)],
+        )
+    )
 
 
 def _keep_checkpoints(turns: Sequence[_Turn]) -> None:
@@ -335,16 +346,15 @@ _COLUMNS = {
 
 def _write(statuses: Sequence[ResourceStatus]) -> None:
     """Write what was found of resources, whose rows are locked, in one cheap statement."""
-    arrays = ", ".join(f"%s::{kind}[]" for kind in _COLUMNS.values())
     changes = ", ".join(f"{name} = new.{name}" for name in _COLUMNS)
+    columns = {"id": "bigint", **_COLUMNS}
     statement = (
         f"UPDATE advisor_resourcestatus AS status SET {changes}"  # noqa: S608  # of this file
-        f" FROM unnest(%s::bigint[], {arrays}) AS new(id, {', '.join(_COLUMNS)})"
-        " WHERE status.id = new.id"
+        f" FROM {recordset(columns)} WHERE status.id = new.id"
     )
-    values = [[getattr(status, name) for status in statuses] for name in _COLUMNS]
+    rows = [[getattr(status, name) for name in columns] for status in statuses]
     with connection.cursor() as cursor:
-        cursor.execute(statement, [[status.pk for status in statuses], *values])
+        cursor.execute(statement, [rows_value(columns, rows)])
 
 
 def _new_windows(one: _Judged, stored_at: datetime) -> NewWindows:

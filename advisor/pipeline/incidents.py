@@ -22,6 +22,7 @@ from advisor.core.standing import AllocationTable, standing_columns
 from advisor.history.history import History
 from advisor.history.levels import read_points
 from advisor.history.reader import read_history
+from advisor.history.recordset import recordset, rows_value
 from advisor.history.usual_rates import UsualAsked, usual_by_workload
 from advisor.models import Incident, Resource
 from ingest.core.grid import grid_of
@@ -250,8 +251,8 @@ def _put(row: Incident, stored: Stored | None, grown: Grown, evidence: Sequence[
     if grown.shown is not None:
         by_place = dict(zip(shown, evidence, strict=True)) | waiting
         shown = grown.shown.kept
-        plain = to_plain(core.incident_of(grown.shown, (), grown.ended_at))
-        row.victims, row.aggressors = plain["victims"], plain["aggressors"]
+        victims, aggressors = core.parties_of(grown.shown)
+        row.victims, row.aggressors = to_plain(victims), to_plain(aggressors)
         row.evidence = [by_place[place] for place in shown]
     tally = grown.tally
     row.peak_value, row.threshold = tally.peak_value, tally.threshold
@@ -269,22 +270,14 @@ def _write(rows: Sequence[Incident], columns: Mapping[str, str]) -> None:
     if not rows:
         return
     changes = ", ".join(f"{name} = new.{name}" for name in columns)
-    one = ", ".join(f"%s::{kind}" for kind in ("bigint", *columns.values()))
+    kinds = {"id": "bigint", **columns}
     statement = (
         f"UPDATE advisor_incident AS incident SET {changes}"  # noqa: S608  # of this file
-        f" FROM (VALUES {', '.join([f'({one})'] * len(rows))}) AS new(id, {', '.join(columns)})"
-        " WHERE incident.id = new.id"
+        f" FROM {recordset(kinds)} WHERE incident.id = new.id"
     )
-    values = [
-        json.dumps(value) if kind == "jsonb" else value
-        for row in rows
-        for kind, value in (
-            ("bigint", row.pk),
-            *((kind, getattr(row, name)) for name, kind in columns.items()),
-        )
-    ]
+    values = [[getattr(row, name) for name in kinds] for row in rows]
     with connection.cursor() as cursor:
-        cursor.execute(statement, values)
+        cursor.execute(statement, [rows_value(kinds, values)])
 
 
 def pack(stored: Stored) -> bytes:

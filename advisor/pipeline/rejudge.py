@@ -15,7 +15,6 @@ from itertools import groupby
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Min
 
 from advisor.core.detection.congestion import StatePoint
 from advisor.core.detection.threshold import KeptThreshold, Threshold
@@ -35,6 +34,7 @@ from advisor.models import (
 )
 from advisor.pipeline.amend import alike, figures_of, reinstate, restore, set_aside
 from ingest.core.grid import SNAP_RATIO, grid_of, moment
+from ingest.grid_reader import array_of
 from ingest.models import LateSamples
 from ingest.retention import retention
 
@@ -62,7 +62,7 @@ def take_notes(resources: Collection[Resource]) -> None:
                 DELETE FROM ingest_latesamples WHERE id IN (
                     SELECT id FROM ingest_latesamples
                      WHERE host_id IN (SELECT host_id FROM advisor_attachment
-                                        WHERE resource_id = ANY(%s))
+                                        WHERE resource_id = ANY(%s::bigint[]))
                        FOR UPDATE SKIP LOCKED
                 ) RETURNING host_id, changed_from
             )
@@ -71,7 +71,7 @@ def take_notes(resources: Collection[Resource]) -> None:
               FROM taken JOIN advisor_attachment AS attached USING (host_id)
              GROUP BY attached.resource_id
             """,
-            [[one.pk for one in resources]],
+            [array_of(one.pk for one in resources)],
         )
 
 
@@ -80,13 +80,23 @@ def drop_unwanted_notes() -> None:
     LateSamples.objects.exclude(host__in=Attachment.objects.values("host")).delete()
 
 
+def _changes(statuses: Sequence[ResourceStatus]) -> dict[int, datetime]:
+    """By resource from when on late samples changed it, if they did."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT resource_id, min(changed_from) FROM advisor_latechange"
+            " WHERE resource_id = ANY(%s::bigint[]) GROUP BY resource_id",
+            [array_of(one.resource_id for one in statuses)],
+        )
+        return dict(cursor.fetchall())
+
+
 def rewind_changed(statuses: Sequence[ResourceStatus], *, now: datetime) -> None:
     """Go back with each of these, which are locked, whose judged windows late samples changed.
 
     Changes of windows that are still to be judged are forgotten: they will be judged with them.
     """
-    changes = LateChange.objects.filter(resource__in=[one.resource_id for one in statuses])
-    found = dict(changes.values_list("resource").annotate(Min("changed_from")).order_by())
+    found = _changes(statuses)
     if not found:
         return
     kept = exact_since({one.resource.organisation_id for one in statuses}, now=now)
@@ -104,7 +114,9 @@ def rewind_changed(statuses: Sequence[ResourceStatus], *, now: datetime) -> None
                 continue
             _rewind(status, checkpoint, begin, now=now)
         # Those that came since were read with the others; who came later stays.
-        changes.filter(resource=status.resource_id, changed_from__gte=changed_from).delete()
+        LateChange.objects.filter(
+            resource=status.resource_id, changed_from__gte=changed_from
+        ).delete()
 
 
 def leave_lost(statuses: Iterable[ResourceStatus], *, now: datetime) -> None:

@@ -329,10 +329,7 @@ def incident_of(
     tally: Tally, evidence: Sequence[EvidenceRow], ended_at: datetime | None
 ) -> Incident:
     """What is known of an incident as people see it; `evidence` has the rows of those kept."""
-    # Perhaps no workload gets less than usual, yet I/O waits longer for the same rate.
-    victims, aggressors = victims_and_aggressors(tally.parties)
-    if not victims:
-        victims, aggressors = victims_and_aggressors(tally.parties, prefix="plain_")
+    victims, aggressors = parties_of(tally)
     return Incident(
         started_at=tally.began_at,
         ended_at=ended_at,
@@ -345,3 +342,10 @@ def incident_of(
         signals=tally.signals,
         stalled_windows=tally.stalled_windows,
     )
+
+
+def parties_of(tally: Tally) -> tuple[tuple[Victim, ...], tuple[Aggressor, ...]]:
+    """The victims and aggressors of an incident as people see them."""
+    found = victims_and_aggressors(tally.parties)
+    # Perhaps no workload gets less than usual, yet I/O waits longer for the same rate.
+    return found if found[0] else victims_and_aggressors(tally.parties, prefix="plain_")
