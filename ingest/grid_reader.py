@@ -19,6 +19,7 @@ import numpy.typing as npt
 from django.db import connection
 from psycopg import sql
 
+from ingest.binary_cursor import binary_cursor
 from ingest.core.figures import FigureKind
 from ingest.core.grid import (
     EPOCH,
@@ -326,7 +327,7 @@ def _fetch(statement: str, kind: FigureKind[Any], parameters: dict[str, Any]) ->
     """
     row = sql.SQL("int8send(sample.series_id) || {}").format(_reading(kind))
     query = sql.SQL(statement).format(row=row, table=sql.Identifier(kind.measurement.table))
-    with connection.cursor() as cursor:
+    with binary_cursor() as cursor:
         cursor.execute(query, parameters)
         parts = cursor.fetchall()
     packed = b"".join(part for (part,) in parts)
@@ -339,7 +340,7 @@ def _fetch_by_series(kind: FigureKind[Any], parameters: dict[str, Any]) -> Integ
     """The same of series with many readings each, in order of the series."""
     table = sql.Identifier(kind.measurement.table)
     query = sql.SQL(_OF_EACH_SERIES).format(reading=_reading(kind), table=table)
-    with connection.cursor() as cursor:
+    with binary_cursor() as cursor:
         cursor.execute(query, parameters)
         parts = cursor.fetchall()
     width = 1 + len(kind.columns)

@@ -38,7 +38,7 @@ from advisor.history.levels import (
     read_runs,
     read_windows,
 )
-from advisor.history.recordset import recordset, rows_value
+from advisor.history.recordset import write_rows
 from advisor.models import LevelRecords, Resource, StateRun
 from ingest.core.grid import microseconds, moment
 
@@ -235,12 +235,14 @@ def _write_runs(rows: Sequence[tuple[int, Run]], *, is_open: bool) -> None:
         )
         for resource, run in rows
     ]
-    _execute(
+    write_rows(
         f"INSERT INTO advisor_staterun ({', '.join(_RUN_COLUMNS)}, is_open)"  # noqa: S608  # of this file
-        f" SELECT new.*, %s FROM {recordset(_RUN_COLUMNS)}"
+        " SELECT {names}, %s FROM {rows}"
         " ON CONFLICT (resource_id, first_at) DO UPDATE SET until = excluded.until,"
         " window_s = excluded.window_s, is_open = excluded.is_open",
-        [is_open, rows_value(_RUN_COLUMNS, values)],
+        _RUN_COLUMNS,
+        values,
+        is_open,
     )
 
 
@@ -252,12 +254,14 @@ def write_parts(rows: Sequence[tuple[int, PackedPart]], *, is_hour: bool) -> Non
         (resource, moment(part.at_us), has_value(part.worst), part.data, part.worst)
         for resource, part in rows
     ]
-    _execute(
+    write_rows(
         f"INSERT INTO advisor_levelrecords ({', '.join(_PART_COLUMNS)}, is_hour)"  # noqa: S608  # of this file
-        f" SELECT new.*, %s FROM {recordset(_PART_COLUMNS)}"
+        " SELECT {names}, %s FROM {rows}"
         " ON CONFLICT (resource_id, at) DO UPDATE SET has_value = excluded.has_value,"
         " data = excluded.data, worst = excluded.worst, is_hour = excluded.is_hour",
-        [is_hour, rows_value(_PART_COLUMNS, values)],
+        _PART_COLUMNS,
+        values,
+        is_hour,
     )
 
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-from django.db import connection
 
 from accounts.models import Organisation
 from advisor.history.history import History
-from advisor.history.recordset import recordset, rows_value
+from advisor.history.recordset import write_rows
 from advisor.models import NewestRates
 from ingest.core.grid import Floats, Integers
 
@@ -37,6 +36,12 @@ _COLUMNS = {
     "allocations": "bytea",
     "rates": "bytea",
 }
+_WRITE = """
+    INSERT INTO advisor_newestrates (resource_id, at, allocations, rates)
+    SELECT {names} FROM {rows}
+        ON CONFLICT (resource_id) DO UPDATE
+       SET at = excluded.at, allocations = excluded.allocations, rates = excluded.rates
+"""
 
 
 def save_newest_rates(histories: Iterable[History]) -> None:
@@ -49,16 +54,8 @@ def save_newest_rates(histories: Iterable[History]) -> None:
             keys = history.allocations.keys[known].astype("<i8").tobytes()
             rates = newest[known].astype("<f8").tobytes()
             rows.append((history.resource.pk, history.grid.until, keys, rates))
-    if not rows:
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"INSERT INTO advisor_newestrates ({', '.join(_COLUMNS)})"  # noqa: S608  # of this file
-            f" SELECT new.* FROM {recordset(_COLUMNS)}"
-            " ON CONFLICT (resource_id) DO UPDATE SET at = excluded.at,"
-            " allocations = excluded.allocations, rates = excluded.rates",
-            [rows_value(_COLUMNS, rows)],
-        )
+    if rows:
+        write_rows(_WRITE, _COLUMNS, rows)
 
 
 def newest_rates(organisation: Organisation, *, since: datetime) -> RatesByKey:

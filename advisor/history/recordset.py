@@ -1,4 +1,4 @@
-"""Many rows as one value of a statement: an array for each column takes the driver much longer."""
+"""Many rows as few values of a statement: an array for each column takes much longer."""
 
 from __future__ import annotations
 
@@ -7,28 +7,42 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from ingest.binary_cursor import binary_cursor
 
-def recordset(columns: Mapping[str, str]) -> str:
-    """The rows of one parameter as a table expression, for columns of these types."""
-    definition = ", ".join(f"{name} {kind}" for name, kind in columns.items())
-    return f"json_to_recordset(%s) AS new({definition})"
+BYTES = "bytea"
 
 
-def rows_value(columns: Iterable[str], rows: Iterable[Sequence[Any]]) -> str:
-    """The parameter: rows with a value for each of the columns."""
-    names = list(columns)
+def write_rows(
+    statement: str, columns: Mapping[str, str], rows: Iterable[Sequence[Any]], *values: Any
+) -> None:
+    """Run a statement on rows with a value for each of the columns, which have these types.
+
+    `{rows}` in it are the rows as a table `new`, `{names}` its columns; it has placeholders for
+    the `values` before them.
+    """
+    plain = [name for name, kind in columns.items() if kind != BYTES]
+    packed = [name for name, kind in columns.items() if kind == BYTES]
+    definition = ", ".join(f"{name} {columns[name]}" for name in plain)
+    parts = [f"json_to_recordset(%s) AS ({definition})", *["unnest(%b::bytea[])"] * len(packed)]
+    table = f"ROWS FROM ({', '.join(parts)}) AS new({', '.join((*plain, *packed))})"
+    dicts = [dict(zip(columns, row, strict=True)) for row in rows]
+    with binary_cursor() as cursor:
+        cursor.execute(
+            statement.format(rows=table, names=", ".join(f"new.{name}" for name in columns)),
+            [*values, _text(dicts, plain), *([row[name] for row in dicts] for name in packed)],
+        )
+
+
+def _text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     return json.dumps(
-        [dict(zip(names, row, strict=True)) for row in rows],
+        [{name: row[name] for name in columns} for row in rows],
         ensure_ascii=False,
         allow_nan=False,
-        default=_text,
+        default=_moment,
     )
 
 
-def _text(value: object) -> str:
-    """A value that JSON has no form for, as PostgreSQL reads it."""
+def _moment(value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat()
-    if isinstance(value, bytes):
-        return f"\\x{value.hex()}"
     raise TypeError(f"{value!r} cannot be a value of a row")

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from django.db import connection
 
-from advisor.history.recordset import recordset, rows_value
 from advisor.history.stored.retention import exact_since
 from advisor.models import AdapterKind, Attachment, Resource
 from ingest.core.figures import CGROUP_IO, PRESSURE, TCP
@@ -79,15 +78,17 @@ class _Sent(NamedTuple):
 def _newest_sent(resources: Sequence[Resource], *, since: datetime) -> list[_Sent]:
     """That of each of them; of series, those that sent after `since` what its windows are of."""
     wanted = [(one.pk, name) for one in resources for name in sorted(_measurements(one))]
-    columns = {"resource_id": "bigint", "measurement": "text"}
     with connection.cursor() as cursor:
-        cursor.execute(_SENT.format(rows=recordset(columns)), [rows_value(columns, wanted), since])
+        cursor.execute(
+            _SENT,
+            [array_of(key for key, _ in wanted), [name for _, name in wanted], since],
+        )
         return [_Sent(*row) for row in cursor.fetchall()]
 
 
 _SENT = """
     WITH wanted AS MATERIALIZED (
-        SELECT * FROM {rows}
+        SELECT * FROM unnest(%s::bigint[], %s::text[]) AS wanted(resource_id, measurement)
     ), attached AS MATERIALIZED (
         SELECT resource_id, host_id FROM advisor_attachment
          WHERE resource_id IN (SELECT resource_id FROM wanted)

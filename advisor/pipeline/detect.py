@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from advisor.core.canonical import dumps, loads
@@ -26,7 +26,7 @@ from advisor.history.inventory import Inventory, kept_inventory
 from advisor.history.level_store import save_points
 from advisor.history.newest_rates import save_newest_rates
 from advisor.history.reader import read_histories
-from advisor.history.recordset import recordset, rows_value
+from advisor.history.recordset import write_rows
 from advisor.history.whole_windows import (
     MOST_WINDOWS,
     Waiting,
@@ -348,13 +348,12 @@ def _write(statuses: Sequence[ResourceStatus]) -> None:
     """Write what was found of resources, whose rows are locked, in one cheap statement."""
     changes = ", ".join(f"{name} = new.{name}" for name in _COLUMNS)
     columns = {"id": "bigint", **_COLUMNS}
-    statement = (
+    write_rows(
         f"UPDATE advisor_resourcestatus AS status SET {changes}"  # noqa: S608  # of this file
-        f" FROM {recordset(columns)} WHERE status.id = new.id"
+        " FROM {rows} WHERE status.id = new.id",
+        columns,
+        [[getattr(status, name) for name in columns] for status in statuses],
     )
-    rows = [[getattr(status, name) for name in columns] for status in statuses]
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [rows_value(columns, rows)])
 
 
 def _new_windows(one: _Judged, stored_at: datetime) -> NewWindows:

@@ -10,7 +10,6 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
-from django.db import connection
 
 from advisor.core.canonical import from_plain, to_plain
 from advisor.core.detection import incident as core
@@ -22,7 +21,7 @@ from advisor.core.standing import AllocationTable, standing_columns
 from advisor.history.history import History
 from advisor.history.levels import read_points
 from advisor.history.reader import read_history
-from advisor.history.recordset import recordset, rows_value
+from advisor.history.recordset import write_rows
 from advisor.history.usual_rates import UsualAsked, usual_by_workload
 from advisor.models import Incident, Resource
 from ingest.core.grid import grid_of
@@ -271,13 +270,12 @@ def _write(rows: Sequence[Incident], columns: Mapping[str, str]) -> None:
         return
     changes = ", ".join(f"{name} = new.{name}" for name in columns)
     kinds = {"id": "bigint", **columns}
-    statement = (
+    write_rows(
         f"UPDATE advisor_incident AS incident SET {changes}"  # noqa: S608  # of this file
-        f" FROM {recordset(kinds)} WHERE incident.id = new.id"
+        " FROM {rows} WHERE incident.id = new.id",
+        kinds,
+        [[getattr(row, name) for name in kinds] for row in rows],
     )
-    values = [[getattr(row, name) for name in kinds] for row in rows]
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [rows_value(kinds, values)])
 
 
 def pack(stored: Stored) -> bytes:
