@@ -18,6 +18,7 @@ from advisor.core.level_records import (
     HOUR_US,
     Kept,
     Record,
+    Records,
     Run,
     Saying,
     Window,
@@ -129,7 +130,7 @@ def _append(
         kept = keep(
             windows,
             run=None if stored is None else stored.run,
-            last=None if part is None else _last_window(part.data),
+            last=None if part is None else _records(part.data).window(-1),
             step_us=round(resource.window_s * 1e6),
         )
         changed += _changed(resource.pk, kept, stored, is_lazy=with_status)
@@ -139,9 +140,9 @@ def _append(
 
 
 @lru_cache(maxsize=10_000)
-def _last_window(data: bytes) -> Window:
+def _records(data: bytes) -> Records:
     """Of an idle resource the same bytes come back all the hour."""
-    return unpack(data).window(-1)
+    return unpack(data)
 
 
 def _changed(
@@ -167,7 +168,7 @@ def _parts(records: Sequence[Record], newest: PackedPart | None) -> list[PackedP
         packed = records_of([record.window for record in own])
         before = b""
         if newest is not None and newest.at_us == at_us:
-            packed, before = joined([unpack(newest.data), packed]), newest.worst
+            packed, before = joined([_records(newest.data), packed]), newest.worst
         found.append(
             PackedPart(at_us=at_us, data=pack(packed), worst=entry_of(own, before=before))
         )

@@ -46,15 +46,21 @@ def silence_texts(resources: Collection[Resource], *, at: datetime) -> dict[int,
     behind.
     """
     silent: dict[int, list[SilentDevice]] = defaultdict(list)
-    by_measurement: dict[str, list[int]] = defaultdict(list)
-    for resource in resources:
-        by_measurement[resource.traits.reader.measurement.name].append(resource.pk)
-    for measurement, keys in by_measurement.items():
-        with connection.cursor() as cursor:
-            cursor.execute(_SILENT, [measurement, array_of(keys), at - REMEMBERED, at - SILENCE])
-            rows = cursor.fetchall()
-        for key, host, device, last_at in rows:
-            silent[key].append(SilentDevice(host=host, device=device, last_at=last_at))
+    measurements = [resource.traits.reader.measurement.name for resource in resources]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _SILENT,
+            {
+                "resources": array_of(resource.pk for resource in resources),
+                "of_each": measurements,
+                "measurements": list(dict.fromkeys(measurements)),
+                "remembered": at - REMEMBERED,
+                "silent": at - SILENCE,
+            },
+        )
+        rows = cursor.fetchall()
+    for key, host, device, last_at in rows:
+        silent[key].append(SilentDevice(host=host, device=device, last_at=last_at))
     return {
         one.pk: f"no samples of {listed(map(str, silent[one.pk]))}" if one.pk in silent else ""
         for one in resources
@@ -77,13 +83,16 @@ def shared_hosts_text(resource: Resource, *, at: datetime) -> str:
 
 _SILENT = """
     SELECT attachment.resource_id, host.name, attachment.device, max(series.last_sample_at)
-      FROM advisor_attachment AS attachment
+      FROM unnest(%(resources)s::bigint[], %(of_each)s::text[]) AS wanted(resource_id, measurement)
+      JOIN advisor_attachment AS attachment USING (resource_id)
       JOIN ingest_host AS host ON host.id = attachment.host_id
       JOIN ingest_series AS series
         ON series.host_id = attachment.host_id AND series.subject = attachment.device
-     WHERE series.measurement = %s AND attachment.resource_id = ANY(%s::bigint[])
+       AND series.measurement = wanted.measurement
+     WHERE series.measurement = ANY(%(measurements)s)
      GROUP BY attachment.id, host.id
-    HAVING max(series.last_sample_at) > %s AND max(series.last_sample_at) < %s
+    HAVING max(series.last_sample_at) > %(remembered)s
+       AND max(series.last_sample_at) < %(silent)s
      ORDER BY host.name, attachment.device
 """
 """Looked for every few seconds, and seldom found: the database hands over the silent ones only."""

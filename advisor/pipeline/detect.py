@@ -177,7 +177,7 @@ def _turns(waiting: Sequence[Waiting], now: datetime) -> list[_Turn]:
 
 def _state(status: ResourceStatus) -> DetectorState:
     """The detector's state, up to date also of a disk whose idle windows were left out."""
-    stored = loads(DetectorState, status.detector) if status.detector else DetectorState()
+    stored = _detector_state(status.detector)
     state = after_quiet_windows(
         stored,
         until=status.last_window_at,
@@ -187,6 +187,27 @@ def _state(status: ResourceStatus) -> DetectorState:
     if state is not stored:
         status.detector = dumps(state)
     return state
+
+
+_written: dict[str, DetectorState] = {}
+"""What this process wrote lately, by its text: it is most often who reads it next."""
+MOST_WRITTEN = 5_000
+
+
+def _detector_state(text: str) -> DetectorState:
+    if not text:
+        return DetectorState()
+    return _written.get(text) or loads(DetectorState, text)
+
+
+def _text_of(state: DetectorState) -> str:
+    text = dumps(state)
+    # Many resources may have the same state.
+    _written.pop(text, None)
+    while len(_written) >= MOST_WRITTEN:
+        _written.pop(next(iter(_written)))
+    _written[text] = state
+    return text
 
 
 def _begins(
@@ -373,7 +394,7 @@ def _new_windows(one: _Judged, stored_at: datetime) -> NewWindows:
 
 def _move_on(turn: _Turn, found: Detection, now: datetime) -> None:
     status = turn.status
-    status.detector = dumps(found.state)
+    status.detector = _text_of(found.state)
     status.judged_until = turn.until
     status.last_window_at = found.state.last_at
     if status.history_until is not None and status.history_until <= turn.until:

@@ -25,6 +25,7 @@ from advisor.history.recordset import write_rows
 from advisor.history.usual_rates import UsualAsked, usual_by_workload
 from advisor.models import Incident, Resource
 from ingest.core.grid import grid_of
+from ingest.grid_reader import array_of
 
 DETAIL = timedelta(hours=1)
 """After a change of allocations, victims and aggressors come from the last hour.
@@ -44,6 +45,11 @@ COUNTED = {
 SHOWN = {"victims": "jsonb", "aggressors": "jsonb", "evidence": "jsonb"}
 """Those that are renewed once a minute while it is open."""
 ENDED = {"ended_at": "timestamptz"}
+_OPEN = f"""
+    SELECT id, organisation_id, resource_id, started_at, ended_at, {", ".join(COUNTED)}
+      FROM advisor_incident
+     WHERE resource_id = ANY(%s::bigint[]) AND ended_at IS NULL AND withdrawn_at IS NULL
+"""  # noqa: S608  # of this file
 VERSION = 2
 """Of a stored tally."""
 NUMBERS = ("points", "windows", "stalled_windows", "peak_value", "threshold", "stride")
@@ -63,8 +69,8 @@ class NewPoints:
 
 def open_incidents(resources: Collection[int]) -> dict[int, Incident]:
     """By the keys of resources the open incident, without what is shown of it."""
-    rows = Incident.objects.filter(resource__in=resources, ended_at=None)
-    return {row.resource_id: row for row in rows.defer(*SHOWN, "external")}
+    rows = Incident.objects.raw(_OPEN, [array_of(resources)])
+    return {row.resource_id: row for row in rows}
 
 
 def load_shown(rows: Sequence[Incident]) -> None:
