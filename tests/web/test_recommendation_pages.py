@@ -66,6 +66,26 @@ def test_every_workload_has_bars_before_and_after(
     assert len(page.elements(".bars .promise")) == 2
 
 
+def test_of_many_workloads_those_that_change_most_stand_first(
+    operator: Client, advice: Recommendation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("web.views.recommendations.MOST_ROWS", 2)
+    answer = loads(Answer, advice.answer)
+    total = len(answer.allocations)
+
+    page = shown(operator, advice)
+
+    # The neighbour falls by most; the rest is there, folded up.
+    names = [one.all_text() for one in page.elements(".bars .who")]
+    assert names[0].startswith("batch-3")
+    assert len(names) == total
+    folded = [one.all_text() for one in page.elements(".more .who")]
+    assert len(folded) == total - 2
+    assert f"{total - 2} more that change less" in page.all_text()
+    boxes = [one.get("aria-label") for one in page.elements(".chart-table")]
+    assert "All settings" in boxes
+
+
 def test_approval_asks_with_hosts_changes_and_the_way_back(
     operator: Client, advice: Recommendation
 ) -> None:

@@ -33,6 +33,7 @@ from advisor.models import (
 from advisor.queries.advice_detail import advice_detail
 from advisor.queries.calibration import calibration_of
 from advisor.queries.recommendations import (
+    Effect,
     RecommendationDetail,
     recommendation_detail,
     recommendation_rows,
@@ -46,6 +47,8 @@ from web.formatting import rate_scale
 from web.page import render_page
 
 PER_PAGE = 50
+MOST_ROWS = 10
+"""More workloads or settings would push the backtest and the reasons out of sight."""
 
 
 @workspace_view
@@ -135,14 +138,22 @@ def _page(
 
 def _policy(detail: RecommendationDetail) -> dict[str, Any]:
     picture = None if detail.is_draft else incident_picture(detail.row.inputs)
+    bars = policy_bars(sorted(detail.effects, key=_change, reverse=True))
     return {
         "drawing": drawing_of(picture) if picture else None,
         "confidence": detail.answer.confidence.value if detail.answer else None,
         "scale": rate_scale(detail.row.resource.unit, _largest(detail)),
-        "bars": policy_bars(detail.effects),
+        "bars": bars[:MOST_ROWS],
+        "more_bars": bars[MOST_ROWS:],
+        "has_many_changes": len(detail.changes) > MOST_ROWS,
         "window": _window(detail),
         **_prediction(detail),
     }
+
+
+def _change(effect: Effect) -> float:
+    """How much a workload gains or loses; what was not measured stands last."""
+    return -1.0 if effect.before is None else abs(effect.after - effect.before)
 
 
 def _prediction(detail: RecommendationDetail) -> dict[str, Any]:
