@@ -61,13 +61,12 @@ def advise(
     answers = [(kind, _answers(resource, kind, now)) for kind in kinds]
     advised: list[Advised] = []
     for kind, found in answers:
-        looked = [
+        advised += [
             Advised(topic=kind.topic, found=_keep_answer(resource, kind, one, now))
             for one in found
         ]
-        _withdraw_others(resource, kind, looked)
-        advised += looked
     asked = {kind.topic for kind, _ in answers}
+    _withdraw_others(resource, asked, advised)
     gaps = {topic: gap for topic, gap in status.other_advice_gaps.items() if topic not in asked}
     for one in advised:
         if isinstance(one.found, str):
@@ -107,9 +106,11 @@ def _keep_answer(
     return keep(resource=resource, kind=kind, incident=None, inputs=inputs, found=found, now=now)
 
 
-def _withdraw_others(resource: Resource, kind: Kind[Any, Any], looked: Sequence[Advised]) -> None:
-    """What called for other advice of this kind is gone."""
-    kept = [one.found.pk for one in looked if isinstance(one.found, Recommendation)]
+def _withdraw_others(
+    resource: Resource, topics: Collection[str], advised: Sequence[Advised]
+) -> None:
+    """What called for other advice on these topics is gone."""
+    kept = [one.found.pk for one in advised if isinstance(one.found, Recommendation)]
     Recommendation.objects.filter(
-        resource=resource, topic=kind.topic, state=RecommendationState.PROPOSED
+        resource=resource, topic__in=topics, state=RecommendationState.PROPOSED
     ).exclude(pk__in=kept).update(state=RecommendationState.SUPERSEDED)
