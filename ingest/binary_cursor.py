@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import psycopg
 from django.db import connection
-from django.db.backends.utils import CursorWrapper
+from django.db.backends.utils import CursorDebugWrapper, CursorWrapper
 from psycopg.pq import Format
 
 
@@ -24,6 +24,6 @@ def binary_cursor() -> Iterator[CursorWrapper]:
     connection.ensure_connection()
     own = psycopg.Cursor(connection.connection)
     own.format = Format.BINARY
-    wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
-    with wrap(own) as cursor:
+    wrapper = CursorDebugWrapper if connection.queries_logged else CursorWrapper
+    with wrapper(own, connection) as cursor:
         yield cursor

@@ -96,17 +96,15 @@ def _queue_reports(
     hosts = {allocation.host_id for allocation in allocations}
     if not hosts:
         return found
+    asked: dict[str, Any] = {
+        "hosts": array_of(hosts),
+        "since": grid.since - LONGEST_REPORT,
+        "until": grid.until + LONGEST_REPORT,
+        "length": timedelta(microseconds=grid.window_us),
+        "origin": EPOCH,
+    }
     with connection.cursor() as cursor:
-        cursor.execute(
-            _REPORTS,
-            {
-                "hosts": array_of(hosts),
-                "since": grid.since - LONGEST_REPORT,
-                "until": grid.until + LONGEST_REPORT,
-                "length": timedelta(microseconds=grid.window_us),
-                "origin": EPOCH,
-            },
-        )
+        cursor.execute(_REPORTS, asked)
         rows = cursor.fetchall()
     if not rows:
         return found
