@@ -1,4 +1,4 @@
-"""A cursor that exchanges values with the database apart from statements, and bytes as they are.
+"""Cursors that exchange values with the database apart from statements, and bytes as they are.
 
 Others write values into the text of a statement, bytes as twice as many digits: for the columns of
 a fleet that takes several times as long.
@@ -6,12 +6,14 @@ a fleet that takes several times as long.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
 
 import psycopg
 from django.db import connection
 from django.db.backends.utils import CursorDebugWrapper, CursorWrapper
+from psycopg import sql
 from psycopg.pq import Format
 
 
@@ -27,3 +29,19 @@ def binary_cursor() -> Iterator[CursorWrapper]:
     wrapper = CursorDebugWrapper if connection.queries_logged else CursorWrapper
     with wrapper(own, connection) as cursor:
         yield cursor
+
+
+def streamed(statement: sql.Composed, parameters: Sequence[object]) -> Iterator[tuple[Any, ...]]:
+    """Rows one by one as they come, so that all of them need not fit into memory.
+
+    The statement is counted and logged once its rows were read.
+    """
+    connection.ensure_connection()
+    own = psycopg.Cursor(connection.connection)
+    logged = CursorDebugWrapper(own, connection).debug_sql(statement.as_string(own))
+    with (
+        connection.wrap_database_errors,
+        own,
+        logged if connection.queries_logged else nullcontext(),
+    ):
+        yield from own.stream(statement, parameters, binary=True)

@@ -9,15 +9,16 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
-from django.db import connection, transaction
+from django.db import transaction
 
 from accounts.models import Organisation
 from advisor.core.histogram import histograms
 from advisor.core.stored_hour import WINDOW_S, Floats
 from advisor.history.stored.partitions import Level, ensure_partitions
-from advisor.history.stored.read import binary_cursor, read_sealed
+from advisor.history.stored.read import read_sealed
 from advisor.history.stored.tracks import KnownSubject
 from advisor.models import Member, StaleDay
+from ingest.binary_cursor import binary_cursor
 from ingest.core.canonical_figures import FIGURES
 from ingest.core.figures import FIGURE_KINDS, FigureKind
 from ingest.core.grid import NOT_SENT, GridGrowth, grid_of
@@ -116,8 +117,7 @@ def _values(found: GridGrowth, place: int, *, counters: int) -> tuple[Floats, Fl
 
 
 def _write(organisation: int, day: date, rows: Sequence[DayRow]) -> None:
-    connection.ensure_connection()
-    with connection.wrap_database_errors, binary_cursor() as cursor:
+    with binary_cursor() as cursor:
         cursor.execute(
             """
             INSERT INTO advisor_history_day

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import psycopg
 from django.db import connection
 from psycopg import sql
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
 from advisor.core.stored_hour import QUARTER_S, QuarterValues
-from advisor.history.stored.read import binary_cursor
 from ingest.core.grid import microseconds
 from ingest.grid_reader import POSTGRES_EPOCH_US
 
@@ -33,7 +33,8 @@ def write_quarters(
     means = quarters.mean[:, places, columns]
     largest = quarters.maximum[:, places, columns]
     starts_us = microseconds(hour) - POSTGRES_EPOCH_US + _QUARTER_US * places
-    with connection.wrap_database_errors, binary_cursor() as cursor:
+    connection.ensure_connection()
+    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
         cursor.adapters.register_dumper(_Array, _ArrayDumper)
         cursor.execute(
             _statement(len(means)),

@@ -13,8 +13,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import psycopg
-from django.db import connection
 from psycopg import sql
 
 from advisor.core.chunk import UNKNOWN, unpack
@@ -28,6 +26,7 @@ from advisor.core.stored_hour import (
     Integers,
 )
 from advisor.models import Member
+from ingest.binary_cursor import streamed
 from ingest.core.canonical_figures import figures_of
 from ingest.core.figures import FigureKind
 from ingest.core.grid import LEAST_COVER, NOT_SENT, Grid, GridGrowth, microseconds, moment
@@ -454,10 +453,8 @@ def read_chunks(
     parameters: list[object] = [list(organisations), list(shards), first, last]
     for one in asked:
         parameters += [list(one.figures), one.since, one.until]
-    with connection.wrap_database_errors, binary_cursor() as cursor:
-        found = cursor.stream(_CHUNKS.format(one_of=one_of), parameters, binary=True)
-        for shard, figure, at, data in found:
-            yield (shard, figure, at), data
+    for shard, figure, at, data in streamed(_CHUNKS.format(one_of=one_of), parameters):
+        yield (shard, figure, at), data
 
 
 _CHUNKS = sql.SQL("""
@@ -466,9 +463,3 @@ _CHUNKS = sql.SQL("""
        AND ({one_of})
 """)
 _OF_HOURS = sql.SQL("(figure = ANY(%s) AND at >= %s AND at < %s)")
-
-
-def binary_cursor() -> psycopg.Cursor[tuple[Any, ...]]:
-    """Bytes go to the server as they are; Django's own cursor would write them as text."""
-    connection.ensure_connection()
-    return psycopg.Cursor(connection.connection)

@@ -34,9 +34,10 @@ from advisor.history.stored.level_quarters import write_level_quarters
 from advisor.history.stored.partitions import Level, ensure_partitions
 from advisor.history.stored.places import Homes, Place, places_of
 from advisor.history.stored.quarter_rows import write_quarters
-from advisor.history.stored.read import Hours, binary_cursor, read_chunks
+from advisor.history.stored.read import Hours, read_chunks
 from advisor.history.stored.tracks import KnownSubject, tracks_with_samples
 from advisor.models import Member, Shard
+from ingest.binary_cursor import binary_cursor
 from ingest.core.canonical_figures import FIGURES
 from ingest.core.figures import FigureKind
 from ingest.core.grid import Grid, grid_of
@@ -275,7 +276,7 @@ def _note_stale_day(organisation: Organisation, hour: datetime) -> None:
 def write_chunks(organisation: int, hour: datetime, data: Mapping[tuple[int, int], bytes]) -> int:
     """Write the chunks of an hour by shard and figure; the number that is new or differs."""
     keys = sorted(data)
-    with connection.wrap_database_errors, binary_cursor() as cursor:
+    with binary_cursor() as cursor:
         cursor.execute(
             """
             INSERT INTO advisor_history_chunk AS stored
@@ -293,4 +294,5 @@ def write_chunks(organisation: int, hour: datetime, data: Mapping[tuple[int, int
                 [data[key] for key in keys],
             ],
         )
-        return cursor.rowcount
+        changed: int = cursor.rowcount
+        return changed
