@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -34,14 +35,20 @@ def binary_cursor() -> Iterator[CursorWrapper]:
 def streamed(statement: sql.Composed, parameters: Sequence[object]) -> Iterator[tuple[Any, ...]]:
     """Rows one by one as they come, so that all of them need not fit into memory.
 
-    The statement is counted and logged once its rows were read.
+    The statement is logged once its rows were read, and goes through what all statements go.
     """
     connection.ensure_connection()
     own = psycopg.Cursor(connection.connection)
-    logged = CursorDebugWrapper(own, connection).debug_sql(statement.as_string(own))
+    noted = CursorDebugWrapper(own, connection).debug_sql(statement.as_string(own))
+
+    def execute(statement: Any, parameters: Any, _many: object, _context: object) -> Any:
+        return own.stream(statement, parameters, binary=True)
+
+    for wrapper in reversed(connection.execute_wrappers):
+        execute = partial(wrapper, execute)
     with (
         connection.wrap_database_errors,
         own,
-        logged if connection.queries_logged else nullcontext(),
+        noted if connection.queries_logged else nullcontext(),
     ):
-        yield from own.stream(statement, parameters, binary=True)
+        yield from execute(statement, parameters, False, {"connection": connection, "cursor": own})
