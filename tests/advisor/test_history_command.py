@@ -11,6 +11,7 @@ from io import StringIO
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as parquet
 import pytest
 from django.core.management import CommandError, call_command
 
@@ -234,8 +235,6 @@ def test_workload_is_exported_alone(tenant: Tenant, hour: datetime, tmp_path: Pa
 
 
 def test_parquet_holds_the_same_rows(tenant: Tenant, hour: datetime, tmp_path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
-
     sluice(
         "export", "--workload", "web-01", *span(hour, 60),
         "--format", "parquet", "--output", str(tmp_path),
