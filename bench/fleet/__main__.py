@@ -127,7 +127,7 @@ def _measured(stage: Stage, name: str, measure: Callable[[], list[Row]]) -> list
         rows = measure()
     except Exception as error:  # noqa: BLE001  the other parts took half an hour
         traceback.print_exc()
-        rows = _unmeasured(name, f"failed: {type(error).__name__}")
+        rows = _unmeasured(name, f"failed: {type(error).__name__}: {error}"[:100])
     stage.say(f"{name}, in {time.monotonic() - begin:.0f} s:\n{as_table(rows)}\n")
     return rows
 

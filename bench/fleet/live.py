@@ -39,6 +39,8 @@ STARTING_S = 45.0
 """From the start of the workers to the first window."""
 SPREAD_S = 5.0
 """Within so much time after the end of a window all hosts have sent."""
+MOST_BEHIND_S = 10.0
+"""Once hosts send later than this, no lag is measured: late samples are judged another way."""
 LONGEST_WAIT_S = 60.0
 """For the last windows after all was sent."""
 POLL_S = 0.2
@@ -174,7 +176,7 @@ class _Run:
             for place, host in enumerate(random.sample(sorted(bodies), len(bodies))):
                 if self._done.is_set():
                     return
-                self._sleep_until(end_s + SPREAD_S * place / len(bodies))
+                self._wait_until(end_s + SPREAD_S * place / len(bodies))
                 request = factory.post(
                     "/api/v2/write", bodies[host], content_type="text/plain", headers=headers
                 )
@@ -196,8 +198,11 @@ class _Run:
                     self._watch.judged_s[key, end_s] = now_s
                 newest[key] = max(newest[key], until_s)
 
-    def _sleep_until(self, moment_s: float) -> None:
-        self._done.wait(max(moment_s - self._now_s(), 0.0))
+    def _wait_until(self, moment_s: float) -> None:
+        left_s = moment_s - self._now_s()
+        if left_s < -MOST_BEHIND_S:
+            raise RuntimeError(f"sending fell {-left_s:.0f} s behind")
+        self._done.wait(max(left_s, 0.0))
 
     def _now_s(self) -> float:
         return (datetime.now(UTC) + self._shift).timestamp()
