@@ -263,6 +263,9 @@ def _readings(
 _EVERY = """
     SELECT string_agg({row}, ''::bytea) FROM {table} AS sample
      WHERE series_id = ANY(%(series)s::bigint[]) AND time >= %(since)s AND time <= %(until)s
+       -- So the index by time can be used, which is of this expression.
+       AND time AT TIME ZONE 'UTC' >= %(since)s::timestamptz AT TIME ZONE 'UTC'
+       AND time AT TIME ZONE 'UTC' <= %(until)s::timestamptz AT TIME ZONE 'UTC'
      GROUP BY series_id %% 64
 """
 _OF_EACH_SERIES = """
