@@ -66,8 +66,12 @@ class CandidateAllocation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredWhatIfInputs:
-    """`WhatIfInputs` as they are stored: the past is laid open, as `StoredPast` has it."""
+class _Candidate:
+    """A resource with its present and proposed allocations, and the time of its past.
+
+    `reservable` is how much can be reserved with the candidate; None means all of it. `enforced`
+    is False if no policy is in force, so that all workloads have equal shares.
+    """
 
     resource: str
     kind: str
@@ -81,6 +85,12 @@ class StoredWhatIfInputs:
     began_at: datetime
     ended_at: datetime
     allocations: tuple[CandidateAllocation, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredWhatIfInputs(_Candidate):
+    """`WhatIfInputs` as they are stored: the past is laid open, as `StoredPast` has it."""
+
     windows: tuple[HistoryWindow, ...] = ()
     congested: tuple[bool, ...] = ()
     gap: str = ""
@@ -91,27 +101,11 @@ class StoredWhatIfInputs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIfInputs:
-    """A resource, its present and proposed allocations, and its past with their demands.
-
-    `reservable` is how much can be reserved with the candidate; None means all of it. `enforced`
-    is False if no policy is in force, so that all workloads have equal shares.
-    """
+class WhatIfInputs(_Candidate):
+    """A candidate, and the past of its resource with the demands of its allocations."""
 
     STORED: ClassVar[type[StoredWhatIfInputs]] = StoredWhatIfInputs
 
-    resource: str
-    kind: str
-    unit: Unit
-    mode: ReservationMode
-    capacity: float
-    capacity_source: str
-    capacity_after: float
-    reservable: float | None
-    enforced: bool
-    began_at: datetime
-    ended_at: datetime
-    allocations: tuple[CandidateAllocation, ...]
     past: Past = field(default_factory=Past)
 
     def __post_init__(self) -> None:
@@ -140,7 +134,7 @@ class WhatIfInputs:
 
 
 _OF_PAST = tuple(one.name for one in fields(StoredPast))
-_OWN = tuple(one.name for one in fields(StoredWhatIfInputs) if one.name not in _OF_PAST)
+_OWN = tuple(one.name for one in fields(_Candidate))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
