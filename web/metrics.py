@@ -37,7 +37,7 @@ class _Figures(Collector):
             yield from _work(figures.work)
         yield from _storage(figures)
         yield _gauge("failed_work", "Tasks that have not succeeded since", figures.failing)
-        about = "The same of work for the whole installation"
+        about = "Tasks of no organisation that have not succeeded since"
         yield _gauge("failed_work_of_installation", about, figures.failing_installation)
         found = [([check.name], float(check.needs_attention)) for check in checks(figures)]
         yield _gauges("check_needs_attention", "1 if it does", ["check"], found)

@@ -42,10 +42,22 @@ def former_states(resource: Resource) -> list[FormerStates]:
     """The newest times that windows of the resource were judged again and changed."""
     rows = EarlierStates.objects.filter(resource=resource)
     times = rows.order_by("-replaced_at").values_list("replaced_at", flat=True).distinct()
-    found: dict[datetime, list[EarlierStates]] = {at: [] for at in times[:SHOWN]}
-    for row in rows.filter(replaced_at__in=found).order_by("since"):
-        found[row.replaced_at].append(row)
-    return [_former(at, own) for at, own in found.items()]
+    return [
+        _former(at, stretch)
+        for at in times[:SHOWN]
+        for stretch in _stretches(rows.filter(replaced_at=at).order_by("since"))
+    ]
+
+
+def _stretches(rows: Iterable[EarlierStates]) -> list[list[EarlierStates]]:
+    """Rows that follow one another; of windows between them the states stayed as they were."""
+    found: list[list[EarlierStates]] = []
+    for row in rows:
+        if found and found[-1][-1].until == row.since:
+            found[-1].append(row)
+        else:
+            found.append([row])
+    return found
 
 
 def _former(replaced_at: datetime, rows: list[EarlierStates]) -> FormerStates:

@@ -78,7 +78,7 @@ def test_every_check_is_a_line_and_failed_work_has_its_reason(resource: Resource
         "Worker of evaluate clear last sign of life 3.0 s ago",
         "Scheduler silent no sign of life for an hour",
         "Slowest task clear detect_resource of nfs-07: 9.0 s",
-        "Failed work failing 1 task fails, 1 of the whole installation",
+        "Failed work failing 1 task fails and 1 task fails that belongs to no organisation",
         "detect_resource nfs-07 1 0 s ago detect_resource hung.",
     ):
         assert said in lines

@@ -121,7 +121,7 @@ def test_failed_work_of_others_is_not_shown(
     # That it fails concerns everybody.
     said = "1 task of the whole installation fails; those who run it see the reason here"
     assert [said in " ".join(page.split()) for page in pages] == [True, True, False]
-    assert "1 of the whole installation" in pages[1]
+    assert "1 task fails that belongs to no organisation" in pages[1]
 
 
 def test_update_in_place_is_the_same_page_without_its_frame(viewer: Client, fleet: Fleet) -> None:

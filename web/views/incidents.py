@@ -53,7 +53,7 @@ def incident(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         if number is not None
     ]
     named = {party.workload for party in (*line.victims, *line.aggressors)}
-    workloads = Workload.objects.filter(organisation=row.organisation_id, name__in=named)
+    workloads = workspace.scope.rows(Workload).filter(name__in=named)
     advice = row.recommendations.order_by("-created_at")
     return render_page(
         request,

@@ -151,9 +151,10 @@ def _failed_work(failing: int, of_installation: int) -> Check:
     if failing:
         parts.append("1 task fails" if failing == 1 else f"{failing} tasks fail")
     if of_installation:
-        parts.append(f"{of_installation} of the whole installation")
+        tasks = "1 task fails" if of_installation == 1 else f"{of_installation} tasks fail"
+        parts.append(f"{tasks} that belong{'s' * (of_installation == 1)} to no organisation")
     condition = Condition.FAILING if parts else Condition.CLEAR
-    return Check(name="Failed work", condition=condition, text=", ".join(parts) or "none")
+    return Check(name="Failed work", condition=condition, text=" and ".join(parts) or "none")
 
 
 def _length(seconds: float) -> str:

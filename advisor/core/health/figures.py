@@ -118,8 +118,8 @@ class Figures:
     """All of it, as one organisation sees it.
 
     `work` is None if the queue's server does not answer. `failures` are the newest ones, those
-    that still fail first; `failing` counts these. `failing_installation` counts what fails and
-    belongs to no organisation, whoever may see its reasons.
+    that still fail first. `failing` counts all that still fail and belong to the organisation,
+    `failing_installation` those that belong to none, whoever may see their reasons.
     """
 
     evaluation: Evaluation

@@ -57,6 +57,15 @@ def test_portions_of_one_time_are_one_and_a_run_over_two_of_them_too(disk: Resou
     assert found.left_out == 0
 
 
+def test_windows_between_two_portions_stayed_as_they_were_and_are_not_told(disk: Resource) -> None:
+    said(disk, (0, 5, "clear", 5.0))
+    said(disk, (60, 65, "clear", 5.0))
+
+    found = former_states(disk)
+
+    assert [(one.since, one.until) for one in found] == [(at(0), at(5)), (at(60), at(65))]
+
+
 def test_three_stretches_are_told_and_the_others_counted(disk: Resource) -> None:
     runs = [(k, k + 1, "unknown" if k % 2 else "clear", None) for k in range(10)]
     said(disk, *runs)

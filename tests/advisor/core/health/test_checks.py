@@ -177,8 +177,8 @@ def test_what_is_not_known_is_unknown_with_its_reason(
     [
         (0, 0, "none"),
         (1, 0, "1 task fails"),
-        (2, 1, "2 tasks fail, 1 of the whole installation"),
-        (0, 3, "3 of the whole installation"),
+        (2, 1, "2 tasks fail and 1 task fails that belongs to no organisation"),
+        (0, 3, "3 tasks fail that belong to no organisation"),
     ],
 )
 def test_failed_work_tells_its_own_from_that_of_the_installation(
