@@ -13,7 +13,7 @@ from django.db import connection
 
 from accounts.models import Organisation
 from ingest.core.grid import moment
-from ingest.core.source import SeriesKey
+from ingest.core.mapping import SeriesKey
 from ingest.models import Host, Series
 
 _QUARTER_US = 900_000_000
@@ -30,7 +30,7 @@ def series_ids(organisation: Organisation, keys: Sequence[SeriesKey]) -> list[in
     Rows are made in the order of their keys, so that two writers cannot wait for each other.
     """
     found = _found_series(organisation, keys)
-    missing = [key for key in keys if (key.measurement, key.tags_key) not in found]
+    missing = [key for key in keys if (key.table.name, key.tags_key) not in found]
     if missing:
         hosts = _host_ids(organisation, {key.host for key in missing})
         Series.objects.bulk_create(
@@ -38,17 +38,19 @@ def series_ids(organisation: Organisation, keys: Sequence[SeriesKey]) -> list[in
                 Series(
                     organisation=organisation,
                     host_id=hosts[key.host],
-                    measurement=key.measurement,
+                    measurement=key.table.name,
                     subject=key.subject,
                     tags=dict(key.tags),
                     tags_key=key.tags_key,
+                    source=key.source,
+                    form=key.form,
                 )
-                for key in sorted(missing, key=lambda key: (key.measurement, key.tags_key))
+                for key in sorted(missing, key=lambda key: (key.table.name, key.tags_key))
             ],
             ignore_conflicts=True,
         )
         found |= _found_series(organisation, missing)
-    return [found[key.measurement, key.tags_key] for key in keys]
+    return [found[key.table.name, key.tags_key] for key in keys]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +169,7 @@ def _found_series(
                AND series.measurement = wanted.measurement
                AND series.tags_key = wanted.tags_key
             """,
-            [[key.measurement for key in keys], [key.tags_key for key in keys], organisation.pk],
+            [[key.table.name for key in keys], [key.tags_key for key in keys], organisation.pk],
         )
         return {(measurement, tags): pk for measurement, tags, pk in cursor.fetchall()}
 

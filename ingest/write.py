@@ -31,6 +31,8 @@ from ingest.series_rows import (
     series_ids,
 )
 from ingest.shared_names import note_shared_names, series_of_several_machines
+from ingest.sources.registry import find_head
+from ingest.unknown_measurements import count_unknown
 
 FUTURE_TOLERANCE = timedelta(minutes=10)
 """How far a host's clock may be ahead."""
@@ -63,7 +65,7 @@ def store(
 ) -> WriteResult:
     """Store the good lines of a body for the token's organisation and record the others."""
     rules = _rules(token=token, precision=precision, now=now, retention=retention)
-    batch = read_batch(body, rules)
+    batch = read_batch(body, rules, find_head)
     changed_rows = _save_until_undisturbed(batch, token=token, now=now)
     return WriteResult(
         accepted=batch.accepted_lines,
@@ -136,6 +138,8 @@ def _save(batch: Batch, *, token: Token, now: datetime) -> int:
             note_late_samples(wrote, before, now=now)
     if batch.rejections:
         _save_rejections(batch.rejections, token=token, now=now)
+    if batch.unknown:
+        count_unknown(token.organisation, batch.unknown, now=now)
     return changed_rows
 
 

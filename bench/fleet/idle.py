@@ -20,7 +20,7 @@ from bench.fleet.rows import Row, at_most, below
 from bench.fleet.shape import BRIEF, END, WINDOW_S
 from bench.fleet.stage import WINDOW
 from ingest.core.catalogue import DISKIO
-from ingest.core.source import SeriesKey
+from ingest.core.mapping import SeriesKey
 from ingest.partitions import ensure_partitions
 from ingest.series_rows import series_ids
 
@@ -85,7 +85,7 @@ def _fill(disks: int) -> Organisation:
     ]
     keys = [
         SeriesKey(
-            measurement=DISKIO.name,
+            table=DISKIO,
             host=host,
             subject=device,
             tags=(("host", host), ("name", device)),

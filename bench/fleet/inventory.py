@@ -16,9 +16,18 @@ from advisor.core.resource import Tier, Unit
 from advisor.models import AdapterKind, Allocation, Attachment, Resource, Workload
 from bench.fleet.shape import FleetShape
 from bench.fleet.traffic import CAPACITY_BITS_PER_S, FULL_RATIO, THRESHOLD_MS
+from ingest.core.catalogue import (
+    BLOCK_DEVICE,
+    CGROUP,
+    CGROUP_PRESSURE,
+    DISKIO,
+    NET,
+    NSTAT,
+    Measurement,
+)
 from ingest.core.figures import CGROUP_IO, INTERFACE, PRESSURE, TCP, FigureKind
 from ingest.core.figures import DISK as DISKS
-from ingest.core.source import SeriesKey
+from ingest.core.mapping import SeriesKey
 from ingest.grid_reader import Subject
 from ingest.models import Host, Series
 from ingest.series_rows import series_ids
@@ -77,21 +86,21 @@ def make_series(organisation: Organisation, shape: FleetShape) -> SeriesIds:
     hosts = [host_name(number) for number in range(shape.hosts)]
     uplinks = [uplink_host(group, shape) for group in groups]
 
-    def made(measurement: str, keys: Iterable[tuple[str, str, dict[str, str]]]) -> list[int]:
-        return series_ids(organisation, [_key(measurement, *key) for key in keys])
+    def made(table: Measurement, keys: Iterable[tuple[str, str, dict[str, str]]]) -> list[int]:
+        return series_ids(organisation, [_key(table, *key) for key in keys])
 
     paths = [(host_of(number, shape), path_of(number)) for number in every]
     vnics = [(uplinks[number // shape.group], vnic_of(number, shape)) for number in every]
     return SeriesIds(
         cgroup=made(
-            "cgroup", ((host, path, {"path": path, "device": DISK_NUMBER}) for host, path in paths)
+            CGROUP, ((host, path, {"path": path, "device": DISK_NUMBER}) for host, path in paths)
         ),
-        pressure=made("cgroup_pressure", ((host, path, {"path": path}) for host, path in paths)),
-        vnic=made("net", ((host, name, {"interface": name}) for host, name in vnics)),
-        disk=made("diskio", ((host, DISK, {"name": DISK}) for host in hosts)),
-        uplink=made("net", ((host, UPLINK, {"interface": UPLINK}) for host in uplinks)),
-        tcp=made("nstat", ((host, "snmp", {"name": "snmp"}) for host in uplinks)),
-        disk_number=made("block_device", ((host, DISK, {"name": DISK}) for host in hosts)),
+        pressure=made(CGROUP_PRESSURE, ((host, path, {"path": path}) for host, path in paths)),
+        vnic=made(NET, ((host, name, {"interface": name}) for host, name in vnics)),
+        disk=made(DISKIO, ((host, DISK, {"name": DISK}) for host in hosts)),
+        uplink=made(NET, ((host, UPLINK, {"interface": UPLINK}) for host in uplinks)),
+        tcp=made(NSTAT, ((host, "snmp", {"name": "snmp"}) for host in uplinks)),
+        disk_number=made(BLOCK_DEVICE, ((host, DISK, {"name": DISK}) for host in hosts)),
     )
 
 
@@ -117,9 +126,9 @@ def subjects_of(
     }[kind.name]
 
 
-def _key(measurement: str, host: str, subject: str, tags: dict[str, str]) -> SeriesKey:
+def _key(table: Measurement, host: str, subject: str, tags: dict[str, str]) -> SeriesKey:
     every = tuple(sorted({"host": host, **tags}.items()))
-    return SeriesKey(measurement=measurement, host=host, subject=subject, tags=every)
+    return SeriesKey(table=table, host=host, subject=subject, tags=every)
 
 
 def note_times(

@@ -1,12 +1,11 @@
 """Turn a body of lines into rows of the sample tables and rejected lines with reasons."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ingest.core.catalogue import Measurement
 from ingest.core.line_protocol import (
-    FieldValue,
-    LineError,
     Precision,
     excerpt,
     logical_lines,
@@ -14,13 +13,25 @@ from ingest.core.line_protocol import (
     parse_head,
     parse_line,
 )
-from ingest.core.source import SeriesKey, Source, UnknownMeasurementError, read_source
-from ingest.core.stored_values import Value, stored_values
+from ingest.core.mapping import Fact, Head, SeriesKey, Tags
+from ingest.core.point import FieldValue, Point, PointError
+from ingest.core.stored_values import HeadPlan, RowPlan, Value
 
 MOST_REASONS = 20
 """Reasons that are reported one by one; of more, bad lines are only counted."""
 
 Rows = dict[tuple[int, int], tuple[Value, ...]]
+FindHead = Callable[[str, Tags], Head]
+"""From a measurement and its tags to what a source makes of them; raises `PointError`."""
+
+
+class UnknownMeasurementError(PointError):
+    """No source knows points like this one; `host` is what their tag says, if anything."""
+
+    def __init__(self, measurement: str, host: str) -> None:
+        self.measurement, self.host = measurement, host
+        shown = measurement if len(measurement) <= 64 else measurement[:61] + "..."
+        super().__init__(f'unknown measurement "{shown}": nothing of it is stored')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,79 +67,112 @@ class Batch:
 
     Lines of one series and time are one row: their fields are united and the later line wins.
     `ignored_lines` are good lines without any field that is stored; `unknown_lines` are those of
-    the refused lines whose measurement is not stored.
+    the refused lines whose measurement no source knows, and `unknown` counts them by host and
+    measurement, for the first few of these.
     """
 
     series: list[SeriesKey]
     rows: Mapping[Measurement, Rows]
+    facts: Sequence[Fact]
     accepted_lines: int
     ignored_lines: int
     rejected_lines: int
     unknown_lines: int
+    unknown: Mapping[tuple[str, str], int]
     rejections: list[Rejection]
 
 
-def read_batch(body: bytes, rules: Rules) -> Batch:
+def read_batch(body: bytes, rules: Rules, find_head: FindHead) -> Batch:
     """Sort the lines of a body into rows and refusals; never raises for a bad line."""
-    reader = _Reader(rules)
-    refused = _Refused()
+    reader = _Reader(rules, find_head)
     for line_number, line in logical_lines(body):
         try:
-            reader.read(line)
-        except LineError as error:
-            refused.add(line_number, line, error)
-    return Batch(
-        series=list(reader.places),
-        rows=reader.rows,
-        accepted_lines=reader.accepted_lines,
-        ignored_lines=reader.ignored_lines,
-        rejected_lines=refused.lines,
-        unknown_lines=refused.unknown_lines,
-        rejections=refused.rejections(),
-    )
+            common = parse_common_line(line)
+            if common is None:
+                reader.take(parse_line(line))
+            else:
+                reader.take_common(*common)
+        except PointError as error:
+            reader.refused.add(line_number, line, error)
+    return reader.batch()
 
 
 class _Reader:
     """Collects the rows of one body."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, find_head: FindHead) -> None:
         self._rules = rules
+        self._find_head = find_head
         self._unit_ns = rules.precision.nanoseconds
-        self._sources: dict[object, Source] = {}
-        self.places: dict[SeriesKey, int] = {}
-        self.rows: dict[Measurement, Rows] = {}
-        self.accepted_lines = 0
-        self.ignored_lines = 0
+        self._heads: dict[object, HeadPlan | PointError] = {}
+        self._rows: dict[Measurement, Rows] = {}
+        self._facts: dict[Fact, None] = {}
+        self._places: dict[SeriesKey, int] = {}
+        self._accepted = 0
+        self._ignored = 0
+        self.refused = _Refused()
 
-    def read(self, line: str) -> None:
-        """Take one line; raises `LineError` if it must be refused."""
-        source, fields, time = self._parse(line)
-        found = list(stored_values(source.measurement, fields))
-        if not found:
-            self.ignored_lines += 1
-            return
-        if source.error:
-            raise LineError(source.error)
-        time_us = self._time_us(time)
-        for measurement, device, values in found:
-            self._add(measurement, self._place(source, measurement, device), time_us, values)
-        self.accepted_lines += 1
+    def batch(self) -> Batch:
+        """What was collected."""
+        return Batch(
+            series=list(self._places),
+            rows=self._rows,
+            facts=list(self._facts),
+            accepted_lines=self._accepted,
+            ignored_lines=self._ignored,
+            rejected_lines=self.refused.lines,
+            unknown_lines=self.refused.unknown_lines,
+            unknown=self.refused.unknown,
+            rejections=self.refused.rejections(),
+        )
 
-    def _parse(self, line: str) -> tuple[Source, Mapping[str, FieldValue], int | None]:
-        common = parse_common_line(line)
-        if common:
-            head, fields, time = common
-            source = self._sources.get(head) or self._source(head, *parse_head(head))
-            return source, fields, time
-        point = parse_line(line)
+    def take_common(self, head: str, fields: Mapping[str, FieldValue], time: int | None) -> None:
+        """Take one line by the text of its head; raises `PointError` if it must be refused."""
+        plan = self._heads.get(head)
+        if plan is None:
+            plan = self._heads[head] = self._plan(*parse_head(head))
+        self._keep(plan, fields, time)
+
+    def take(self, point: Point) -> None:
+        """Take one point; raises `PointError` if it must be refused."""
         key = (point.measurement, point.tags)
-        source = self._sources.get(key) or self._source(key, *key)
-        return source, point.fields, point.time
+        plan = self._heads.get(key)
+        if plan is None:
+            plan = self._heads[key] = self._plan(*key)
+        self._keep(plan, point.fields, point.time)
 
-    def _source(self, key: object, measurement: str, tags: tuple[tuple[str, str], ...]) -> Source:
-        source = read_source(measurement, tags, only_host=self._rules.only_host)
-        self._sources[key] = source
-        return source
+    def _plan(self, measurement: str, tags: tuple[tuple[str, str], ...]) -> HeadPlan | PointError:
+        """The plan of a head, or why its points are refused, which is the same for all."""
+        try:
+            head = self._find_head(measurement, dict(tags))
+            only_host = self._rules.only_host
+            if only_host is not None and head.host != only_host:
+                return PointError(f'this token may only send samples of host "{only_host}"')
+            return HeadPlan(head)
+        except PointError as error:
+            return error
+
+    def _keep(
+        self, plan: HeadPlan | PointError, fields: Mapping[str, FieldValue], time: int | None
+    ) -> None:
+        if isinstance(plan, PointError):
+            raise plan
+        plan.learn(fields)
+        found = [
+            (row, values)
+            for row in plan.rows.values()
+            if (values := row.values(fields)) is not None
+        ]
+        facts = plan.facts(fields)
+        if not found and not facts:
+            self._ignored += 1
+            return
+        time_us = self._time_us(time)
+        for row, values in found:
+            self._add(row, time_us, values)
+        if facts:
+            self._facts.update(dict.fromkeys(facts))
+        self._accepted += 1
 
     def _time_us(self, time: int | None) -> int:
         """Microseconds, which is what the database keeps; finer parts of a time are cut off."""
@@ -137,24 +181,16 @@ class _Reader:
         else:
             time_ns = time * self._unit_ns
         if time_ns < self._rules.earliest_ns:
-            raise LineError(self._rules.too_early)
+            raise PointError(self._rules.too_early)
         if time_ns > self._rules.latest_ns:
-            raise LineError(self._rules.too_late)
+            raise PointError(self._rules.too_late)
         return time_ns // 1000
 
-    def _place(self, source: Source, measurement: Measurement, device: str) -> int:
-        """The number of the series in this batch."""
-        place = source.places.get((measurement.name, device))
-        if place is None:
-            key = source.series_key(measurement, device)
-            place = self.places.setdefault(key, len(self.places))
-            source.places[measurement.name, device] = place
-        return place
-
-    def _add(
-        self, measurement: Measurement, place: int, time_us: int, values: tuple[Value, ...]
-    ) -> None:
-        rows = self.rows.setdefault(measurement, {})
+    def _add(self, row: RowPlan, time_us: int, values: tuple[Value, ...]) -> None:
+        if row.place is None:
+            row.place = self._places.setdefault(row.series, len(self._places))
+        place = row.place
+        rows = self._rows.setdefault(row.series.table, {})
         earlier = rows.get((place, time_us))
         if earlier:
             values = tuple(
@@ -169,11 +205,15 @@ class _Refused:
     def __init__(self) -> None:
         self.lines = 0
         self.unknown_lines = 0
+        self.unknown: Counter[tuple[str, str]] = Counter()
         self._by_reason: dict[str, Rejection] = {}
 
-    def add(self, line_number: int, line: str, error: LineError) -> None:
+    def add(self, line_number: int, line: str, error: PointError) -> None:
         self.lines += 1
-        self.unknown_lines += isinstance(error, UnknownMeasurementError)
+        if isinstance(error, UnknownMeasurementError):
+            self.unknown_lines += 1
+            if len(self.unknown) < MOST_REASONS:
+                self.unknown[error.host, error.measurement] += 1
         reason = str(error)
         if reason not in self._by_reason and len(self._by_reason) >= MOST_REASONS:
             reason = f"further lines, for other reasons than the first {MOST_REASONS}"

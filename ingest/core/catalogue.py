@@ -1,7 +1,7 @@
-"""Every measurement and field that is stored, with type, unit and meaning.
+"""The canonical tables of samples: every column with type, unit and meaning.
 
-`docs/metrics.md` shows this catalogue to people; the sample tables have these columns. A test
-keeps the three equal. Fields keep the names that Telegraf gives them.
+Sources map what collectors send into these (`ingest.sources`). `docs/metrics.md` shows them to
+people; a test keeps both and the tables in the database equal.
 """
 
 from dataclasses import dataclass
@@ -30,14 +30,11 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Measurement:
-    """One sample table; `subject_tag` names what its series are about on their host.
-
-    There is one object per measurement, so it is compared and hashed by identity.
-    """
+    """One sample table; there is one object of each, so it is compared by identity."""
 
     name: str
     table: str
-    subject_tag: str | None
+    about: str
     fields: tuple[Field, ...]
     longest_subject: int = LONGEST_DEVICE
 
@@ -57,7 +54,18 @@ def _number(name: str, unit: str, meaning: str) -> Field:
 DISKIO = Measurement(
     name="diskio",
     table="ingest_diskio_sample",
-    subject_tag="name",
+    about=(
+        "Block devices, from `/proc/diskstats`. The subject is the tag `name`.\n"
+        "Read as `DiskRates`: IOPS, bytes per second, `latency_ms` (growth of "
+        "`read_time + write_time` over growth of `reads + writes`), `outstanding_io` "
+        "(growth of `weighted_io_time` over time), `utilisation_ratio` (growth of "
+        "`io_time` over time).\n"
+        "Kernels count the time of an I/O when it completes, so a hanging device "
+        "shows no growth.\n"
+        "If nothing completed between two samples and both have `iops_in_progress`, "
+        "the device counts as busy for the whole time, and `outstanding_io` is the "
+        "mean of both."
+    ),
     fields=(
         _counter("reads", "I/Os", "Reads that completed"),
         _counter("writes", "I/Os", "Writes that completed"),
@@ -73,7 +81,12 @@ DISKIO = Measurement(
 NET = Measurement(
     name="net",
     table="ingest_net_sample",
-    subject_tag="interface",
+    about=(
+        "Network interfaces, from `/proc/net/dev`. The subject is the tag "
+        "`interface`.\n"
+        "Read as `NetRates`: bits and packets per second in both directions, drops "
+        "and errors per second."
+    ),
     fields=(
         _counter("bytes_sent", "bytes", "Bytes sent, with link-layer headers"),
         _counter("bytes_recv", "bytes", "Bytes received, with link-layer headers"),
@@ -89,7 +102,11 @@ NET = Measurement(
 CGROUP = Measurement(
     name="cgroup",
     table="ingest_cgroup_sample",
-    subject_tag="path",
+    about=(
+        "Reads and writes of a cgroup on one device, from `io.stat`. The subject is "
+        "the tag `path`; the tag `device` is `major:minor`.\n"
+        "Read as `CgroupRates`: IOPS and bytes per second."
+    ),
     longest_subject=LONGEST_PATH,
     fields=(
         _counter("rios", "I/Os", "Reads that this cgroup issued to the device"),
@@ -98,10 +115,33 @@ CGROUP = Measurement(
         _counter("wbytes", "bytes", "Bytes written"),
     ),
 )
+CGROUP_COST = Measurement(
+    name="cgroup_cost",
+    table="ingest_cgroup_cost_sample",
+    about=(
+        "Discards of a cgroup on one device, and what iocost counts of it, from "
+        "`io.stat`. The subject is its path; the tag `device` is `major:minor`.\n"
+        "`cost_wait` is the time in which the cgroup waited for its share, by the "
+        "kernel's own account."
+    ),
+    longest_subject=LONGEST_PATH,
+    fields=(
+        _counter("discards", "I/Os", "Discards that this cgroup issued to the device"),
+        _counter("discard_bytes", "bytes", "Bytes discarded"),
+        _counter("cost_usage", "µs", "Device time that iocost charged to this cgroup"),
+        _counter("cost_wait", "µs", "Time in which its I/Os waited for their share, by iocost"),
+        _counter("cost_indebt", "µs", "Time in which it was in debt to iocost"),
+        _counter("cost_indelay", "µs", "Time in which its tasks were delayed for that debt"),
+    ),
+)
 CGROUP_PRESSURE = Measurement(
     name="cgroup_pressure",
     table="ingest_cgroup_pressure_sample",
-    subject_tag="path",
+    about=(
+        "How long a cgroup waited for I/O, from `io.pressure`. The subject is the tag "
+        "`path`. Derived from lines of `cgroup`.\n"
+        "Read as the pressure ratios of `CgroupRates`."
+    ),
     longest_subject=LONGEST_PATH,
     fields=(
         _counter("some_total", "µs", "Time in which some task of the cgroup waited for I/O"),
@@ -111,7 +151,7 @@ CGROUP_PRESSURE = Measurement(
 SYSTEM = Measurement(
     name="system",
     table="ingest_system_sample",
-    subject_tag=None,
+    about="The host as a whole. It has no subject.",
     fields=(
         _number("load1", "tasks", "Load average over 1 minute"),
         _number("load5", "tasks", "Load average over 5 minutes"),
@@ -123,7 +163,10 @@ SYSTEM = Measurement(
 COLLECTOR = Measurement(
     name="internal_write",
     table="ingest_collector_sample",
-    subject_tag="output",
+    about=(
+        "What Telegraf sent and still buffers, from its input `internal`. The subject "
+        "is the tag `output`."
+    ),
     longest_subject=LONGEST_PATH,
     fields=(
         _counter("metrics_written", "lines", "Lines that the server took"),
@@ -136,7 +179,14 @@ COLLECTOR = Measurement(
 SCSI_RESERVATION = Measurement(
     name="scsi_reservation",
     table="ingest_scsi_reservation_sample",
-    subject_tag="device",
+    about=(
+        "A SCSI reservation locks a LUN for one host; a conflict is a command of "
+        "another host during the lock.\n"
+        "The subject is the tag `device`. Telegraf on Linux has no such input: a "
+        "program that reads these counters, for example from esxtop, sends them as "
+        "line protocol.\n"
+        "Read as `ConflictRates`."
+    ),
     fields=(
         _counter("commands", "commands", "SCSI commands that the device completed for this host"),
         _counter("conflicts", "commands", "Commands that met another host's reservation"),
@@ -145,7 +195,12 @@ SCSI_RESERVATION = Measurement(
 NSTAT = Measurement(
     name="nstat",
     table="ingest_nstat_sample",
-    subject_tag="name",
+    about=(
+        "TCP of the host as a whole, from `/proc/net/snmp`. The subject is the tag "
+        "`name`.\n"
+        "TCP connections of guests are counted in the guest, not here.\n"
+        "Read as `TcpRates`."
+    ),
     fields=(
         _counter("TcpOutSegs", "segments", "TCP segments sent, without those sent again"),
         _counter("TcpRetransSegs", "segments", "TCP segments sent again"),
@@ -154,20 +209,101 @@ NSTAT = Measurement(
 BLOCK_DEVICE = Measurement(
     name="block_device",
     table="ingest_block_device_sample",
-    subject_tag="name",
+    about=(
+        "The number under which cgroups count the I/O of a device; the subject is the "
+        "tag `name`. Our configuration sends it once a minute, from "
+        "`/proc/diskstats`.\n"
+        "Read as `major:minor`; the newest applies."
+    ),
     fields=(
         _whole("major", "number", "First part of the number under which cgroups know the device"),
         _whole("minor", "number", "Second part of it"),
     ),
 )
+MOUNT = Measurement(
+    name="mount",
+    table="ingest_mount_sample",
+    about=(
+        "File systems of other machines, as their client counts them, such as NFS "
+        "mounts. The subject is `server:export`."
+    ),
+    longest_subject=LONGEST_PATH,
+    fields=(
+        _counter("reads", "I/Os", "Reads that the server answered"),
+        _counter("writes", "I/Os", "Writes that the server answered"),
+        _counter("read_bytes", "bytes", "Bytes read, with the headers of the protocol"),
+        _counter("write_bytes", "bytes", "Bytes written, with the headers of the protocol"),
+        _counter("read_time", "ms", "Time of all reads, from the client's queue to the end"),
+        _counter("write_time", "ms", "Time of all writes, from the client's queue to the end"),
+        _counter("read_rtt", "ms", "Part of it from sending a read to its answer"),
+        _counter("write_rtt", "ms", "Part of it from sending a write to its answer"),
+        _counter("read_queue", "ms", "Part of it that reads waited to be sent"),
+        _counter("write_queue", "ms", "Part of it that writes waited to be sent"),
+        _counter("retransmits", "requests", "Reads and writes that were sent again"),
+    ),
+)
+VDISK = Measurement(
+    name="vdisk",
+    table="ingest_vdisk_sample",
+    about=(
+        "Virtual disks as their hypervisor counts them. The subject is the workload "
+        "and its disk, such as `qemu/101/scsi0`."
+    ),
+    longest_subject=LONGEST_PATH,
+    fields=(
+        _counter("reads", "I/Os", "Reads that the hypervisor completed for the virtual disk"),
+        _counter("writes", "I/Os", "Writes that it completed"),
+        _counter("read_bytes", "bytes", "Bytes read"),
+        _counter("write_bytes", "bytes", "Bytes written"),
+        _counter("read_time", "ns", "Time that all completed reads took"),
+        _counter("write_time", "ns", "Time that all completed writes took"),
+        _counter("flushes", "I/Os", "Flushes that completed"),
+        _counter("flush_time", "ns", "Time that all flushes took"),
+        _whole("in_flight", "I/Os", "I/Os in flight when the sample was taken"),
+    ),
+)
+VNIC = Measurement(
+    name="vnic",
+    table="ingest_vnic_sample",
+    about=(
+        "Network interfaces of workloads as their hypervisor counts them. The subject "
+        "is the workload and its interface, such as `qemu/101/net0`."
+    ),
+    longest_subject=LONGEST_PATH,
+    fields=(
+        _counter("bytes_sent", "bytes", "Bytes that the workload sent"),
+        _counter("bytes_recv", "bytes", "Bytes that it received"),
+        _counter("packets_sent", "packets", "Packets that it sent"),
+        _counter("packets_recv", "packets", "Packets that it received"),
+        _counter("drop_in", "packets", "Packets for it that were dropped"),
+        _counter("drop_out", "packets", "Packets from it that were dropped"),
+        _counter("err_in", "packets", "Packets for it with an error"),
+        _counter("err_out", "packets", "Packets from it with an error"),
+    ),
+)
+GAUGE = Measurement(
+    name="gauge",
+    table="ingest_gauge_sample",
+    about=(
+        "Fields without a canonical figure, as they were sent; the tag `field` is "
+        "their name. Nothing is derived from them."
+    ),
+    longest_subject=LONGEST_PATH,
+    fields=(_number("value", "as sent", "A field that has no canonical figure"),),
+)
 MEASUREMENTS = (
     DISKIO,
     NET,
     CGROUP,
+    CGROUP_COST,
     CGROUP_PRESSURE,
     SYSTEM,
     COLLECTOR,
     SCSI_RESERVATION,
     NSTAT,
     BLOCK_DEVICE,
+    MOUNT,
+    VDISK,
+    VNIC,
+    GAUGE,
 )

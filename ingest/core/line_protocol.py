@@ -6,11 +6,10 @@ that would end a name are escaped in it, every other backslash is a character li
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
-FieldValue = int | float | bool | str
+from ingest.core.point import FieldValue, Point, PointError
 
 SMALLEST_INT64 = -(2**63)
 LARGEST_INT64 = 2**63 - 1
@@ -45,17 +44,7 @@ class Precision(StrEnum):
                 assert_never(self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
-    """One line. `time` is in the precision of the body; None means that the line has none."""
-
-    measurement: str
-    tags: tuple[tuple[str, str], ...]
-    fields: dict[str, FieldValue]
-    time: int | None
-
-
-class LineError(ValueError):
+class LineError(PointError):
     """A line is no valid line protocol; the text is the reason."""
 
 

@@ -1,89 +1,141 @@
-"""Fields of a line become the columns of the sample tables."""
+"""Fields of a point become the columns of rows."""
 
-from collections.abc import Iterator, Mapping
+from __future__ import annotations
 
-from ingest.core import catalogue
+from collections.abc import Callable, Mapping
+from functools import cache
+from operator import itemgetter
+
 from ingest.core.catalogue import Field, FieldKind, Measurement
-from ingest.core.line_protocol import LARGEST_INT64, FieldValue, LineError
+from ingest.core.line_protocol import LARGEST_INT64
+from ingest.core.mapping import Cell, Fact, FactField, Form, Head, SeriesKey
+from ingest.core.point import FieldValue, PointError
 
 Value = int | float | None
 
-STORED = {
-    measurement.name: measurement
-    for measurement in catalogue.MEASUREMENTS
-    # This one is made from lines of cgroup; it has no lines of its own.
-    if measurement is not catalogue.CGROUP_PRESSURE
-}
-"""The measurements of lines by name."""
-
-_NAMES = {
-    measurement: tuple(column.name for column in measurement.fields)
-    for measurement in catalogue.MEASUREMENTS
-}
+RATE_UNITS = 1000
+"""Rates are stored in thousandths a second, because columns of counters are whole numbers."""
 _ONLY_INTEGERS = frozenset({int})
 
 
-def stored_values(
-    measurement: Measurement, fields: Mapping[str, FieldValue]
-) -> Iterator[tuple[Measurement, str, tuple[Value, ...]]]:
-    """The rows that a line makes: measurement, device (of cgroups only) and values.
+class RowPlan:
+    """How fields of one head become rows of one series.
 
-    None if no field of the line is stored. Raises `LineError` for a value of the wrong kind.
+    `place` is the number of the series in its batch, once it has a row.
     """
-    if measurement is catalogue.CGROUP:
-        yield from _cgroup_values(fields)
-    elif (values := _columns(measurement, fields)) is not None:
-        yield measurement, "", values
+
+    __slots__ = ("_cells", "_in_order", "_names", "_plain", "place", "series")
+
+    def __init__(self, series: SeriesKey) -> None:
+        self.series = series
+        self.place: int | None = None
+        self._names: tuple[str, ...] = ()
+        self._cells: list[tuple[Field, Cell]] = []
+        self._in_order: Callable[[tuple[Value, ...]], tuple[Value, ...]] | None = None
+        self._plain = True
+
+    def add(self, name: str, cell: Cell) -> None:
+        """This field belongs into this cell."""
+        self._names += (name,)
+        self._cells.append((_columns_of(self.series.table)[cell.column][1], cell))
+        self._in_order = None
+        if cell.scale != 1 or cell.times or self.series.form is Form.RATE:
+            self._plain = False
+
+    def values(self, fields: Mapping[str, FieldValue]) -> tuple[Value, ...] | None:
+        """The row; None if no field of it is there. Raises `PointError` for a wrong value."""
+        given = tuple(map(fields.get, self._names))
+        # The common case, counters only, without a call per column.
+        if self._plain and _ONLY_INTEGERS.issuperset(map(type, given)):
+            integers: tuple[int, ...] = given  # type: ignore[assignment]  # the line above proves it
+            if min(integers) >= 0 and max(integers) <= LARGEST_INT64:
+                return self._row(integers)
+        values = tuple(
+            _value(name, column, cell, fields)
+            for name, (column, cell) in zip(self._names, self._cells, strict=True)
+        )
+        return self._row(values) if any(value is not None for value in values) else None
+
+    def _row(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
+        """In the order of the columns; those without a field are None."""
+        if self._in_order is None:
+            columns = _columns_of(self.series.table)
+            order = [-1] * len(columns)
+            for number, (_, cell) in enumerate(self._cells):
+                order[columns[cell.column][0]] = number
+            self._in_order = itemgetter(*order) if len(order) > 1 else lambda found: found[:1]
+        return self._in_order((*values, None))
 
 
-def _cgroup_values(
-    fields: Mapping[str, FieldValue],
-) -> Iterator[tuple[Measurement, str, tuple[Value, ...]]]:
-    """Telegraf names fields after the file: `io.stat.<device>.rios`, `io.pressure.some.total`."""
-    devices: dict[str, dict[str, FieldValue]] = {}
-    pressure: dict[str, FieldValue] = {}
-    for name, value in fields.items():
-        if name.startswith("io.stat."):
-            device, _, counter = name.removeprefix("io.stat.").rpartition(".")
-            devices.setdefault(device, {})[counter] = value
-        elif name.startswith("io.pressure."):
-            pressure[name.removeprefix("io.pressure.").replace(".", "_")] = value
-    for device, counters in sorted(devices.items()):
-        if device and (values := _columns(catalogue.CGROUP, counters)) is not None:
-            yield catalogue.CGROUP, device, values
-    if (values := _columns(catalogue.CGROUP_PRESSURE, pressure)) is not None:
-        yield catalogue.CGROUP_PRESSURE, "", values
+class HeadPlan:
+    """How the points of one head are kept; it learns the names of fields as they come."""
+
+    __slots__ = ("_facts", "_head", "_known", "rows")
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._known: set[str] = set()
+        self._facts: dict[str, FactField] = {}
+        self.rows: dict[SeriesKey, RowPlan] = {}
+
+    def learn(self, fields: Mapping[str, FieldValue]) -> None:
+        """Take in the fields that no point of this head had before."""
+        if fields.keys() <= self._known:
+            return
+        for name in sorted(fields.keys() - self._known):
+            place = self._head.place(name)
+            if isinstance(place, Cell):
+                plan = self.rows.get(place.series)
+                if plan is None:
+                    plan = self.rows[place.series] = RowPlan(place.series)
+                plan.add(name, place)
+            elif place is not None:
+                self._facts[name] = place
+            self._known.add(name)
+
+    def facts(self, fields: Mapping[str, FieldValue]) -> tuple[Fact, ...]:
+        """What the point says of things, beside its numbers."""
+        if not self._facts:
+            return self._head.facts
+        said = (field.fact(fields[name]) for name, field in self._facts.items() if name in fields)
+        return (*self._head.facts, *said)
 
 
-def _columns(
-    measurement: Measurement, fields: Mapping[str, FieldValue]
-) -> tuple[Value, ...] | None:
-    """The values of a row; None if the line has no field that is stored."""
-    given = tuple(map(fields.get, _NAMES[measurement]))
-    if _ONLY_INTEGERS.issuperset(map(type, given)):
-        # The common case, a full row of counters, without a call per column.
-        integers: tuple[int, ...] = given  # type: ignore[assignment]  # the line above proves it
-        if min(integers) >= 0 and max(integers) <= LARGEST_INT64:
-            return integers
-    values = tuple(map(_column_value, measurement.fields, given))
-    return values if any(value is not None for value in values) else None
+@cache
+def _columns_of(table: Measurement) -> Mapping[str, tuple[int, Field]]:
+    return {field.name: (place, field) for place, field in enumerate(table.fields)}
 
 
-def _column_value(column: Field, value: FieldValue | None) -> Value:
-    if value is None:
+def _value(name: str, column: Field, cell: Cell, fields: Mapping[str, FieldValue]) -> Value:
+    value, factor = fields.get(name), fields.get(cell.times) if cell.times else 1
+    if value is None or factor is None:
         return None
+    return _column_value(name, column, _scaled(name, value, factor, cell))
+
+
+def _scaled(name: str, value: FieldValue, factor: FieldValue, cell: Cell) -> FieldValue:
+    unit = RATE_UNITS if cell.series.form is Form.RATE else 1
+    if (cell.scale, factor, unit) == (1, 1, 1):
+        return value
+    numbers = [one for one in (value, factor) if isinstance(one, int | float)]
+    if len(numbers) != 2 or isinstance(value, bool) or isinstance(factor, bool):
+        raise PointError(f'field "{name}" must be a number')
+    return round(numbers[0] * numbers[1] * cell.scale * unit)
+
+
+def _column_value(name: str, column: Field, value: FieldValue) -> Value:
     if isinstance(value, str | bool):
         kind = "a string" if isinstance(value, str) else "true or false"
-        raise LineError(f'field "{column.name}" must be a {column.kind}, not {kind}')
+        raise PointError(f'field "{name}" must be a {column.kind}, not {kind}')
     if column.kind is FieldKind.NUMBER:
         return float(value)
     if value != int(value):
-        raise LineError(f'field "{column.name}" must be a {column.kind}, not a fraction')
+        raise PointError(f'field "{name}" must be a {column.kind}, not a fraction')
     if value > LARGEST_INT64:
-        raise LineError(f'field "{column.name}" does not fit a signed 64-bit integer')
+        raise PointError(f'field "{name}" does not fit a signed 64-bit integer')
     if value < 0:
         if column.kind is FieldKind.COUNTER:
-            raise LineError(f'field "{column.name}" is a counter and cannot be negative')
+            raise PointError(f'field "{name}" is a counter and cannot be negative')
         # Linux and Telegraf say -1 for what they do not know, such as the speed of a tunnel.
         return None
     return int(value)

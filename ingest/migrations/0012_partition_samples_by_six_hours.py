@@ -8,10 +8,22 @@ from typing import Any
 
 from django.db import migrations
 
-from ingest.core.catalogue import MEASUREMENTS
-
 BY_DAY = import_module("ingest.migrations.0010_make_partitions_by_function")
 
+TABLES = [
+    f"ingest_{name}_sample"
+    for name in (
+        "diskio",
+        "net",
+        "cgroup",
+        "cgroup_pressure",
+        "system",
+        "collector",
+        "scsi_reservation",
+        "nstat",
+        "block_device",
+    )
+]
 MAKE = f"""
 CREATE FUNCTION ingest_make_part(parent text, begun timestamptz) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = SCHEMA, pg_temp AS $$
@@ -69,10 +81,8 @@ def by_days(apps: Any, schema_editor: Any) -> None:
 def _set_chunk_interval(cursor: Any, interval: str) -> None:
     cursor.execute("SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'timescaledb')")
     (timescaledb,) = cursor.fetchone()
-    for measurement in MEASUREMENTS if timescaledb else ():
-        cursor.execute(
-            "SELECT set_chunk_time_interval(%s, %s::interval)", [measurement.table, interval]
-        )
+    for table in TABLES if timescaledb else ():
+        cursor.execute("SELECT set_chunk_time_interval(%s, %s::interval)", [table, interval])
 
 
 class Migration(migrations.Migration):

@@ -1,6 +1,6 @@
 """How migrations make the table of a measurement and the model that reads it.
 
-It is a hypertable where TimescaleDB is installed, else partitioned by day, in partitions that
+It is a hypertable where TimescaleDB is installed, else partitioned by time, in partitions that
 `ingest.partitions` makes. The primary key makes a repeated write harmless and is the only index:
 every question names its series.
 """
@@ -31,17 +31,25 @@ def floats(*names: str) -> dict[str, str]:
     return dict.fromkeys(names, "double precision")
 
 
-def sample_table(model: str, table: str, columns: Mapping[str, str]) -> list[Operation]:
-    """The operations that make a sample table with these columns, each of which may be null."""
+def sample_table(
+    model: str, table: str, columns: Mapping[str, str], *, chunk: str = "1 day"
+) -> list[Operation]:
+    """The operations that make a sample table with these columns, each of which may be null.
+
+    With TimescaleDB a chunk of it covers the time `chunk`.
+    """
     return [
         migrations.RunPython(
-            partial(_create, table=table, columns=columns), partial(_drop, table=table)
+            partial(_create, table=table, columns=columns, chunk=chunk),
+            partial(_drop, table=table),
         ),
         _model(model, table, columns),
     ]
 
 
-def _create(_: Any, schema_editor: Any, *, table: str, columns: Mapping[str, str]) -> None:
+def _create(
+    _: Any, schema_editor: Any, *, table: str, columns: Mapping[str, str], chunk: str
+) -> None:
     own = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
     with schema_editor.connection.cursor() as cursor:
         cursor.execute("SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'timescaledb')")
@@ -53,9 +61,9 @@ def _create(_: Any, schema_editor: Any, *, table: str, columns: Mapping[str, str
         )
         if timescaledb:
             cursor.execute(
-                "SELECT create_hypertable(%s, by_range('time', INTERVAL '1 day'),"
+                "SELECT create_hypertable(%s, by_range('time', %s::interval),"
                 " create_default_indexes => false)",
-                [table],
+                [table, chunk],
             )
 
 

@@ -5,26 +5,35 @@ from ingest.models.open_hour import OpenHour
 from ingest.models.rejected_line import RejectedLine
 from ingest.models.samples import (
     BlockDeviceSample,
+    CgroupCostSample,
     CgroupPressureSample,
     CgroupSample,
     CollectorSample,
     DiskioSample,
+    GaugeSample,
+    MountSample,
     NetSample,
     NstatSample,
     ScsiReservationSample,
     SystemSample,
+    VdiskSample,
+    VnicSample,
 )
 from ingest.models.series import Series
+from ingest.models.unknown_measurement import UnknownMeasurement
 
 __all__ = [
     "BlockDeviceSample",
+    "CgroupCostSample",
     "CgroupPressureSample",
     "CgroupSample",
     "CollectorSample",
     "DiskioSample",
+    "GaugeSample",
     "Host",
     "KeptRows",
     "LateSamples",
+    "MountSample",
     "NetSample",
     "NstatSample",
     "OpenHour",
@@ -32,4 +41,7 @@ __all__ = [
     "ScsiReservationSample",
     "Series",
     "SystemSample",
+    "UnknownMeasurement",
+    "VdiskSample",
+    "VnicSample",
 ]

@@ -6,14 +6,15 @@ from django.db import models
 
 from accounts.models.organisation import Organisation, OrganisationOwnedQuerySet
 from ingest.core.lengths import LONGEST_PATH
+from ingest.core.mapping import Form
 from ingest.models.host import Host
 
 
 class Series(models.Model):
-    """One measurement with one set of tags; `tags_key` is their canonical text, which is unique.
+    """One canonical table with one set of tags; `tags_key` is their text, which is unique.
 
-    `subject` is what the series is about on its host: the device of `diskio`, the interface of
-    `net`, the path of `cgroup`, empty for `system`.
+    `subject` is what the series is about on its host: a device, an interface, the path of a
+    cgroup; empty for the host itself. `source` is who sent it (`ingest.sources`).
     """
 
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="series")
@@ -22,6 +23,12 @@ class Series(models.Model):
     subject = models.CharField(max_length=LONGEST_PATH, blank=True)
     tags = models.JSONField(default=dict)
     tags_key = models.TextField()
+    source = models.CharField(max_length=32, blank=True, default="")
+    form = models.CharField(
+        max_length=8,
+        choices=[(form.value, form.value) for form in Form],
+        default=Form.COUNTER,
+    )
     first_sample_at = models.DateTimeField(null=True, blank=True)
     last_sample_at = models.DateTimeField(null=True, blank=True)
 

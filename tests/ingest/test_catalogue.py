@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +9,14 @@ import pytest
 from django.apps import apps
 from django.db import connection
 
-from ingest.core.canonical_figures import FIGURES
+from ingest import sources
 from ingest.core.catalogue import MEASUREMENTS, FieldKind, Measurement
 from ingest.core.figures import FIGURE_KINDS, FigureKind
+from ingest.core.mapping import Source
+from ingest.sources.registry import SOURCES
+from scripts import metrics_page
 from tests.ingest.scenario import Tenant, disk_line, now, write_lines
 
-METRICS = Path(__file__).parents[2] / "docs" / "metrics.md"
 COLUMN_TYPES = {
     FieldKind.COUNTER: "bigint",
     FieldKind.WHOLE: "bigint",
@@ -58,24 +59,17 @@ def test_model_reads_the_columns_of_the_catalogue(
     assert len(model.objects.values_list(*names)) == (1 if measurement.name == "diskio" else 0)
 
 
-def test_document_has_every_field_with_type_unit_and_meaning(measurement: Measurement) -> None:
-    section = re.search(
-        rf"^## `{measurement.name}`\n(.*?)(?=^## |\Z)",
-        METRICS.read_text(),
-        re.MULTILINE | re.DOTALL,
-    )
-    assert section
-    rows = re.findall(r"^\| `(\S+)` \| (.+?) \| (.+?) \| (.+?) \|$", section[1], re.MULTILINE)
-
-    assert rows == [
-        (field.name, field.kind.value, field.unit, field.meaning) for field in measurement.fields
-    ]
+def test_page_of_metrics_is_what_the_catalogue_and_the_sources_say() -> None:
+    assert metrics_page.PAGE.read_text() == metrics_page.page()
 
 
-def test_document_has_no_measurement_beside_the_catalogue() -> None:
-    sections = re.findall(r"^## `(\w+)`$", METRICS.read_text(), re.MULTILINE)
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
+def test_source_has_a_folder_with_a_readme_and_a_stock_configuration(source: Source) -> None:
+    readme = Path(sources.__path__[0], source.name, "README.md").read_text()
 
-    assert sections == [measurement.name for measurement in MEASUREMENTS]
+    assert "```" in readme
+    for measurement in source.measurements:
+        assert measurement in readme
 
 
 @pytest.mark.parametrize("kind", FIGURE_KINDS, ids=lambda kind: kind.name)
@@ -83,15 +77,3 @@ def test_rates_are_derived_from_all_counters(kind: FigureKind[Any]) -> None:
     assert kind.counters == tuple(
         field.name for field in kind.measurement.fields if field.kind is FieldKind.COUNTER
     )
-
-
-def test_page_of_metrics_lists_every_figure_of_the_history() -> None:
-    rows = re.findall(
-        r"^\| (\w+) \| `(\w+)` \| (\d+) \| (\w+) \| (.+) \|$", METRICS.read_text(), re.MULTILINE
-    )
-
-    assert rows == [
-        (kind, figure.name, str(figure.number), figure.how, figure.unit)
-        for kind, figures in FIGURES.items()
-        for figure in figures
-    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ from accounts.models import Organisation
 from advisor.management.product_command import ProductCommand
 from advisor.models import Enforcer
 from advisor.queries.hosts import sample_trouble
-from ingest.models import Host
+from ingest.models import Host, UnknownMeasurement
 
 
 class Command(ProductCommand):
@@ -24,8 +25,14 @@ class Command(ProductCommand):
         }
         hosts = Host.objects.filter(organisation=organisation)
         now = timezone.now()
+        unknown: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for one in UnknownMeasurement.objects.filter(organisation=organisation):
+            unknown[one.host].append(_unknown(one))
         self.show(
-            [_row(host, enforcers.get(host.pk), now=now) for host in hosts],
+            [
+                {**_row(host, enforcers.get(host.pk), now=now), "not_known": unknown[host.name]}
+                for host in hosts
+            ],
             as_json=options["as_json"],
             columns=[
                 "name",
@@ -37,6 +44,15 @@ class Command(ProductCommand):
             ],
             empty="no hosts yet; start Telegraf on one (see ingest/telegraf/README.md)",
         )
+
+
+def _unknown(one: UnknownMeasurement) -> dict[str, Any]:
+    return {
+        "measurement": one.measurement,
+        "lines": one.lines,
+        "first_sent_at": one.first_sent_at,
+        "last_sent_at": one.last_sent_at,
+    }
 
 
 def _row(host: Host, enforcer: Enforcer | None, *, now: datetime) -> dict[str, Any]:

@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.core import catalogue
-from ingest.core.batch import MOST_REASONS, Batch, Rules, read_batch
+from ingest.core.batch import MOST_REASONS, Batch, Rules, UnknownMeasurementError, read_batch
 from ingest.core.line_protocol import Precision
-from ingest.core.source import SeriesKey, UnknownMeasurementError, read_source
+from ingest.core.mapping import SeriesKey
+from ingest.sources.registry import find_head
 
 NOW_NS = 1_700_000_000_000_000_000
 NOW_US = NOW_NS // 1000
@@ -23,7 +24,7 @@ RULES = Rules(
 
 
 def batch_of(*lines: str, rules: Rules = RULES) -> Batch:
-    return read_batch("\n".join(lines).encode("utf-8", "surrogateescape"), rules)
+    return read_batch("\n".join(lines).encode("utf-8", "surrogateescape"), rules, find_head)
 
 
 def reasons(batch: Batch) -> list[tuple[int, str, int]]:
@@ -35,10 +36,11 @@ def test_disk_line_becomes_one_row() -> None:
 
     assert batch.series == [
         SeriesKey(
-            measurement="diskio",
+            table=catalogue.DISKIO,
             host="h1",
             subject="sda",
             tags=(("host", "h1"), ("name", "sda")),
+            source="diskio",
         )
     ]
     assert batch.rows == {
@@ -88,18 +90,20 @@ def test_cgroup_line_becomes_a_row_per_device_and_one_of_pressure() -> None:
     )
 
     assert [
-        (key.measurement, key.subject, dict(key.tags).get("device")) for key in batch.series
+        (key.table.name, key.subject, dict(key.tags).get("device")) for key in batch.series
     ] == [
-        ("cgroup", "/a", "259:1"),
-        ("cgroup", "/a", "8:0"),
         ("cgroup_pressure", "/a", None),
+        ("cgroup", "/a", "259:1"),
+        ("cgroup_cost", "/a", "8:0"),
+        ("cgroup", "/a", "8:0"),
     ]
     assert batch.rows == {
+        catalogue.CGROUP_PRESSURE: {(0, NOW_US): (77, None)},
         catalogue.CGROUP: {
-            (0, NOW_US): (3, None, None, None),
-            (1, NOW_US): (1, None, None, 4096),
+            (1, NOW_US): (3, None, None, None),
+            (3, NOW_US): (1, None, None, 4096),
         },
-        catalogue.CGROUP_PRESSURE: {(2, NOW_US): (77, None)},
+        catalogue.CGROUP_COST: {(2, NOW_US): (9, None, 5, None, None, None)},
     }
     assert batch.accepted_lines == 1
 
@@ -150,7 +154,7 @@ GOOD = f"diskio,host=h1,name=sda reads=1i {NOW_NS}"
          'tag "host" is longer than 253 characters'),
         (f"diskio,host=h1 reads=1i {NOW_NS}", 'tag "name" is missing: diskio needs it'),
         (f"diskio,host=h1,name={'n' * 256} reads=1i {NOW_NS}",
-         'tag "name" is longer than 255 characters'),
+         'the name of what it is about is longer than 255 characters'),
         (f"diskio,host=h1,name=sda,t={'é' * 1024} reads=1i {NOW_NS}",
          "the tags together are longer than 2048 bytes"),
         (f'diskio,host=h1,name=sda reads="many" {NOW_NS}',
@@ -184,7 +188,7 @@ def test_unknown_measurement_is_named_in_64_characters_at_most(name: str, shown:
     with pytest.raises(
         UnknownMeasurementError, match=f'^unknown measurement "{re.escape(shown)}":'
     ):
-        read_source(name, (("host", "h1"),), only_host=None)
+        find_head(name, {"host": "h1"})
 
 
 @pytest.mark.parametrize(
@@ -233,7 +237,7 @@ def test_flood_of_bad_lines_is_counted_and_not_kept() -> None:
 
 @given(st.binary(max_size=300))
 def test_any_body_is_sorted_without_an_exception(body: bytes) -> None:
-    batch = read_batch(body, RULES)
+    batch = read_batch(body, RULES, find_head)
 
     assert sum(r.line_count for r in batch.rejections) == batch.rejected_lines
 

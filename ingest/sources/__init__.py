@@ -1,0 +1,1 @@
+"""What collectors send, a folder each: what it recognises and where its numbers are kept."""
