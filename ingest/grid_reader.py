@@ -28,6 +28,7 @@ from ingest.core.grid import (
     NOT_SENT,
     SNAP_RATIO,
     SURE_INTERVAL_S,
+    Flags,
     Grid,
     GridGrowth,
     Integers,
@@ -36,7 +37,9 @@ from ingest.core.grid import (
     merging,
     microseconds,
     on_grid,
+    totals_of_rates,
 )
+from ingest.core.mapping import Form
 from ingest.open_hours import HOUR
 
 
@@ -87,6 +90,7 @@ def read_growths(
             series_count=len(own.series),
             counters=len(kind.counters),
             wide=kind.wide,
+            needed=kind.needed,
             step_s=coarse_s,
         )
         found[kind] = growth.merged(own.merging)
@@ -165,11 +169,12 @@ def open_part(hosts: Collection[int], *, since: datetime, until: datetime) -> Op
 class SubjectSeries:
     """The keys of the series of subjects, in the order of the subjects, the newest first.
 
-    `sends_between` says how they are read at the least cost: many had no reading at the edges of
-    the windows that were read last.
+    `rates` are those whose readings are rates. `sends_between` says how they are read at the least
+    cost: many had no reading at the edges of the windows that were read last.
     """
 
     by_subject: Sequence[Sequence[int]]
+    rates: frozenset[int] = frozenset()
     sends_between: bool = False
 
     @cached_property
@@ -181,6 +186,11 @@ class SubjectSeries:
     def array(self) -> str:
         """The same, as PostgreSQL reads it."""
         return array_of(self.series.tolist())
+
+    @cached_property
+    def are_rates(self) -> Flags:
+        """(series): whether the readings of each are rates."""
+        return np.isin(self.series, np.array(sorted(self.rates), dtype=np.int64))
 
     @cached_property
     def merging(self) -> Merging:
@@ -196,6 +206,7 @@ def series_of(wanted: Mapping[FigureKind[Any], Sequence[Subject]]) -> SeriesOfSu
     """The series of each subject, the newest first."""
     every = [subject for subjects in wanted.values() for subject in subjects]
     found: dict[tuple[str, int, str, str], list[int]] = defaultdict(list)
+    rates: set[int] = set()
     if every:
         by_device = {kind.measurement.name: kind.by_device for kind in wanted}
         asked: dict[str, list[str] | list[int]] = {
@@ -206,22 +217,25 @@ def series_of(wanted: Mapping[FigureKind[Any], Sequence[Subject]]) -> SeriesOfSu
         with connection.cursor() as cursor:
             cursor.execute(_SERIES, asked)
             rows = cursor.fetchall()
-        for pk, measurement, host, name, device in rows:
+        for pk, measurement, host, name, device, form in rows:
             of = device or "" if by_device[measurement] else ""
             found[measurement, host, name, of].append(pk)
+            if form == Form.RATE:
+                rates.add(pk)
     return {
         kind: SubjectSeries(
             by_subject=[
                 found[kind.measurement.name, subject.host, subject.name, subject.device]
                 for subject in subjects
-            ]
+            ],
+            rates=frozenset(rates),
         )
         for kind, subjects in wanted.items()
     }
 
 
 _SERIES = """
-    SELECT id, measurement, host_id, subject, tags ->> 'device' FROM ingest_series
+    SELECT id, measurement, host_id, subject, tags ->> 'device', form FROM ingest_series
      WHERE measurement = ANY(%(measurements)s) AND host_id = ANY(%(hosts)s)
        AND subject = ANY(%(subjects)s)
      ORDER BY id DESC
@@ -233,6 +247,14 @@ def _readings(
     kind: FigureKind[Any], wanted: SubjectSeries, grid: Grid, coarse_s: float
 ) -> Readings:
     """All readings that make the windows: those in them, and those on both sides of them."""
+    # Rates add up to totals only if each of them is there.
+    coarse_s = 0.0 if wanted.are_rates.any() else coarse_s
+    found = _sent(kind, wanted, grid, coarse_s)
+    return totals_of_rates(found, wanted.are_rates, counters=len(kind.counters))
+
+
+def _sent(kind: FigureKind[Any], wanted: SubjectSeries, grid: Grid, coarse_s: float) -> Readings:
+    """The same, as they were sent."""
     window = timedelta(microseconds=grid.window_us)
     if not len(wanted.series) or not grid.count:
         return _in_order(_no_rows(kind), wanted.series)

@@ -115,7 +115,10 @@ class Inventory:
             return series_of(self.subjects)
         known = self.whole.series_by_subject
         return {
-            kind: SubjectSeries(by_subject=[known[kind][subject] for subject in subjects])
+            kind: SubjectSeries(
+                by_subject=[known[kind][subject] for subject in subjects],
+                rates=self.whole.series[kind].rates if kind in self.whole.series else frozenset(),
+            )
             for kind, subjects in self.subjects.items()
         }
 

@@ -55,7 +55,7 @@ DISKIO = Measurement(
     name="diskio",
     table="ingest_diskio_sample",
     about=(
-        "Block devices, from `/proc/diskstats`. The subject is the tag `name`.\n"
+        "Block devices, from `/proc/diskstats`, and mounts of NFS, as `server:export`.\n"
         "Read as `DiskRates`: IOPS, bytes per second, `latency_ms` (growth of "
         "`read_time + write_time` over growth of `reads + writes`), `outstanding_io` "
         "(growth of `weighted_io_time` over time), `utilisation_ratio` (growth of "
@@ -82,8 +82,8 @@ NET = Measurement(
     name="net",
     table="ingest_net_sample",
     about=(
-        "Network interfaces, from `/proc/net/dev`. The subject is the tag "
-        "`interface`.\n"
+        "Network interfaces, from `/proc/net/dev` or as a hypervisor counts those of its "
+        "workloads.\n"
         "Read as `NetRates`: bits and packets per second in both directions, drops "
         "and errors per second."
     ),
@@ -103,14 +103,16 @@ CGROUP = Measurement(
     name="cgroup",
     table="ingest_cgroup_sample",
     about=(
-        "Reads and writes of a cgroup on one device, from `io.stat`. The subject is "
-        "the tag `path`; the tag `device` is `major:minor`.\n"
+        "Reads and writes of a workload on one device: of a cgroup, from `io.stat`, where the "
+        "subject is its path and the tag `device` is `major:minor`;\n"
+        "or of a virtual machine, as its hypervisor counts them, where the subject is such as "
+        "`qemu/101` and the tag `device` its disk, such as `scsi0`.\n"
         "Read as `CgroupRates`: IOPS and bytes per second."
     ),
     longest_subject=LONGEST_PATH,
     fields=(
-        _counter("rios", "I/Os", "Reads that this cgroup issued to the device"),
-        _counter("wios", "I/Os", "Writes that this cgroup issued to the device"),
+        _counter("rios", "I/Os", "Reads that the workload issued to the device"),
+        _counter("wios", "I/Os", "Writes that it issued to the device"),
         _counter("rbytes", "bytes", "Bytes read"),
         _counter("wbytes", "bytes", "Bytes written"),
     ),
@@ -224,61 +226,36 @@ MOUNT = Measurement(
     name="mount",
     table="ingest_mount_sample",
     about=(
-        "File systems of other machines, as their client counts them, such as NFS "
-        "mounts. The subject is `server:export`."
+        "Where the time of a file system of another machine goes, as its client counts it; what "
+        "it carries is in `diskio`.\nThe subject is `server:export`."
     ),
     longest_subject=LONGEST_PATH,
     fields=(
-        _counter("reads", "I/Os", "Reads that the server answered"),
-        _counter("writes", "I/Os", "Writes that the server answered"),
-        _counter("read_bytes", "bytes", "Bytes read, with the headers of the protocol"),
-        _counter("write_bytes", "bytes", "Bytes written, with the headers of the protocol"),
-        _counter("read_time", "ms", "Time of all reads, from the client's queue to the end"),
-        _counter("write_time", "ms", "Time of all writes, from the client's queue to the end"),
-        _counter("read_rtt", "ms", "Part of it from sending a read to its answer"),
-        _counter("write_rtt", "ms", "Part of it from sending a write to its answer"),
-        _counter("read_queue", "ms", "Part of it that reads waited to be sent"),
-        _counter("write_queue", "ms", "Part of it that writes waited to be sent"),
-        _counter("retransmits", "requests", "Reads and writes that were sent again"),
+        _counter("read_rtt", "ms", "Time from sending a read to its answer"),
+        _counter("write_rtt", "ms", "Time from sending a write to its answer"),
+        _counter("read_queue", "ms", "Time that reads waited to be sent"),
+        _counter("write_queue", "ms", "Time that writes waited to be sent"),
+        _counter("read_retransmits", "requests", "Reads that were sent again"),
+        _counter("write_retransmits", "requests", "Writes that were sent again"),
     ),
 )
 VDISK = Measurement(
     name="vdisk",
     table="ingest_vdisk_sample",
     about=(
-        "Virtual disks as their hypervisor counts them. The subject is the workload "
-        "and its disk, such as `qemu/101/scsi0`."
+        "How long the I/Os of a workload's virtual disk took, as the hypervisor counts it; what "
+        "it carries is in `cgroup`.\nThe subject is the workload, such as `qemu/101`; the tag "
+        "`device` is its disk, such as `scsi0`."
     ),
     longest_subject=LONGEST_PATH,
     fields=(
-        _counter("reads", "I/Os", "Reads that the hypervisor completed for the virtual disk"),
-        _counter("writes", "I/Os", "Writes that it completed"),
-        _counter("read_bytes", "bytes", "Bytes read"),
-        _counter("write_bytes", "bytes", "Bytes written"),
+        _counter("reads", "I/Os", "Reads that completed"),
+        _counter("writes", "I/Os", "Writes that completed"),
         _counter("read_time", "ns", "Time that all completed reads took"),
         _counter("write_time", "ns", "Time that all completed writes took"),
         _counter("flushes", "I/Os", "Flushes that completed"),
         _counter("flush_time", "ns", "Time that all flushes took"),
         _whole("in_flight", "I/Os", "I/Os in flight when the sample was taken"),
-    ),
-)
-VNIC = Measurement(
-    name="vnic",
-    table="ingest_vnic_sample",
-    about=(
-        "Network interfaces of workloads as their hypervisor counts them. The subject "
-        "is the workload and its interface, such as `qemu/101/net0`."
-    ),
-    longest_subject=LONGEST_PATH,
-    fields=(
-        _counter("bytes_sent", "bytes", "Bytes that the workload sent"),
-        _counter("bytes_recv", "bytes", "Bytes that it received"),
-        _counter("packets_sent", "packets", "Packets that it sent"),
-        _counter("packets_recv", "packets", "Packets that it received"),
-        _counter("drop_in", "packets", "Packets for it that were dropped"),
-        _counter("drop_out", "packets", "Packets from it that were dropped"),
-        _counter("err_in", "packets", "Packets for it with an error"),
-        _counter("err_out", "packets", "Packets from it with an error"),
     ),
 )
 GAUGE = Measurement(
@@ -304,6 +281,5 @@ MEASUREMENTS = (
     BLOCK_DEVICE,
     MOUNT,
     VDISK,
-    VNIC,
     GAUGE,
 )

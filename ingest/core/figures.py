@@ -50,7 +50,8 @@ class DiskFigures(_Transfers):
 
     `latency_ms` is the mean time of the I/Os that completed, measured at the device; it and
     `mean_io_bytes` are NaN where none completed. `outstanding_io` is the mean number of I/Os in
-    flight; `utilisation_ratio` is the part of the time in which any was.
+    flight; `utilisation_ratio` is the part of the time in which any was, at most, where no
+    collector counts it.
     """
 
     latency_ms: Floats
@@ -140,6 +141,7 @@ class FigureKind(Generic[FiguresT]):
 
     The first `wide` of the counters are 64-bit, the others 32-bit; None means all. Gauges say
     what was at the moment of a reading. `by_device`: whether a subject has a series per device.
+    Collectors may leave out the `optional` counters, which are the last ones.
     `part_of` is the kind of which this has some counters only, for long times; None means all.
     """
 
@@ -148,6 +150,7 @@ class FigureKind(Generic[FiguresT]):
     counters: tuple[str, ...]
     figures: Callable[[GridGrowth], FiguresT]
     wide: int | None = None
+    optional: int = 0
     gauges: tuple[str, ...] = ()
     by_device: bool = False
     part_of: FigureKind[Any] | None = None
@@ -155,6 +158,11 @@ class FigureKind(Generic[FiguresT]):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.counters + self.gauges
+
+    @property
+    def needed(self) -> int | None:
+        """So many of the first counters must be sent; None means all."""
+        return len(self.counters) - self.optional if self.optional else None
 
     @property
     def whole(self) -> FigureKind[Any]:
@@ -174,11 +182,13 @@ def _disk(found: GridGrowth) -> DiskFigures:
     reads, writes, read_bytes, write_bytes, read_ms, write_ms, busy_ms, weighted_ms = found.growth
     before, after = found.gauges[0][:-1], found.gauges[0][1:]
     seconds, completed = _known(found.seconds), reads + writes
+    # What is counted once it ends is in flight for the time that it took.
+    weighted_ms = np.where(weighted_ms > 0, weighted_ms, read_ms + write_ms)
     outstanding_io = weighted_ms / 1000 / seconds
     # None ended, so what was in flight at the beginning was so all the time, and what came since
     # still is. Many kernels count neither before an I/O ends.
     hung = (completed == 0) & (before > 0) & (after > 0)
-    busy_ratio = np.minimum(1.0, busy_ms / 1000 / seconds)
+    busy_ratio = np.minimum(1.0, np.where(busy_ms > 0, busy_ms / 1000 / seconds, outstanding_io))
     return DiskFigures(
         seconds=found.seconds,
         read_iops=reads / seconds,
@@ -291,6 +301,8 @@ DISK = FigureKind(
     figures=_disk,
     # Linux prints the times of /proc/diskstats as 32-bit milliseconds whatever the machine.
     wide=4,
+    # Only block devices of Linux count these.
+    optional=2,
     gauges=("iops_in_progress",),
 )
 INTERFACE = FigureKind(
@@ -307,6 +319,8 @@ INTERFACE = FigureKind(
         "err_out",
     ),
     figures=_interface,
+    # Hypervisors count bytes of a workload, some of them nothing else.
+    optional=6,
 )
 CGROUP_IO = FigureKind(
     name="cgroup",

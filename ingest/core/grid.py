@@ -219,20 +219,21 @@ def on_grid(
     series_count: int,
     counters: int,
     wide: int | None = None,
+    needed: int | None = None,
     step_s: float = 0.0,
     least_cover: float = LEAST_COVER,
 ) -> GridGrowth:
     """The growth of the first `counters` columns in each window of the grid; the rest are gauges.
 
-    The first `wide` counters, or all, have 64 bits. `step_s` is the distance at which readings
-    were asked for, 0 for all of them. An interval is a gap if it is longer than a minute and than
-    three times the one before it: a collector that sends rarely does so regularly. Windows that
-    are covered less than `least_cover` are unknown.
+    The first `wide` counters, or all, have 64 bits; the first `needed`, or all, must be sent.
+    `step_s` is the distance at which readings were asked for, 0 for all of them. An interval is a
+    gap if it is longer than a minute and than three times the one before it: a collector that
+    sends rarely does so regularly. Windows that are covered less than `least_cover` are unknown.
     """
     windows, edges_us = grid.count, grid.edges_us
     at_us = _snapped(readings.at_us, grid)
     valid, growth, interval_us = _intervals(
-        readings, at_us, counters=counters, wide=wide, step_s=step_s
+        readings, at_us, counters=counters, wide=wide, needed=needed, step_s=step_s
     )
     place, fraction = _places(
         readings.series, at_us, np.where(valid, interval_us, 0), edges_us, series_count
@@ -261,6 +262,29 @@ def on_grid(
     return GridGrowth(grid=grid, growth=result, seconds=seconds, gauges=gauges)
 
 
+def totals_of_rates(readings: Readings, rates: Flags, *, counters: int) -> Readings:
+    """The same readings with totals in place of rates, for the series (series) that are `rates`.
+
+    A rate is a mean since the reading before, in thousandths a second. Only differences of the
+    totals mean anything.
+    """
+    own = rates[readings.series] if len(readings.series) else np.zeros(0, dtype=np.bool_)
+    if not own.any():
+        return readings
+    series, at_us = readings.series[own], readings.at_us[own]
+    values = readings.values[own]
+    follows = np.concatenate([[False], series[1:] == series[:-1]])
+    length_us = np.where(follows, np.concatenate([[0], np.diff(at_us)]), 0)
+    rate = values[:, :counters]
+    grown = np.where(rate == NOT_SENT, 0.0, rate * (length_us[:, None] / 1e9))
+    totals = np.rint(np.cumsum(grown, axis=0)).astype(np.int64)
+    values = values.copy()
+    values[:, :counters] = np.where(rate == NOT_SENT, NOT_SENT, totals + 1)
+    every = readings.values.copy()
+    every[own] = values
+    return Readings(series=readings.series, at_us=readings.at_us, values=every)
+
+
 def _snapped(at_us: Integers, grid: Grid) -> Integers:
     nearest = grid.since_us + np.rint((at_us - grid.since_us) / grid.window_us).astype(
         np.int64
@@ -270,7 +294,13 @@ def _snapped(at_us: Integers, grid: Grid) -> Integers:
 
 
 def _intervals(
-    readings: Readings, at_us: Integers, *, counters: int, wide: int | None, step_s: float
+    readings: Readings,
+    at_us: Integers,
+    *,
+    counters: int,
+    wide: int | None,
+    needed: int | None,
+    step_s: float,
 ) -> tuple[Flags, Integers, Integers]:
     """Of the interval that ends with each reading: whether it counts, its growth, its length.
 
@@ -286,7 +316,9 @@ def _intervals(
     follows = readings.series[1:] == readings.series[:-1]
     # By the times as sent: snapping must not turn a gap into an interval.
     length_us = np.where(follows, np.diff(readings.at_us), 0)
-    grown, is_reset, is_incomplete = growth_between(values[:-1], values[1:], wide=wide)
+    grown, is_reset, is_incomplete = growth_between(
+        values[:-1], values[1:], wide=wide, needed=needed
+    )
     before_us = np.concatenate([[0], length_us[:-1]])
     is_gap = gaps(length_us, before_us, step_s=step_s)
     valid[1:] = follows & ~is_reset & ~is_incomplete & ~is_gap
@@ -311,9 +343,11 @@ def gaps(length_us: Integers, before_us: Integers, *, step_s: float = 0.0) -> Fl
 
 
 def growth_between(
-    before: Integers, after: Integers, *, wide: int | None = None
+    before: Integers, after: Integers, *, wide: int | None = None, needed: int | None = None
 ) -> tuple[Integers, Flags, Flags]:
     """The growth (intervals, counters), and which intervals have a reset or lack a counter.
+
+    Of the counters after the first `needed` one that is sent at neither end grew by nothing.
 
     A counter that starts again from zero takes its whole subject with it, and a wrap does not:
     so it is a reset when every 64-bit counter that had counted anything went down, or when one
@@ -324,13 +358,13 @@ def growth_between(
     # All others went up, or stood still, in every counter.
     odd = np.flatnonzero(np.logical_or.reduce((after < before) | (before < 0), axis=1))
     growth[odd], is_reset[odd], is_incomplete[odd] = _odd_growth(
-        before[odd], after[odd], wide=wide
+        before[odd], after[odd], wide=wide, needed=needed
     )
     return growth, is_reset, is_incomplete
 
 
 def _odd_growth(
-    before: Integers, after: Integers, *, wide: int | None
+    before: Integers, after: Integers, *, wide: int | None, needed: int | None
 ) -> tuple[Integers, Flags, Flags]:
     went_down = after < before
     growth = after - before + np.where(went_down, WRAP_32, 0)
@@ -340,6 +374,8 @@ def _odd_growth(
     counted = before[:, :wide] > 0
     is_reset |= counted.any(axis=1) & (went_down[:, :wide] | ~counted).all(axis=1)
     lacks: Flags = (before == NOT_SENT) | (after == NOT_SENT)
+    if needed is not None:
+        lacks[:, needed:] &= before[:, needed:] != after[:, needed:]
     is_incomplete: Flags = np.logical_or.reduce(lacks, axis=1)
     return growth, is_reset, is_incomplete
 

@@ -7,7 +7,7 @@ the heads of one collector and says for each field of a head where its numbers a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 
@@ -90,6 +90,10 @@ class FactField:
         )
 
 
+Place = Cell | FactField | tuple[Cell, ...] | None
+"""Where a field belongs: to one column or several, to what is known of a thing, or nowhere."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
     """One measurement with one set of tags, as its source understands it.
@@ -98,7 +102,7 @@ class Head:
     """
 
     host: str
-    place: Callable[[str], Cell | FactField | None]
+    place: Callable[[str], Place]
     facts: tuple[Fact, ...] = ()
 
 
@@ -166,6 +170,25 @@ def series(
     if len(key.tags_key.encode()) > MOST_TAGS_BYTES:
         raise PointError(f"the tags together are longer than {MOST_TAGS_BYTES} bytes")
     return key
+
+
+def nowhere(_field: str) -> None:
+    """The place of fields that a source knows and leaves out."""
+
+
+def all_of(*places: Callable[[str], Cell | None]) -> Callable[[str], Place]:
+    """A field belongs wherever any of these has a place for it."""
+    return lambda field: tuple(cell for place in places if (cell := place(field)) is not None)
+
+
+def scaled(place: Callable[[str], Cell | None], scale: float) -> Callable[[str], Cell | None]:
+    """The same places, for values in another unit."""
+
+    def found(field: str) -> Cell | None:
+        cell = place(field)
+        return None if cell is None else replace(cell, scale=scale)
+
+    return found
 
 
 def required(tags: Tags, name: str, *, of: str) -> str:

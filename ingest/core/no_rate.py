@@ -16,8 +16,11 @@ def why_no_rate(kind: FigureKind[FiguresT], at_us: Integers, values: Integers) -
 
     `values` is (readings, counters), in order of time; there is at least one reading.
     """
-    newest = zip(kind.counters, values[-1].tolist(), strict=True)
-    if lacking := [name for name, value in newest if value == NOT_SENT]:
+    lacks = values[-1] == NOT_SENT
+    if kind.needed is not None:
+        # Of the others only one that was sent before.
+        lacks[kind.needed :] &= values[-2:, kind.needed :].max(axis=0) != NOT_SENT
+    if lacking := [name for name, lack in zip(kind.counters, lacks, strict=True) if lack]:
         return f"they lack {', '.join(lacking)}"
     lengths_us = np.diff(at_us)
     if not len(lengths_us) or lengths_us[-1] > LONGEST_INTERVAL_S * 1e6:
@@ -25,7 +28,9 @@ def why_no_rate(kind: FigureKind[FiguresT], at_us: Integers, values: Integers) -
     before_us = np.concatenate([[0], lengths_us[:-1]])
     if gaps(lengths_us, before_us)[-1]:
         return "they are too far apart"
-    _, is_reset, is_incomplete = growth_between(values[-2:-1], values[-1:], wide=kind.wide)
+    _, is_reset, is_incomplete = growth_between(
+        values[-2:-1], values[-1:], wide=kind.wide, needed=kind.needed
+    )
     if is_incomplete[0]:
         return "the one before lacks counters"
     return "the counters have started again" if is_reset[0] else None

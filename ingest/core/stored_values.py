@@ -84,14 +84,18 @@ class HeadPlan:
             return
         for name in sorted(fields.keys() - self._known):
             place = self._head.place(name)
-            if isinstance(place, Cell):
-                plan = self.rows.get(place.series)
-                if plan is None:
-                    plan = self.rows[place.series] = RowPlan(place.series)
-                plan.add(name, place)
-            elif place is not None:
+            if isinstance(place, FactField):
                 self._facts[name] = place
+            elif place is not None:
+                for cell in (place,) if isinstance(place, Cell) else place:
+                    self._add(name, cell)
             self._known.add(name)
+
+    def _add(self, name: str, cell: Cell) -> None:
+        plan = self.rows.get(cell.series)
+        if plan is None:
+            plan = self.rows[cell.series] = RowPlan(cell.series)
+        plan.add(name, cell)
 
     def facts(self, fields: Mapping[str, FieldValue]) -> tuple[Fact, ...]:
         """What the point says of things, beside its numbers."""

@@ -10,7 +10,6 @@ from django.db import migrations, models
 from ingest.migrations._sample_table import floats, integers, sample_table
 
 SIX_HOURS = "6 hours"
-TRANSFERS = ("reads", "writes", "read_bytes", "write_bytes", "read_time", "write_time")
 
 
 class Migration(migrations.Migration):
@@ -37,39 +36,30 @@ class Migration(migrations.Migration):
             "MountSample",
             "ingest_mount_sample",
             integers(
-                *TRANSFERS, "read_rtt", "write_rtt", "read_queue", "write_queue", "retransmits"
+                "read_rtt",
+                "write_rtt",
+                "read_queue",
+                "write_queue",
+                "read_retransmits",
+                "write_retransmits",
             ),
             chunk=SIX_HOURS,
         ),
         *sample_table(
             "VdiskSample",
             "ingest_vdisk_sample",
-            integers(*TRANSFERS, "flushes", "flush_time", "in_flight"),
-            chunk=SIX_HOURS,
-        ),
-        *sample_table(
-            "VnicSample",
-            "ingest_vnic_sample",
             integers(
-                "bytes_sent",
-                "bytes_recv",
-                "packets_sent",
-                "packets_recv",
-                "drop_in",
-                "drop_out",
-                "err_in",
-                "err_out",
+                "reads",
+                "writes",
+                "read_time",
+                "write_time",
+                "flushes",
+                "flush_time",
+                "in_flight",
             ),
             chunk=SIX_HOURS,
         ),
         *sample_table("GaugeSample", "ingest_gauge_sample", floats("value"), chunk=SIX_HOURS),
-        *(
-            migrations.RunSQL(
-                f"CREATE INDEX {table}_time ON {table} ((time AT TIME ZONE 'UTC'))",
-                f"DROP INDEX {table}_time",
-            )
-            for table in ("ingest_mount_sample", "ingest_vdisk_sample", "ingest_vnic_sample")
-        ),
         migrations.AddField(
             "series", "source", models.CharField(blank=True, default="", max_length=32)
         ),

@@ -17,7 +17,6 @@ from ingest.models.samples import (
     ScsiReservationSample,
     SystemSample,
     VdiskSample,
-    VnicSample,
 )
 from ingest.models.series import Series
 from ingest.models.unknown_measurement import UnknownMeasurement
@@ -43,5 +42,4 @@ __all__ = [
     "SystemSample",
     "UnknownMeasurement",
     "VdiskSample",
-    "VnicSample",
 ]

@@ -9,16 +9,37 @@ from ingest.core.batch import UnknownMeasurementError
 from ingest.core.mapping import Head, Source, Tags
 from ingest.sources import (
     block_device,
+    ceph,
     cgroup,
     collector,
     diskio,
+    hostmetrics,
+    kernel,
+    libvirt,
     net,
+    nfs,
+    node_exporter,
     nstat,
+    other_telegraf,
+    proxmox,
     reservation,
+    smart,
     system,
+    vsphere,
+    zfs,
 )
 
 SOURCES: Sequence[Source] = (
+    proxmox.SOURCE,
+    libvirt.SOURCE,
+    vsphere.SOURCE,
+    nfs.SOURCE,
+    node_exporter.SOURCE,
+    hostmetrics.SOURCE,
+    ceph.SOURCE,
+    zfs.SOURCE,
+    kernel.SOURCE,
+    smart.SOURCE,
     diskio.SOURCE,
     net.SOURCE,
     nstat.SOURCE,
@@ -27,6 +48,7 @@ SOURCES: Sequence[Source] = (
     collector.SOURCE,
     reservation.SOURCE,
     block_device.SOURCE,
+    other_telegraf.SOURCE,
 )
 """Of several that may send a measurement, the first that takes a head for its own has it."""
 
@@ -49,14 +71,14 @@ _BEGINNINGS = tuple(
 
 def find_head(measurement: str, tags: Tags) -> Head:
     """What the source that knows it makes of a head; raises `PointError` if none can keep it."""
-    named = _BY_MEASUREMENT.get(measurement) or [
-        source
-        for beginning, sources in _BEGINNINGS
-        if measurement.startswith(beginning)
-        for source in sources
-    ]
-    for source in named:
+    for source in _BY_MEASUREMENT.get(measurement, ()):
         head = source.head(measurement, tags)
         if head is not None:
             return head
+    for beginning, sources in _BEGINNINGS:
+        if measurement.startswith(beginning):
+            for source in sources:
+                head = source.head(measurement, tags)
+                if head is not None:
+                    return head
     raise UnknownMeasurementError(measurement, tags.get("host", ""))

@@ -28,7 +28,14 @@ def derive(kind: FigureKind[FiguresT], found: Readings, *, window_s: float) -> F
     grid = Grid(
         since_us=int(found.at_us[0]), window_us=window_us, count=max(1, length_us // window_us)
     )
-    growth = on_grid(found, grid, series_count=1, counters=len(kind.counters), wide=kind.wide)
+    growth = on_grid(
+        found,
+        grid,
+        series_count=1,
+        counters=len(kind.counters),
+        wide=kind.wide,
+        needed=kind.needed,
+    )
     return kind.figures(growth)
 
 
