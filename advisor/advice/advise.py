@@ -54,11 +54,16 @@ def advise(
         for kind in registry.KINDS
         if kind.gather is not None and (topics is None or kind.topic in topics)
     ]
-    status, _ = ResourceStatus.objects.get_or_create(resource=resource)
-    if status.is_rejudging:
-        return [Advised(topic=kind.topic, found=REJUDGING_GAP) for kind in kinds]
+    rejudging = [Advised(topic=kind.topic, found=REJUDGING_GAP) for kind in kinds]
+    known = ResourceStatus.objects.filter(resource=resource).first()
+    if known is not None and known.is_rejudging:
+        return rejudging
     # Everything is computed before the first write, which others wait for until the commit.
     answers = [(kind, _answers(resource, kind, now)) for kind in kinds]
+    # Judging again may have begun meanwhile; from here on it waits for the commit.
+    status, _ = ResourceStatus.objects.select_for_update().get_or_create(resource=resource)
+    if status.is_rejudging:
+        return rejudging
     advised: list[Advised] = []
     for kind, found in answers:
         advised += [

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 
+from advisor.advice import registry
 from advisor.advice.advise import advise
+from advisor.advice.queue_depth.kind import QUEUE_DEPTH
 from advisor.advice.registry import answer
 from advisor.decisions import inventory
 from advisor.decisions.decide import approve, reject
-from advisor.models import Incident, Recommendation, RecommendationState, ResourceStatus
+from advisor.models import (
+    Incident,
+    Recommendation,
+    RecommendationState,
+    Resource,
+    ResourceStatus,
+)
 from tests.advisor.advised_datastores import (
     START,
     advice,
@@ -90,6 +100,63 @@ def test_advice_stays_while_windows_are_judged_again(cluster: Cluster) -> None:
     advise(resource=lun, now=NOW)
     found.refresh_from_db()
     assert found.state == RecommendationState.SUPERSEDED
+
+
+@pytest.fixture
+def while_it_computes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[[Callable[[Resource], object]], None]:
+    """Let this be done while advice on queue depths gathers its inputs."""
+
+    def let(happen: Callable[[Resource], object]) -> None:
+        def gather(resource: Resource, now: datetime) -> object:
+            happen(resource)
+            assert QUEUE_DEPTH.gather is not None
+            return QUEUE_DEPTH.gather(resource, now)
+
+        monkeypatch.setattr(registry, "KINDS", (replace(QUEUE_DEPTH, gather=gather),))
+
+    return let
+
+
+def test_nothing_is_written_before_all_is_computed(
+    cluster: Cluster, while_it_computes: Callable[[Callable[[Resource], object]], None]
+) -> None:
+    lun = datastore(cluster, "lun", "h1", "h2", lun_queue_depth=16)
+    seen: list[bool] = []
+    while_it_computes(
+        lambda one: seen.append(ResourceStatus.objects.filter(resource=one).exists())
+    )
+
+    advise(resource=lun, now=NOW)
+
+    # The row that judging needs is made once the slow part is over.
+    assert seen == [False]
+    assert ResourceStatus.objects.filter(resource=lun).exists()
+
+
+def test_advice_stays_if_judging_again_begins_while_it_computes(
+    cluster: Cluster, while_it_computes: Callable[[Callable[[Resource], object]], None]
+) -> None:
+    lun = datastore(cluster, "lun", "h1", "h2", lun_queue_depth=16)
+    for host in ("h1", "h2"):
+        inventory.set_queue_depth(resource=lun, host_name=host, depth=32)
+    found = advice(lun, "queue_depth")
+    before = ResourceStatus.objects.get(resource=lun).other_advice_gaps
+    for host in ("h1", "h2"):
+        inventory.set_queue_depth(resource=lun, host_name=host, depth=8)
+    while_it_computes(
+        lambda one: ResourceStatus.objects.filter(resource=one).update(
+            history_until=NOW, rewound_at=NOW, rewound_to=NOW - timedelta(hours=2)
+        )
+    )
+
+    said = {one.found for one in advise(resource=lun, now=NOW)}
+
+    assert said == {"samples came late: windows that they change are judged again first"}
+    found.refresh_from_db()
+    assert found.state == RecommendationState.PROPOSED
+    assert ResourceStatus.objects.get(resource=lun).other_advice_gaps == before
 
 
 def test_disk_that_is_to_move_is_advised_once_though_its_incident_is_judged_again(
