@@ -79,8 +79,11 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     if open_one := standing.open_as(found):
         _save_gap(status, "")
         return open_one
-    # Only now, because the detector needs the row; a person may have composed a draft meanwhile.
+    # Only now, because the detector needs the row. Meanwhile judging again may have begun, and a
+    # person may have composed a draft.
     status = ResourceStatus.objects.select_for_update().get(resource=resource)
+    if status.is_rejudging:
+        return _save_gap(status, REJUDGING_GAP)
     if draft := open_draft(resource, now):
         return _save_gap(status, _waits(draft))
     _save_gap(status, "")

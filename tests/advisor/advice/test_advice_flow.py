@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
+from advisor.advice.policy import recommend as policy_advice
+from advisor.advice.policy.gather import policy_inputs
 from advisor.advice.policy.recommend import recommend
 from advisor.advice.registry import answer
 from advisor.decisions.decide import approve, reject
 from advisor.history.levels import read_points
 from advisor.models import (
+    Allocation,
     Incident,
     Policy,
     Recommendation,
@@ -196,6 +200,29 @@ def test_policy_is_advised_once_though_its_incident_is_judged_again(cluster: Clu
 
     assert meanwhile == "samples came late: windows that they change are judged again first"
     assert recommend(resource=cluster.uplink, now=NOW) == found
+    assert list(Recommendation.objects.all()) == [found]
+
+
+def test_policy_advice_stays_if_judging_again_begins_while_it_computes(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(cluster, phase(30, CALM), phase(30, CONTENDED))
+    detect(resource=cluster.uplink, now=NOW)
+    found = recommend(resource=cluster.uplink, now=NOW)
+    # By this, another recommendation would take its place.
+    Allocation.objects.filter(workload__name="web-1").update(reservation=50 * MBIT)
+
+    def begins(*resource_and_incident: Any, **options: Any) -> object:
+        ResourceStatus.objects.filter(resource=cluster.uplink).update(
+            history_until=NOW, rewound_at=NOW, rewound_to=NOW - timedelta(hours=2)
+        )
+        return policy_inputs(*resource_and_incident, **options)
+
+    monkeypatch.setattr(policy_advice, "policy_inputs", begins)
+
+    meanwhile = recommend(resource=cluster.uplink, now=NOW)
+
+    assert meanwhile == "samples came late: windows that they change are judged again first"
     assert list(Recommendation.objects.all()) == [found]
 
 
