@@ -76,12 +76,12 @@ def policy_inputs(
 class _Day:
     """The day that ends with the incident, up to which only rates are read.
 
-    `rates` (windows, allocations) are those of the windows `before` it.
+    `rates` (windows, allocations) are of the windows `before` the incident; `during` has the rest.
     """
 
     before: Grid
     rates: Floats
-    crowded: Workloads
+    during: Workloads
 
 
 def _read(
@@ -112,13 +112,13 @@ def _read(
     shown = (incident.started_at, min(incident.ended_at or until, until))
     grids = [day.part(first, day.count), _fine_grid(resource, *shown, most=most)]
     grids += [week.grid] if week.kept is None else []
-    rates, (crowded, fine, *rest) = _workloads(resource, inventory, before, grids)
+    rates, (during, fine, *rest) = _workloads(resource, inventory, before, grids)
     past = (week.kept or week.keep(history_over(rest[0], policy))).past
     if shown[0] < shown[1]:
         past = past.outside(*shown).and_then(history_over(fine, policy).past)
     gap = "" if len(past.windows) else "no samples were stored in the past week"
     past = replace(past, outcomes=past_outcomes(resource), gap=gap)
-    return _Day(before=before, rates=rates, crowded=crowded), past
+    return _Day(before=before, rates=rates, during=during), past
 
 
 def _workloads(
@@ -131,8 +131,8 @@ def _workloads(
     unit, kinds = Unit(resource.unit), tuple(inventory.subjects)
     spans = [Span(grid=before, kinds=rate_kinds(unit))]
     spans += [Span(grid=grid, kinds=kinds) for grid in grids]
-    calm, *found = read_spans(inventory.subjects, spans, known=inventory.series)
-    return rates_alone(inventory.rates[resource.pk], calm, unit), [
+    first, *found = read_spans(inventory.subjects, spans, known=inventory.series)
+    return rates_alone(inventory.rates[resource.pk], first, unit), [
         workloads_in(one, resource, inventory=inventory, levels=levels) for one in found
     ]
 
@@ -145,20 +145,20 @@ def _fine_grid(resource: Resource, since: datetime, until: datetime, *, most: in
 
 def _allocations(day: _Day, began_at: datetime) -> tuple[AdviceAllocation, ...]:
     """What each allocation took in the incident, and in the clear windows before it."""
-    crowd, levels = day.crowded, day.crowded.levels
-    grid = crowd.grid
+    during, levels = day.during, day.during.levels
+    grid = during.grid
     # The windows by which congestion was recognised were called clear at first.
     clear = levels.places(day.before)[levels.is_state(State.CLEAR)]
-    calm = np.zeros(day.before.count, dtype=np.bool_)
-    calm[clear[clear >= 0]] = True
-    unit = Unit(crowd.resource.unit)
-    crowded_days, usual_days = (grid.until - began_at) / DAY, USUAL_SPAN / DAY
-    usual = summarize_columns(day.rates.T[:, calm].T, span_days=usual_days)
-    crowded = summarize_columns(crowd.rate, span_days=crowded_days)
+    is_clear = np.zeros(day.before.count, dtype=np.bool_)
+    is_clear[clear[clear >= 0]] = True
+    unit = Unit(during.resource.unit)
+    incident_days, usual_days = (grid.until - began_at) / DAY, USUAL_SPAN / DAY
+    usual = summarize_columns(day.rates.T[:, is_clear].T, span_days=usual_days)
+    congested = summarize_columns(during.rate, span_days=incident_days)
     found = []
-    rates, sizes, backlogged = crowd.rate.T, crowd.mean_io_bytes.T, crowd.backlogged.T
+    rates, sizes, backlogged = during.rate.T, during.mean_io_bytes.T, during.backlogged.T
     ends_us = grid.ends_us
-    for place, row in enumerate(crowd.rows):
+    for place, row in enumerate(during.rows):
         rate = rates[place]
         known = ~np.isnan(rate)
         found.append(
@@ -170,7 +170,7 @@ def _allocations(day: _Day, began_at: datetime) -> tuple[AdviceAllocation, ...]:
                 reservation=row.reservation,
                 limit=row.limit,
                 shares=row.shares,
-                congested=crowded[place],
+                congested=congested[place],
                 usual=usual[place],
                 active=_is_active(rate, ends_us, grid),
                 backlogged=_mostly(backlogged[place][known]),
