@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.conf import settings
 from django.db import connection
@@ -15,6 +16,7 @@ from django.db import connection
 from accounts.models import Organisation
 from advisor.advice.advise import advise
 from advisor.advice.due import to_advise_on
+from advisor.advice.host_placement.gather import reserved_uplinks
 from advisor.advice.placement.decide.disk_inputs import PlacementInputs
 from advisor.advice.placement.gather import placement_inputs
 from advisor.advice.placement.kind import PLACEMENT
@@ -26,9 +28,12 @@ from advisor.history.level_store import forget_points, stored_rows
 from advisor.history.levels import newest_ends, read_levels
 from advisor.models import Resource, ResourceStatus
 from advisor.pipeline.groups import GROUP_SIZE, judge_together
+from advisor.pipeline.learn_thresholds import resources_to_learn
 from advisor.pipeline.look_outside import look_where_due, resources_to_look_at
+from advisor.pipeline.score import recent_predictions
 from advisor.pipeline.store_history import store_history
-from advisor.tasks import ADVISE_EVERY_S
+from advisor.pipeline.upkeep import tidy
+from advisor.tasks import ADVISE_EVERY_S, STORE_EVERY_S
 from config.celery import BEAT_SCHEDULE
 from ingest.core.grid import moment
 from ingest.partitions import PART
@@ -96,41 +101,34 @@ def plan_placement(inputs: Sequence[PlacementInputs]) -> object:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """Periodic work on resources, and the time between two rounds of it."""
+    """Periodic work, and the time between two rounds of it."""
 
     name: str
     every_s: float
-    work: Callable[[Sequence[Resource], datetime], object]
+    work: Callable[[datetime], object]
 
 
-def rounds() -> list[Round]:
-    """All periodic work that is done for each resource."""
+def rounds(organisation: Organisation) -> list[Round]:
+    """All periodic work that is done for each resource, on those of an organisation.
+
+    What only chooses whom to work on is measured without the work: nobody is chosen here.
+    """
+    resources = list(Resource.objects.filter(organisation=organisation).order_by("pk"))
+    works: dict[str, tuple[float, Callable[[datetime], object]]] = {
+        "judging": (_every_s("detect"), partial(judge, resources)),
+        "load from outside": (_every_s("look-outside"), partial(look_outside, resources)),
+        "policy advice": (_every_s("recommend"), advise_on_policies),
+        "choice of other advice": (_every_s("advise"), lambda now: list(to_advise_on(now))),
+        "other advice": (ADVISE_EVERY_S, advise_where_due),
+        "reserved uplinks": (_every_s("place"), lambda _: list(reserved_uplinks())),
+        "thresholds": (_every_s("learn"), lambda now: list(resources_to_learn(now=now))),
+        "predictions": (_every_s("score"), lambda now: list(recent_predictions(now=now))),
+        "discovery": (_every_s("discover"), lambda _: discover(organisation)),
+        "stored history": (STORE_EVERY_S, partial(seal, organisation)),
+        "tidying": (_every_s("tidy"), lambda now: tidy(now=now)),
+    }
     return [
-        Round(
-            name="judging",
-            every_s=_every_s("detect"),
-            work=judge,
-        ),
-        Round(
-            name="load from outside",
-            every_s=_every_s("look-outside"),
-            work=look_outside,
-        ),
-        Round(
-            name="policy advice",
-            every_s=_every_s("recommend"),
-            work=lambda _, now: advise_on_policies(now),
-        ),
-        Round(
-            name="choice of other advice",
-            every_s=_every_s("advise"),
-            work=lambda _, now: list(to_advise_on(now)),
-        ),
-        Round(
-            name="other advice",
-            every_s=ADVISE_EVERY_S,
-            work=lambda _, now: advise_where_due(now),
-        ),
+        Round(name=name, every_s=every_s, work=work) for name, (every_s, work) in works.items()
     ]
 
 
