@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
+import numpy as np
+
 from advisor.core.detection.congestion import CongestionState, DetectorSettings, detect
 from advisor.core.detection.observed import readings_of
 from advisor.core.detection.threshold import (
@@ -18,7 +20,7 @@ from advisor.core.detection.threshold import (
 )
 from advisor.core.device.device_fit import LoadPoint
 from advisor.core.observation import DatastoreObservation, HostLatency
-from advisor.core.own_limit import AT_LIMIT_RATIO
+from advisor.core.own_limit import throttled
 from advisor.lab.simulation.cluster import Cluster, Run, simulate
 from advisor.lab.simulation.datastore import SimulatedDatastore
 from advisor.lab.simulation.load import SimulatedWorkload, SteadyIo, Transactions
@@ -169,7 +171,7 @@ def _observations(run: Run, situation: Situation) -> list[DatastoreObservation]:
                     latency_ms=totals.latency_ms if above else totals.device_latency_ms,
                     io_count=totals.ios,
                     mean_io_bytes=totals.mean_io_bytes,
-                    throttled=above and _reaches(totals.iops, each.allocation.limit),
+                    throttled=above and _is_held(totals.iops, each.allocation.limit),
                 )
             )
         found.append(replace(at, hosts=tuple(hosts)))
@@ -262,5 +264,8 @@ def _is_in(index: int, spans: Sequence[tuple[float, float]]) -> bool:
     return any(min(end_s, high) - max(begin_s, low) >= WINDOW_S / 2 for low, high in spans)
 
 
-def _reaches(rate: float, limit: float | None) -> bool:
-    return limit is not None and rate >= AT_LIMIT_RATIO * limit
+def _is_held(rate: float, limit: float | None) -> bool:
+    """What the product tells of the detector's input; which windows are contended, we know."""
+    if limit is None:
+        return False
+    return bool(throttled(np.array([rate]), np.array([limit]), counted_before=False)[0])
