@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import timedelta
 from io import StringIO
 from typing import Any
@@ -14,6 +13,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from accounts.models import Organisation
+from advisor.management.status_exit import StatusExit
 from advisor.models import Resource, ResourceStatus
 from advisor.pipeline import work_figures
 from advisor.pipeline.failed_work import INSTALLATION, Subject, keep_failure
@@ -56,9 +56,11 @@ def resource() -> Resource:
 
 
 def status(*options: str) -> str:
+    """What it prints. It exits as where no window was judged: its health changes nothing."""
     out = StringIO()
-    with suppress(SystemExit):
+    with pytest.raises(SystemExit) as ended:
         call_command("status", *options, stdout=out)
+    assert ended.value.code == StatusExit.NO_ANSWER
     return out.getvalue()
 
 
