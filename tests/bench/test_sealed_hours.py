@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import numpy as np
-import pytest
-from django.core.management import call_command
 from django.db import connection
 
 from accounts.models import Organisation
 from advisor.core.stored_hour import FIVE_MINUTE_SUMS, QUARTER_SUMS
-from advisor.history.stored.partitions import drop_organisation
 from advisor.history.stored.seal import ready_hours
 from bench.fleet import product
 from bench.fleet.fill import fill
 from bench.fleet.sealed_figures import day_of_counter, hour_of_counter, hour_of_gauge
 from bench.fleet.shape import END, FleetShape, History
-from ingest.core.catalogue import MEASUREMENTS
+from tests.bench.committed_rows import clear
 
 SHAPE = FleetShape(workloads=10)
 HOUR_S = 3600
@@ -55,22 +51,6 @@ def stored(statement: str) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(statement, {"since": ROWS.first_at + timedelta(hours=1)})
         return sorted(cursor.fetchall(), key=repr)
-
-
-def clear() -> None:
-    """Other connections have committed, so it is removed row by row."""
-    for organisation in Organisation.objects.values_list("pk", flat=True):
-        drop_organisation(organisation)
-    tables = [one.table for one in MEASUREMENTS]
-    with connection.cursor() as cursor:
-        cursor.execute(f"TRUNCATE {', '.join(tables)}, ingest_keptrows")
-    call_command("flush", verbosity=0, interactive=False)
-
-
-@pytest.fixture
-def empty(transactional_db: None) -> Iterator[None]:
-    yield
-    clear()
 
 
 def test_sealed_fleet_is_what_the_product_makes_of_its_rows(empty: None) -> None:
