@@ -61,6 +61,11 @@ def least(measures: Iterable[Callable[[], Cost]]) -> Cost:
     return min(costs, key=lambda cost: cost.cpu_s)
 
 
+def least_of(asks: Iterable[Callable[[], object]]) -> Cost:
+    """The cheapest of these, each measured once."""
+    return least(partial(cost_of, ask) for ask in asks)
+
+
 def mean_of(costs: Sequence[Cost]) -> Cost:
     """What each of them costs on average; queries are rounded up."""
     return Cost(
@@ -69,11 +74,6 @@ def mean_of(costs: Sequence[Cost]) -> Cost:
         wall_s=fmean(cost.wall_s for cost in costs),
         queries=-(-sum(cost.queries for cost in costs) // len(costs)),
     )
-
-
-def least_of(asks: Iterable[Callable[[], object]]) -> Cost:
-    """The same of things that are measured here."""
-    return least(partial(cost_of, ask) for ask in asks)
 
 
 def _backend() -> int:
