@@ -13,14 +13,14 @@ from bench.fleet.inventory import hear_hosts
 from bench.fleet.rows import Row, at_most, below
 from bench.fleet.shape import BRIEF, END, FleetShape, History
 from bench.fleet.slope import slope_row
-from bench.fleet.stage import JUDGED, WINDOW, Stage, find_stage
+from bench.fleet.stage import JUDGED, WINDOW, Stage, find_stage, judge_all
 
 CPU_S_ASKED = {2_000: 0.1, 10_000: 0.4}
 
 MONTH_ASKED_S = 300.0
 MONTH_S = 30 * 86400
 HOURS = History(fine_s=8 * 3600, congested_s=3600)
-"""A third of a day with three congested hours, so that what a start costs is not counted often."""
+"""A third of a day with a congested hour, so that what a start costs is not counted often."""
 
 
 def window_rows(stage: Stage) -> list[Row]:
@@ -89,13 +89,10 @@ def month_rows(workloads: int, say: Callable[[str], None]) -> list[Row]:
         fill(shape, HOURS)
         keep_still()
         stage = find_stage(shape, HOURS, say)
-        since = HOURS.first_at
-        for resource in stage.resources:
-            # Those of the calm past are stored, and an import finds none.
-            product.forget_windows(resource, since=since)
-        cost = stage.judge(stage.resources, END)
+        cost = judge_all(stage)
         judged = sum(
-            len(product.judged_windows(one.pk, since=since, until=END)) for one in stage.resources
+            len(product.judged_windows(one.pk, since=HOURS.first_at, until=END))
+            for one in stage.resources
         )
     share = MONTH_S / HOURS.fine_s
     asked = len(stage.resources) * (HOURS.fine_s // int(WINDOW.total_seconds()))

@@ -69,10 +69,18 @@ def find_stage(shape: FleetShape, history: History, say: Callable[[str], None]) 
     )
 
 
+def judge_all(stage: Stage) -> Cost:
+    """Judge the whole history of a fleet of which nothing was judged."""
+    for resource in stage.resources:
+        # The generator has stored the calm past.
+        product.forget_windows(resource, since=stage.history.first_at)
+    return stage.judge(stage.resources, END)
+
+
 def catch_up(stage: Stage) -> None:
     """Judge the congested hours of the first group, and the last hour of all others.
 
-    The last few windows are left. The incidents of the first group begin when its congestion does.
+    The windows of `JUDGED` are left. The first group's incidents begin when its congestion does.
     """
     first = [stage.stores[0], stage.uplinks[0]]
     until = END - JUDGED

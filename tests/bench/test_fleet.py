@@ -23,6 +23,7 @@ from bench.fleet.traffic import (
     Growth,
     Traffic,
 )
+from bench.pages import Times, page_row
 
 SHAPE = FleetShape(workloads=200)
 ENDS_S = np.arange(10, 310, 10, dtype=np.int64)
@@ -245,3 +246,19 @@ def test_table_says_what_was_not_measured_and_why() -> None:
         "what  unit  asked  measured      holds  note\n"
         "lag   s     < 15   not measured  no     left out"
     )
+
+
+# --- Pages
+
+
+def test_page_counts_by_the_slower_of_both_caches() -> None:
+    found = page_row("overview", Times(warm=[40.0] * 20, emptied=[101.0] * 20, cpu_ms=30.0))
+
+    assert (found.measured, found.asked, found.holds) == (101.0, "< 100", False)
+
+
+def test_page_that_the_fleet_does_not_have_is_a_row_that_does_not_hold() -> None:
+    found = page_row("what-if", None)
+
+    assert (found.measured, found.asked, found.holds) == (None, "< 200", False)
+    assert found.note == "nothing in the fleet has such a page"
