@@ -1,9 +1,18 @@
-"""What was asked beside what was measured, as a table and as JSON."""
+"""What was asked beside what was measured, as a table and as JSON.
+
+`python -m bench.fleet.rows FILE` prints a run's `--json FILE` as in the README.
+"""
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
+
+LARGE = 1_000.0
+"""In a document, numbers from there on are whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +69,28 @@ def as_table(rows: Sequence[Row]) -> str:
     )
 
 
+def as_document(rows: Sequence[Row]) -> str:
+    """One indented line per row for a document; `!` marks what was measured and does not hold."""
+    width = max((len(row.what) for row in rows), default=0)
+    return "\n".join(
+        f"    {row.what:<{width}}  {row.asked:<8} {_measured(row)}".rstrip() for row in rows
+    )
+
+
+def _measured(row: Row) -> str:
+    if row.measured is None:
+        return f"not measured: {row.note}"
+    value = f"{row.measured:,.0f}" if row.measured >= LARGE else f"{row.measured:.3g}"
+    return f"{value} {row.unit}" + ("" if row.holds else "  !")
+
+
 def _number(value: float | None) -> str:
     return "not measured" if value is None else f"{value:.4g}"
 
 
 def _word(row: Row) -> str:
     return "yes" if row.holds else "no"
+
+
+if __name__ == "__main__":
+    print(as_document([Row(**one) for one in json.loads(Path(sys.argv[1]).read_text())]))

@@ -12,7 +12,7 @@ from bench.fleet.copy_rows import packed_rows, timestamps
 from bench.fleet.fill import BLOCK, blocks
 from bench.fleet.kept_cluster import cache_key
 from bench.fleet.lag import Judgement, due_s, lags_s, percentile
-from bench.fleet.rows import as_json, as_table, at_most, below, not_measured
+from bench.fleet.rows import as_document, as_json, as_table, at_most, below, not_measured
 from bench.fleet.shape import BRIEF, MONTH, FleetShape, History
 from bench.fleet.slope import log_log_slope, slope_row
 from bench.fleet.traffic import (
@@ -245,6 +245,20 @@ def test_table_says_what_was_not_measured_and_why() -> None:
     assert table == (
         "what  unit  asked  measured      holds  note\n"
         "lag   s     < 15   not measured  no     left out"
+    )
+
+
+def test_document_marks_what_does_not_hold_and_says_what_was_not_measured() -> None:
+    rows = [
+        below("lag", "s", 15, 5.25),
+        at_most("rows", "rows", 24, 8640),
+        not_measured("plan", "s", "< 5", "left out"),
+    ]
+
+    assert as_document(rows) == (
+        "    lag   < 15     5.25 s\n"
+        "    rows  <= 24    8,640 rows  !\n"
+        "    plan  < 5      not measured: left out"
     )
 
 
