@@ -240,6 +240,8 @@ def _read_header(
         fields[field] = place
         if program.first_row_is_empty and "_per_" in field:
             rates.append(place)
+    if not columns:
+        rejections.add(cells[-1], "no column is mapped; names of counters are read in English")
     return _Table(
         width=len(cells),
         zone=_zone(first["minutes"], zone),
