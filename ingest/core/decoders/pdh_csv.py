@@ -16,6 +16,7 @@ from ingest.core.decoders.errors import FormatError, NeedsHostError, NeedsZoneEr
 from ingest.core.decoders.lines import lines
 from ingest.core.decoders.pdh_rows import cells_of, is_missing, number, rows
 from ingest.core.decoders.rejections import Rejections
+from ingest.core.decoders.texts import is_storable
 from ingest.core.line_protocol import FieldValue, Point
 
 Tags = tuple[tuple[str, str], ...]
@@ -58,7 +59,7 @@ class Program:
 def parse_path(text: str) -> CounterPath | None:
     """The parts of the name of a column; None when it is none."""
     path = _PATH.fullmatch(text.strip())
-    if not path:
+    if not path or not is_storable(text):
         return None
     host = path["host"]
     return CounterPath(

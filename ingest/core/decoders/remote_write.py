@@ -15,6 +15,7 @@ from ingest.core.decoders import protobuf_wire as wire
 from ingest.core.decoders.protobuf_wire import BYTES, WireError
 from ingest.core.decoders.rejections import Rejections
 from ingest.core.decoders.snappy_block import decompress
+from ingest.core.decoders.texts import is_storable
 from ingest.core.line_protocol import LARGEST_INT64, MAX_TAGS, FieldValue, Point
 
 Pairs = Iterable[tuple[str, str]]
@@ -157,9 +158,12 @@ class _Symbols:
 
 def _text(raw: bytes) -> str:
     try:
-        return raw.decode()
+        text = raw.decode()
     except UnicodeDecodeError as error:
         raise _BadPartError("a label is not valid UTF-8") from error
+    if not is_storable(text):
+        raise _BadPartError("a label holds a NUL character")
+    return text
 
 
 def _sample(message: bytes) -> tuple[int, dict[str, FieldValue]]:

@@ -62,7 +62,9 @@ def request(*found: bytes) -> bytes:
 
 
 NAMED = [("__name__", "up")]
-NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
+NAMES = st.text(
+    st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=8
+)
 VALUES = st.floats(allow_nan=False, allow_infinity=False)
 TIMES_MS = st.integers(-(2**63) // NS_PER_MS + 1, 2**63 // NS_PER_MS)
 SERIES = st.lists(

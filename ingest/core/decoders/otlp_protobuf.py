@@ -1,0 +1,206 @@
+"""Metrics of OTLP in protocol buffers, as the mapping that their JSON form is.
+
+The definitions are those of opentelemetry-proto 1.x, without what no figure comes from
+(exemplars, buckets, scopes, schema URLs, descriptions).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any
+
+from ingest.core.decoders import protobuf_wire as wire
+from ingest.core.decoders.protobuf_wire import WireError
+from ingest.core.decoders.rejections import Rejections
+
+_DEEPEST = 32
+"""Messages within messages; a request has eight, and values of attributes may nest further."""
+
+
+class _Kind(Enum):
+    TEXT = auto()
+    DOUBLE = auto()
+    FIXED64 = auto()
+    SFIXED64 = auto()
+    INT64 = auto()
+    BOOL = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Message:
+    """The fields of a message by number: name, and kind or number of the message in `_MESSAGES`.
+
+    A list of one message is a repeated field. A broken message that `is_container` keeps what
+    stands before the break; any other is left out as a whole.
+    """
+
+    fields: Mapping[int, tuple[str, "_Kind | str | list[str]"]]
+    is_container: bool = False
+
+
+_POINT: dict[int, tuple[str, _Kind | str | list[str]]] = {
+    2: ("startTimeUnixNano", _Kind.FIXED64),
+    3: ("timeUnixNano", _Kind.FIXED64),
+}
+_COUNT_AND_SUM: dict[int, tuple[str, _Kind | str | list[str]]] = {
+    **_POINT,
+    4: ("count", _Kind.FIXED64),
+    5: ("sum", _Kind.DOUBLE),
+}
+_MESSAGES = {
+    "Request": _Message(
+        fields={1: ("resourceMetrics", ["ResourceMetrics"])},
+        is_container=True,
+    ),
+    "ResourceMetrics": _Message(
+        fields={1: ("resource", "Resource"), 2: ("scopeMetrics", ["ScopeMetrics"])},
+        is_container=True,
+    ),
+    "Resource": _Message(fields={1: ("attributes", ["KeyValue"])}),
+    "ScopeMetrics": _Message(fields={2: ("metrics", ["Metric"])}, is_container=True),
+    "Metric": _Message(
+        fields={
+            1: ("name", _Kind.TEXT),
+            5: ("gauge", "Gauge"),
+            7: ("sum", "Sum"),
+            9: ("histogram", "Histogram"),
+            10: ("exponentialHistogram", "ExponentialHistogram"),
+            11: ("summary", "Summary"),
+        },
+        is_container=True,
+    ),
+    "Gauge": _Message(fields={1: ("dataPoints", ["NumberDataPoint"])}, is_container=True),
+    # These say whether they are totals behind their points, so that a broken one says nothing.
+    "Sum": _Message(
+        fields={
+            1: ("dataPoints", ["NumberDataPoint"]),
+            2: ("aggregationTemporality", _Kind.INT64),
+        }
+    ),
+    "Histogram": _Message(
+        fields={
+            1: ("dataPoints", ["HistogramDataPoint"]),
+            2: ("aggregationTemporality", _Kind.INT64),
+        }
+    ),
+    "ExponentialHistogram": _Message(
+        fields={
+            1: ("dataPoints", ["ExponentialDataPoint"]),
+            2: ("aggregationTemporality", _Kind.INT64),
+        }
+    ),
+    "Summary": _Message(fields={1: ("dataPoints", ["SummaryDataPoint"])}, is_container=True),
+    "NumberDataPoint": _Message(
+        fields={
+            **_POINT,
+            4: ("asDouble", _Kind.DOUBLE),
+            6: ("asInt", _Kind.SFIXED64),
+            7: ("attributes", ["KeyValue"]),
+            8: ("flags", _Kind.INT64),
+        }
+    ),
+    "HistogramDataPoint": _Message(
+        fields={
+            **_COUNT_AND_SUM,
+            9: ("attributes", ["KeyValue"]),
+            10: ("flags", _Kind.INT64),
+        }
+    ),
+    "ExponentialDataPoint": _Message(
+        fields={
+            **_COUNT_AND_SUM,
+            1: ("attributes", ["KeyValue"]),
+            10: ("flags", _Kind.INT64),
+        }
+    ),
+    "SummaryDataPoint": _Message(
+        fields={
+            **_COUNT_AND_SUM,
+            7: ("attributes", ["KeyValue"]),
+            8: ("flags", _Kind.INT64),
+        }
+    ),
+    "KeyValue": _Message(fields={1: ("key", _Kind.TEXT), 2: ("value", "AnyValue")}),
+    "AnyValue": _Message(
+        fields={
+            1: ("stringValue", _Kind.TEXT),
+            2: ("boolValue", _Kind.BOOL),
+            3: ("intValue", _Kind.INT64),
+            4: ("doubleValue", _Kind.DOUBLE),
+            5: ("arrayValue", "ArrayValue"),
+            6: ("kvlistValue", "KeyValueList"),
+        }
+    ),
+    "ArrayValue": _Message(fields={1: ("values", ["AnyValue"])}),
+    "KeyValueList": _Message(fields={1: ("values", ["KeyValue"])}),
+}
+
+
+def read_request(body: bytes, rejections: Rejections) -> dict[str, Any]:
+    """The request as its JSON form names it; broken parts are left out and named."""
+    return _read(body, "Request", rejections, depth=0)
+
+
+def _read(data: bytes, name: str, rejections: Rejections, *, depth: int) -> dict[str, Any]:
+    if depth > _DEEPEST:
+        raise WireError(f"messages are nested more than {_DEEPEST} deep")
+    message = _MESSAGES[name]
+    found: dict[str, Any] = {}
+    try:
+        for number, wire_type, raw in wire.fields(data):
+            if number in message.fields:
+                field, kind = message.fields[number]
+                if isinstance(kind, _Kind):
+                    found[field] = _scalar(kind, wire_type, raw, field)
+                elif isinstance(raw, bytes):
+                    part = _part(raw, kind, rejections, depth, is_kept=message.is_container)
+                    _put(found, field, part, is_list=isinstance(kind, list))
+    except WireError as error:
+        if not message.is_container:
+            raise
+        rejections.add(f"the rest of {name}", str(error))
+    return found
+
+
+def _part(
+    raw: bytes, kind: str | list[str], rejections: Rejections, depth: int, *, is_kept: bool
+) -> dict[str, Any] | None:
+    """A message within another; None if it is broken and the other one `is_kept` without it."""
+    name = kind if isinstance(kind, str) else kind[0]
+    try:
+        return _read(raw, name, rejections, depth=depth + 1)
+    except WireError as error:
+        if not is_kept:
+            raise
+        rejections.add(name, str(error))
+        return None
+
+
+def _put(found: dict[str, Any], field: str, part: dict[str, Any] | None, *, is_list: bool) -> None:
+    if part is None:
+        return
+    if is_list:
+        found.setdefault(field, []).append(part)
+    else:
+        found[field] = part
+
+
+def _scalar(kind: _Kind, wire_type: int, raw: int | bytes, field: str) -> str | float | int | bool:
+    match kind, wire_type, raw:
+        case _Kind.TEXT, wire.BYTES, bytes():
+            try:
+                return raw.decode()
+            except UnicodeDecodeError as error:
+                raise WireError(f"{field} is not valid UTF-8") from error
+        case _Kind.DOUBLE, wire.FIXED64, bytes():
+            return float(wire.unpack_double(raw)[0])
+        case _Kind.FIXED64, wire.FIXED64, bytes():
+            return int(wire.unpack_fixed64(raw)[0])
+        case _Kind.SFIXED64, wire.FIXED64, bytes():
+            return int(wire.unpack_sfixed64(raw)[0])
+        case _Kind.INT64, wire.VARINT, int():
+            return wire.signed(raw)
+        case _Kind.BOOL, wire.VARINT, int():
+            return bool(raw)
+        case _:
+            raise WireError(f"{field} has the wrong wire type {wire_type}")
