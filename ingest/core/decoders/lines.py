@@ -17,10 +17,12 @@ def lines(
     rejections: Rejections,
     *,
     longest_bytes: int = LONGEST_LINE_BYTES,
+    last_is_whole: bool = True,
 ) -> Iterator[bytes]:
-    """The lines of a file in UTF-8, without line breaks; the last need not end with one.
+    """The lines of a file in UTF-8, without line breaks.
 
-    A file that Windows wrote in UTF-16 is read as well. A longer line is refused as a whole.
+    A file that Windows wrote in UTF-16 is read as well. A longer line is refused as a whole, and
+    so is a last one without a line break where `last_is_whole` is false: it may be cut off.
     """
     pieces: list[bytes] = []
     size = 0
@@ -35,7 +37,9 @@ def lines(
         # Of a line that is too long already, only the length is kept.
         if size <= longest_bytes or not pieces:
             pieces.append(chunk[start:])
-    if size:
+    if size and not last_is_whole:
+        rejections.add(_start(pieces), "the last line may be cut off")
+    elif size:
         yield from _line(pieces, size, longest_bytes, rejections)
 
 
@@ -49,6 +53,10 @@ def _line(
         )
         return
     yield b"".join(pieces).removesuffix(b"\r")
+
+
+def _start(pieces: list[bytes]) -> str:
+    return b"".join(pieces)[:80].decode("utf-8", "replace")
 
 
 def _in_utf8(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -31,6 +31,13 @@ def test_last_line_needs_no_line_break() -> None:
     assert list(lines([b"a\nb"], Rejections())) == [b"a", b"b"]
 
 
+def test_last_line_without_line_break_is_refused_where_it_may_be_cut_off() -> None:
+    rejections = Rejections()
+
+    assert list(lines([b"a\nb"], rejections, last_is_whole=False)) == [b"a"]
+    assert [(found.part, found.count) for found in rejections.all()] == [("b", 1)]
+
+
 @pytest.mark.parametrize("size_of_chunks", [1, 7, 1000])
 def test_line_that_is_too_long_is_refused_and_its_neighbours_are_kept(size_of_chunks: int) -> None:
     body = b"before\n" + b"x" * 50 + b"\nafter\n"
