@@ -35,7 +35,7 @@ class Column:
 
 def _sizes(names: dict[str, str]) -> dict[str, Column]:
     """Columns of bytes per second, in each unit that iostat knows; `*` stands for the unit."""
-    units = {"kB": _KIB, "MB": _MIB, "sec": _SECTOR, "Blk": _SECTOR}
+    units = {"kB": _KIB, "MB": _MIB, "GB": _KIB * _MIB, "sec": _SECTOR, "Blk": _SECTOR}
     return {
         name.replace("*", unit): Column(field=field, scale=scale)
         for name, field in names.items()
@@ -84,7 +84,9 @@ COLUMNS = {
     ),
 }
 TOTALS = frozenset(
-    f"{unit}_{what}" for unit in ("kB", "MB", "Blk") for what in ("read", "wrtn", "dscd", "w+d")
+    f"{unit}_{what}"
+    for unit in ("kB", "MB", "GB", "Blk")
+    for what in ("read", "wrtn", "dscd", "w+d")
 )
 """Columns that repeat a rate as an amount: known, and left out."""
 
