@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from accounts.models import Organisation
+from advisor.core.detection.worst_levels import joined_entries
 from advisor.core.level_records import joined, pack, unpack
 from advisor.history.level_store import write_parts
 from advisor.history.levels import PackedPart
@@ -61,7 +62,7 @@ def _merged(hour: datetime, parts: list[PackedPart]) -> PackedPart:
     return PackedPart(
         at_us=microseconds(hour),
         data=pack(joined([unpack(part.data) for part in parts])),
-        worst=b"".join(part.worst for part in parts),
+        worst=joined_entries(part.worst for part in parts),
     )
 
 

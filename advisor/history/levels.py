@@ -17,7 +17,13 @@ from accounts.models import Organisation
 from advisor.core.canonical import from_plain
 from advisor.core.detection.congestion import CongestionState, StatePoint
 from advisor.core.detection.nic_signals import NicEvidence
-from advisor.core.detection.worst_levels import WorstWindows, worst_windows
+from advisor.core.detection.worst_levels import (
+    ENTRY,
+    VERSION,
+    DamagedEntriesError,
+    WorstWindows,
+    worst_windows,
+)
 from advisor.core.level_records import (
     FIGURES,
     HOUR_US,
@@ -275,13 +281,29 @@ def read_parts(
 def read_worst(
     resources: Collection[int], *, since: datetime, until: datetime
 ) -> dict[int, bytes]:
-    """The entries of each resource from the hour of `since` on, as one."""
-    rows = _fetched(
-        "SELECT resource_id, string_agg(worst, ''::bytea ORDER BY at) FROM advisor_levelrecords"
-        " WHERE resource_id = ANY(%s) AND at >= %s AND at < %s GROUP BY resource_id",
-        [list(resources), _hour_at(since), until],
-    )
-    return {resource: bytes(worst) for resource, worst in rows}
+    """The entries of each resource from the hour of `since` on, as one, without their version.
+
+    Raises `DamagedEntriesError`.
+    """
+    rows = _fetched(_WORST, [ENTRY.itemsize, VERSION, list(resources), _hour_at(since), until])
+    for resource, _, is_known in rows:
+        if not is_known:
+            raise DamagedEntriesError(
+                f"worst windows of resource {resource} are damaged or of a later version:"
+                " `sluice history verify` names them"
+            )
+    return {resource: bytes(worst) for resource, worst, _ in rows}
+
+
+_WORST = """
+SELECT resource_id, string_agg(substr(worst, 1 + begin), ''::bytea ORDER BY at),
+       -- Those of before there was a version have none.
+       bool_and(begin = 0 OR begin = 1 AND get_byte(worst, 0) = version)
+  FROM (SELECT resource_id, at, worst, length(worst) %% %s AS begin, %s AS version
+          FROM advisor_levelrecords
+         WHERE resource_id = ANY(%s) AND at >= %s AND at < %s) AS row
+ GROUP BY resource_id
+"""
 
 
 def newest_parts(resources: Collection[int], *, since: datetime) -> dict[int, PackedPart]:

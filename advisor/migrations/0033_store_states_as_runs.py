@@ -25,7 +25,7 @@ from advisor.core.level_records import (
     records_of,
     unpack,
 )
-from advisor.core.detection.worst_levels import entry_of, has_value
+from advisor.core.detection.worst_levels import entry_of, has_value, joined_entries
 from ingest.core.grid import microseconds, moment
 
 # Rows of the open hour are written often: what is next to them stays free. Records are compressed.
@@ -67,7 +67,7 @@ def store_as_runs(apps: Any, _: Any) -> None:
                     worst=worst,
                 )
                 for hour_us, records in _by_hour(kept.records)
-                for worst in [b"".join(_entries(records))]
+                for worst in [joined_entries(_entries(records))]
             ],
             batch_size=1000,
         )

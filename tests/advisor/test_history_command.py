@@ -162,11 +162,15 @@ def test_whole_records_of_judged_windows_are_said_to_be_whole(judged: Resource) 
             "version 7 of records is not known here",
         ),
         (
-            {"worst": lambda row: bytes(row.worst)[:-1]},
-            "75 bytes are not whole entries of 38 bytes",
+            {"worst": lambda row: bytes(row.worst)[:-2]},
+            "75 bytes are not whole entries of 38 bytes and their version",
         ),
         (
-            {"worst": lambda row: bytes(row.worst)[:38]},
+            {"worst": lambda row: b"\x07" + bytes(row.worst)[1:]},
+            "version 7 of worst windows is not known here",
+        ),
+        (
+            {"worst": lambda row: bytes(row.worst)[:39]},
             "the worst windows are not those of these records",
         ),
         ({"at": lambda row: row.at - HOUR}, "some windows are not of the time of their row"),

@@ -3,6 +3,13 @@
 An entry is kept beside the records of each part of five minutes that has some. It says what was
 worst in the part, and what its last record says: that holds on until the next entry, wherever
 windows were judged and none has a record.
+
+The bytes that are stored beside the records of a row are
+
+    byte 0      version of this layout, 1
+    from 1 on   the entries of the row, 38 bytes each, as `ENTRY`
+
+Rows of before there was a version have the entries alone. They are told apart by their length.
 """
 
 from __future__ import annotations
@@ -19,11 +26,10 @@ from advisor.core.level_records import HOUR_US, PART_US, Record, Run, Window
 
 CONGESTED_WINDOW, STALLED_WINDOW = 1, 2
 
+VERSION = 1
 _SAYS = [("alarm", "u1"), ("ratio", "<f8"), ("value", "<f8")]
 ENTRY = np.dtype([("column", "<u4"), ("worst", _SAYS), ("last", _SAYS)])
-"""`column` counts parts since 1970; of the others NaN is absent.
-
-The layout belongs to the version of the records that it is stored beside."""
+"""`column` counts parts since 1970; of the others NaN is absent."""
 
 Floats = npt.NDArray[np.float64]
 Says = tuple[int, float, float]
@@ -32,35 +38,52 @@ _NOTHING: Says = (0, math.nan, math.nan)
 
 
 class DamagedEntriesError(ValueError):
-    """The bytes are not entries that were written here."""
+    """The bytes are not entries that were written here: cut, or of a later version."""
 
 
 def entry_of(records: Sequence[Record], *, before: bytes) -> bytes:
-    """The entry of a part with these new records; `before` is its entry so far, or nothing."""
+    """The row of a part with these new records; `before` is its row so far, or nothing."""
     found: list[Says] = []
     if before:
-        found.append(np.frombuffer(before, ENTRY)[-1]["worst"].item())
+        found.append(_entries_in(before)[-1]["worst"].item())
     for record in records:
         if record.carried is not None:
             found.append(_says(record.carried))
         found.append(_says(record.window))
     column = (records[-1].window.at_us - 1) // PART_US
-    return np.array((column, _worst(found), found[-1]), dtype=ENTRY).tobytes()
+    return _row_of(np.array((column, _worst(found), found[-1]), dtype=ENTRY).tobytes())
 
 
-def has_value(entries: bytes) -> bool:
+def joined_entries(rows: Iterable[bytes]) -> bytes:
+    """The entries of several rows as one row, in this order."""
+    return _row_of(b"".join(_entries_in(row).tobytes() for row in rows))
+
+
+def has_value(row: bytes) -> bool:
     """Whether some window of these entries had a value."""
-    return not bool(np.isnan(np.frombuffer(entries, ENTRY)["worst"]["value"]).all())
+    return not bool(np.isnan(_entries_in(row)["worst"]["value"]).all())
 
 
-def columns_of(entries: bytes) -> list[int]:
+def columns_of(row: bytes) -> list[int]:
     """The column of each entry; raises `DamagedEntriesError`."""
-    if len(entries) % ENTRY.itemsize:
-        raise DamagedEntriesError(
-            f"{len(entries)} bytes are not whole entries of {ENTRY.itemsize} bytes"
-        )
-    columns: list[int] = np.frombuffer(entries, ENTRY)["column"].tolist()
+    columns: list[int] = _entries_in(row)["column"].tolist()
     return columns
+
+
+def _row_of(entries: bytes) -> bytes:
+    return bytes([VERSION]) + entries
+
+
+def _entries_in(row: bytes) -> npt.NDArray[np.void]:
+    """Raises `DamagedEntriesError`."""
+    begin = len(row) % ENTRY.itemsize
+    if begin > 1:
+        raise DamagedEntriesError(
+            f"{len(row)} bytes are not whole entries of {ENTRY.itemsize} bytes and their version"
+        )
+    if begin and row[0] != VERSION:
+        raise DamagedEntriesError(f"version {row[0]} of worst windows is not known here")
+    return np.frombuffer(row, ENTRY, offset=begin)
 
 
 def _says(window: Window) -> Says:
@@ -107,8 +130,8 @@ def worst_windows(
 ) -> WorstWindows:
     """The worst of each resource in so many columns of five minutes from `since_us` on.
 
-    `entries` and `runs` are those of each resource, in order of time, from the begin of the hour
-    of `since_us` on.
+    `entries`, without their version, and `runs` are those of each resource, in order of time, from
+    the begin of the hour of `since_us` on.
     """
     first = since_us // PART_US
     every = np.frombuffer(b"".join(entries), ENTRY)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from accounts.models import Organisation
 from advisor.core.detection.congestion import StatePoint
 from advisor.core.detection.nic_signals import NicEvidence, NicSignal
+from advisor.core.detection.worst_levels import DamagedEntriesError
 from advisor.history.level_merge import merge_hours
 from advisor.history.level_store import drop_points, forget_points, save_points
 from advisor.history.levels import (
@@ -209,6 +210,29 @@ def test_old_windows_are_dropped_by_whole_hours(disk: Resource) -> None:
     drop_points(before=NOON + HOUR + 5 * STEP)
 
     assert everything(disk) == every[360:]
+
+
+def test_day_is_drawn_from_rows_of_before_there_was_a_version_too(disk: Resource) -> None:
+    save_points({disk: [busy(1), idle(40)]})
+    asked = {"since": NOON, "until": NOON + HOUR}
+    before = read_worst_windows([disk.pk], **asked)
+    first = LevelRecords.objects.get(resource=disk, at=NOON)
+
+    LevelRecords.objects.filter(pk=first.pk).update(worst=bytes(first.worst)[1:])
+
+    found = read_worst_windows([disk.pk], **asked)
+    # The window after noon has 6 ms.
+    assert found.value[0, 0] == 6.0
+    np.testing.assert_array_equal(found.value, before.value)
+
+
+def test_day_is_not_drawn_from_rows_of_a_later_version(disk: Resource) -> None:
+    save_points({disk: [busy(1)]})
+    row = LevelRecords.objects.get(resource=disk)
+    LevelRecords.objects.filter(pk=row.pk).update(worst=b"\x02" + bytes(row.worst)[1:])
+
+    with pytest.raises(DamagedEntriesError, match=f"resource {disk.pk} are damaged or of a later"):
+        read_worst_windows([disk.pk], since=NOON, until=NOON + HOUR)
 
 
 @pytest.mark.parametrize("count", [1, 30])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
 from itertools import groupby
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,11 +15,15 @@ from hypothesis import strategies as st
 from advisor.core.detection.worst_levels import (
     CONGESTED_WINDOW,
     STALLED_WINDOW,
+    DamagedEntriesError,
     WorstWindows,
+    columns_of,
     entry_of,
+    has_value,
+    joined_entries,
     worst_windows,
 )
-from advisor.core.level_records import HOUR_US, PART_US, Saying, Window, keep, part_of
+from advisor.core.level_records import HOUR_US, PART_US, Record, Saying, Window, keep, part_of
 
 STEP_US = 10_000_000
 NOON_US = 1_763_640_000_000_000
@@ -76,7 +82,7 @@ def drawn(
         entry = b""
         for record in own:
             entry = entry_of([record], before=entry)
-        entries += entry
+        entries += entry[1:]
     # Beside a resource of which nothing is known.
     return worst_windows([b"", entries], [[], kept.runs], since_us=since_us, columns=DAY_COLUMNS)
 
@@ -126,19 +132,58 @@ def test_column_without_a_record_is_drawn_if_a_window_ends_in_it(
     assert cells_of(worst, 1) == shown + [(None, None, 0)] * (DAY_COLUMNS - columns)
 
 
-def test_layout_of_entries_stays_as_it_is_stored() -> None:
-    """It has no version of its own: another one needs another version of the records beside it."""
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def golden_records() -> list[Record]:
+    """A congested window and a calm one, in the part of five minutes that begins at noon."""
     congested = Saying(state="congested", since_us=NOON_US, reason="", signals="")
     windows = [
         Window(NOON_US + STEP_US, congested, (45.0, 30.0, None, None)),
         Window(NOON_US + 2 * STEP_US, CALM, (3.0, 30.0, None, None)),
     ]
-    records = keep(windows, run=None, last=None, step_us=STEP_US).records
+    return keep(windows, run=None, last=None, step_us=STEP_US).records
 
+
+def test_layout_of_entries_stays_as_it_is_stored() -> None:
     # The part of five minutes since 1970; alarm, part of the threshold and value of the worst
     # window; the same of the last one.
-    stored = struct.pack("<IBddBdd", 1_763_640_000 // 300, 1, 1.5, 45.0, 0, 0.1, 3.0)
-    assert entry_of(records, before=b"") == stored
+    entry = struct.pack("<IBddBdd", 1_763_640_000 // 300, 1, 1.5, 45.0, 0, 0.1, 3.0)
+
+    assert entry_of(golden_records(), before=b"") == b"\x01" + entry
+    assert (GOLDEN / "worst-1.entries").read_bytes() == b"\x01" + entry
+    assert (GOLDEN / "worst-0.entries").read_bytes() == entry
+
+
+@pytest.mark.parametrize("version", [0, 1], ids=["before there was a version", "version 1"])
+def test_entries_of_each_version_stay_readable(version: int) -> None:
+    row = (GOLDEN / f"worst-{version}.entries").read_bytes()
+    later = Window(NOON_US + 3 * STEP_US, CALM, (6.0, 30.0, None, None))
+
+    assert columns_of(row) == [1_763_640_000 // 300]
+    assert has_value(row)
+    # What was worst stays so; the last one is another.
+    entry = struct.pack("<IBddBdd", 1_763_640_000 // 300, 1, 1.5, 45.0, 0, 0.2, 6.0)
+    assert entry_of([Record(window=later, carried=None)], before=row) == b"\x01" + entry
+    assert columns_of(joined_entries([row, row])) == 2 * columns_of(row)
+
+
+@pytest.mark.parametrize(
+    ("change", "damage"),
+    [
+        (lambda row: b"\x02" + row[1:], "version 2 of worst windows is not known here"),
+        (lambda row: row + b"\x00", "40 bytes are not whole entries"),
+        (lambda row: row[:-2], "37 bytes are not whole entries"),
+    ],
+    ids=["later version", "too long", "cut"],
+)
+def test_entries_that_were_not_written_here_are_refused(
+    change: Callable[[bytes], bytes], damage: str
+) -> None:
+    row = change((GOLDEN / "worst-1.entries").read_bytes())
+
+    with pytest.raises(DamagedEntriesError, match=damage):
+        columns_of(row)
 
 
 CALM = Saying(state="clear", since_us=NOON_US, reason="", signals="")
