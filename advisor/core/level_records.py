@@ -225,6 +225,17 @@ class Run(NamedTuple):
         )
 
 
+def recorded_ends(runs: Iterable[Run], *, since_us: int) -> set[int]:
+    """The ends of windows that have a record whatever they say, after `since_us`, a full hour."""
+    found: set[int] = set()
+    for run in runs:
+        ends_us = run.ends(since_us, run.until_us)
+        _, firsts = np.unique((ends_us - 1) // HOUR_US, return_index=True)
+        always = ends_us if run.step_us > PART_US else ends_us[firsts]
+        found.update(always.tolist())
+    return found
+
+
 class Record(NamedTuple):
     """A window that is kept; `carried` is the record before it if its part begins with that."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -42,6 +42,9 @@ from advisor.history.levels import (
 from advisor.history.recordset import write_rows
 from advisor.models import LevelRecords, Resource, StateRun
 from ingest.core.grid import microseconds, moment
+
+KEPT_FOR = timedelta(days=30)
+"""Judged windows are kept as long as their samples."""
 
 
 def save_points(

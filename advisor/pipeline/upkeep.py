@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db import DatabaseError
 
-from advisor.history.level_store import drop_points
+from advisor.history.level_store import KEPT_FOR, drop_points
 from advisor.models import (
     ComplianceRecord,
     EarlierStates,
@@ -23,9 +23,6 @@ from advisor.pipeline.failed_work import drop_old_failures
 from advisor.pipeline.rejudge import drop_unwanted_notes, thin_checkpoints
 
 log = logging.getLogger(__name__)
-
-KEEP = timedelta(days=30)
-"""Evaluated windows are kept as long as their samples."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +48,12 @@ def tidy(*, now: datetime) -> Tidied:
     drop_unwanted_notes()
     records = thresholds = 0
     for resource in Resource.objects.order_by("pk").values_list("pk", flat=True):
-        records += _tried(_drop_records, resource=resource, before=now - KEEP)
-        thresholds += _tried(_drop_thresholds, resource=resource, before=now - KEEP)
-        _tried(_drop_earlier_states, resource=resource, before=now - KEEP)
+        records += _tried(_drop_records, resource=resource, before=now - KEPT_FOR)
+        thresholds += _tried(_drop_thresholds, resource=resource, before=now - KEPT_FOR)
+        _tried(_drop_earlier_states, resource=resource, before=now - KEPT_FOR)
     return Tidied(
         expired=expired,
-        levels=_tried(drop_points, before=now - KEEP),
+        levels=_tried(drop_points, before=now - KEPT_FOR),
         compliance_records=records,
         learnt_thresholds=thresholds,
         failures=drop_old_failures(now=now),

@@ -19,6 +19,7 @@ from advisor.core.chunk import pack as pack_chunk
 from advisor.core.level_records import pack, unpack
 from advisor.core.stored_hour import FIVE_MINUTE_SUMS, QUARTER_SUMS
 from advisor.history.level_merge import merge_hours
+from advisor.history.level_store import KEPT_FOR, drop_points
 from advisor.models import (
     AdapterKind,
     Allocation,
@@ -133,13 +134,17 @@ def test_damaged_chunk_and_day_are_named_with_their_place(tenant: Tenant, hour: 
     assert cut["owner"] == chunk.shard_id
 
 
-@pytest.fixture
-def judged(tenant: Tenant) -> Resource:
-    """Judged windows of an hour that is merged, and of two parts of the next."""
-    uplink = Resource.objects.create(
+def uplink_of(tenant: Tenant) -> Resource:
+    return Resource.objects.create(
         organisation=tenant.organisation, name="up1", kind="uplink", unit="bit/s",
         mode="floor", threshold=0.9, activity_floor=0.0,
     )  # fmt: skip
+
+
+@pytest.fixture
+def judged(tenant: Tenant) -> Resource:
+    """Judged windows of an hour that is merged, and of two parts of the next."""
+    uplink = uplink_of(tenant)
     ends = [0.5, 7.0, 60.5, 66.0]
     judge(uplink, *(judged_window(NOON + end * MINUTE, value=end) for end in ends))
     merge_hours(organisation=tenant.organisation, now=NOON + 80 * MINUTE)
@@ -199,6 +204,55 @@ def test_damaged_records_of_judged_windows_are_named(
             "damage": damage,
         }
     ]
+
+
+@pytest.mark.parametrize(
+    ("is_gone", "missing"),
+    [
+        ({"is_hour": True}, [(0, "00:30")]),
+        ({"is_hour": False}, [(60, "00:30")]),
+        ({}, [(0, "00:30"), (60, "00:30")]),
+    ],
+    ids=["an hour", "the parts of the next", "all"],
+)
+def test_judged_windows_whose_record_is_missing_are_named(
+    tenant: Tenant, is_gone: dict[str, bool], missing: list[tuple[int, str]]
+) -> None:
+    """One run of a window a minute over an hour and two minutes; what each says is the same."""
+    hour = hour_of_tests()
+    uplink = uplink_of(tenant)
+    ends = [hour + (0.5 + place) * MINUTE for place in range(62)]
+    judge(uplink, *(judged_window(end, since=hour, value=1.0) for end in ends))
+    merge_hours(organisation=tenant.organisation, now=hour + 80 * MINUTE)
+    assert "are whole" in sluice("verify")
+
+    LevelRecords.objects.filter(**is_gone).delete()
+
+    out = StringIO()
+    with pytest.raises(SystemExit, match="1"):
+        call_command("history", "verify", "--json", stdout=out)
+    found = [(row["owner"], row["at"], row["damage"]) for row in json.loads(out.getvalue())]
+    assert found == [
+        (
+            uplink.pk,
+            (hour + minutes * MINUTE).isoformat(),
+            f"the record of the window that ends {hour + minutes * MINUTE:%H}:{end} is missing",
+        )
+        for minutes, end in missing
+    ]
+
+
+def test_records_that_are_too_old_to_be_kept_are_not_missed(tenant: Tenant) -> None:
+    """The run goes on from before; its first records were dropped."""
+    begin = hour_of_tests() - KEPT_FOR - 5 * HOUR
+    uplink = uplink_of(tenant)
+    ends = [begin + 0.5 * MINUTE + place * 10 * MINUTE for place in range(5 * 24)]
+    judge(uplink, *(judged_window(end, since=begin, value=1.0) for end in ends))
+
+    drop_points(before=begin + 5 * HOUR)
+
+    assert LevelRecords.objects.order_by("at").values_list("at", flat=True)[0] > begin
+    assert "are whole" in sluice("verify")
 
 
 def test_judged_windows_out_of_order_are_named(judged: Resource) -> None:

@@ -7,17 +7,33 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 
+from django.db import transaction
+
 from accounts.models import Organisation
 from advisor.core import level_records
 from advisor.core.chunk import DamagedChunkError, unpack
 from advisor.core.detection.worst_levels import DamagedEntriesError, columns_of
 from advisor.core.histogram import DamagedHistogramError, counts_of
-from advisor.core.level_records import HOUR_US, PART_US, DamagedLevelsError
+from advisor.core.level_records import (
+    HOUR_US,
+    PART_US,
+    DamagedLevelsError,
+    Run,
+    hour_of,
+    part_of,
+    recorded_ends,
+)
 from advisor.core.stored_hour import STEPS_OF_SUMS, WINDOWS
+from advisor.history.level_store import KEPT_FOR
+from advisor.history.levels import read_runs
 from advisor.history.stored.partitions import Level, partitions_of
-from advisor.models import Chunk, Day, LevelRecords, Resource, Shard
-from ingest.core.grid import microseconds
+from advisor.models import Chunk, Day, LevelRecords, Resource, ResourceStatus, Shard
+from ingest.core.grid import EPOCH, microseconds, moment
 from ingest.open_hours import HOUR
+
+WHILE_CHECKING = timedelta(days=1)
+"""So much of what is kept may be dropped until all is checked."""
+_FOREVER = datetime.max.replace(tzinfo=UTC)
 
 
 class Kind(StrEnum):
@@ -42,7 +58,7 @@ class Checked:
     damage: str
 
 
-def check_history(organisation: Organisation) -> Iterator[Checked]:
+def check_history(organisation: Organisation, *, now: datetime) -> Iterator[Checked]:
     """Everything that the organisation has in the history, in portions of it."""
     widths = dict(Shard.objects.filter(organisation=organisation).values_list("pk", "width"))
     for span in partitions_of(organisation.pk, Level.EXACT):
@@ -53,7 +69,7 @@ def check_history(organisation: Organisation) -> Iterator[Checked]:
         for place in range((span.end - span.begin).days):
             yield from _histograms(organisation, span.begin + timedelta(days=place))
     for resource in Resource.objects.filter(organisation=organisation).order_by("pk"):
-        yield from _judged(resource)
+        yield from _judged(resource, now=now)
 
 
 def _chunks(
@@ -97,30 +113,54 @@ def _histograms(organisation: Organisation, day: date) -> Iterator[Checked]:
         yield Checked(kind=Kind.DAY, owner=track, figure=figure, at=day, damage=damage)
 
 
-def _judged(resource: Resource) -> Iterator[Checked]:
+def _judged(resource: Resource, *, now: datetime) -> Iterator[Checked]:
+    rows, runs = _stored_levels(resource)
+    found: set[int] = set()
+    unread: list[range] = []
+    for at, is_hour, data, worst in rows:
+        begin_us, length_us = microseconds(at), HOUR_US if is_hour else PART_US
+        try:
+            ends_us = level_records.unpack(bytes(data)).at_us.tolist()
+            damage = _damage_of_levels(begin_us, length_us, ends_us, bytes(worst))
+            found.update(ends_us)
+        except DamagedLevelsError as error:
+            damage = str(error)
+            unread.append(range(begin_us + 1, begin_us + length_us + 1))
+        yield Checked(kind=Kind.JUDGED, owner=resource.pk, figure=None, at=at, damage=damage)
+    kept_us = hour_of(microseconds(now - KEPT_FOR + WHILE_CHECKING)) + HOUR_US
+    oldest_us = -(-microseconds(rows[0][0]) // HOUR_US) * HOUR_US if rows else kept_us
+    for end_us in sorted(recorded_ends(runs, since_us=min(kept_us, oldest_us)) - found):
+        if not any(end_us in one for one in unread):
+            yield Checked(
+                kind=Kind.JUDGED,
+                owner=resource.pk,
+                figure=None,
+                at=moment(part_of(end_us)),
+                damage=f"the record of the window that ends {moment(end_us):%H:%M:%S} is missing",
+            )
+
+
+@transaction.atomic
+def _stored_levels(
+    resource: Resource,
+) -> tuple[list[tuple[datetime, bool, bytes, bytes]], list[Run]]:
+    """Rows of records and runs as they are at one moment: nobody judges the resource meanwhile."""
+    list(ResourceStatus.objects.select_for_update(of=("self",)).filter(resource=resource))
+    runs = read_runs([resource.pk], since=EPOCH, until=_FOREVER)[resource.pk]
     rows = LevelRecords.objects.filter(resource=resource).order_by("at")
-    for at, is_hour, data, worst in rows.values_list("at", "is_hour", "data", "worst"):
-        length_us = HOUR_US if is_hour else PART_US
-        yield Checked(
-            kind=Kind.JUDGED,
-            owner=resource.pk,
-            figure=None,
-            at=at,
-            damage=_damage_of_levels(microseconds(at), length_us, bytes(data), bytes(worst)),
-        )
+    return list(rows.values_list("at", "is_hour", "data", "worst")), runs
 
 
-def _damage_of_levels(begin_us: int, length_us: int, data: bytes, worst: bytes) -> str:
+def _damage_of_levels(begin_us: int, length_us: int, ends_us: list[int], worst: bytes) -> str:
     """Windows lie in the time of their row, in order, and each part of them has its worst."""
     try:
-        ends_us = level_records.unpack(data).at_us.tolist()
         columns = columns_of(worst)
-    except (DamagedLevelsError, DamagedEntriesError) as error:
+    except DamagedEntriesError as error:
         return str(error)
     if ends_us != sorted(set(ends_us)):
         return "the windows are not in order of time"
     if not all(begin_us < end_us <= begin_us + length_us for end_us in ends_us):
         return "some windows are not of the time of their row"
-    if columns != sorted({level_records.part_of(end_us) // PART_US for end_us in ends_us}):
+    if columns != sorted({part_of(end_us) // PART_US for end_us in ends_us}):
         return "the worst windows are not those of these records"
     return ""

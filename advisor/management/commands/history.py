@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.utils import timezone
 
 from accounts.management.product_command import add_verb
 from accounts.models import Organisation
@@ -94,7 +95,7 @@ class Command(ProductCommand):
 
     def _verify(self, organisation: Organisation, *, as_json: bool) -> None:
         damaged, whole = [], 0
-        for one in check_history(organisation):
+        for one in check_history(organisation, now=timezone.now()):
             if one.damage:
                 damaged.append(
                     {

@@ -22,6 +22,7 @@ from advisor.core.level_records import (
     joined,
     keep,
     pack,
+    recorded_ends,
     records_of,
     unpack,
 )
@@ -101,6 +102,19 @@ def test_windows_judged_in_two_goes_are_kept_as_in_one(windows: list[Window], cu
         records=first.records + then.records,
     )
     assert both == keep(windows, run=None, last=None, step_us=STEP_US)
+
+
+@given(judged())
+def test_first_window_of_each_run_and_hour_has_a_record(windows: list[Window]) -> None:
+    kept = keep(windows, run=None, last=None, step_us=STEP_US)
+
+    found = recorded_ends(kept.runs, since_us=0)
+
+    recorded = {one.window.at_us for one in kept.records}
+    firsts = {run.first_us for run in kept.runs}
+    hours = {(one.at_us - 1) // HOUR_US for one in windows}
+    assert firsts <= found <= recorded
+    assert {(at_us - 1) // HOUR_US for at_us in found} == hours
 
 
 FOUR = Run(
