@@ -17,6 +17,7 @@ from advisor.models.failed_work import FailedWork
 from advisor.models.history import (
     Chunk,
     Day,
+    DroppedHistory,
     HistoryRetention,
     Member,
     Quarter,
@@ -46,6 +47,7 @@ __all__ = [
     "ComplianceRecord",
     "Day",
     "DetectorCheckpoint",
+    "DroppedHistory",
     "EarlierStates",
     "Enforcer",
     "EvaluationGroup",

@@ -132,6 +132,24 @@ class HistoryRetention(models.Model):
         return f"{self.exact_days} / {self.quarter_days} / {self.day_days} days"
 
 
+class DroppedHistory(models.Model):
+    """Before this day some exact hours of the organisation were dropped.
+
+    Longer retention does not bring them back.
+    """
+
+    organisation = models.OneToOneField(
+        Organisation, on_delete=models.CASCADE, primary_key=True, related_name="+"
+    )
+    before = models.DateField()
+
+    class Meta:
+        verbose_name_plural = "dropped history"
+
+    def __str__(self) -> str:
+        return f"{self.before}"
+
+
 class Chunk(models.Model):
     """An hour of one figure of a shard, packed (`advisor.core.chunk`); it begins `at`."""
 

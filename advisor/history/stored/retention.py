@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import DatabaseError, connection, transaction
 
 from accounts.models import Organisation
 from advisor.history.stored.partitions import (
@@ -17,7 +17,7 @@ from advisor.history.stored.partitions import (
     drop_organisation,
     organisations_with_partitions,
 )
-from advisor.models import HistoryRetention, StaleDay
+from advisor.models import DroppedHistory, HistoryRetention, StaleDay
 from ingest.retention import retention
 
 log = logging.getLogger(__name__)
@@ -59,7 +59,11 @@ def exact_since(organisations: Collection[int], *, now: datetime) -> dict[int, d
     days = dict.fromkeys(organisations, settings.HISTORY_EXACT_DAYS) | dict(
         own.values_list("organisation", "exact_days")
     )
-    return {one: now - min(timedelta(days=kept), retention()) for one, kept in days.items()}
+    found = {one: now - min(timedelta(days=kept), retention()) for one, kept in days.items()}
+    dropped = DroppedHistory.objects.filter(organisation__in=organisations)
+    for one, before in dropped.values_list("organisation", "before"):
+        found[one] = max(found[one], datetime(before.year, before.month, before.day, tzinfo=UTC))
+    return found
 
 
 def drop_expired(*, organisation: Organisation, now: datetime) -> int:
@@ -74,10 +78,24 @@ def drop_expired(*, organisation: Organisation, now: datetime) -> int:
         if level is Level.EXACT:
             first = min(first, _oldest_stale_day(organisation) or first)
         try:
-            dropped += drop_before(organisation.pk, level, first)
+            dropped += _drop(organisation, level, first)
         except DatabaseError as error:
             log.warning(
                 "expired history not dropped", extra={"level": level, "reason": str(error)}
+            )
+    return dropped
+
+
+@transaction.atomic
+def _drop(organisation: Organisation, level: Level, first: date) -> int:
+    dropped = drop_before(organisation.pk, level, first)
+    if dropped and level is Level.EXACT:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO advisor_droppedhistory AS known (organisation_id, before)"
+                " VALUES (%s, %s) ON CONFLICT (organisation_id) DO UPDATE"
+                " SET before = GREATEST(known.before, excluded.before)",
+                [organisation.pk, first],
             )
     return dropped
 

@@ -330,6 +330,29 @@ def test_late_samples_change_no_window_whose_samples_the_organisation_keeps_no_m
     assert not LateChange.objects.exists()
 
 
+@pytest.mark.parametrize("bodies", [1, 2])
+def test_retention_lengthened_after_samples_were_dropped_leaves_their_windows_as_they_were(
+    shortened: Resource, bodies: int
+) -> None:
+    """What is sealed of the first late samples is not all that was sent in their time."""
+    HistoryRetention.objects.update(exact_days=30)
+    before = judged_steps(shortened)
+
+    for number in range(bodies):
+        now = at(DAYS + 600 + 360 * number)
+        phase = DiskPhase(intervals=60, iops=100, latency_ms=5.0)
+        late = disk_lines("h2", "sda", [phase], start=at(60 * number))
+        send(shortened.organisation, late, now=now)
+        detect(resource=shortened, now=now)
+        store_history(organisation=shortened.organisation, now=now, limit_s=60.0)
+
+    assert judged_steps(shortened)[: len(before)] == before
+    values = [point.value for point in read_points(shortened, since=EVER)]
+    assert values[:60] == [pytest.approx(90.0)] * 60
+    peaks = Incident.every.order_by("started_at").values_list("peak_value", "withdrawn_at")
+    assert list(peaks) == [(pytest.approx(90.0), None)] * 2
+
+
 def test_retention_shortened_while_windows_are_judged_again_leaves_the_rest_as_it_was(
     lun: Resource,
 ) -> None:
