@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db.models import Q
 
+from advisor.history.stored.retention import exact_since
 from advisor.models import (
     Incident,
     IncidentVersion,
@@ -43,13 +44,26 @@ def set_aside(resource: Resource, *, after: datetime, now: datetime) -> None:
 
 
 def reinstate(status: ResourceStatus, *, since: datetime, until: datetime) -> None:
-    """Incidents of this time that were set aside are in force again."""
-    Incident.every.filter(
-        resource=status.resource,
-        withdrawn_at=status.rewound_at,
-        started_at__gte=since,
-        ended_at__lte=until,
-    ).update(withdrawn_at=None)
+    """Incidents that were set aside and ended in (since, until] say again what they said.
+
+    What was found meanwhile in their place is no more: the rest of them cannot be judged again.
+    """
+    assert status.rewound_to is not None
+    versions = IncidentVersion.objects.filter(
+        incident__resource=status.resource, replaced_at=status.rewound_at
+    )
+    former = {version.incident_id: version.figures for version in versions}
+    found = [row for row in _after(status.resource, status.rewound_to) if row.pk not in former]
+    for row in Incident.every.in_bulk(former).values():
+        for name, value in former[row.pk].items():
+            setattr(row, name, datetime.fromisoformat(value) if name in TIMES else value)
+        if row.ended_at is None or not since < row.ended_at <= until:
+            continue
+        for other in [one for one in found if _overlap(one, row)]:
+            found.remove(other)
+            other.delete()
+        row.withdrawn_at = None
+        row.save(update_fields=[*FIGURES, *TIMES, "withdrawn_at"])
 
 
 def restore(
@@ -75,8 +89,9 @@ def restore(
 def finish(status: ResourceStatus, *, now: datetime) -> None:
     """All is judged again: incidents take the place of those that they overlap.
 
-    What is left of those that were set aside stays withdrawn, and so does advice on it that
-    nobody has decided on.
+    One that began before what is kept keeps its begin, which nobody can judge again. What is left
+    of those that were set aside stays withdrawn, and so does advice on it that nobody has decided
+    on.
     """
     resource, after, rewound_at = status.resource, status.rewound_to, status.rewound_at
     assert after is not None
@@ -85,11 +100,14 @@ def finish(status: ResourceStatus, *, now: datetime) -> None:
     former = {version.incident_id: version for version in versions}
     rows = Incident.every.in_bulk(former)
     found = [row for row in _after(resource, after) if row.pk not in former]
+    kept = exact_since([resource.organisation_id], now=now)[resource.organisation_id]
     for row in sorted(rows.values(), key=lambda one: one.started_at):
         if row.withdrawn_at is not None:
             successor = next((one for one in found if _overlap(one, row)), None)
             if successor is not None:
                 found.remove(successor)
+                if row.started_at < kept:
+                    successor.started_at = min(row.started_at, successor.started_at)
                 _take_place(row, successor)
         if row.withdrawn_at is None and alike(former[row.pk].figures, figures_of(row)):
             former[row.pk].delete()

@@ -32,6 +32,7 @@ from advisor.models import (
     Workload,
 )
 from advisor.pipeline import detect as detect_module
+from advisor.pipeline.amend import figures_of
 from advisor.pipeline.detect import detect
 from advisor.pipeline.groups import judge_together
 from advisor.pipeline.store_history import store_history
@@ -353,22 +354,30 @@ def test_retention_lengthened_after_samples_were_dropped_leaves_their_windows_as
     assert list(peaks) == [(pytest.approx(90.0), None)] * 2
 
 
+@pytest.mark.parametrize("late_ms", [9.0, 0.1], ids=["still congested", "not congested"])
+@pytest.mark.parametrize(
+    "begins",
+    [
+        pytest.param(400, id="in the second hour"),
+        pytest.param(330, id="in the first hour"),
+    ],
+)
 def test_retention_shortened_while_windows_are_judged_again_leaves_the_rest_as_it_was(
-    lun: Resource,
+    lun: Resource, begins: int, late_ms: float
 ) -> None:
-    """Two hours, each judged again by itself; the incident is in the second."""
+    """Two hours, each judged again by itself; the incident ends in the second."""
     organisation = lun.organisation
     phases = [
         DiskPhase(intervals=steps, iops=100, latency_ms=ms)
-        for steps, ms in ((400, 5.0), (60, 90.0), (260, 5.0))
+        for steps, ms in ((begins, 5.0), (60, 90.0), (660 - begins, 5.0))
     ]
     send(organisation, disk_lines("h1", "sda", phases, start=NOON), now=at(720))
     detect(resource=lun, now=at(720))
     (incident,) = Incident.objects.all()
     now = NOON + timedelta(hours=50)
-    late = disk_lines(
-        "h2", "sda", [DiskPhase(intervals=720, iops=100, latency_ms=9.0)], start=NOON
-    )
+    # Nine times as many I/Os of 0.1 ms: 90 ms becomes 9.
+    phase = DiskPhase(intervals=720, iops=100 if late_ms == 9.0 else 900, latency_ms=late_ms)
+    late = disk_lines("h2", "sda", [phase], start=NOON)
     send(organisation, late, now=now)
     detect(resource=lun, now=now, limit_s=0.0)
     assert ResourceStatus.objects.get(resource=lun).is_rejudging
@@ -386,12 +395,42 @@ def test_retention_shortened_while_windows_are_judged_again_leaves_the_rest_as_i
     assert not ResourceStatus.objects.get(resource=lun).is_rejudging
     found = {(one.at - NOON) // STEP: one.value for one in read_points(lun, since=EVER)}
     assert list(found) == list(range(1, 721))
-    # As many I/Os of 5 and of 9 ms in the first hour; then h1 alone, as it was judged.
-    assert (found[359], found[361]) == (pytest.approx(7.0), pytest.approx(5.0))
+    # As many I/Os of 5 and of 9 ms in the first hour, or (5 + 9 x 0.1) / 10; then h1 alone.
+    judged_again = {9.0: 7.0, 0.1: 0.59}[late_ms]
+    assert (found[100], found[500]) == (pytest.approx(judged_again), pytest.approx(5.0))
     assert list(Incident.every.all()) == [incident]
-    incident.refresh_from_db()
-    assert (incident.withdrawn_at, incident.peak_value) == (None, pytest.approx(90.0))
+    amended = figures_of(Incident.every.get())
+    assert (amended, Incident.every.get().withdrawn_at) == (figures_of(incident), None)
+    assert amended["peak_value"] == pytest.approx(90.0)
     assert not incident.versions.exists()
+
+
+def test_incident_that_began_before_what_is_kept_keeps_its_begin(lun: Resource) -> None:
+    """Two hours, each judged again by itself; what is kept begins within the incident."""
+    phases = [
+        DiskPhase(intervals=steps, iops=100, latency_ms=ms)
+        for steps, ms in ((365, 5.0), (90, 90.0), (265, 5.0))
+    ]
+    send(lun.organisation, disk_lines("h1", "sda", phases, start=NOON), now=at(720))
+    detect(resource=lun, now=at(720))
+    (incident,) = Incident.objects.all()
+    now = at(400) + timedelta(days=2)
+    phase = DiskPhase(intervals=720, iops=100, latency_ms=9.0)
+    send(lun.organisation, disk_lines("h2", "sda", [phase], start=NOON), now=now)
+    detect(resource=lun, now=now, limit_s=0.0)
+    assert ResourceStatus.objects.get(resource=lun).judged_until < at(365)
+
+    HistoryRetention.objects.create(
+        organisation=lun.organisation, exact_days=2, quarter_days=366, day_days=366
+    )
+    detect(resource=lun, now=now)
+
+    assert not ResourceStatus.objects.get(resource=lun).is_rejudging
+    (amended,) = Incident.every.all()
+    assert amended.pk == incident.pk
+    assert (amended.started_at, amended.ended_at) == (incident.started_at, incident.ended_at)
+    # As many I/Os of 90 and of 9 ms.
+    assert (amended.withdrawn_at, amended.peak_value) == (None, pytest.approx(49.5))
 
 
 @pytest.mark.slow
