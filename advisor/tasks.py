@@ -209,12 +209,17 @@ def discover_everywhere() -> None:
 
 @shared_task
 def discover_organisation(organisation_id: int) -> None:
-    """Turn the devices of one organisation that send samples into resources."""
+    """Turn the devices of one organisation that send samples into resources.
+
+    Where several machines send under one name, that is noted.
+    """
     from advisor.decisions import discovery
+    from ingest.shared_names import note_names_shared_by_disks
 
     organisation = Organisation.objects.filter(pk=organisation_id).first()
     if organisation is not None:
         discovery.discover(organisation=organisation)
+        note_names_shared_by_disks(organisation, now=timezone.now())
 
 
 @shared_task

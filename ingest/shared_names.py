@@ -1,8 +1,12 @@
-"""Machines that send under one name, told apart by when they started.
+"""Machines that send under one name, told apart by when they started, else by their disks.
 
 A machine's uptime says when it started. That moves forward when it starts again, and never back
 unless its clock was set back. So where a sample says an earlier start than the one before it,
 another machine sends under the same name, and no counter of that host can be trusted.
+
+Where nobody sends an uptime, the counters of a disk can tell: one machine's fall when it starts
+again, those of two that take turns at every turn. Samples of the same times replace each other,
+and then nothing is seen.
 """
 
 from __future__ import annotations
@@ -11,15 +15,19 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from django.db import connection
+from psycopg import sql
 
+from accounts.models import Organisation
 from ingest.core.batch import Rows
-from ingest.core.catalogue import SYSTEM
+from ingest.core.catalogue import DISKIO, SYSTEM
 from ingest.core.grid import moment
 
 LOOK_BACK = timedelta(minutes=1)
 """Two that send at all meet within the longest interval between samples."""
 TOLERANCE_S = 5
 """Uptime is told in whole seconds, and a moment after the sample's time."""
+LOOK_BACK_AT_DISKS = timedelta(minutes=3)
+"""Two that send once a minute take two turns in this time, and no machine starts twice in it."""
 _UPTIME = [column.name for column in SYSTEM.fields].index("uptime")
 
 
@@ -79,3 +87,46 @@ def note_shared_names(series: Collection[int], *, now: datetime) -> None:
             " (SELECT host_id FROM ingest_series WHERE id = ANY(%s))",
             [now, sorted(series)],
         )
+
+
+def note_names_shared_by_disks(organisation: Organisation, *, now: datetime) -> None:
+    """Note with its hosts that were heard lately and send no uptime whether their disks say so."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            sql.SQL(_SHARED_BY_DISKS).format(disks=sql.Identifier(DISKIO.table)),
+            {
+                "organisation": organisation.pk,
+                "now": now,
+                "heard": now - LOOK_BACK,
+                "oldest": now - timedelta(days=1),
+                "look_back": LOOK_BACK_AT_DISKS,
+                "disk": DISKIO.name,
+                "system": SYSTEM.name,
+            },
+        )
+
+
+_SHARED_BY_DISKS = """
+    WITH disk AS MATERIALIZED (
+        SELECT series.id, series.host_id, series.last_sample_at - %(look_back)s AS since
+          FROM ingest_series AS series JOIN ingest_host AS host ON host.id = series.host_id
+         WHERE host.organisation_id = %(organisation)s AND host.heard_at > %(heard)s
+           AND series.measurement = %(disk)s AND series.last_sample_at > %(oldest)s
+           AND NOT EXISTS (
+               SELECT FROM ingest_series AS uptime
+                WHERE uptime.host_id = host.id AND uptime.measurement = %(system)s
+                  AND uptime.last_sample_at > series.last_sample_at - %(look_back)s)
+    ), reading AS (
+        SELECT disk.host_id, disk.id, bytes < lag(bytes) OVER (
+                   PARTITION BY disk.id ORDER BY sample.time) AS falls
+          FROM disk CROSS JOIN LATERAL (
+               SELECT time, read_bytes + write_bytes AS bytes FROM {disks}
+                WHERE series_id = disk.id AND time > disk.since AND time > %(oldest)s
+               ) AS sample
+    )
+    UPDATE ingest_host SET shared_at = %(now)s WHERE id IN (
+        SELECT id FROM ingest_host WHERE id IN (
+            SELECT host_id FROM reading WHERE falls GROUP BY host_id, id HAVING count(*) > 1)
+           -- In the order of those who write samples.
+         ORDER BY id FOR NO KEY UPDATE)
+"""

@@ -6,10 +6,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.ingest.scenario import Tenant, nanoseconds, now, write_lines
+from ingest.shared_names import note_names_shared_by_disks
+from tests.ingest.scenario import Tenant, disk_line, nanoseconds, now, write_lines
 
 DAY_S = 86_400
 SECOND = timedelta(seconds=1)
+MINUTE = timedelta(minutes=1)
 
 
 def up_line(at: datetime, up_s: int, *, host: str = "h1") -> str:
@@ -86,3 +88,70 @@ def test_samples_without_an_uptime_say_nothing(tenant: Tenant) -> None:
         write_lines(tenant, f"system,host=h1 load1={load} {nanoseconds(at)}")
 
     assert not is_shared(tenant)
+
+
+def disks_sent(tenant: Tenant, *samples: tuple[int, int], name: str = "sda") -> None:
+    """Samples of a disk: seconds before the present, and what every counter says."""
+    for ago_s, count in samples:
+        write_lines(tenant, disk_line(now() - ago_s * SECOND, name=name, count=count))
+
+
+@pytest.mark.parametrize(
+    ("samples", "is_noticed"),
+    [
+        pytest.param([(25, 900), (20, 50), (15, 910), (10, 51)], True, id="two take turns"),
+        pytest.param(
+            [(25, 50), (20, 900), (15, 51), (10, 910)], False, id="two of which one fell so far"
+        ),
+        pytest.param([(170, 900), (140, 50), (110, 910), (80, 51)], True, id="once a minute"),
+        pytest.param(
+            [(30, 0), (25, 900), (20, 0), (15, 900), (10, 0)], True, id="one does nothing"
+        ),
+        pytest.param([(30, 900), (20, 910), (10, 0)], False, id="one that started again"),
+        pytest.param([(500, 9), (490, 5), (10, 7), (5, 6)], False, id="again after minutes"),
+        pytest.param([(20, 5), (10, 5), (0, 5)], False, id="one that does nothing"),
+    ],
+)
+def test_machines_without_uptime_are_told_apart_by_a_disk_that_goes_back_twice(
+    tenant: Tenant, samples: list[tuple[int, int]], is_noticed: bool
+) -> None:
+    disks_sent(tenant, *samples)
+
+    note_names_shared_by_disks(tenant.organisation, now=now())
+
+    assert is_shared(tenant) is is_noticed
+
+
+TURNS = [(25, 900), (20, 50), (15, 910), (10, 51)]
+
+
+def test_disks_of_a_host_that_sends_its_uptime_are_not_asked(tenant: Tenant) -> None:
+    write_lines(tenant, up_line(now(), DAY_S))
+    disks_sent(tenant, *TURNS)
+
+    note_names_shared_by_disks(tenant.organisation, now=now())
+
+    assert not is_shared(tenant)
+
+
+def test_two_disks_that_fall_once_are_of_one_machine(tenant: Tenant) -> None:
+    for name in ("sda", "sdb"):
+        disks_sent(tenant, (20, 900), (10, 0), name=name)
+
+    note_names_shared_by_disks(tenant.organisation, now=now())
+
+    assert not is_shared(tenant)
+
+
+def test_disks_are_those_of_the_organisation_and_heard_lately(
+    tenant: Tenant, stranger: Tenant
+) -> None:
+    for one in (tenant, stranger):
+        disks_sent(one, *TURNS)
+
+    note_names_shared_by_disks(tenant.organisation, now=now() + 2 * MINUTE)
+    assert not is_shared(tenant)
+    note_names_shared_by_disks(tenant.organisation, now=now())
+
+    assert is_shared(tenant)
+    assert not is_shared(stranger)
