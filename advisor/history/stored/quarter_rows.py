@@ -33,6 +33,7 @@ def write_quarters(
     means = quarters.mean[:, places, columns]
     largest = quarters.maximum[:, places, columns]
     starts_us = microseconds(hour) - POSTGRES_EPOCH_US + _QUARTER_US * places
+    # The log of Django's cursor could not show such arrays.
     connection.ensure_connection()
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
         cursor.adapters.register_dumper(_Array, _ArrayDumper)

@@ -24,6 +24,7 @@ from advisor.history.levels import (
     read_points,
     read_worst_windows,
 )
+from advisor.history.stored.verify import check_history
 from advisor.models import LevelRecords, Resource, ResourceStatus, State, StateRun
 from tests.advisor.judged_windows import EVER, judge, judged_window
 from tests.advisor.stated_datastores import stated_datastore
@@ -183,6 +184,8 @@ def test_windows_around_those_that_are_taken_or_judged_again_stay(
 
     kept = {number: one for number, one in known.items() if not since < number <= until}
     assert everything(disk) == [one for _, one in sorted((kept | new).items())]
+    checked = check_history(disk.organisation, now=NOON + 10 * HOUR)
+    assert {one.damage for one in checked} == {""}
 
 
 def test_windows_go_on_after_some_were_forgotten(disk: Resource) -> None:
