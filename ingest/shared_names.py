@@ -27,7 +27,7 @@ LOOK_BACK = timedelta(minutes=1)
 TOLERANCE_S = 5
 """Uptime is told in whole seconds, and a moment after the sample's time."""
 LOOK_BACK_AT_DISKS = timedelta(minutes=3)
-"""Two that send once a minute take two turns in this time, and no machine starts twice in it."""
+"""Two that send once a minute take two turns in this time; a machine hardly starts twice in it."""
 _UPTIME = [column.name for column in SYSTEM.fields].index("uptime")
 
 
