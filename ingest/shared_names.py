@@ -23,7 +23,7 @@ from ingest.core.catalogue import DISKIO, SYSTEM
 from ingest.core.grid import moment
 
 LOOK_BACK = timedelta(minutes=1)
-"""Two that send at all meet within the longest interval between samples."""
+"""Two that send once a minute meet in this time. After more of it one may follow the other."""
 TOLERANCE_S = 5
 """Uptime is told in whole seconds, and a moment after the sample's time."""
 LOOK_BACK_AT_DISKS = timedelta(minutes=3)
