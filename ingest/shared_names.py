@@ -99,7 +99,7 @@ def note_names_shared_by_disks(organisation: Organisation, *, now: datetime) -> 
                 "now": now,
                 "heard": now - LOOK_BACK,
                 "oldest": now - timedelta(days=1),
-                "look_back": LOOK_BACK_AT_DISKS,
+                "look_back_s": LOOK_BACK_AT_DISKS.total_seconds(),
                 "disk": DISKIO.name,
                 "system": SYSTEM.name,
             },
@@ -108,14 +108,17 @@ def note_names_shared_by_disks(organisation: Organisation, *, now: datetime) -> 
 
 _SHARED_BY_DISKS = """
     WITH disk AS MATERIALIZED (
-        SELECT series.id, series.host_id, series.last_sample_at - %(look_back)s AS since
+        SELECT series.id, series.host_id, since
           FROM ingest_series AS series JOIN ingest_host AS host ON host.id = series.host_id
+         CROSS JOIN LATERAL (
+               SELECT series.last_sample_at - make_interval(secs => %(look_back_s)s) AS since
+               ) AS look
          WHERE host.organisation_id = %(organisation)s AND host.heard_at > %(heard)s
            AND series.measurement = %(disk)s AND series.last_sample_at > %(oldest)s
            AND NOT EXISTS (
                SELECT FROM ingest_series AS uptime
                 WHERE uptime.host_id = host.id AND uptime.measurement = %(system)s
-                  AND uptime.last_sample_at > series.last_sample_at - %(look_back)s)
+                  AND uptime.last_sample_at > since)
     ), reading AS (
         SELECT disk.host_id, disk.id, bytes < lag(bytes) OVER (
                    PARTITION BY disk.id ORDER BY sample.time) AS falls

@@ -48,12 +48,14 @@ def reinstate(status: ResourceStatus, *, since: datetime, until: datetime) -> No
 
     What was found meanwhile in their place is no more: the rest of them cannot be judged again.
     """
-    assert status.rewound_to is not None
+    after, rewound_at = status.rewound_to, status.rewound_at
+    assert after is not None
+    assert rewound_at is not None
     versions = IncidentVersion.objects.filter(
-        incident__resource=status.resource, replaced_at=status.rewound_at
+        incident__resource=status.resource, replaced_at=rewound_at
     )
     former = {version.incident_id: version.figures for version in versions}
-    found = [row for row in _after(status.resource, status.rewound_to) if row.pk not in former]
+    found = [row for row in _after(status.resource, after) if row.pk not in former]
     for row in Incident.every.in_bulk(former).values():
         for name, value in former[row.pk].items():
             setattr(row, name, datetime.fromisoformat(value) if name in TIMES else value)

@@ -120,8 +120,8 @@ def _judged(resource: Resource, *, now: datetime) -> Iterator[Checked]:
     for at, is_hour, data, worst in rows:
         begin_us, length_us = microseconds(at), HOUR_US if is_hour else PART_US
         try:
-            ends_us = level_records.unpack(bytes(data)).at_us.tolist()
-            damage = _damage_of_levels(begin_us, length_us, ends_us, bytes(worst))
+            ends_us = level_records.unpack(data).at_us.tolist()
+            damage = _damage_of_levels(begin_us, length_us, ends_us, worst)
             found.update(ends_us)
         except DamagedLevelsError as error:
             damage = str(error)
@@ -148,7 +148,8 @@ def _stored_levels(
     list(ResourceStatus.objects.select_for_update(of=("self",)).filter(resource=resource))
     runs = read_runs([resource.pk], since=EPOCH, until=_FOREVER)[resource.pk]
     rows = LevelRecords.objects.filter(resource=resource).order_by("at")
-    return list(rows.values_list("at", "is_hour", "data", "worst")), runs
+    found = rows.values_list("at", "is_hour", "data", "worst")
+    return [(at, is_hour, bytes(data), bytes(worst)) for at, is_hour, data, worst in found], runs
 
 
 def _damage_of_levels(begin_us: int, length_us: int, ends_us: list[int], worst: bytes) -> str:
