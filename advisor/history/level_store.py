@@ -6,7 +6,6 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django.db import connection
@@ -30,6 +29,7 @@ from advisor.core.level_records import (
     records_of,
     unpack,
 )
+from advisor.history.lately import Lately
 from advisor.history.levels import (
     NewestRun,
     PackedPart,
@@ -45,6 +45,7 @@ from ingest.core.grid import microseconds, moment
 
 KEPT_FOR = timedelta(days=30)
 """Judged windows are kept as long as their samples."""
+_records: Lately[bytes, Records] = Lately(unpack, most=10_000)
 
 
 def save_points(
@@ -133,19 +134,13 @@ def _append(
         kept = keep(
             windows,
             run=None if stored is None else stored.run,
-            last=None if part is None else _records(part.data).window(-1),
+            last=None if part is None else _records.value_of(part.data).window(-1),
             step_us=round(resource.window_s * 1e6),
         )
         changed += _changed(resource.pk, kept, stored, is_lazy=with_status)
         parts += [(resource.pk, one) for one in _parts(kept.records, part)]
     write_parts(parts, is_hour=False)
     write_runs(changed)
-
-
-@lru_cache(maxsize=10_000)
-def _records(data: bytes) -> Records:
-    """Of an idle resource the same bytes come back all the hour."""
-    return unpack(data)
 
 
 def _changed(
@@ -171,10 +166,10 @@ def _parts(records: Sequence[Record], newest: PackedPart | None) -> list[PackedP
         packed = records_of([record.window for record in own])
         before = b""
         if newest is not None and newest.at_us == at_us:
-            packed, before = joined([_records(newest.data), packed]), newest.worst
-        found.append(
-            PackedPart(at_us=at_us, data=pack(packed), worst=entry_of(own, before=before))
-        )
+            packed, before = joined([_records.value_of(newest.data), packed]), newest.worst
+        data = pack(packed)
+        _records.note(data, packed)
+        found.append(PackedPart(at_us=at_us, data=data, worst=entry_of(own, before=before)))
     return found
 
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.db import transaction
 from django.utils import timezone
@@ -23,6 +24,7 @@ from advisor.core.detection.congestion import (
 )
 from advisor.history.history import History
 from advisor.history.inventory import Inventory, kept_inventory
+from advisor.history.lately import Lately
 from advisor.history.level_store import save_points
 from advisor.history.newest_rates import save_newest_rates
 from advisor.history.reader import read_histories
@@ -189,24 +191,16 @@ def _state(status: ResourceStatus) -> DetectorState:
     return state
 
 
-_written: dict[str, DetectorState] = {}
-"""What this process wrote lately, by its text: it is most often who reads it next."""
-MOST_WRITTEN = 5_000
+_states: Lately[str, DetectorState] = Lately(partial(loads, DetectorState), most=5_000)
 
 
 def _detector_state(text: str) -> DetectorState:
-    if not text:
-        return DetectorState()
-    return _written.get(text) or loads(DetectorState, text)
+    return _states.value_of(text) if text else DetectorState()
 
 
 def _text_of(state: DetectorState) -> str:
     text = dumps(state)
-    # Many resources may have the same state.
-    _written.pop(text, None)
-    while len(_written) >= MOST_WRITTEN:
-        _written.pop(next(iter(_written)))
-    _written[text] = state
+    _states.note(text, state)
     return text
 
 

@@ -19,6 +19,7 @@ from advisor.core.detection.nic_signals import SignalCount
 from advisor.core.detection.parties import SUMS, Parties
 from advisor.core.standing import AllocationTable, standing_columns
 from advisor.history.history import History
+from advisor.history.lately import Lately
 from advisor.history.levels import read_points
 from advisor.history.reader import read_history
 from advisor.history.recordset import write_rows
@@ -135,7 +136,9 @@ def _growing(new: NewPoints) -> list[_Growing]:
     alarms = [point for point in points if point.state in ALARMS]
     if not points or (running is None and not alarms):
         return []
-    stored = None if running is None or running.tally is None else unpack(bytes(running.tally))
+    stored = None
+    if running is not None and running.tally is not None:
+        stored = _tallies.value_of(bytes(running.tally))
     if stored is not None:
         first, *others = core.stretches(points, stored.tally)
         return [
@@ -267,7 +270,9 @@ def _put(row: Incident, stored: Stored | None, grown: Grown, evidence: Sequence[
     if grown.ended_at is None:
         later = set(tally.kept).difference(shown)
         waiting = {place: one for place, one in waiting.items() if place in later}
-        row.tally = pack(Stored(tally=tally, shown=shown, waiting=waiting))
+        now_stored = Stored(tally=tally, shown=shown, waiting=waiting)
+        row.tally = pack(now_stored)
+        _tallies.note(row.tally, now_stored)
 
 
 def _write(rows: Sequence[Incident], columns: Mapping[str, str]) -> None:
@@ -324,3 +329,7 @@ def unpack(packed: bytes) -> Stored | None:
         ),
     )
     return Stored(tally=tally, shown=tuple(head["shown"]), waiting=dict(head["waiting"]))
+
+
+_tallies: Lately[bytes, Stored | None] = Lately(unpack, most=500)
+"""As many as two groups of congested resources have; those of 100 workloads take 35 kB each."""

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from advisor.models import DetectorCheckpoint, Incident
 from advisor.pipeline.amend import figures_of
 from advisor.pipeline.detect import detect
-from advisor.pipeline.incidents import unpack
+from advisor.pipeline.incidents import pack, unpack
 from tests.advisor.deliveries import HOSTS, START, STEP, Delivery, Lun, in_one_go, live
 
 pytestmark = pytest.mark.django_db
@@ -97,6 +97,17 @@ def test_incident_with_a_tally_of_an_earlier_version_goes_on_from_stored_states(
     stored = unpack(bytes(after.tally or b""))
     assert stored is not None
     assert stored.tally.windows == 21
+
+
+def test_tally_says_the_same_to_a_process_that_did_not_write_it() -> None:
+    found = looks(Lun(GOES_ON))
+
+    assert found
+    for row in found:
+        written = bytes(row.tally or b"")
+        read = unpack(written)
+        assert read is not None
+        assert pack(read) == written
 
 
 def test_window_of_an_open_incident_costs_one_statement_to_write_and_none_to_read() -> None:
