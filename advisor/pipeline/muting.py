@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import OuterRef
+from django.db.models.functions import JSONObject
 
 from accounts.models import Organisation
 from advisor.core.canonical import from_plain
@@ -31,6 +32,26 @@ def maintenance_windows_of(organisation: int) -> list[core.MaintenanceWindow]:
         read_maintenance_window(row, tuple(row.resource_names), tuple(row.workload_names))
         for row in rows
     ]
+
+
+def maintenance_windows_beside(organisation: OuterRef) -> ArraySubquery:
+    """Those of the organisation of a row as plain values, to be read with that row."""
+    rows = MaintenanceWindow.objects.filter(organisation=organisation).order_by()
+    stated = {name: name for name in ("name", "starts_at", "length_s", "recurrence", "zone")}
+    names = {"resource_names": _names_of(Resource), "workload_names": _names_of(Workload)}
+    return ArraySubquery(rows.values(plain=JSONObject(**stated, **names)))
+
+
+def maintenance_windows_in(plain: Iterable[Mapping[str, Any]]) -> list[core.MaintenanceWindow]:
+    """What was read so, as input of the core."""
+    found = []
+    for one in plain:
+        stated = dict(one)
+        resources, workloads = stated.pop("resource_names"), stated.pop("workload_names")
+        stated["starts_at"] = datetime.fromisoformat(stated["starts_at"])
+        row = MaintenanceWindow(**stated)
+        found.append(read_maintenance_window(row, tuple(resources), tuple(workloads)))
+    return found
 
 
 def _names_of(model: type[Resource | Workload]) -> ArraySubquery:

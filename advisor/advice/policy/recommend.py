@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -20,6 +22,7 @@ from advisor.advice.recommendation_store import (
     standing_advice,
 )
 from advisor.core.canonical import dumps
+from advisor.core.detection.maintenance_windows import MaintenanceWindow, Muting
 from advisor.core.explanation.answer import AdviceOutcome
 from advisor.models import (
     Incident,
@@ -30,7 +33,12 @@ from advisor.models import (
     ResourceStatus,
     State,
 )
-from advisor.pipeline.muting import comes_from_outside, maintenance_windows_of, muting_of
+from advisor.pipeline.muting import (
+    comes_from_outside,
+    maintenance_windows_beside,
+    maintenance_windows_in,
+    muting_of,
+)
 
 RECENT = timedelta(hours=24)
 """An incident that ended longer ago calls for no advice any more."""
@@ -59,14 +67,16 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     something else supersedes it; advice that a person rejected for this incident is not repeated.
     """
     be_the_only_adviser(resource)
-    incident, policy = _newest(resource)
+    newest = _newest(resource)
+    incident, policy = newest.incident, newest.policy
     status = _status_of(resource, incident)
     if status.is_rejudging:
         return _save_gap(status, REJUDGING_GAP)
     if incident is None or (incident.ended_at is not None and incident.ended_at < now - RECENT):
         return _save_gap(status, calm_gap(status))
     standing = standing_advice(resource=resource, kind=POLICY, incident=incident, now=now)
-    if reason := _held_up(status, incident, standing.draft, now):
+    muting = muting_of(incident, newest.planned, now=now)
+    if reason := _held_up(status, incident, muting, standing.draft):
         return _save_gap(status, reason)
     until = status.judged_until or now
     inputs = policy_inputs(resource, incident, policy=policy, until=until, now=now)
@@ -97,21 +107,40 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     )
 
 
-def _newest(resource: Resource) -> tuple[Incident | None, Policy | None]:
-    """The newest incident with the status, and what the newest policy grants since when."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Newest:
+    """The newest incident with the status, and the maintenance windows of its organisation.
+
+    `policy` says what the newest one grants since when.
+    """
+
+    incident: Incident | None = None
+    policy: Policy | None = None
+    planned: Sequence[MaintenanceWindow] = ()
+
+
+def _newest(resource: Resource) -> _Newest:
+    """What was found and stated of the resource, in one statement."""
     granted = Policy.objects.filter(resource=OuterRef("resource")).order_by("-version")
     plain = JSONObject(pk="pk", created_at="created_at", allocations="allocations")
     incident = (
         Incident.objects.filter(resource=resource)
         .select_related("resource__status")
-        .annotate(policy=Subquery(granted.values(plain=plain)[:1]))
+        .annotate(
+            policy=Subquery(granted.values(plain=plain)[:1]),
+            planned=maintenance_windows_beside(OuterRef("organisation")),
+        )
         .order_by("-started_at")
         .first()
     )
-    if incident is None or incident.policy is None:
-        return incident, None
-    created_at = datetime.fromisoformat(incident.policy["created_at"])
-    return incident, Policy(resource=resource, **incident.policy | {"created_at": created_at})
+    if incident is None:
+        return _Newest()
+    policy = None
+    if incident.policy is not None:
+        created_at = datetime.fromisoformat(incident.policy["created_at"])
+        policy = Policy(resource=resource, **incident.policy | {"created_at": created_at})
+    planned = maintenance_windows_in(incident.planned)
+    return _Newest(incident=incident, policy=policy, planned=planned)
 
 
 def _status_of(resource: Resource, incident: Incident | None) -> ResourceStatus:
@@ -121,11 +150,9 @@ def _status_of(resource: Resource, incident: Incident | None) -> ResourceStatus:
 
 
 def _held_up(
-    status: ResourceStatus, incident: Incident, draft: Recommendation | None, now: datetime
+    status: ResourceStatus, incident: Incident, muting: Muting, draft: Recommendation | None
 ) -> str:
     """Why nothing is advised whatever was measured; empty if nothing speaks against it."""
-    planned = maintenance_windows_of(incident.organisation_id)
-    muting = muting_of(incident, planned, now=now)
     if muting.muted:
         return f"maintenance window: {muting.reason}"
     if status.state == State.STALLED or incident.peak_value is None:

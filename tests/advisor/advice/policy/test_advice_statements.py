@@ -20,7 +20,7 @@ from tests.advisor.scenario import NOW
 from tests.web.fleet import empty_fleet
 from tests.web.many_allocations import shared_datastore, shared_uplink
 
-MOST_STATEMENTS = 12
+MOST_STATEMENTS = 11
 """Of samples that are sealed. What is not sealed yet takes one more for each kind of samples."""
 KINDS_OF_SAMPLES = 2
 
