@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import isclose
@@ -11,7 +12,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import Q
 
-from advisor.advice.kind import Kind
+from advisor.advice.kind import Kind, Stored
 from advisor.advice.shared.decide.recommended_allocation import DRAFT
 from advisor.models import POLICY_TOPIC, Incident, Recommendation, RecommendationState, Resource
 
@@ -43,9 +44,9 @@ def subject_of(kind: Kind[Any, Any], inputs: str) -> str:
     return kind.subject(json.loads(inputs))
 
 
-def same(kind: Kind[Any, Any], one: str, other: str) -> bool:
+def same(kind: Kind[Any, Any], one: Stored, other: Stored) -> bool:
     """Whether two answers advise the same."""
-    first, second = (kind.essence(json.loads(answer)) for answer in (one, other))
+    first, second = kind.essence(one), kind.essence(other)
     if isinstance(first, float) and isinstance(second, float):
         return isclose(first, second, rel_tol=kind.tolerance_ratio)
     return first == second
@@ -61,7 +62,7 @@ def rejected_before(
         state=RecommendationState.REJECTED,
         decided_at__gt=now - DECIDED_FOR,
     )
-    return next((row for row in rejected if same(kind, row.answer, found)), None)
+    return _said_before(kind, rejected, json.loads(found))
 
 
 def approved_before(
@@ -74,7 +75,14 @@ def approved_before(
         state=RecommendationState.APPROVED,
         decided_at__gt=now - DECIDED_FOR,
     )
-    return next((row for row in approved if same(kind, row.answer, found)), None)
+    return _said_before(kind, approved, json.loads(found))
+
+
+def _said_before(
+    kind: Kind[Any, Any], rows: Iterable[Recommendation], found: Stored
+) -> Recommendation | None:
+    """The first of these that advises the same."""
+    return next((row for row in rows if same(kind, json.loads(row.answer), found)), None)
 
 
 def open_advice(
@@ -107,11 +115,11 @@ class StandingAdvice:
         """The draft that waits for a decision."""
         return next((row for row in self.waiting if row.kind == DRAFT), None)
 
-    def rejected_as(self, found: str) -> Recommendation | None:
+    def rejected_as(self, found: Stored) -> Recommendation | None:
         """The one that advised the same and was rejected."""
-        return next((row for row in self.rejected if same(self.kind, row.answer, found)), None)
+        return _said_before(self.kind, self.rejected, found)
 
-    def open_as(self, found: str) -> Recommendation | None:
+    def open_as(self, found: Stored) -> Recommendation | None:
         """The open one, if it still holds."""
         current = next(iter(self.waiting), None)
         return current if current and _still_holds(self.kind, current, found) else None
@@ -148,9 +156,9 @@ def keep(
     """The open recommendation of this topic and subject; a new one if it says something else."""
     subject = subject_of(kind, inputs)
     current = open_advice(resource=resource, kind=kind, subject=subject, now=now)
-    if current is not None and _still_holds(kind, current, found):
-        return current
     plain = json.loads(found)
+    if current is not None and _still_holds(kind, current, plain):
+        return current
     Recommendation.objects.filter(
         resource=resource, topic=kind.topic, subject=subject, state=RecommendationState.PROPOSED
     ).update(state=RecommendationState.SUPERSEDED)
@@ -169,10 +177,10 @@ def keep(
     )
 
 
-def _still_holds(kind: Kind[Any, Any], current: Recommendation, found: str) -> bool:
+def _still_holds(kind: Kind[Any, Any], current: Recommendation, found: Stored) -> bool:
     """Whether it advises the same by the same model: another one may tell its reasons anew."""
-    versions = [json.loads(text)["model_version"] for text in (current.answer, found)]
-    return versions[0] == versions[1] and same(kind, current.answer, found)
+    answer = json.loads(current.answer)
+    return bool(answer["model_version"] == found["model_version"]) and same(kind, answer, found)
 
 
 def open_draft(resource: Resource, now: datetime) -> Recommendation | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -15,7 +14,7 @@ from advisor.advice.policy.decide.policy_inputs import (
     summarize_columns,
 )
 from advisor.core.allocation import ReservationMode
-from advisor.core.canonical import loads
+from advisor.core.canonical import from_plain
 from advisor.core.detection import incident as core_incident
 from advisor.core.forecast.past import Past
 from advisor.core.grant import Grant
@@ -220,7 +219,7 @@ def _core_incident(row: Incident) -> core_incident.Incident:
         "evidence": row.evidence,
         "signals": row.signals,
     }
-    return loads(core_incident.Incident, json.dumps(plain))
+    return from_plain(core_incident.Incident, plain)
 
 
 def _in_force(policy: Policy | None) -> tuple[Grant, ...]:

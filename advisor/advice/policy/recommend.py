@@ -84,9 +84,9 @@ def recommend(*, resource: Resource, now: datetime) -> Recommendation | str:
     plain = json.loads(found)
     if plain["outcome"] != AdviceOutcome.RECOMMENDATION:
         return _save_gap(status, plain["summary"])
-    if rejected := standing.rejected_as(found):
+    if rejected := standing.rejected_as(plain):
         return _save_gap(status, f"rejected as {rejected.pk}: {rejected.decision_reason}")
-    if open_one := standing.open_as(found):
+    if open_one := standing.open_as(plain):
         _save_gap(status, "")
         return open_one
     # Only now, because the detector needs the row. Meanwhile judging again may have begun, and a
