@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db import connection
@@ -55,19 +55,21 @@ class QueueColumns:
     drops: Floats
 
 
-def queue_columns(
-    allocations: Mapping[int, Sequence[Allocation]], grid: Grid
-) -> dict[int, QueueColumns]:
-    """By allocation what its agent reported; an allocation without a report is left out.
+class Queued(NamedTuple):
+    """Allocations of a kind whose agents see queues, and the hosts that report on them."""
 
-    `allocations` are by resource; only those on kinds whose agents see queues count.
-    """
-    asked = [
-        row
-        for rows in allocations.values()
-        for row in rows
-        if row.adapter_kind == AdapterKind.VNIC
-    ]
+    rows: Sequence[Allocation]
+    hosts: Collection[int]
+
+
+def queued(allocations: Iterable[Allocation]) -> Queued:
+    """Those of these allocations."""
+    rows = [row for row in allocations if row.adapter_kind == AdapterKind.VNIC]
+    return Queued(rows=rows, hosts={row.host_id for row in rows})
+
+
+def queue_columns(asked: Queued, grid: Grid) -> dict[int, QueueColumns]:
+    """By allocation what its agent reported; an allocation without a report is left out."""
     reports = _queue_reports(asked, grid)
     return {key: _columns(found, grid) for key, found in reports.items()}
 
@@ -88,27 +90,24 @@ def _columns(reports: Sequence[QueueReport], grid: Grid) -> QueueColumns:
     return QueueColumns(backlogged=found[0], backlog_bytes=found[1], drops=found[2])
 
 
-def _queue_reports(
-    allocations: Collection[Allocation], grid: Grid
-) -> dict[int, list[QueueReport]]:
+def _queue_reports(asked: Queued, grid: Grid) -> dict[int, list[QueueReport]]:
     """By allocation what its agent reported, oldest first, about one report per window."""
     found: dict[int, list[QueueReport]] = defaultdict(list)
-    hosts = {allocation.host_id for allocation in allocations}
-    if not hosts:
+    if not asked.hosts:
         return found
-    asked: dict[str, Any] = {
-        "hosts": array_of(hosts),
+    parameters: dict[str, Any] = {
+        "hosts": array_of(asked.hosts),
         "since": grid.since - LONGEST_REPORT,
         "until": grid.until + LONGEST_REPORT,
         "length": timedelta(microseconds=grid.window_us),
         "origin": EPOCH,
     }
     with connection.cursor() as cursor:
-        cursor.execute(_REPORTS, asked)
+        cursor.execute(_REPORTS, parameters)
         rows = cursor.fetchall()
     if not rows:
         return found
-    names = {(row.host_id, allocation_id(row)): row.pk for row in allocations}
+    names = {(row.host_id, allocation_id(row)): row.pk for row in asked.rows}
     for host, name, *reported in rows:
         allocation = names.get((host, name))
         if allocation is not None:

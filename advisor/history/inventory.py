@@ -15,6 +15,7 @@ from typing import Any
 
 from django.db import connection
 
+from advisor.history.agents import Queued, queued
 from advisor.history.layout import Layout, Places, layout_of, places_in
 from advisor.models import AdapterKind, Allocation, Attachment, Resource, Unit
 from ingest import queries
@@ -92,6 +93,11 @@ class Inventory:
     def tcp_subjects(self, resources: Sequence[int]) -> list[Subject]:
         """The TCP of the host of each of their devices."""
         return [tcp_subject(one) for key in resources for one in self.attachments[key]]
+
+    @cached_property
+    def queued(self) -> Queued:
+        """The allocations of all resources whose queues agents see."""
+        return queued(row for rows in self.allocations.values() for row in rows)
 
     @cached_property
     def places(self) -> Places:

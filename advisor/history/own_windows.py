@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from advisor.history.agents import queue_columns
+from advisor.history.agents import queue_columns, queued
 from advisor.history.inventory import (
     RateSubjects,
     Wanted,
@@ -51,7 +51,7 @@ def read_own_windows(
     span = Span(grid=grid, kinds=tuple(dict.fromkeys(kind for kind in read if kind)))
     (found,) = read_spans(wanted, [span])
     asked = [one for one in allocations if one.pk in waiting]
-    queues = {key: one.backlogged for key, one in queue_columns({0: asked}, grid).items()}
+    queues = {key: one.backlogged for key, one in queue_columns(queued(asked), grid).items()}
     unknown = np.full(grid.count, np.nan)
     return {
         key: OwnWindows(

@@ -86,7 +86,7 @@ def workloads_in(
     rows, grid = inventory.allocations[resource.pk], measured.grid
     found = rates_at(inventory.layout.rates, measured)
     backlogged, size = np.full(found.rate.shape, np.nan), np.full(found.rate.shape, np.nan)
-    queues = queue_columns(inventory.allocations, grid)
+    queues = queue_columns(inventory.queued, grid)
     for place, row in enumerate(rows if queues else ()):
         if queue := queues.get(row.pk):
             backlogged[:, place] = queue.backlogged
@@ -122,7 +122,7 @@ def _allocation_columns(inventory: Inventory, measured: Measured) -> dict[int, A
     found = rates_at(layout.rates, measured)
     limits = limits_in_force(inventory.allocations, measured.grid)
     backlogged, size, reads, waiting, drops = (np.full(found.rate.shape, np.nan) for _ in range(5))
-    for key, queue in queue_columns(inventory.allocations, measured.grid).items():
+    for key, queue in queue_columns(inventory.queued, measured.grid).items():
         place = layout.place_of[key]
         backlogged[:, place] = queue.backlogged
         waiting[:, place] = queue.backlog_bytes

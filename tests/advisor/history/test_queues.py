@@ -7,7 +7,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from advisor.history.agents import QueueColumns, QueueReport, queue_columns, report_at
+from advisor.history.agents import QueueColumns, QueueReport, queue_columns, queued, report_at
 from advisor.models import ComplianceRecord
 from ingest.core.grid import grid_of
 from tests.advisor.agent_reports import tell
@@ -24,7 +24,7 @@ def cluster() -> Cluster:
 def queue(cluster: Cluster, *, window_s: float = 10.0) -> QueueColumns | None:
     grid = grid_of(NOW - timedelta(minutes=10), NOW, window_s)
     allocation = cluster.allocations[0]
-    return queue_columns({cluster.uplink.pk: [allocation]}, grid).get(allocation.pk)
+    return queue_columns(queued([allocation]), grid).get(allocation.pk)
 
 
 @pytest.mark.parametrize(
