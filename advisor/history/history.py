@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -87,9 +87,11 @@ class History:
         """The unit in which I/Os are weighed by their size; None where all cost the same."""
         return Unit(self.resource.unit) if self.resource.traits.costs_by_size else None
 
-    def table(self, places: Sequence[int], usual: Mapping[str, float]) -> AllocationTable:
-        """The allocations in these windows, with the usual rates of workloads."""
+    def table(self, places: Sequence[int], usual_rate: Floats | None = None) -> AllocationTable:
+        """The allocations in these windows, with the usual rate of each, if these are known."""
         own = self.allocations
+        if usual_rate is None:
+            usual_rate = np.full(len(own.workloads), np.nan)
         delivered = self.resource.traits.reader.delivered(self.read_resource, self.devices)
         return AllocationTable(
             mode=ReservationMode(self.resource.mode),
@@ -103,7 +105,7 @@ class History:
             reservation=own.reservation,
             limit=own.limit,
             shares=np.array(own.shares, dtype=np.float64),
-            usual_rate=np.array([usual.get(name) for name in own.workloads], dtype=np.float64),
+            usual_rate=usual_rate,
         )
 
     @property

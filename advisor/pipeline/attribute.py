@@ -123,7 +123,7 @@ def _inputs(
     history: History, seen: Sequence[Reading], during: tuple[bool, ...]
 ) -> AttributionInputs:
     traits = history.resource.traits
-    table = history.table(np.flatnonzero(history.measured).tolist(), {})
+    table = history.table(np.flatnonzero(history.measured).tolist())
     used, lack = used_columns(table), {}
     if not traits.harms_all:
         (standing,) = standing_columns([table])

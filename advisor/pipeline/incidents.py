@@ -18,6 +18,7 @@ from advisor.core.detection.incident import Grown, Standings, Stretch, Tally
 from advisor.core.detection.nic_signals import SignalCount
 from advisor.core.detection.parties import SUMS, Parties
 from advisor.core.standing import AllocationTable, standing_columns
+from advisor.core.waterfill import Floats
 from advisor.history.history import History
 from advisor.history.lately import Lately
 from advisor.history.levels import read_points
@@ -205,23 +206,27 @@ def _measured(one: _Growing) -> dict[datetime, int]:
     return {at: places[at] for at in one.stretch.ends if at in places and measured[places[at]]}
 
 
-def _usual(growing: Sequence[_Growing]) -> dict[int, Mapping[str, float]]:
-    """The usual rates of workloads from before each incident, by resource.
+def _usual(growing: Sequence[_Growing]) -> dict[int, Floats]:
+    """The usual rates of allocations from before each incident, by resource.
 
     They are read when it begins, and kept with its sums.
     """
-    found: dict[int, Mapping[str, float]] = {}
+    found: dict[int, Floats] = {}
     asked: list[UsualAsked] = []
+    workloads = {one.history.resource.pk: one.history.allocations.workloads for one in growing}
     for one in growing:
-        resource, own = one.history.resource, one.history.allocations
+        resource, before = one.history.resource, one.stretch.began_at
         parties = Parties() if one.stored is None else one.stored.tally.parties
-        known = dict(zip(parties.workloads, parties.usual_rate.tolist(), strict=True))
-        if known.keys() >= set(own.workloads):
-            found[resource.pk] = known
+        known = parties.usual_of(workloads[resource.pk])
+        if known is None:
+            rows = one.history.allocations.rows
+            asked.append(UsualAsked(resource=resource, allocations=rows, before=before))
         else:
-            before = one.stretch.began_at
-            asked.append(UsualAsked(resource=resource, allocations=own.rows, before=before))
-    return found | usual_by_workload(asked)
+            found[resource.pk] = known
+    for key, usual in usual_by_workload(asked).items():
+        rates = [usual.get(name) for name in workloads[key]]
+        found[key] = np.array(rates, dtype=np.float64)
+    return found
 
 
 def _rows(growing: Sequence[_Growing]) -> list[Incident]:

@@ -72,6 +72,16 @@ class Parties:
         found: Floats = self.sums[SUMS.index(name)]
         return found
 
+    def usual_of(self, workloads: tuple[str, ...]) -> Floats | None:
+        """The usual rate of each of these, NaN if unknown; None if one is not among its own."""
+        count = len(workloads)
+        if self.workloads[:count] == workloads:
+            return self.usual_rate[:count]
+        places = {name: place for place, name in enumerate(self.workloads)}
+        if not places.keys() >= set(workloads):
+            return None
+        return self.usual_rate[[places[name] for name in workloads]]
+
     def and_then(self, found: StandingColumns, rows: Sequence[int]) -> "Parties":
         """The sums over these windows and later ones, which are rows of `found`."""
         if not rows:
