@@ -157,6 +157,10 @@ def _levels(judged: _Judged) -> Levels:
     return Levels(at_us=judged.at_us, state=states[records.said[places]], **figures)
 
 
+NO_LEVELS = _levels(_NONE)
+"""Of windows that were not judged."""
+
+
 def read_windows(resource: int, *, since: datetime, until: datetime | None = None) -> list[Window]:
     """The windows of one resource that end in (since, until], or after `since`."""
     if until is None:

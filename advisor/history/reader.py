@@ -22,7 +22,7 @@ from advisor.history.agents import limits_in_force, queue_columns
 from advisor.history.history import AllocationColumns, History, Workloads
 from advisor.history.inventory import Inventory, inventory_of
 from advisor.history.layout import columns_of
-from advisor.history.levels import Levels, read_levels
+from advisor.history.levels import NO_LEVELS, Levels, read_levels
 from advisor.history.measured import Measured, devices_by_resource, measure, rates_at
 from advisor.models import Allocation, Resource, ThresholdMode
 from advisor.models import LearntThreshold as LearntRow
@@ -47,11 +47,17 @@ def read_histories(
     grid: Grid,
     *,
     inventory: Inventory | None = None,
+    is_judged: bool = True,
 ) -> dict[int, History]:
-    """The history of each resource, by its key, over the windows of the grid."""
+    """The history of each resource, by its key, over the windows of the grid.
+
+    What is to be judged now has no levels: they are looked for only where `is_judged`.
+    """
     inventory = inventory or inventory_of(resources)
     measured = measure(inventory, grid)
-    levels = read_levels(resources, since=grid.since, until=grid.until)
+    levels = dict.fromkeys((one.pk for one in resources), NO_LEVELS)
+    if is_judged:
+        levels = read_levels(resources, since=grid.since, until=grid.until)
     devices = devices_by_resource(inventory.layout, measured)
     allocations = _allocation_columns(inventory, measured)
     thresholds = thresholds_of(resources, since=grid.since, until=grid.until)

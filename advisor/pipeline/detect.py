@@ -283,7 +283,8 @@ def _histories(turns: Sequence[_Turn], known: Inventory) -> dict[int, History]:
     for (window_s, since, until), group in together.items():
         grid = grid_of(since, until, window_s)
         resources = [turn.resource for turn in group]
-        found |= read_histories(resources, grid, inventory=known.part(resources))
+        inventory = known.part(resources)
+        found |= read_histories(resources, grid, inventory=inventory, is_judged=False)
     return found
 
 
