@@ -3,13 +3,14 @@
 They are told from sums over its windows, to which windows are added one by one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from advisor.core.standing import UNALLOCATED, StandingColumns
-from advisor.core.waterfill import Floats
+from advisor.core.waterfill import Floats, Indexes
 
 TOLERANCE = 0.05
 """Within this fraction of its entitlement a workload is neither victim nor aggressor."""
@@ -182,27 +183,42 @@ def victims_and_aggressors(
         # The resource is simply too small.
         return (), ()
     above = np.flatnonzero(excess > TOLERANCE * entitlement)
-    rate = parties.of("rate")
+    rates = (windows, parties.of("rate"), entitled_rate)
+    missing = 1 - cost[short] / entitlement[short]
     victims = [
         Victim(
             workload=names[place],
-            rate=float(rate[place] / windows[place]),
-            entitlement=float(entitled_rate[place] / windows[place]),
-            reservation=float(parties.reservation[place]),
-            shortfall_ratio=float(1 - cost[place] / entitlement[place]),
+            rate=rate,
+            entitlement=entitled,
+            reservation=reserved,
+            shortfall_ratio=shortfall_ratio,
         )
-        for place in short.tolist()
+        for place, rate, entitled, reserved, shortfall_ratio in _means(
+            short, *rates, parties.reservation[short], missing
+        )
     ]
+    parts, excesses = cost[above] / cost.sum(), excess[above] / excess[above].sum()
     aggressors = [
         Aggressor(
             workload=names[place],
-            rate=float(rate[place] / windows[place]),
-            entitlement=float(entitled_rate[place] / windows[place]),
-            part_ratio=float(cost[place] / cost.sum()),
-            excess_ratio=float(excess[place] / excess[above].sum()),
+            rate=rate,
+            entitlement=entitled,
+            part_ratio=part_ratio,
+            excess_ratio=excess_ratio,
         )
-        for place in above.tolist()
+        for place, rate, entitled, part_ratio, excess_ratio in _means(
+            above, *rates, parts, excesses
+        )
     ]
     victims.sort(key=lambda one: (-one.shortfall_ratio, one.workload))
     aggressors.sort(key=lambda one: (-one.part_ratio, one.workload))
     return tuple(victims), tuple(aggressors)
+
+
+def _means(
+    places: Indexes, windows: Floats, rate: Floats, entitled_rate: Floats, *others: Floats
+) -> Iterator[tuple[Any, ...]]:
+    """Each of these places with its mean rates over windows, and what `others` have of it."""
+    own = windows[places]
+    columns = (places, rate[places] / own, entitled_rate[places] / own, *others)
+    return zip(*(column.tolist() for column in columns), strict=True)
