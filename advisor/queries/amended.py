@@ -32,7 +32,7 @@ class Withdrawal:
 
 
 def amendments(incident: Incident) -> list[Amendment]:
-    """The former versions, the newest first."""
+    """The earlier versions, the newest first."""
     if incident.withdrawn_at is not None:
         # It says what it said last.
         return []

@@ -296,7 +296,7 @@ def test_states_before_late_samples_are_told(viewer: Client, fleet: Fleet) -> No
         ],
     )
 
-    said = shown(viewer, fleet, "nfs-07").text("#former-states")
+    said = shown(viewer, fleet, "nfs-07").text("#earlier-states")
 
     day = f"{begin:%Y-%m-%d}"
     assert f"Until {fleet.now:%Y-%m-%d %H:%M:%S} UTC" in said

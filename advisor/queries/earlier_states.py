@@ -15,7 +15,7 @@ SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FormerRun:
+class EarlierRun:
     """Windows in (since, until] of one state; `value` is their highest, None if none had one."""
 
     since: datetime
@@ -25,7 +25,7 @@ class FormerRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FormerStates:
+class EarlierStretch:
     """The states of windows in (since, until] as they were said until `replaced_at`.
 
     `runs` are the first of those that were not clear, and `left_out` counts the others.
@@ -34,16 +34,16 @@ class FormerStates:
     replaced_at: datetime
     since: datetime
     until: datetime
-    runs: tuple[FormerRun, ...]
+    runs: tuple[EarlierRun, ...]
     left_out: int
 
 
-def former_states(resource: Resource) -> list[FormerStates]:
+def earlier_states(resource: Resource) -> list[EarlierStretch]:
     """The newest times that windows of the resource were judged again and changed."""
     rows = EarlierStates.objects.filter(resource=resource)
     times = rows.order_by("-replaced_at").values_list("replaced_at", flat=True).distinct()
     return [
-        _former(at, stretch)
+        _stretch(at, stretch)
         for at in times[:SHOWN]
         for stretch in _stretches(rows.filter(replaced_at=at).order_by("since"))
     ]
@@ -60,9 +60,9 @@ def _stretches(rows: Iterable[EarlierStates]) -> list[list[EarlierStates]]:
     return found
 
 
-def _former(replaced_at: datetime, rows: list[EarlierStates]) -> FormerStates:
+def _stretch(replaced_at: datetime, rows: list[EarlierStates]) -> EarlierStretch:
     said = [run for run in _joined(rows) if run.state != State.CLEAR]
-    return FormerStates(
+    return EarlierStretch(
         replaced_at=replaced_at,
         since=rows[0].since,
         until=rows[-1].until,
@@ -71,9 +71,9 @@ def _former(replaced_at: datetime, rows: list[EarlierStates]) -> FormerStates:
     )
 
 
-def _joined(rows: Iterable[EarlierStates]) -> list[FormerRun]:
+def _joined(rows: Iterable[EarlierStates]) -> list[EarlierRun]:
     """The runs of all rows; one that is divided between two rows is one."""
-    found: list[FormerRun] = []
+    found: list[EarlierRun] = []
     for run in (_run(stored) for row in rows for stored in row.states):
         if found and (found[-1].state, found[-1].until) == (run.state, run.since):
             found.append(_one(found.pop(), run))
@@ -82,9 +82,9 @@ def _joined(rows: Iterable[EarlierStates]) -> list[FormerRun]:
     return found
 
 
-def _one(first: FormerRun, second: FormerRun) -> FormerRun:
+def _one(first: EarlierRun, second: EarlierRun) -> EarlierRun:
     values = [one for one in (first.value, second.value) if one is not None]
-    return FormerRun(
+    return EarlierRun(
         since=first.since,
         until=second.until,
         state=first.state,
@@ -92,8 +92,8 @@ def _one(first: FormerRun, second: FormerRun) -> FormerRun:
     )
 
 
-def _run(stored: Mapping[str, Any]) -> FormerRun:
-    return FormerRun(
+def _run(stored: Mapping[str, Any]) -> EarlierRun:
+    return EarlierRun(
         since=datetime.fromisoformat(stored["since"]),
         until=datetime.fromisoformat(stored["until"]),
         state=stored["state"],

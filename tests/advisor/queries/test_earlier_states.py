@@ -8,7 +8,7 @@ import pytest
 
 from accounts.models import Organisation
 from advisor.models import EarlierStates, Resource
-from advisor.queries.former_states import FormerRun, former_states
+from advisor.queries.earlier_states import EarlierRun, earlier_states
 from tests.advisor.stated_datastores import stated_datastore
 
 pytestmark = pytest.mark.django_db
@@ -50,10 +50,10 @@ def test_portions_of_one_time_are_one_and_a_run_over_two_of_them_too(disk: Resou
     said(disk, (10, 20, "congested", 70.0), (20, 30, "clear", 4.0))
     said(disk, (0, 5, "clear", 5.0), (5, 10, "congested", 60.0))
 
-    (found,) = former_states(disk)
+    (found,) = earlier_states(disk)
 
     assert (found.replaced_at, found.since, found.until) == (at(60), at(0), at(30))
-    assert found.runs == (FormerRun(since=at(5), until=at(20), state="congested", value=70.0),)
+    assert found.runs == (EarlierRun(since=at(5), until=at(20), state="congested", value=70.0),)
     assert found.left_out == 0
 
 
@@ -61,7 +61,7 @@ def test_windows_between_two_portions_stayed_as_they_were_and_are_not_told(disk:
     said(disk, (0, 5, "clear", 5.0))
     said(disk, (60, 65, "clear", 5.0))
 
-    found = former_states(disk)
+    found = earlier_states(disk)
 
     assert [(one.since, one.until) for one in found] == [(at(0), at(5)), (at(60), at(65))]
 
@@ -70,7 +70,7 @@ def test_three_stretches_are_told_and_the_others_counted(disk: Resource) -> None
     runs = [(k, k + 1, "unknown" if k % 2 else "clear", None) for k in range(10)]
     said(disk, *runs)
 
-    (found,) = former_states(disk)
+    (found,) = earlier_states(disk)
 
     assert [run.since for run in found.runs] == [at(1), at(3), at(5)]
     assert found.left_out == 2
@@ -82,8 +82,8 @@ def test_newest_three_times_are_told_of_this_resource_alone(disk: Resource) -> N
         said(disk, (0, 5, "clear", 5.0), replaced=replaced)
     said(other, (0, 5, "clear", 5.0), replaced=95)
 
-    assert [one.replaced_at for one in former_states(disk)] == [at(90), at(80), at(70)]
+    assert [one.replaced_at for one in earlier_states(disk)] == [at(90), at(80), at(70)]
 
 
 def test_nothing_was_judged_again(disk: Resource) -> None:
-    assert former_states(disk) == []
+    assert earlier_states(disk) == []
