@@ -43,7 +43,7 @@ class Party:
 
 
 @dataclass(frozen=True, slots=True)
-class Parties(Sequence[Party]):
+class PartyLines(Sequence[Party]):
     """The parties in the order in which they were stored: the worst first.
 
     A list of incidents names three of a hundred, so a party is made when it is asked for.
@@ -58,11 +58,11 @@ class Parties(Sequence[Party]):
     def __getitem__(self, place: int) -> Party: ...
 
     @overload
-    def __getitem__(self, place: slice) -> Parties: ...
+    def __getitem__(self, place: slice) -> PartyLines: ...
 
-    def __getitem__(self, place: int | slice) -> Party | Parties:
+    def __getitem__(self, place: int | slice) -> Party | PartyLines:
         if isinstance(place, slice):
-            return Parties(self.stored[place])
+            return PartyLines(self.stored[place])
         item = self.stored[place]
         return Party(
             workload=item["workload"],
@@ -106,8 +106,8 @@ class IncidentLine:
     peak_value: float | None
     threshold: float | None
     stalled_windows: int
-    victims: Parties
-    aggressors: Parties
+    victims: PartyLines
+    aggressors: PartyLines
     signals: tuple[SignalLine, ...]
     recommendation_pk: int | None
     muting: Muting
@@ -200,8 +200,8 @@ def _line(
         peak_value=row.peak_value,
         threshold=row.threshold,
         stalled_windows=row.stalled_windows,
-        victims=Parties(row.victims),
-        aggressors=Parties(row.aggressors),
+        victims=PartyLines(row.victims),
+        aggressors=PartyLines(row.aggressors),
         signals=signal_lines(row),
         recommendation_pk=recommendation_pk,
         muting=muting_of(row, planned, now=now),
