@@ -169,6 +169,6 @@ def setting(
 
 
 @register.filter
-def moment(at: str) -> datetime:
+def stored_time(at: str) -> datetime:
     """A time that is stored as text."""
     return datetime.fromisoformat(at)
