@@ -24,8 +24,8 @@ from advisor.core.forecast.counterfactual import (
     latency_interval,
     unknown_latency,
 )
-from advisor.core.forecast.past import HistoryWindow, Past, Row, StoredPast, bounds_of
-from advisor.core.forecast.prediction_interval import Interval, Outcome, interval_or_gap
+from advisor.core.forecast.past import Past, StoredPast, bounds_of
+from advisor.core.forecast.prediction_interval import Interval, interval_or_gap
 from advisor.core.grant import Grant
 from advisor.core.number_checks import check_amount, check_aware, check_positive
 from advisor.core.resource import Unit
@@ -65,12 +65,13 @@ class CandidateAllocation:
                 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class _Candidate:
     """A resource with its present and proposed allocations, and the time of its past.
 
     `reservable` is how much can be reserved with the candidate; None means all of it. `enforced`
-    is False if no policy is in force, so that all workloads have equal shares.
+    is False if no policy is in force, so that all workloads have equal shares. Without slots,
+    because of the bases of a class only one can have them.
     """
 
     resource: str
@@ -88,16 +89,8 @@ class _Candidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredWhatIfInputs(_Candidate):
-    """`WhatIfInputs` as they are stored: the past is laid open, as `StoredPast` has it."""
-
-    windows: tuple[HistoryWindow, ...] = ()
-    congested: tuple[bool, ...] = ()
-    gap: str = ""
-    rates: tuple[Row, ...] = ()
-    latency_ms: Row = ()
-    outcomes: tuple[Outcome, ...] = ()
-    latency_gap: str = ""
+class StoredWhatIfInputs(StoredPast, _Candidate):
+    """`WhatIfInputs` as they are stored: a candidate beside the fields of its past."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,8 +114,7 @@ class WhatIfInputs(_Candidate):
     @classmethod
     def of(cls, stored: StoredWhatIfInputs) -> "WhatIfInputs":
         """The inputs that were stored."""
-        past = StoredPast(**{name: getattr(stored, name) for name in _OF_PAST})
-        return cls(**{name: getattr(stored, name) for name in _OWN}, past=Past.of(past))
+        return cls(**{name: getattr(stored, name) for name in _OWN}, past=Past.of(stored))
 
     def stored(self) -> StoredWhatIfInputs:
         """What is stored of them; `of` takes it back without the loss of a digit."""
