@@ -6,15 +6,16 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from advisor.core.forecast.backtest import WorkloadBacktest
+from advisor.core.forecast.backtest import Change, WorkloadBacktest
 from advisor.core.forecast.prediction_interval import Interval
 from advisor.queries.past_table import PastRow, PastTable
 from web.formatting import MILLISECONDS, Scale
-from web.templatetags.shown import absent, milliseconds, minutes, number
+from web.templatetags.shown import absent, minutes, number
 
 register = template.Library()
 
 NO_SAMPLES = "no samples were stored"
+_NEAR = SafeString(' class="state-near"')
 _ROW = """<tr>
 <th scope="row"><span class="name">{workload}</span></th>\
 <td class="whole" data-label="Host"><span class="name">{host}</span></td>\
@@ -44,7 +45,7 @@ def _row(row: PastRow, scale: Scale) -> SafeString:
         _ROW,
         workload=row.workload,
         host=row.host,
-        tone=format_html(' class="{}"', "state-near") if row.change == "loses" else "",
+        tone=_NEAR if row.change is Change.LOSES else "",
         change=row.change,
         unit=scale.label,
         got_before=number(row.rate_before, scale, NO_SAMPLES),
@@ -54,8 +55,8 @@ def _row(row: PastRow, scale: Scale) -> SafeString:
         throttled_after=_minutes(row.past, "throttled_min_after"),
         unmet_before=_minutes(row.past, "unmet_min_before"),
         unmet_after=_minutes(row.past, "unmet_min_after"),
-        p95_before=milliseconds(latency.p95_before_ms, latency.gap),
-        p95_after=milliseconds(latency.p95_after_ms, latency.gap),
+        p95_before=number(latency.p95_before_ms, MILLISECONDS, latency.gap),
+        p95_after=number(latency.p95_after_ms, MILLISECONDS, latency.gap),
         p95_expected=_expected(
             row.latency_interval, MILLISECONDS, latency.gap or row.interval_gap
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 from django import template
 from django.utils.html import format_html
@@ -41,14 +41,6 @@ def number(
 
 
 @register.simple_tag
-def quantity(
-    value: float | None, scale: formatting.Scale, reason: str = "nothing was measured"
-) -> str:
-    """The number with its unit."""
-    return absent(reason) if value is None else scale.with_unit(value)
-
-
-@register.simple_tag
 def rate(value: float | None, unit: str, reason: str = "nothing was measured") -> str:
     """A rate of a resource with the unit that fits it."""
     return absent(reason) if value is None else formatting.rate_text(value, unit)
@@ -67,12 +59,6 @@ def level_number(value: float | None, kind: str, reason: str = "nothing was meas
 
 
 @register.simple_tag
-def milliseconds(value: float | None, reason: str = "nothing was measured") -> str:
-    """A latency without its unit, for a column."""
-    return absent(reason) if value is None else formatting.MILLISECONDS.text(value)
-
-
-@register.simple_tag
 def percent(ratio: float | None, reason: str = "nothing was measured") -> str:
     """A part of a whole, in whole percent: more digits would feign precision."""
     if ratio is None:
@@ -87,9 +73,9 @@ def percent_number(ratio: float | None, reason: str = "nothing was measured") ->
 
 
 @register.simple_tag
-def minutes(value: float | Literal[""] | None, reason: str = "nothing was measured") -> str:
+def minutes(value: float | None, reason: str = "nothing was measured") -> str:
     """Whole minutes for a column, from 1 on; less is told as such."""
-    if value is None or value == "":
+    if value is None:
         return absent(reason)
     return "< 1" if 0 < value < 1 else f"{value:.0f}"
 
