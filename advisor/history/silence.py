@@ -1,4 +1,4 @@
-"""Devices of a resource without samples, or with samples that nobody can trust."""
+"""Devices of a resource without samples."""
 
 from __future__ import annotations
 
@@ -12,12 +12,9 @@ from django.db import connection
 from advisor.core.enumeration import listed
 from advisor.models import Resource
 from ingest.grid_reader import array_of
-from ingest.models import Host
 
 SILENCE = timedelta(minutes=2)
 """Hosts send at least every minute; a device without a sample for this long is silent."""
-SHARED_FOR = timedelta(minutes=10)
-"""So long it is said after the last sample that was of another machine."""
 REMEMBERED = timedelta(days=1)
 """A device that has been silent for longer is out of use."""
 
@@ -65,20 +62,6 @@ def silence_texts(resources: Collection[Resource], *, at: datetime) -> dict[int,
         one.pk: f"no samples of {listed(map(str, silent[one.pk]))}" if one.pk in silent else ""
         for one in resources
     }
-
-
-def is_shared(host: Host, *, now: datetime) -> bool:
-    """Whether samples of several machines came under the host's name lately."""
-    return host.shared_at is not None and now - host.shared_at <= SHARED_FOR
-
-
-def shared_hosts_text(resource: Resource, *, at: datetime) -> str:
-    """The hosts of a resource under whose names several machines send; empty if there is none."""
-    names = Host.objects.filter(
-        attachments__resource=resource, shared_at__gte=at - SHARED_FOR
-    ).order_by("name")
-    found = list(names.values_list("name", flat=True).distinct())
-    return f"several machines send under the name of {listed(found)}" if found else ""
 
 
 _SILENT = """

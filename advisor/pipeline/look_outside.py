@@ -31,7 +31,8 @@ from advisor.history.history import History, numbers
 from advisor.history.levels import Levels, read_levels
 from advisor.history.load_points import disturbed_times
 from advisor.history.reader import read_history
-from advisor.history.silence import shared_hosts_text, silence_text
+from advisor.history.shared_names import shared_clause, shared_names
+from advisor.history.silence import silence_text
 from advisor.models import Incident, Resource
 from advisor.resource_kinds.registry import KINDS
 from ingest.core.figures import DiskFigures
@@ -92,9 +93,11 @@ def _found(incident: Incident, until: datetime) -> ExternalLoad:
     found = detect_external_load(reference, recent)
     if found.state is not ExternalState.EXTERNAL:
         return found
-    for why in (silence_text, shared_hosts_text):
-        if hidden := why(incident.resource, at=until):
-            return hidden_by(hidden)
+    hidden = silence_text(incident.resource, at=until) or shared_clause(
+        shared_names(incident.resource, at=until)
+    )
+    if hidden:
+        return hidden_by(hidden)
     # The composition of the load needs many samples, so it is read only here.
     before = kept_mixes(
         incident.resource, since=incident.started_at - REFERENCE, until=incident.started_at

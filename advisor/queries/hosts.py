@@ -13,7 +13,7 @@ from django.db.models import F, OuterRef, QuerySet, Subquery
 from advisor.core.duration import duration_text
 from advisor.core.freshness import sample_gap
 from advisor.history.policy_state import REPORT_GRACE
-from advisor.history.silence import is_shared
+from advisor.history.shared_names import is_shared, shared_sentence
 from advisor.models import ComplianceRecord, Enforcer, PublishedDocument
 from advisor.queries.scope import Scope
 from enforcers.contract import MechanismSupport, Outcome, read_support
@@ -87,12 +87,8 @@ def sample_trouble(host: Host, *, now: datetime) -> str:
             f"{gap.capitalize()}; check that Telegraf runs there and reaches this service, "
             "and that the host's clock is not behind."
         )
-    if is_shared(host, now=now):
-        return (
-            "Several machines send under this name, or its clock was set back; give each machine "
-            "a name of its own (SLUICE_HOSTNAME of Telegraf): until then what is shown of its "
-            "devices is wrong or missing."
-        )
+    if is_shared(host, at=now):
+        return shared_sentence([host.name])
     if last_sample_at is not None and last_sample_at - now > CLOCK_TOLERANCE:
         return (
             f"Its clock is {duration_text(last_sample_at - now)} ahead; set it right: until then "

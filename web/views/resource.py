@@ -16,7 +16,8 @@ from advisor.decisions.decide import rollback
 from advisor.errors import DecisionRefused
 from advisor.history.levels import newest_loads
 from advisor.history.policy_state import policy_state
-from advisor.history.silence import shared_hosts_text, silence_text
+from advisor.history.shared_names import shared_names, shared_sentence
+from advisor.history.silence import silence_text
 from advisor.models import POLICY_TOPIC, Enforcer, RecommendationState, Resource
 from advisor.queries.allocations import allocation_lines, policy_in_force
 from advisor.queries.earlier_states import earlier_states
@@ -78,7 +79,7 @@ def _head(row: Resource, now: datetime) -> dict[str, Any]:
         # A datastore counted in bytes is watched by its I/Os all the same.
         "load_unit": row.traits.load_unit,
         "silence": silence_text(row, at=now),
-        "shared": shared_hosts_text(row, at=now),
+        "shared": shared_sentence(shared_names(row, at=now)),
         "load": newest_loads([row.pk], since=now - DAY).get(row.pk),
         "reserved": row.allocations.aggregate(total=Sum("reservation"))["total"],
         "attachments": list(row.attachments.select_related("host").order_by("host__name")),

@@ -8,7 +8,8 @@ import pytest
 
 from accounts.models import Organisation
 from advisor.history.levels import read_points
-from advisor.history.silence import shared_hosts_text, silence_text
+from advisor.history.shared_names import shared_names
+from advisor.history.silence import silence_text
 from advisor.models import Resource, ResourceStatus, State
 from advisor.pipeline.groups import judge_together
 from advisor.queries.hosts import sample_trouble
@@ -159,12 +160,11 @@ def test_two_hosts_with_one_name_spoil_their_own_windows_only(fleet: Fleet) -> N
 
     is_whole(fleet.other, 5.0)
     assert len(values(fleet.shared)) == STEPS
-    assert fleet.trouble("h2").startswith("Several machines send under this name")
-    said = "several machines send under the name of h2"
-    assert shared_hosts_text(fleet.shared, at=at(STEPS)) == said
-    assert (fleet.trouble("h1"), shared_hosts_text(fleet.other, at=at(STEPS))) == ("", "")
+    assert fleet.trouble("h2").startswith("Several machines send under the name of h2, or its")
+    assert shared_names(fleet.shared, at=at(STEPS)) == ["h2"]
+    assert (fleet.trouble("h1"), shared_names(fleet.other, at=at(STEPS))) == ("", [])
     # It is over some minutes after there is one.
-    assert shared_hosts_text(fleet.shared, at=at(STEPS + 70)) == ""
+    assert shared_names(fleet.shared, at=at(STEPS + 70)) == []
 
 
 def test_series_that_vanish_hold_windows_back_for_seconds_only(fleet: Fleet) -> None:

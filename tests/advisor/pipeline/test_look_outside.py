@@ -146,7 +146,10 @@ def test_load_under_a_name_that_several_machines_send_under_is_not_from_outside(
     found = external_load(Incident.objects.get(resource=lun))
     assert found is not None
     assert found.state is state
-    said = "several machines send under the name of h1: unseen load of our own may explain"
+    said = (
+        "several machines send under the name of h1, or its clock was set back: unseen load of "
+        "our own may explain"
+    )
     assert (said in found.reason) is (state is ExternalState.UNKNOWN)
 
 
