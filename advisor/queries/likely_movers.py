@@ -13,9 +13,9 @@ import numpy as np
 from accounts.models import Organisation
 from advisor.history.newest_rates import newest_rates
 from advisor.history.stored.quarter_rates import QuarterRates, newest_quarter, quarter_rates
-from advisor.models import Attachment, Resource
+from advisor.models import Attachment
 from ingest import queries
-from ingest.core.grid import Flags, Floats, Integers
+from ingest.core.grid import Flags, Floats
 from ingest.models import Host
 
 LIKELY = 40
@@ -41,12 +41,12 @@ def likely_movers(
     before = quarter_rates(organisation, quarter, _device_numbers(organisation))
     change = newest.of(before.keys) - before.rate
     once = np.isnan(change) & ~(np.isnan(newest.of(before.keys)) & np.isnan(before.rate))
-    likely = _largest(before, np.nan_to_num(change), _units(organisation, before.resources))
+    likely = _largest(before, np.nan_to_num(change))
     found: list[int] = before.keys[likely | once].tolist()
     return found
 
 
-def _largest(rows: QuarterRates, change: Floats, unit: Integers) -> Flags:
+def _largest(rows: QuarterRates, change: Floats) -> Flags:
     """Whether each allocation is of one of the workloads of its unit that changed most."""
     span = int(rows.resources.max(initial=0)) + 1
     _, first, own = np.unique(
@@ -54,17 +54,10 @@ def _largest(rows: QuarterRates, change: Floats, unit: Integers) -> Flags:
     )
     together = np.abs(np.bincount(own, weights=change, minlength=len(first)))
     chosen = np.zeros(len(first), dtype=np.bool_)
-    for one in np.unique(unit):
-        of_unit = np.flatnonzero(unit[first] == one)
+    for unit in np.unique(rows.units):
+        of_unit = np.flatnonzero(rows.units[first] == unit)
         chosen[of_unit[np.argsort(-together[of_unit], kind="stable")[:LIKELY]]] = True
     return chosen[own]
-
-
-def _units(organisation: Organisation, resources: Integers) -> Integers:
-    """A number for the unit of each of the resources."""
-    known = dict(Resource.objects.filter(organisation=organisation).values_list("pk", "unit"))
-    numbers = {unit: number for number, unit in enumerate(sorted(set(known.values())))}
-    return np.array([numbers[known[pk]] for pk in resources.tolist()], dtype=np.int64)
 
 
 def _device_numbers(organisation: Organisation) -> dict[tuple[int, int], str]:

@@ -19,18 +19,20 @@ from ingest.core.grid import Floats, Integers, microseconds, moment
 from ingest.open_hours import HOUR
 
 QUARTER = timedelta(seconds=QUARTER_S)
+UNITS = tuple(Unit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class QuarterRates:
     """Every allocation of an organisation, (allocations) each, in the order of their keys.
 
-    `rate` is in the unit of the resource; NaN is not known.
+    `units` are places in `UNITS`. `rate` is in that unit; NaN is not known.
     """
 
     keys: Integers
     workloads: Integers
     resources: Integers
+    units: Integers
     rate: Floats
 
 
@@ -66,6 +68,7 @@ def quarter_rates(
                 "interface": INTERFACE.name,
                 "cgroup": CGROUP_IO.name,
                 "iops": Unit.IOPS,
+                "units": [unit.value for unit in UNITS],
                 "received": _place(INTERFACE, "bytes_received"),
                 "reads": _place(CGROUP_IO, "reads"),
                 "writes": _place(CGROUP_IO, "writes"),
@@ -79,6 +82,7 @@ def quarter_rates(
         keys=rows["key"].astype(np.int64),
         workloads=rows["workload"].astype(np.int64),
         resources=rows["resource"].astype(np.int64),
+        units=rows["unit"].astype(np.int64),
         rate=rows["rate"].astype(np.float64),
     )
 
@@ -88,7 +92,8 @@ def _place(kind: FigureKind, name: str) -> int:  # type: ignore[type-arg]
     return [figure.name for figure in FIGURES[kind.name]].index(name) + 1
 
 
-_ROW = np.dtype([("key", ">i8"), ("workload", ">i8"), ("resource", ">i8"), ("rate", ">f8")])
+_WHOLE = ("key", "workload", "resource", "unit")
+_ROW = np.dtype([*((name, ">i8") for name in _WHOLE), ("rate", ">f8")])
 _RATES = """
     WITH device AS MATERIALIZED (
         SELECT * FROM unnest(
@@ -96,6 +101,7 @@ _RATES = """
         ) AS device(resource_id, host_id, number)
     ), found AS (
         SELECT allocation.id, allocation.workload_id, allocation.resource_id,
+               array_position(%(units)s::text[], resource.unit::text) - 1 AS unit,
                sum(CASE WHEN allocation.adapter_kind = %(vnic)s THEN 8 * mean[%(received)s]
                         WHEN resource.unit = %(iops)s THEN mean[%(reads)s] + mean[%(writes)s]
                         ELSE mean[%(read_bytes)s] + mean[%(write_bytes)s] END) AS rate
@@ -113,10 +119,10 @@ _RATES = """
             ON quarter.organisation_id = %(organisation)s AND quarter.track_id = track.id
            AND quarter.at = %(at)s
          WHERE resource.organisation_id = %(organisation)s
-         GROUP BY allocation.id
+         GROUP BY allocation.id, resource.id
     )
     SELECT string_agg(
                int8send(id) || int8send(workload_id) || int8send(resource_id)
-               || float8send(coalesce(rate, 'NaN')), ''::bytea ORDER BY id
+               || int8send(unit) || float8send(coalesce(rate, 'NaN')), ''::bytea ORDER BY id
            ) FROM found
 """
