@@ -91,7 +91,7 @@ class _Writer:
 
 
 _AS_THEY_ARE = frozenset({str, float, bool, types.NoneType})
-"""Types of most fields, whatever their hint: it would take ten times as long to ask for it."""
+"""Written without asking the hint of the field: most values are of these types."""
 
 
 def _same(value: Any) -> Any:

@@ -97,7 +97,7 @@ def residual_ranks(cause: Floats, effect: Floats, control: Floats) -> tuple[Floa
 def ranks_of(values: Floats) -> Floats:
     """The rank of each value from 1 on, the mean of their ranks for equal ones; (values).
 
-    As `scipy.stats.rankdata` gives them, which takes several times as long for a few hundred.
+    As `scipy.stats.rankdata` gives them.
     The result cannot be changed: one series is ranked for many others.
     """
     return _ranks(values.tobytes())

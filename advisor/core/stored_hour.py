@@ -19,11 +19,9 @@ QUARTERS = 4
 QUARTER_S = 3600 // QUARTERS
 QUARTER_SUMS = 0
 FIVE_MINUTE_SUMS = 1000
+"""Numbers that no figure has: under them the sums of all figures of a shard are stored."""
 STEPS_OF_SUMS = {QUARTER_SUMS: QUARTERS, FIVE_MINUTE_SUMS: 12}
-"""Sums of all figures of a shard are stored under these numbers, which no figure has.
-
-By each number the steps of an hour that are added up.
-"""
+"""Into how many parts of the hour each of these sums is divided."""
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

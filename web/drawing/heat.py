@@ -106,7 +106,7 @@ def axis_labels(strip: Strip) -> list[tuple[str, datetime]]:
 
 def hour_starts(strip: Strip) -> list[datetime]:
     """When each hour of the table view begins."""
-    return [strip.column_start(column) for column in range(0, COLUMNS, 3600 // COLUMN_S)]
+    return [strip.column_start(column) for column in range(0, COLUMNS, PER_HOUR)]
 
 
 @lru_cache(maxsize=10_000)

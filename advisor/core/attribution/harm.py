@@ -85,7 +85,8 @@ def harm_of_others(
     found = []
     for row in range(len(series)):
         place = place_of.get(row)
-        if len(measured) == (place is not None):
+        others = len(measured) if place is None else len(measured) - 1
+        if not others:
             found.append((common, all_loads.but(row)))
             continue
         weight, summed = weights.but(place), sums.but(place)

@@ -29,11 +29,11 @@ Row = tuple[float | None, ...]
 Table = Floats | Sequence[Sequence[float | None]]
 """Numbers (windows, allocations); NaN or None means not measured."""
 
-HEADROOM = 1.05
-ENOUGH_CALM_WINDOWS = 30
-
 Bounds = Sequence[float | None]
 """The known maximum demand of each allocation, None if unknown; empty means no bounds."""
+
+HEADROOM = 1.05
+ENOUGH_CALM_WINDOWS = 30
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -299,7 +299,7 @@ class Past:
         )
 
 
-def bounds_of(past: Past) -> Bounds:
+def bounds_of(past: Past) -> Row:
     """1.05 times the 95th percentile of what each allocation took in calm windows.
 
     None with fewer than `ENOUGH_CALM_WINDOWS` windows of known demand, and for an allocation that
@@ -308,7 +308,7 @@ def bounds_of(past: Past) -> Bounds:
     if not len(past.windows):
         return ()
     if past.rates is None:
-        return [None] * len(past.windows.demands.T)
+        return (None,) * len(past.windows.demands.T)
     crowded = past.rates[past.congested]
     found = _calm_bounds(past.windows.demands[~past.congested])
     return tuple(
@@ -317,17 +317,17 @@ def bounds_of(past: Past) -> Bounds:
     )
 
 
-def _calm_bounds(demands: Floats) -> list[float | None]:
+def _calm_bounds(demands: Floats) -> Row:
     """The bound of each allocation by its known demands in calm windows; None with too few."""
     known = np.isfinite(demands)
     if known.all() and len(demands) >= ENOUGH_CALM_WINDOWS:
         usual: list[float] = np.percentile(demands, 95, axis=0).tolist()
-        return [HEADROOM * value for value in usual]
+        return tuple(HEADROOM * value for value in usual)
     own = [column[is_known] for column, is_known in zip(demands.T, known.T, strict=True)]
-    return [
+    return tuple(
         HEADROOM * float(np.percentile(calm, 95)) if len(calm) >= ENOUGH_CALM_WINDOWS else None
         for calm in own
-    ]
+    )
 
 
 def _takes_more(taken: Floats, bound: float) -> bool:
