@@ -30,6 +30,11 @@ TRICKLE_RATIO = 0.05
 """Below this fraction of its reservation, an allocation is idle, not held back."""
 
 
+def workload_words(name: str) -> str:
+    """What pages and sentences call the workload: traffic without an allocation has no name."""
+    return "other traffic" if name == UNALLOCATED else name
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AllocationTable:
     """What allocations got over windows of one resource, and what the resource delivered.

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from accounts.table import table
+from advisor.core.standing import workload_words
 from advisor.models import Incident
 from advisor.pipeline.attribute import Study
 from advisor.queries.amended import withdrawal
@@ -63,7 +64,7 @@ def _suspects(study: Study) -> list[str]:
         return [f"No cause identified: {study.gap}"]
     rows = [
         {
-            "workload": one.workload,
+            "workload": workload_words(one.workload),
             "aggressor": one.is_aggressor,
             "part": f"{one.part_ratio:.0%}",
             "fair_part": f"{one.fair_ratio:.0%}",

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from advisor.core.compliance import Verdict
 from advisor.core.enumeration import listed
 from advisor.core.health.checks import Condition
-from advisor.core.standing import UNALLOCATED
+from advisor.core.standing import workload_words
 from advisor.queries.hosts import AgentState
 from advisor.queries.search import Hit, HitKind
 from advisor.resource_kinds import registry
@@ -101,24 +101,21 @@ def condition_mark(condition: str) -> str:
     return _CONDITION_MARKS[Condition(condition)]
 
 
-@register.filter
-def workload_name(name: str) -> str:
-    """The workload, or what traffic without any allocation is called."""
-    return "other traffic" if name == UNALLOCATED else name
+register.filter("workload_name", workload_words)
 
 
 @register.simple_tag
 def workload_link(name: str, pks: dict[str, int]) -> str:
     """The workload as a link to its page, or its name alone if it is gone."""
     if name not in pks:
-        return workload_name(name)
+        return workload_words(name)
     return format_html('<a href="{}">{}</a>', reverse("workload", args=[pks[name]]), name)
 
 
 @register.filter
 def workload_names(names: list[str]) -> str:
     """The workloads as a sentence lists them."""
-    return listed([workload_name(name) for name in names])
+    return listed([workload_words(name) for name in names])
 
 
 @register.filter

@@ -34,6 +34,7 @@ from advisor.core.explanation.answer import Confidence, ConfidencePart
 from advisor.core.explanation.confidence import ground, weakest
 from advisor.core.explanation.rounding import round_all
 from advisor.core.number_checks import check_positive
+from advisor.core.standing import workload_words
 
 EXCESS = 1.25
 """An aggressor takes at least this many times its fair share ..."""
@@ -96,9 +97,10 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribution:
-    """All suspects, aggressors first, then by score, and the harm to the others.
+    """All suspects and the harm to the others; `reason` speaks of the first suspect.
 
-    `aggressors` is empty if no cause is identified; `reason` says why.
+    Aggressors come first, then those that took clearly more than their fair share, each by score.
+    `aggressors` is empty if no cause is identified.
     """
 
     aggressors: tuple[str, ...]
@@ -141,6 +143,7 @@ def attribute(inputs: AttributionInputs) -> Attribution:
     trails.sort(
         key=lambda one: (
             not one.suspect.is_aggressor,
+            not one.is_excessive,
             -one.suspect.score,
             -one.suspect.part_ratio,
         )
@@ -164,7 +167,7 @@ def attribute(inputs: AttributionInputs) -> Attribution:
             suspects=suspects,
             victims=harms(series, during, inputs.window_s, without=aggressors),
             confidence=_confidence(suspects, agrees, inputs.measure),
-            reason=_reason(suspects, aggressors, inputs),
+            reason=_reason(suspects, inputs, is_even=not any(one.is_excessive for one in trails)),
         )
     )
 
@@ -295,27 +298,24 @@ def _windows(pairs: float) -> ConfidencePart:
 
 
 def _experiment(first: Suspect, measure: Measure) -> ConfidencePart:
-    found = first.experiment
+    found, name = first.experiment, workload_words(first.workload)
     if found is None:
         how = f"no on/off comparison: {first.experiment_gap}"
         return ground("on and off", WITHOUT_EXPERIMENT, how)
     if found.shift_low <= 0:
-        how = f"the others are not worse while {first.workload} is active"
+        how = f"the others are not worse while {name} is active"
         return ground("on and off", UNCONFIRMED, how)
     how = (
-        "the others are worse by "
-        f"{measure.told(found.shift, found.shift_low, found.shift_high)} "
-        f"while {first.workload} is active; probability that such a window is worse"
+        f"the others are worse by {measure.told(found.shift, found.shift_low, found.shift_high)} "
+        f"while {name} is active; probability that such a window is worse"
     )
     return ground("on and off", found.superiority, how)
 
 
-def _reason(
-    suspects: tuple[Suspect, ...], aggressors: tuple[str, ...], inputs: AttributionInputs
-) -> str:
-    if aggressors:
-        first = suspects[0]
-        return f"{first.workload} {first.reason}"
+def _reason(suspects: tuple[Suspect, ...], inputs: AttributionInputs, *, is_even: bool) -> str:
+    """Who is the cause, or why nobody is; by the first suspect, which tables show first, too."""
+    if any(one.is_aggressor for one in suspects):
+        return f"{workload_words(suspects[0].workload)} {suspects[0].reason}"
     if not any(inputs.in_incident):
         return "no window is in the incident"
     active = [one for one in suspects if one.part_ratio > 0]
@@ -323,7 +323,5 @@ def _reason(
         return "fewer than two workloads were active, so none can harm another"
     if all(one.dependence is None for one in active):
         return "too few windows or too little variation to tell cause from coincidence"
-    largest = max(active, key=lambda one: (one.part_ratio, one.workload))
-    if largest.part_ratio < EXCESS * largest.fair_ratio:
-        return f"demand is even: the largest, {largest.workload}, {largest.reason}"
-    return f"no cause identified: the largest, {largest.workload}, {largest.reason}"
+    why = "demand is even" if is_even else "no cause identified"
+    return f"{why}: the first suspect, {workload_words(active[0].workload)}, {active[0].reason}"

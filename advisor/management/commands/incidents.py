@@ -14,6 +14,7 @@ from accounts.models import Organisation
 from advisor.core.canonical import to_plain
 from advisor.core.detection.maintenance_windows import MaintenanceWindow
 from advisor.core.enumeration import listed
+from advisor.core.standing import workload_words
 from advisor.management.incident_text import study_text
 from advisor.management.product_command import ProductCommand, level_text
 from advisor.models import Incident
@@ -78,8 +79,12 @@ def _row(
         "victims": incident.victims,
         "aggressors": incident.aggressors,
         "signals": incident.signals,
-        "victim_names": listed([item["workload"] for item in incident.victims]) or None,
-        "aggressor_names": listed([item["workload"] for item in incident.aggressors]) or None,
+        "victim_names": listed([workload_words(item["workload"]) for item in incident.victims])
+        or None,
+        "aggressor_names": listed(
+            [workload_words(item["workload"]) for item in incident.aggressors]
+        )
+        or None,
         "load_from_outside": comes_from_outside(incident),
         "maintenance_window": muting.maintenance,
         "maintenance_window_reason": muting.reason,

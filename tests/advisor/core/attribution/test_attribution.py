@@ -122,7 +122,7 @@ def test_even_demand_has_no_aggressor(mix):
 def test_even_demand_says_so():
     result = attribute(open_loop_mix(1))
 
-    assert result.reason.startswith("demand is even: the largest, ")
+    assert result.reason.startswith("demand is even: the first suspect, ")
 
 
 def test_few_large_ios_count_by_the_device_time_they_take():

@@ -1,11 +1,14 @@
 """Attribution at the exact value of each rule: how much is too much, how sure, and from when."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from advisor.core.attribution.attribution import Attribution, AttributionInputs, Suspect, attribute
 from advisor.core.attribution.measure import DEVICE_TIME, SENT, Measure
 from advisor.core.attribution.workload_series import WorkloadSeries
+from advisor.core.standing import UNALLOCATED
 
 WINDOWS = 32
 Loads = tuple[float, ...]
@@ -230,15 +233,45 @@ def test_demand_is_even_below_a_quarter_more_than_the_share_and_not_from_there_o
     below = judged(busy(), victim(16.6, steady))
 
     assert (at_bound.aggressors, below.aggressors) == ((), ())
-    assert at_bound.reason.startswith("no cause identified: the largest, busy, took 62%")
-    assert below.reason.startswith("demand is even: the largest, busy, took 62%")
+    said = "the first suspect, busy, took 62%"
+    assert at_bound.reason.startswith(f"no cause identified: {said}")
+    assert below.reason.startswith(f"demand is even: {said}")
 
 
-def test_of_equal_parts_the_last_by_name_is_called_the_largest() -> None:
+def test_without_a_cause_the_sentence_speaks_of_the_first_suspect() -> None:
     load = tuple(reversed(JUMPING))
     twin = WorkloadSeries(workload="twin", load=JUMPING, harm=load)
 
-    assert "the largest, twin" in judged(busy(), twin).reason
+    found = judged(busy(), twin)
+
+    assert found.aggressors == ()
+    assert found.suspects[0].workload == "busy"
+    assert "the first suspect, busy, took 50%" in found.reason
+
+
+def test_one_that_takes_too_much_comes_before_one_that_others_follow() -> None:
+    """Others follow the small load, of a fifth, and not the large one, of half."""
+    unsteady = tuple(1.0 + step % 2 / 60 for step in range(WINDOWS))
+
+    found = judged(
+        WorkloadSeries(workload="small", load=JUMPING),
+        WorkloadSeries(workload="large", load=tuple(60 * one for one in unsteady), harm=JUMPING),
+        WorkloadSeries(workload="third", load=tuple(40 * one for one in unsteady), harm=JUMPING),
+    )
+
+    assert of(found, "small").score > of(found, "large").score
+    assert found.reason.startswith("no cause identified: the first suspect, large, took")
+    assert found.suspects[0].workload == "large"
+
+
+def test_traffic_without_an_allocation_is_called_as_in_tables() -> None:
+    rest = replace(busy(), workload=UNALLOCATED)
+
+    found = judged(rest, victim(1.0))
+
+    assert found.aggressors == (UNALLOCATED,)
+    assert found.reason.startswith("other traffic took")
+    assert UNALLOCATED not in found.confidence.parts[-1].how
 
 
 def test_suspects_come_with_aggressors_first_then_by_score_then_by_part() -> None:
