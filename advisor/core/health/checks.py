@@ -36,10 +36,24 @@ class Condition(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Checked(StrEnum):
+    """What a check is about; of queues and workers there are several."""
+
+    INGEST = "ingest"
+    EVALUATION = "evaluation"
+    QUEUE = "queue"
+    WORKER = "worker"
+    SCHEDULER = "scheduler"
+    SLOWEST_TASK = "slowest_task"
+    STORAGE = "storage"
+    FAILED_WORK = "failed_work"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One thing that was looked at."""
+    """One thing that was looked at, by the name that people read."""
 
+    about: Checked
     name: str
     condition: Condition
     text: str
@@ -61,27 +75,28 @@ def checks(figures: Figures) -> tuple[Check, ...]:
 
 
 def _ingest(found: Ingest) -> Check:
+    about, name = Checked.INGEST, "Ingest lag"
     if not found.hosts:
-        return Check(name="Ingest lag", condition=Condition.UNKNOWN, text="no hosts yet")
+        return Check(about=about, name=name, condition=Condition.UNKNOWN, text="no hosts yet")
     worst = listed(f"{one.host} {_length(one.lag_s)}" for one in found.lags)
     text = f"{found.silent} of {found.hosts} hosts without a sample for two minutes"
     if worst:
         text += f"; age of the newest sample, oldest first: {worst}"
     condition = Condition.BEHIND if found.silent else Condition.CLEAR
-    return Check(name="Ingest lag", condition=condition, text=text)
+    return Check(about=about, name=name, condition=condition, text=text)
 
 
 def _evaluation(found: Evaluation) -> Check:
-    name = "Evaluation lag"
+    about, name = Checked.EVALUATION, "Evaluation lag"
     if not found.resources:
-        return Check(name=name, condition=Condition.UNKNOWN, text="no resources yet")
+        return Check(about=about, name=name, condition=Condition.UNKNOWN, text="no resources yet")
     recent = "nothing evaluated" if found.recent is None else _spread(found.recent)
     age = "never" if found.age is None else _spread(found.age)
     text = f"last 10 min: {recent}; time since the newest evaluation: {age}"
     if found.stale:
         text = f"{found.stale} of {found.resources} resources stale; {text}"
     condition = Condition.BEHIND if found.stale else Condition.CLEAR
-    return Check(name=name, condition=condition, text=text)
+    return Check(about=about, name=name, condition=condition, text=text)
 
 
 def _spread(found: Spread) -> str:
@@ -92,6 +107,7 @@ def _spread(found: Spread) -> str:
 def _work(found: Work | None) -> Iterator[Check]:
     if found is None:
         yield Check(
+            about=Checked.QUEUE,
             name="Queues",
             condition=Condition.SILENT,
             text="the queue's server does not answer, so queues and processes are not known",
@@ -104,46 +120,50 @@ def _work(found: Work | None) -> Iterator[Check]:
             waits = f"{queue.waiting} waiting{since}"
         is_late = queue.oldest_s is not None and queue.oldest_s > queue.expires_s
         condition = Condition.BEHIND if is_late else Condition.CLEAR
-        yield Check(name=f"Queue {queue.name}", condition=condition, text=waits)
+        name = f"Queue {queue.name}"
+        yield Check(about=Checked.QUEUE, name=name, condition=condition, text=waits)
     for queue in found.queues:
         beats = [one.silent_s for one in found.processes if queue.name in one.queues]
-        yield _heartbeat(f"Worker of {queue.name}", beats)
-    yield _heartbeat("Scheduler", [p.silent_s for p in found.processes if p.kind == "scheduler"])
+        yield _heartbeat(Checked.WORKER, f"Worker of {queue.name}", beats)
+    beats = [one.silent_s for one in found.processes if one.kind == "scheduler"]
+    yield _heartbeat(Checked.SCHEDULER, "Scheduler", beats)
     yield _slowest(found.slowest)
 
 
-def _heartbeat(name: str, silent_s: Sequence[float]) -> Check:
+def _heartbeat(about: Checked, name: str, silent_s: Sequence[float]) -> Check:
     if not silent_s:
-        return Check(name=name, condition=Condition.SILENT, text="no sign of life for an hour")
+        text = "no sign of life for an hour"
+        return Check(about=about, name=name, condition=Condition.SILENT, text=text)
     newest = min(silent_s)
     alive = sum(one <= SILENT_AFTER_S for one in silent_s)
     condition = Condition.CLEAR if alive else Condition.SILENT
     others = f"; {len(silent_s) - alive} more silent" if 0 < alive < len(silent_s) else ""
     text = f"last sign of life {_length(newest)} ago{others}"
-    return Check(name=name, condition=condition, text=text)
+    return Check(about=about, name=name, condition=condition, text=text)
 
 
 def _slowest(found: SlowTask | None) -> Check:
-    name = "Slowest task"
+    about, name = Checked.SLOWEST_TASK, "Slowest task"
     if found is None:
-        return Check(name=name, condition=Condition.UNKNOWN, text="none ran in the last 10 min")
-    about = f"{found.task} of {found.subject}" if found.subject else found.task
+        text = "none ran in the last 10 min"
+        return Check(about=about, name=name, condition=Condition.UNKNOWN, text=text)
+    task = f"{found.task} of {found.subject}" if found.subject else found.task
     so_far = " so far" if found.is_running else ""
-    text = f"{about}: {_length(found.seconds)}{so_far}"
-    return Check(name=name, condition=Condition.CLEAR, text=text)
+    text = f"{task}: {_length(found.seconds)}{so_far}"
+    return Check(about=about, name=name, condition=Condition.CLEAR, text=text)
 
 
 def _storage(found: Storage) -> Check:
-    name = "Free disk"
+    about, name = Checked.STORAGE, "Free disk"
     database = f"the database has {_size(found.database_bytes)}"
     if found.free_bytes is None or not found.total_bytes:
         text = f"{found.directory} is not there; {database}"
-        return Check(name=name, condition=Condition.UNKNOWN, text=text)
+        return Check(about=about, name=name, condition=Condition.UNKNOWN, text=text)
     ratio = found.free_bytes / found.total_bytes
     is_low = found.free_bytes < LOW_BYTES or ratio < LOW_RATIO
     condition = Condition.LOW if is_low else Condition.CLEAR
     text = f"{_size(found.free_bytes)} ({ratio:.0%}) free in {found.directory}; {database}"
-    return Check(name=name, condition=condition, text=text)
+    return Check(about=about, name=name, condition=condition, text=text)
 
 
 def _failed_work(failing: int, of_installation: int) -> Check:
@@ -154,7 +174,12 @@ def _failed_work(failing: int, of_installation: int) -> Check:
         tasks = "1 task fails" if of_installation == 1 else f"{of_installation} tasks fail"
         parts.append(f"{tasks} that belong{'s' * (of_installation == 1)} to no organisation")
     condition = Condition.FAILING if parts else Condition.CLEAR
-    return Check(name="Failed work", condition=condition, text=" and ".join(parts) or "none")
+    return Check(
+        about=Checked.FAILED_WORK,
+        name="Failed work",
+        condition=condition,
+        text=" and ".join(parts) or "none",
+    )
 
 
 def _length(seconds: float) -> str:
