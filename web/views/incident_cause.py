@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,7 +16,7 @@ from django.views.decorators.http import require_POST
 from advisor.core.standing import UNALLOCATED
 from advisor.decisions.maintenance_windows import add_maintenance_window
 from advisor.errors import InventoryError
-from advisor.models import Incident, Recurrence
+from advisor.models import Incident, Recurrence, Workload
 from advisor.models.choices import choices_of
 from advisor.pipeline.attribute import study_incident
 from advisor.pipeline.muting import maintenance_windows_of, muting_of
@@ -57,15 +58,24 @@ def _aggressors(incident: Incident) -> tuple[str, ...]:
     return tuple(name for name in names if name != UNALLOCATED)
 
 
+def workload_keys(workspace: Workspace, names: Collection[str]) -> dict[str, int]:
+    """The keys of the workloads of these names, for links; a workload that is gone has none."""
+    rows = workspace.scope.rows(Workload).filter(name__in=names)
+    return dict(rows.values_list("name", "pk"))
+
+
 @workspace_view
 def cause(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
     """The attribution alone for htmx, else as a page of its own."""
     now = timezone.now()
     workspace, row = open_row(workspace, Incident, pk, "resource", among=Incident.every.all())
+    study = study_incident(incident=row, now=now)
+    suspects = study.attribution.suspects if study.attribution else ()
     context: dict[str, Any] = {
         "incident": row,
         "resource": row.resource,
-        "study": study_incident(incident=row, now=now),
+        "study": study,
+        "workload_pks": workload_keys(workspace, {one.workload for one in suspects}),
     }
     if "HX-Request" in request.headers:
         return render_part(request, workspace, "web/parts/cause.html", now=now, **context)

@@ -9,7 +9,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 
-from advisor.models import Incident, Workload
+from advisor.models import Incident
 from advisor.queries.amended import amendments, withdrawal
 from advisor.queries.incidents import incident_lines, incident_rows
 from web.access import Workspace, open_row, workspace_view
@@ -17,7 +17,7 @@ from web.chart_list import chart_list, charts_context
 from web.formatting import rate_scale
 from web.page import render_page, render_part
 from web.time_range import TimeRange
-from web.views.incident_cause import proposed_maintenance
+from web.views.incident_cause import proposed_maintenance, workload_keys
 
 PER_PAGE = 50
 MARGIN = timedelta(minutes=15)
@@ -53,7 +53,6 @@ def incident(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         if number is not None
     ]
     named = {party.workload for party in (*line.victims, *line.aggressors)}
-    workloads = workspace.scope.rows(Workload).filter(name__in=named)
     advice = row.recommendations.order_by("-created_at")
     return render_page(
         request,
@@ -62,7 +61,7 @@ def incident(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         now=now,
         section="incidents",
         incident=line,
-        workload_pks=dict(workloads.values_list("name", "pk")),
+        workload_pks=workload_keys(workspace, named),
         evidence=row.evidence,
         amended=amendments(row),
         withdrawn=withdrawal(row),
