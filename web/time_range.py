@@ -69,8 +69,15 @@ def _between(query: Mapping[str, str], now: datetime) -> TimeRange:
 
 def _moment(text: str) -> datetime:
     try:
-        moment = datetime.fromisoformat(text.replace(" ", "+"))
-        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return aware.astimezone(UTC)
-    except (ValueError, OverflowError):
+        return utc_time(text)
+    except ValueError:
         raise ValueError(f'"{text[:40]}" in the address is not a time.') from None
+
+
+def utc_time(text: str) -> datetime:
+    """A time in ISO 8601, in UTC if it names no zone; ValueError if it is none."""
+    try:
+        at = datetime.fromisoformat(text.replace(" ", "+"))
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f"{text} is beyond all calendars") from error

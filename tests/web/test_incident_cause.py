@@ -47,6 +47,8 @@ def test_suspects_are_shown_with_score_grounds_and_how_sure(
     # Score, share, fair share, correlation, while active, aggressor
     assert float(cells[0]) > 0.3
     assert cells[-1].strip() == "yes"
+    batch = incident.resource.allocations.get(workload__name="batch-3").workload
+    assert page.find("a", href=f"/workloads/{batch.pk}/").all_text() == "batch-3"
     assert page.row("table", "mail-1")[-1].strip() == "no"
     assert "Confidence: 50 %" in page.all_text()
     assert "it went on or off only once" in page.all_text()
@@ -102,6 +104,26 @@ def test_operator_mutes_an_incident_as_planned(
     assert [one.name for one in maintenance.workloads.all()] == ["batch-3"]
 
 
+@pytest.mark.parametrize(
+    ("sent", "zone"),
+    [
+        ({"start": "2026-11-20T11:00"}, "UTC"),
+        ({"start": "2026-11-20T11:00:00.000Z", "zone": "Europe/Berlin"}, "Europe/Berlin"),
+        ({"start": "2026-11-20T12:00+01:00", "zone": "Mars/Base"}, "UTC"),
+        ({"start": "2026-11-20T11:00:00.000Z", "zone": "../Europe/Berlin"}, "UTC"),
+    ],
+    ids=["without scripts", "of the browser", "unknown here", "none at all"],
+)
+def test_window_starts_when_it_was_typed_and_recurs_by_the_clock_of_the_browser(
+    operator: Client, incident: Incident, sent: dict[str, str], zone: str
+) -> None:
+    operator.post(f"/incidents/{incident.pk}/mute/", FORM | sent)
+
+    maintenance = MaintenanceWindow.objects.get()
+    assert maintenance.starts_at.isoformat() == "2026-11-20T11:00:00+00:00"
+    assert maintenance.zone == zone
+
+
 def test_broken_promise_is_told_all_the_same(operator: Client, incident: Incident) -> None:
     answer = operator.post(f"/incidents/{incident.pk}/mute/", FORM, follow=True)
 
@@ -114,6 +136,7 @@ def test_broken_promise_is_told_all_the_same(operator: Client, incident: Inciden
     [
         ({"name": ""}, "a maintenance window needs a name"),
         ({"start": "soon"}, "is not a time like"),
+        ({"start": "0001-01-01T00:00+14:00"}, "is not a time like"),
         ({"minutes": "0"}, "is not a number of minutes"),
         ({"recurrence": "yearly"}, "is not one of once, daily, weekly"),
     ],

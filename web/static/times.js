@@ -69,6 +69,17 @@ export function showTimes(root = document) {
   root.querySelectorAll("[data-zone-sentence]").forEach((place) => set(place, `Times are those of ${zone}; hover for UTC.`));
 }
 
+// A field that comes in UTC is shown and typed in the zone of the browser, and sent as UTC with the
+// name of the zone.
+function useZone(field) {
+  field.value = written(new Date(`${field.value}Z`), "%Y-%m-%dT%H:%M");
+  field.form.addEventListener("formdata", ({ formData }) => {
+    formData.set(field.name, new Date(field.value).toISOString());
+    formData.set("zone", Intl.DateTimeFormat().resolvedOptions().timeZone);
+  });
+}
+
+document.querySelectorAll("[data-utc]").forEach(useZone);
 showTimes();
 document.addEventListener("htmx:after:swap", () => showTimes());
 setInterval(() => {

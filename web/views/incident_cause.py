@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponseBase
@@ -22,6 +23,7 @@ from advisor.pipeline.attribute import study_incident
 from advisor.pipeline.muting import maintenance_windows_of, muting_of
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.page import render_page, render_part
+from web.time_range import utc_time
 
 SHORTEST_MIN = 60
 
@@ -98,6 +100,7 @@ def mute(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
             starts_at=_start(request.POST.get("start", "")),
             length=_minutes(request.POST.get("minutes", "")),
             recurrence=_recurrence(request.POST.get("recurrence", "")),
+            zone=_zone(request.POST.get("zone", "UTC")),
             resources=[row.resource.name],
             workloads=_aggressors(row),
         )
@@ -120,9 +123,17 @@ def mute(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
 
 def _start(text: str) -> datetime:
     try:
-        return datetime.fromisoformat(text).replace(tzinfo=UTC)
+        return utc_time(text)
     except ValueError as error:
         raise InventoryError(f'"{text}" is not a time like 2026-11-21T22:00') from error
+
+
+def _zone(name: str) -> str:
+    """The zone whose clock a recurring window follows; UTC if this machine does not know it."""
+    try:
+        return ZoneInfo(name).key
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return "UTC"
 
 
 def _minutes(text: str) -> timedelta:

@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from advisor.models import Incident, MaintenanceWindow
 from ingest.models import Host
 from tests.web.fleet import PASSWORD, Fleet
 from tests.web.in_browser.charts_on import plot, resource_path, wait_for_charts
@@ -123,7 +125,7 @@ def berlin(chromium: Browser, server: str, fleet: Fleet) -> Iterator[Page]:
     context = chromium.new_context(timezone_id="Europe/Berlin", viewport=DESKTOP)
     page = context.new_page()
     page.goto(f"{server}/login/")
-    page.get_by_label("Username").fill("viewer")
+    page.get_by_label("Username").fill("operator")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
     yield page
@@ -155,6 +157,27 @@ def test_range_is_typed_in_the_zone_of_the_browser(berlin: Page, fleet: Fleet) -
     berlin.wait_for_url("**from=2026-01-15T09%3A30%3A00Z&to=2026-01-15T10%3A00%3A00Z")
 
     expect(berlin.locator("#range-from")).to_have_value(re.compile("2026-01-15T10:30(:00)?"))
+
+
+def test_maintenance_window_is_typed_in_the_zone_of_the_browser(
+    berlin: Page, fleet: Fleet
+) -> None:
+    incident = Incident.objects.get(ended_at=None)
+    berlin.goto(berlin.url.rstrip("/") + f"/incidents/{incident.pk}/")
+    berlin.get_by_role("button", name="Mark as maintenance window…").click()
+    start = berlin.get_by_role("dialog").get_by_label("From, Europe/Berlin")
+    local = incident.started_at.astimezone(ZoneInfo("Europe/Berlin"))
+    expect(start).to_have_value(f"{local:%Y-%m-%dT%H:%M}")
+
+    # In winter Berlin is an hour ahead of UTC.
+    start.fill("2026-01-15T22:30")
+    berlin.get_by_label("Name").fill("nightly backup")
+    berlin.get_by_role("button", name="Mute").click()
+
+    expect(berlin.locator(".messages")).to_contain_text("nightly backup")
+    stored = MaintenanceWindow.objects.get()
+    assert stored.starts_at == datetime(2026, 1, 15, 21, 30, tzinfo=UTC)
+    assert stored.zone == "Europe/Berlin"
 
 
 def test_part_that_has_not_changed_is_answered_304(tab: Visit) -> None:
