@@ -69,7 +69,8 @@ def test_every_workload_has_bars_before_and_after(
 def test_of_many_workloads_those_that_change_most_stand_first(
     operator: Client, advice: Recommendation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("web.views.recommendations.MOST_ROWS", 2)
+    for module in ("web.views.recommendations", "web.templatetags.many"):
+        monkeypatch.setattr(f"{module}.MOST_ROWS", 2)
     answer = loads(Answer, advice.answer)
     total = len(answer.allocations)
 

@@ -45,10 +45,9 @@ from web.drawing.bars import effect_rows, policy_bars
 from web.drawing.picture import drawing_of
 from web.formatting import rate_scale
 from web.page import render_page
+from web.templatetags.many import MOST_ROWS
 
 PER_PAGE = 50
-MOST_ROWS = 10
-"""More workloads or settings would push the backtest and the reasons out of sight."""
 
 
 @workspace_view
@@ -145,7 +144,6 @@ def _policy(detail: RecommendationDetail) -> dict[str, Any]:
         "scale": rate_scale(detail.row.resource.unit, _largest(detail)),
         "bars": bars[:MOST_ROWS],
         "more_bars": bars[MOST_ROWS:],
-        "has_many_changes": len(detail.changes) > MOST_ROWS,
         "window": _window(detail),
         **_prediction(detail),
     }

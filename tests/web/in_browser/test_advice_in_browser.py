@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Browser, ViewportSize
+from playwright.sync_api import Browser, ViewportSize, expect
 
 from advisor.advice.recommendation_store import keep
 from advisor.advice.registry import answer, kind_named
 from advisor.core.canonical import dumps
+from advisor.models import Recommendation, RecommendationState
 from tests.advisor.advice.test_kinds import STORED
 from tests.web.fleet import Fleet
 from tests.web.in_browser.visit import DESKTOP, visit
@@ -53,4 +54,23 @@ def test_evidence_is_drawn_within_the_page(
             assert drawn["height"] > 100, topic
             assert drawn["x"] + drawn["width"] <= size["width"], topic
             assert too_wide <= 0, topic
+        assert tab.complaints == []
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_buttons_of_a_long_dialog_are_seen_without_scrolling(
+    chromium: Browser, server: str, fleet: Fleet, size: ViewportSize
+) -> None:
+    advice = Recommendation.objects.get(state=RecommendationState.PROPOSED)
+
+    with visit(chromium, server, size={"width": size["width"], "height": 420}) as tab:
+        tab.log_in("operator")
+        tab.go(f"/recommendations/{advice.pk}/")
+        tab.page.get_by_role("button", name="Approve…").click()
+
+        dialog = tab.page.get_by_role("dialog")
+        assert dialog.evaluate("one => one.scrollHeight > one.clientHeight")
+        expect(dialog.get_by_role("heading")).to_be_in_viewport(ratio=1)
+        for name in ("Cancel", "Approve and publish"):
+            expect(dialog.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
         assert tab.complaints == []
