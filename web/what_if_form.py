@@ -18,11 +18,12 @@ MOST_SHARES = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One number as it stands in its input; `error` says what is wrong, if anything is."""
+    """One number as it stands in its input, and as it is proposed; `error` is what is wrong."""
 
     name: str
     label: str
     text: str
+    proposed: str
     hint: str
     most: str
     step: str
@@ -70,10 +71,11 @@ class WhatIfForm:
         return [one.name for one in (self.capacity_field, *fields) if one.error]
 
     @property
-    def hidden(self) -> list[tuple[str, str]]:
-        """All fields again, for the form that saves a draft."""
-        fields = [(one.name, one.text) for row in self.rows for one in row.controls]
-        return [("hours", self.hours), ("capacity", self.capacity_field.text), *fields]
+    def touched(self) -> list[tuple[str, str]]:
+        """The length and what differs from what is proposed: of hundreds of fields a few."""
+        fields = [self.capacity_field, *(one for row in self.rows for one in row.controls)]
+        changed = [(one.name, one.text) for one in fields if one.text != one.proposed]
+        return [("hours", self.hours), *changed]
 
 
 def read_form(scene: WhatIfScene, data: Mapping[str, str]) -> WhatIfForm:
@@ -121,7 +123,8 @@ def written(value: float | None, scale: Scale) -> str:
 def _capacity(
     data: Mapping[str, str], stated: float | None, scale: Scale, errors: list[str]
 ) -> tuple[Field, float | None]:
-    text = data.get("capacity", written(stated, scale)).strip()
+    proposed = written(stated, scale)
+    text = data.get("capacity", proposed).strip()
     error, value = "", None
     if text:
         value, error = _amount(text, scale)
@@ -130,12 +133,13 @@ def _capacity(
     if error:
         errors.append(f"Capacity {error}.")
     # What the form shows for the stated capacity must not count as another one.
-    if error or (stated is not None and text == written(stated, scale)):
+    if error or (stated is not None and text == proposed):
         value = None
     made = Field(
         name="capacity",
         label="Capacity",
         text=text,
+        proposed=proposed,
         hint="as measured" if stated is None else "as stated",
         most="",
         step="any",
@@ -187,6 +191,7 @@ def _allocation_fields(
                 name=f"{name}-{allocation.pk}",
                 label=f"{name.capitalize()} of {who}",
                 text=sent[name],
+                proposed=texts[name],
                 hint=_HINTS[name],
                 most=str(_slider_shares(shares)) if name == "shares" else most,
                 step="50" if name == "shares" else "any",

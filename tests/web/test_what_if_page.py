@@ -11,6 +11,7 @@ from advisor.models import Policy, Recommendation, RecommendationState, Resource
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.html import Page, page_of
+from tests.web.many_allocations import shared_datastore
 
 
 def address(fleet: Fleet, name: str = "nfs-07", *, rest: str = "") -> str:
@@ -58,7 +59,7 @@ def test_victim_gains_by_its_reservation_and_the_aggressor_loses(
 ) -> None:
     page = ask(viewer, fleet)
 
-    status = page.elements("#what-if-answer .lead")[0].all_text()
+    status = page.elements("#what-if-verdict .lead")[0].all_text()
     gains, loses = status.split(", ")[0], status.split("gain")[-1]
     assert "db-orders" in gains + status
     assert "batch-3" in loses
@@ -146,6 +147,74 @@ def test_htmx_asks_for_the_answer_alone(viewer: Client, fleet: Fleet) -> None:
 
     assert b"<html" not in answer.content
     assert b"Winners and losers" in answer.content
+
+
+def test_htmx_gets_the_verdict_above_the_rows_too(viewer: Client, fleet: Fleet) -> None:
+    limit = {field(fleet, "limit", "batch-3"): "x"}
+    answer = viewer.get(address(fleet), {"hours": "1", **limit}, headers={"HX-Request": "true"})
+
+    verdict = page_of(answer).find("div", id="what-if-verdict")
+    assert verdict["hx-swap-oob"] == "innerMorph"
+    assert "Limit of batch-3 is not a number of IOPS" in verdict.all_text()
+    assert "Winners and losers" in verdict.all_text()
+
+
+@pytest.mark.parametrize(("workloads", "scrolls"), [(10, False), (11, True)])
+def test_verdict_and_button_stand_above_the_rows_of_many_workloads(
+    operator: Client, fleet: Fleet, workloads: int, scrolls: bool
+) -> None:
+    pool = fleet.resources["pool"] = shared_datastore(fleet, "pool", allocations=workloads)
+    keys = pool.allocations.order_by("workload__name").values_list("pk", flat=True)
+    shares = {f"shares-{key}": "1500" for key in keys} | {f"shares-{keys[0]}": "4000"}
+
+    page = ask(operator, fleet, resource="pool", **shares)
+
+    form = page.find("form", id="what-if-form")
+    parts = [
+        one for one in form.walk() if one.get("id") == "what-if-verdict" or one.tag == "tbody"
+    ]
+    assert [one.tag for one in parts] == ["div", "tbody"]
+    assert "Save as policy draft…" in parts[0].all_text()
+    assert f"{workloads} settings differ from now" in page.text("#draft-dialog")
+    boxes = [one.get("aria-label") for one in page.elements(".chart-table")]
+    assert boxes == (
+        [
+            "Controls of each workload",
+            "What differs from now",
+            "Backtest of each workload",
+            "Entitlement of each workload",
+            "Settings of the draft",
+        ]
+        if scrolls
+        else []
+    )
+    assert (len(page.elements("#row-filter")) == 1) is scrolls
+    # Every workload has its bars; those that change less are folded up.
+    names = [one.all_text() for one in page.elements(".bars .who")]
+    assert names[0].startswith("pool-vm-000")
+    assert len(names) == workloads
+    assert len(page.elements(".more .who")) == workloads - 10
+
+
+def test_browser_without_scripts_posts_every_field_and_gets_an_address_of_the_changed_ones(
+    viewer: Client, fleet: Fleet
+) -> None:
+    inputs = [one for one in ask(viewer, fleet).elements(".what-if input") if one.get("name")]
+    every = {one["name"]: one["value"] for one in inputs}
+    limit = field(fleet, "limit", "batch-3")
+
+    answer = viewer.post(address(fleet), {"hours": "24", **every, limit: "500"})
+
+    assert len(every) == 1 + 3 * 5
+    assert answer["Location"] == f"{address(fleet)}?hours=24&{limit}=500"
+
+
+def test_field_that_was_emptied_is_not_taken_for_untouched(operator: Client, fleet: Fleet) -> None:
+    shares = field(fleet, "shares", "batch-3")
+
+    answer = operator.post(address(fleet), {"hours": "1", shares: ""})
+
+    assert answer["Location"] == f"{address(fleet)}?hours=1&{shares}="
 
 
 def test_resource_without_allocations_says_how_to_state_one(viewer: Client, fleet: Fleet) -> None:

@@ -1,7 +1,7 @@
 // Sliders beside the numbers of the what-if form; the address holds what is shown.
 
 const form = document.getElementById("what-if-form");
-const answer = document.getElementById("what-if-answer");
+const parts = ["what-if-verdict", "what-if-answer"].map((id) => document.getElementById(id));
 
 for (const slider of form.querySelectorAll("[data-slides]")) {
   const number = document.getElementById(slider.dataset.slides);
@@ -35,6 +35,13 @@ function rounded(slider) {
   return isNone ? "" : String(Number(Math.max(value, Number(slider.max) / 1000).toPrecision(3)));
 }
 
+// Of hundreds of fields only what differs from the proposal is sent: the address stays short.
+form.addEventListener("formdata", ({ formData }) => {
+  for (const field of form.querySelectorAll("[data-proposed]")) {
+    if (field.value === field.dataset.proposed) formData.delete(field.name);
+  }
+});
+
 // The form is not written anew, so what the answer refuses is marked here.
 function markWrong() {
   const wrong = (document.getElementById("what-if-errors")?.dataset.wrong ?? "").split(" ");
@@ -50,8 +57,37 @@ function markWrong() {
 }
 
 document.addEventListener("htmx:after:swap", markWrong);
-form.addEventListener("input", () => answer.setAttribute("aria-busy", "true"));
+form.addEventListener("input", () => setBusy(true));
 document.addEventListener("htmx:after:request", () => {
-  answer.setAttribute("aria-busy", "false");
+  setBusy(false);
   history.replaceState(null, "", `?${new URLSearchParams(new FormData(form))}`);
 });
+
+function setBusy(isBusy) {
+  for (const part of parts) part.setAttribute("aria-busy", String(isBusy));
+}
+
+// --- A filter over many rows; it asks the server nothing
+
+const filter = document.getElementById("row-filter");
+const rows = [...form.querySelectorAll("tbody tr")];
+
+function showRows() {
+  const wanted = filter.value.trim().toLowerCase();
+  for (const row of rows) row.hidden = ![...row.querySelectorAll(".name")].some((name) => name.textContent.toLowerCase().includes(wanted));
+  const shown = rows.filter((row) => !row.hidden).length;
+  filter.parentElement.querySelector("[role=status]").textContent = `${shown} of ${rows.length}`;
+}
+
+if (filter) {
+  filter.parentElement.hidden = false;
+  filter.addEventListener("input", (event) => {
+    event.stopPropagation();
+    showRows();
+  });
+  filter.addEventListener("change", (event) => event.stopPropagation());
+  // Enter would send the form.
+  filter.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") event.preventDefault();
+  });
+}

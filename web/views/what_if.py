@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponseBase
@@ -28,18 +29,26 @@ from advisor.queries.past_table import what_if_table
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.drawing.bars import what_if_bars
 from web.page import render_page, render_part
+from web.templatetags.many import MOST_ROWS
 from web.what_if_form import LENGTHS, WhatIfForm, read_form
 
 
 @workspace_view
 def page(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBase:
-    """The form with its answer; with htmx the answer alone."""
+    """The form with its answer; with htmx the answer alone.
+
+    The address holds only what was changed. A browser without scripts sends every field, which may
+    be too long for an address, so it posts them and is led to that address.
+    """
     now = timezone.now()
     workspace, row = open_row(workspace, Resource, pk, "status")
+    if request.method == "POST":
+        touched = read_form(scene_of(row, now=now), request.POST).touched
+        return redirect(f"{request.path}?{urlencode(touched)}")
     form = read_form(scene_of(row, now=now), request.GET)
     past = past_of(form.scene, length=form.length, now=now)
     if "HX-Request" in request.headers:
-        template = "web/parts/what_if_answer.html"
+        template = "web/parts/what_if_parts.html"
         context = _answer(form, past, now)
         return render_part(request, workspace, template, now=now, resource=row, **context)
     return _page(request, workspace, form, past, now=now)
@@ -76,7 +85,7 @@ def _answer(form: WhatIfForm, past: WhatIfPast, now: datetime) -> dict[str, Any]
     return context | {
         "inputs": inputs,
         "found": found,
-        "bars": what_if_bars(found),
+        **_bars(found),
         "past": what_if_table(found),
         "gaining": [one for one in found.rows if one.change is Change.GAINS],
         "losing": [one for one in found.rows if one.change is Change.LOSES],
@@ -86,6 +95,13 @@ def _answer(form: WhatIfForm, past: WhatIfPast, now: datetime) -> dict[str, Any]
             topic=POLICY_TOPIC, state=RecommendationState.PROPOSED, expires_at__gt=now
         ).first(),
     }
+
+
+def _bars(found: WhatIf) -> dict[str, Any]:
+    """The workloads that gain or lose most, and the others."""
+    bars = what_if_bars(found)
+    bars.sort(key=lambda bar: abs(bar.row.then - bar.row.now), reverse=True)
+    return {"bars": bars[:MOST_ROWS], "more_bars": bars[MOST_ROWS:]}
 
 
 def _inputs(form: WhatIfForm, past: WhatIfPast) -> WhatIfInputs:

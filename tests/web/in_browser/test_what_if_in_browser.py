@@ -5,19 +5,26 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from advisor.models import Incident, Recommendation, RecommendationState
 from tests.web.fleet import Fleet
-from tests.web.in_browser.charts_on import colours_in
-from tests.web.in_browser.visit import Visit
+from tests.web.in_browser.charts_on import colours_in, resource_path
+from tests.web.in_browser.visit import DESKTOP, Visit, visit
+from tests.web.many_allocations import shared_datastore
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
+PHONE: ViewportSize = {"width": 390, "height": 844}
+
+
+def key_of(fleet: Fleet, resource: str, workload: str) -> int:
+    return int(fleet.resources[resource].allocations.get(workload__name=workload).pk)
+
+
 def control(page: Page, fleet: Fleet, name: str, workload: str) -> str:
-    allocation = fleet.resources["nfs-07"].allocations.get(workload__name=workload)
-    return f"#{name}-{allocation.pk}"
+    return f"#{name}-{key_of(fleet, 'nfs-07', workload)}"
 
 
 def what_if(tab: Visit, fleet: Fleet) -> None:
@@ -72,6 +79,39 @@ def test_refused_number_is_marked_until_it_is_mended(tab: Visit, fleet: Fleet) -
     limit.fill("2000")
     expect(tab.page.get_by_role("alert")).to_have_count(0)
     expect(limit).not_to_have_attribute("aria-invalid", "true")
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_answer_for_a_hundred_workloads_is_seen_with_the_row_that_is_changed(
+    chromium: Browser, server: str, fleet: Fleet, size: ViewportSize
+) -> None:
+    fleet.resources["pool"] = shared_datastore(fleet, "pool", allocations=100)
+    with visit(chromium, server, size=size) as tab:
+        tab.log_in("operator")
+        tab.go(f"{resource_path(fleet, 'pool')}what-if/?hours=1")
+        rows = tab.page.locator(".controls tbody tr")
+        filter_box = tab.page.get_by_label("Show workloads or hosts named")
+        shares = f"#shares-{key_of(fleet, 'pool', 'pool-vm-077')}"
+
+        filter_box.fill("VM-077")
+        expect(rows.filter(visible=True)).to_have_count(1)
+        expect(tab.page.locator(".row-filter")).to_contain_text("1 of 100")
+        tab.page.locator(shares).fill("4000")
+
+        verdict = tab.page.locator("#what-if-verdict")
+        expect(verdict.locator(".lead")).to_contain_text("pool-vm-077 gains")
+        expect(verdict.get_by_role("button", name="Save as policy draft…")).to_be_in_viewport()
+        expect(verdict.locator(".lead")).to_be_in_viewport()
+        expect(tab.page.locator(shares)).to_be_in_viewport()
+        # The address holds what was changed, however many rows there are.
+        assert tab.page.url.endswith(f"?hours=1&{shares.removeprefix('#')}=4000")
+        tab.page.get_by_role("button", name="Compute").click()
+        tab.page.wait_for_url(f"**?hours=1&{shares.removeprefix('#')}=4000")
+        expect(tab.page.locator(shares)).to_have_value("4000")
+        # All of it, tables folded up and boxed, is a few screens instead of a hundred rows.
+        screens = tab.page.evaluate("document.documentElement.scrollHeight / innerHeight")
+        assert screens < 6
+        assert tab.complaints == []
 
 
 def test_draft_is_saved_after_being_asked_once(tab: Visit, fleet: Fleet) -> None:
