@@ -28,12 +28,19 @@ class OnExit(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServerConfig:
-    """How the service is reached. The secrets never appear in a representation."""
+class Endpoint:
+    """How the service is reached: over TCP, or through the `socket` of a server on this host."""
 
     url: SplitResult
     timeout_s: float
     ca_file: Path | None
+    socket: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerConfig(Endpoint):
+    """The service and this agent's secrets, which never appear in a representation."""
+
     token: str = field(repr=False)
     signing_key: bytes = field(repr=False)
 
@@ -80,6 +87,7 @@ def _server(table: ConfigTable) -> ServerConfig:
         url=_url(table),
         timeout_s=table.take_seconds("timeout_s", 10.0, least=0.1, most=120.0),
         ca_file=table.take_optional_path("ca_file"),
+        socket=table.take_optional_path("socket"),
         token=_secret(table, "token_file"),
         signing_key=_secret(table, "signing_key_file").encode(),
     )

@@ -201,7 +201,7 @@ def test_certificate_of_a_stranger_is_refused(certificate: Path, host: str) -> N
 
 
 def test_certificates_are_verified_with_their_host_name() -> None:
-    tls = client("https://sluice.example")._tls
+    tls = client("https://sluice.example")._http._tls
 
     assert tls is not None
     assert (tls.verify_mode, tls.check_hostname) == (ssl.CERT_REQUIRED, True)
