@@ -3,6 +3,7 @@
 import argparse
 import logging
 import signal
+import socket
 import sys
 import threading
 import time
@@ -16,6 +17,8 @@ from enforcers.assembly import assemble
 from enforcers.client import Client
 from enforcers.errors import EnforcerError
 from enforcers.log_format import log_to_stderr
+from enforcers.reader import showing
+from enforcers.reader.collecting import collecting
 from enforcers.state_dir import StateDir
 from enforcers.version import VERSION
 
@@ -47,6 +50,8 @@ def _run_command(options: argparse.Namespace) -> int:
     if options.command == "version":
         print(VERSION)
         return 0
+    if options.command == "read":
+        return _read(options)
     loaded = config.load(options.config)
     if options.command == "run":
         return run(loaded)
@@ -57,13 +62,31 @@ def _run_command(options: argparse.Namespace) -> int:
     return inspection.restore(loaded, as_json=options.json)
 
 
-def run(loaded: config.AgentConfig) -> int:
-    """Enforce until SIGTERM or SIGINT."""
+def _read(options: argparse.Namespace) -> int:
+    if options.once:
+        return showing.show_reading(options.host, root=options.root, as_json=options.json)
+    loaded = config.load_reader(options.config)
+    stopping = _stop_signals()
+    with StateDir(root=loaded.buffer_dir.parent).exclusive(), collecting(loaded):
+        log.info("reader started", extra={"host": loaded.host, "version": VERSION})
+        stopping.wait()
+    log.info("reader stopped")
+    return 0
+
+
+def _stop_signals() -> threading.Event:
+    """Set at the first SIGTERM or SIGINT."""
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
+    return stopping
+
+
+def run(loaded: config.AgentConfig) -> int:
+    """Enforce until SIGTERM or SIGINT, and read samples if the configuration says so."""
+    stopping = _stop_signals()
     state_dir = StateDir(root=loaded.state_dir)
-    with state_dir.exclusive():
+    with state_dir.exclusive(), collecting(loaded.reader):
         parts = assemble(loaded, dry_run=loaded.dry_run)
         agent = Agent(
             config=loaded,
@@ -101,6 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, text in (
         ("run", "enforce until SIGTERM or SIGINT"),
+        ("read", "send this host's samples until SIGTERM or SIGINT, and enforce nothing"),
         ("plan", "show what would be changed, and change nothing"),
         ("restore", "put the kernel back as it was found and forget the policy held"),
         ("status", "show the last report"),
@@ -113,5 +137,23 @@ def _parser() -> argparse.ArgumentParser:
             metavar="FILE",
             help=f"configuration file (default {DEFAULT_CONFIG})",
         )
+        if name == "read":
+            _add_read_options(command)
     commands.add_parser("version", help="show the version", parents=[shared])
     return parser
+
+
+def _add_read_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--once",
+        action="store_true",
+        help="print what one pass reads; needs no configuration and sends nothing",
+    )
+    command.add_argument(
+        "--host",
+        default=socket.gethostname(),
+        help="with --once: name of this host (default: the kernel's)",
+    )
+    command.add_argument(
+        "--root", default="/", metavar="FOLDER", help="with --once: the tree to read (default /)"
+    )

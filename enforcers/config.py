@@ -46,8 +46,23 @@ class ServerConfig(Endpoint):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderConfig:
+    """What the built-in reader of samples needs; its token has the scope `ingest`."""
+
+    host: str
+    interval_s: float
+    buffer_dir: Path
+    buffer_bytes: int
+    endpoint: Endpoint
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentConfig:
-    """The whole configuration; `mechanisms` has each one's own, by name."""
+    """The whole configuration; `mechanisms` has each one's own, by name.
+
+    `reader` None means that the agent sends no samples.
+    """
 
     host: str
     state_dir: Path
@@ -56,6 +71,7 @@ class AgentConfig:
     on_exit: OnExit
     dry_run: bool
     server: ServerConfig
+    reader: ReaderConfig | None
     mechanisms: Mapping[str, Any]
 
 
@@ -63,18 +79,22 @@ def load(file: Path, mechanisms: Mechanisms = MECHANISMS) -> AgentConfig:
     """Read and check the configuration. Raises ConfigError at the first value of no use."""
     whole = read_toml(file)
     agent = whole.take_table("agent")
-    server = whole.take_table("server")
+    server, reader = whole.take_table("server"), whole.take_table("reader")
     tables = {kind.name: whole.take_table(kind.name) for kind in mechanisms}
     whole.finish()
     poll_s = agent.take_seconds("poll_s", 10.0, least=0.2, most=LONGEST_POLL_S)
+    host = agent.take_text("host")
+    state_dir = agent.take_path("state_dir", DEFAULT_STATE_DIR)
+    endpoint = _endpoint(server)
     config = AgentConfig(
-        host=agent.take_text("host"),
-        state_dir=agent.take_path("state_dir", DEFAULT_STATE_DIR),
+        host=host,
+        state_dir=state_dir,
         poll_s=poll_s,
         report_s=agent.take_seconds("report_s", 30.0, least=poll_s, most=LONGEST_POLL_S),
         on_exit=OnExit(agent.take_choice("on_exit", OnExit.RESTORE, list(OnExit))),
         dry_run=agent.take_flag("dry_run", default=False),
-        server=_server(server),
+        server=_server(server, endpoint),
+        reader=_reader(reader, host, state_dir, endpoint) if _is_on(reader) else None,
         mechanisms={kind.name: tables[kind.name].take_all(kind.Config) for kind in mechanisms},
     )
     for table in (agent, server):
@@ -82,12 +102,55 @@ def load(file: Path, mechanisms: Mechanisms = MECHANISMS) -> AgentConfig:
     return config
 
 
-def _server(table: ConfigTable) -> ServerConfig:
-    return ServerConfig(
+def load_reader(file: Path) -> ReaderConfig:
+    """Read what the reader alone needs; the enforcer's own keys may be missing.
+
+    Raises ConfigError at the first value of no use.
+    """
+    whole = read_toml(file)
+    agent, reader = whole.take_table("agent"), whole.take_table("reader")
+    if not _is_on(reader):
+        raise reader.refuse("on", False, "the reader is off; set it to true")
+    return _reader(
+        reader,
+        agent.take_text("host"),
+        agent.take_path("state_dir", DEFAULT_STATE_DIR),
+        _endpoint(whole.take_table("server")),
+    )
+
+
+def _is_on(reader: ConfigTable) -> bool:
+    return reader.take_flag("on", default=False)
+
+
+def _reader(table: ConfigTable, host: str, state_dir: Path, endpoint: Endpoint) -> ReaderConfig:
+    config = ReaderConfig(
+        host=host,
+        interval_s=table.take_seconds("interval_s", 10.0, least=1.0, most=60.0),
+        buffer_dir=state_dir / "samples",
+        buffer_bytes=table.take_whole("buffer_mb", 100, least=1, most=100_000) * 1_000_000,
+        endpoint=endpoint,
+        token=_secret(table, "token_file"),
+    )
+    table.finish()
+    return config
+
+
+def _endpoint(table: ConfigTable) -> Endpoint:
+    return Endpoint(
         url=_url(table),
         timeout_s=table.take_seconds("timeout_s", 10.0, least=0.1, most=120.0),
         ca_file=table.take_optional_path("ca_file"),
         socket=table.take_optional_path("socket"),
+    )
+
+
+def _server(table: ConfigTable, endpoint: Endpoint) -> ServerConfig:
+    return ServerConfig(
+        url=endpoint.url,
+        timeout_s=endpoint.timeout_s,
+        ca_file=endpoint.ca_file,
+        socket=endpoint.socket,
         token=_secret(table, "token_file"),
         signing_key=_secret(table, "signing_key_file").encode(),
     )

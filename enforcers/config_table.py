@@ -47,6 +47,13 @@ class ConfigTable:
             raise self.refuse(key, value, f"must be a number of seconds within {least}..{most}")
         return float(value)
 
+    def take_whole(self, key: str, default: int, *, least: int, most: int) -> int:
+        """A whole number within bounds."""
+        value = self._take(key, default)
+        if type(value) is not int or not least <= value <= most:
+            raise self.refuse(key, value, f"must be a whole number within {least}..{most}")
+        return value
+
     def take_flag(self, key: str, *, default: bool) -> bool:
         """true or false."""
         value = self._take(key, default)

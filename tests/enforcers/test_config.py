@@ -28,6 +28,12 @@ token_file = "token"
 signing_key_file = "signing-key"
 ca_file = "ca.pem"
 timeout_s = 3
+socket = "web.sock"
+[reader]
+on = true
+token_file = "ingest-token"
+interval_s = 5
+buffer_mb = 7
 [tc_htb]
 interfaces = ["up0", "up1"]
 [cgroup_io]
@@ -47,7 +53,12 @@ signing_key_file = "signing-key"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with a token and a signing key as enrolment writes them."""
-    for name, secret in (("token", "sluice-token-0001"), ("signing-key", "ab" * 32)):
+    secrets = {
+        "token": "sluice-token-0001",
+        "signing-key": "ab" * 32,
+        "ingest-token": "sluice-ingest-01",
+    }
+    for name, secret in secrets.items():
         (tmp_path / name).write_text(f"{secret}\n")
         (tmp_path / name).chmod(0o600)
     return tmp_path
@@ -67,6 +78,7 @@ def test_every_key_is_read(folder: Path) -> None:
     assert (loaded.on_exit, loaded.dry_run) == (OnExit.KEEP, True)
     assert loaded.server.url.geturl() == "https://sluice.example:8443/base/"
     assert (loaded.server.timeout_s, loaded.server.ca_file) == (3.0, folder / "ca.pem")
+    assert loaded.server.socket == folder / "web.sock"
     assert loaded.server.token == "sluice-token-0001"
     assert loaded.server.signing_key == b"ab" * 32
     assert loaded.mechanisms == {
@@ -75,6 +87,52 @@ def test_every_key_is_read(folder: Path) -> None:
             subtrees=frozenset({"/machine.slice"}), devices=frozenset({"8:0"})
         ),
     }
+
+
+def test_reader_has_a_token_of_its_own_and_its_buffer_in_the_state_directory(
+    folder: Path,
+) -> None:
+    reader = load(folder, FULL).reader
+
+    assert reader is not None
+    assert (reader.host, reader.token) == ("h1", "sluice-ingest-01")
+    assert (reader.interval_s, reader.buffer_bytes) == (5.0, 7_000_000)
+    assert reader.buffer_dir == folder / "state" / "samples"
+    assert reader.endpoint.url.geturl() == "https://sluice.example:8443/base/"
+    assert "sluice-ingest-01" not in repr(reader)
+
+
+def test_reader_alone_needs_neither_token_nor_key_of_the_enforcer(folder: Path) -> None:
+    (folder / "signing-key").unlink()
+    (folder / "token").unlink()
+    (folder / "agent.toml").write_text(FULL)
+
+    assert config.load_reader(folder / "agent.toml").token == "sluice-ingest-01"
+
+
+@pytest.mark.parametrize("reader", ["", "[reader]\n", "[reader]\non = false\n"])
+def test_reader_is_off_unless_it_is_switched_on(folder: Path, reader: str) -> None:
+    assert load(folder, SMALL + reader).reader is None
+    with pytest.raises(ConfigError, match=r"reader\.on = .*the reader is off"):
+        config.load_reader(folder / "agent.toml")
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("interval_s = 0.5", r"reader\.interval_s = 0\.5: must be a number of seconds within 1"),
+        ("buffer_mb = 0", r"reader\.buffer_mb = 0: must be a whole number within 1\.\.100000"),
+        ("buffer_mb = 1.5", r"reader\.buffer_mb = 1\.5: must be a whole number"),
+        ("buffer_mb = true", r"reader\.buffer_mb = True: must be a whole number"),
+        ("cgroups = 5", r"reader\.cgroups = 5: unknown key"),
+        ('token_file = "none"', r"reader\.token_file = .*No such file"),
+    ],
+)
+def test_value_of_no_use_for_the_reader_is_refused(folder: Path, line: str, rule: str) -> None:
+    token = "" if line.startswith("token_file") else 'token_file = "ingest-token"\n'
+
+    with pytest.raises(ConfigError, match=rule):
+        load(folder, f"{SMALL}[reader]\non = true\n{token}{line}\n")
 
 
 def test_table_of_a_mechanism_is_read_by_the_fields_of_its_class(folder: Path) -> None:
@@ -162,7 +220,12 @@ def test_mechanism_sample_is_part_of_a_valid_configuration(folder: Path, name: s
             "cgroup_io.divices",
             "unknown key; known are devices, subtrees",
         ),
-        ("[tc_htb]", "[tc_hbt]", "tc_hbt", "unknown key; known are agent, cgroup_io, server"),
+        (
+            "[tc_htb]",
+            "[tc_hbt]",
+            "tc_hbt",
+            "unknown key; known are agent, cgroup_io, reader, server",
+        ),
         ('["up0", "up1"]', '"up0"', "tc_htb.interfaces", "a list of texts"),
         ('["up0", "up1"]', '["up0", ""]', "tc_htb.interfaces", "a list of texts"),
         ('["/machine.slice"]', '["machine"]', "cgroup_io.subtrees", "below the cgroup mount"),

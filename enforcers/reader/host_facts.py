@@ -1,0 +1,54 @@
+"""What the host and its interfaces are."""
+
+import ipaddress
+import re
+
+from enforcers.reader.device_facts import Facts
+from enforcers.reader.host_tree import HostTree
+from enforcers.reader.interfaces import CLASS, read_speed
+
+MOST_ADDRESSES = 16
+_LOCAL = re.compile(r"\|-- (\d+\.\d+\.\d+\.\d+)\n\s+/32 host LOCAL")
+_LINK_SCOPE = "20"
+_HOST_SCOPE = "10"
+
+
+def host_facts(tree: HostTree) -> Facts:
+    """Identity of the machine, of its present start, and the addresses it answers at."""
+    facts: Facts = {}
+    for name, path in (
+        ("machine_id", "/etc/machine-id"),
+        ("boot_id", "/proc/sys/kernel/random/boot_id"),
+    ):
+        if value := tree.word(path):
+            facts[name] = (value,)
+    if addresses := _addresses(tree):
+        facts["address"] = addresses
+    return facts
+
+
+def nic_facts(tree: HostTree, name: str) -> Facts:
+    """Line rate, driver, hardware address, and the bond or bridge that it is part of."""
+    folder = f"{CLASS}/{name}"
+    speed = read_speed(tree, name)
+    found = {
+        "speed": None if speed is None else str(speed),
+        "driver": _last(tree.link(f"{folder}/device/driver")),
+        "mac": tree.word(f"{folder}/address"),
+        "master": _last(tree.link(f"{folder}/master")),
+    }
+    return {key: (value,) for key, value in found.items() if value}
+
+
+def _addresses(tree: HostTree) -> tuple[str, ...]:
+    fourth = set(_LOCAL.findall(tree.text("/proc/net/fib_trie")))
+    kept = sorted(one for one in fourth if not one.startswith("127."))
+    for line in tree.lines("/proc/net/if_inet6"):
+        words = line.split()
+        if len(words) == 6 and words[3] not in {_LINK_SCOPE, _HOST_SCOPE}:
+            kept.append(str(ipaddress.IPv6Address(int(words[0], 16))))
+    return tuple(kept[:MOST_ADDRESSES])
+
+
+def _last(path: str | None) -> str | None:
+    return path.rpartition("/")[2] or None if path else None

@@ -1,0 +1,128 @@
+"""The reader at work: on the clock's grid, over outages, and to the end."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from enforcers import cli
+from enforcers.config import Endpoint, ReaderConfig
+from enforcers.reader.collecting import WRITE_PATH, collecting, seconds_to_grid
+from tests.enforcers.web_service import WebService, web_service
+
+
+@pytest.fixture
+def service() -> Iterator[WebService]:
+    with web_service() as running:
+        running.status, running.answer = 204, b""
+        yield running
+
+
+def config(folder: Path, url: str) -> ReaderConfig:
+    return ReaderConfig(
+        host="h1",
+        interval_s=1.0,
+        buffer_dir=folder / "samples",
+        buffer_bytes=10**6,
+        endpoint=Endpoint(url=urlsplit(url), timeout_s=5.0, ca_file=None),
+        token="secret-token",
+    )
+
+
+def lines(service: WebService) -> list[str]:
+    """All lines that arrived."""
+    bodies = service.bodies(WRITE_PATH)
+    return [line for body in bodies for line in gzip.decompress(body).decode().split("\n")]
+
+
+def times(found: list[str]) -> list[int]:
+    return sorted({int(line.rpartition(" ")[2]) for line in found})
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@given(st.floats(0, 2e9), st.sampled_from([1.0, 10.0, 60.0]))
+def test_next_pass_is_on_the_grid(now_s: float, interval_s: float) -> None:
+    wait_s = seconds_to_grid(now_s, interval_s)
+
+    assert interval_s / 10 < wait_s <= interval_s * 1.1 + 1e-6
+    rest = (now_s + wait_s) % interval_s
+    assert min(rest, interval_s - rest) < 1e-5
+
+
+def test_samples_go_to_the_service_with_the_token(tmp_path: Path, service: WebService) -> None:
+    with collecting(config(tmp_path, service.url)):
+        eventually(lambda: len(times(lines(service))) >= 2)
+
+    method, path, headers, _ = service.asked[0]
+    assert (method, path) == ("POST", "/api/v2/write?bucket=sluice&precision=ns")
+    assert headers["Authorization"] == "Token secret-token"
+    assert headers["Content-Encoding"] == "gzip"
+    found = lines(service)
+    assert any(line.startswith("internal_write,host=h1,output=sluice ") for line in found)
+    assert any(line.startswith("system,host=h1 ") for line in found)
+    # From the second pass on they follow the clock: a second apart, near its beginning.
+    assert all(at % 10**9 < 0.9 * 10**9 for at in times(found)[1:])
+
+
+def test_samples_of_an_outage_are_sent_after_it_also_by_the_next_agent(
+    tmp_path: Path, service: WebService
+) -> None:
+    service.status = 503
+    with collecting(config(tmp_path, service.url)):
+        eventually(lambda: len(list((tmp_path / "samples").glob("*.gz"))) >= 3)
+    refused = times(lines(service))
+    service.asked.clear()
+    service.status = 204
+
+    with collecting(config(tmp_path, service.url)):
+        eventually(lambda: len(times(lines(service))) >= 3)
+
+    assert set(refused) <= set(times(lines(service)))
+    eventually(lambda: not list((tmp_path / "samples").glob("*.gz")))
+
+
+def test_agent_without_reader_sends_nothing(tmp_path: Path, service: WebService) -> None:
+    with collecting(None):
+        pass
+
+    assert service.asked == []
+
+
+def test_one_pass_is_printed_and_nothing_is_sent(capsys: pytest.CaptureFixture[str]) -> None:
+    status = cli.main(["read", "--once", "--host", "h9"])
+
+    shown = capsys.readouterr().out.splitlines()
+    assert status == 0
+    assert all(",host=h9" in line for line in shown)
+    assert any(line.startswith("sluice_host,") for line in shown)
+
+
+def test_facts_are_printed_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/machine-id").write_text("abc\n")
+
+    status = cli.main(["read", "--once", "--json", "--host", "h9", "--root", str(tmp_path)])
+
+    assert status == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "host": "h9",
+        "facts": {
+            "host": {"": {"machine_id": ["abc"]}},
+            "device": {}, "nic": {}, "mount": {}, "workload": {},
+        },
+        "problems": {},
+    }  # fmt: skip
