@@ -52,14 +52,9 @@ class DataDir:
         return self.root / "lock"
 
     @property
-    def telegraf_token(self) -> Path:
-        """The token of the local Telegraf, which the database holds only as a hash."""
-        return self.root / "telegraf-token"
-
-    @property
-    def telegraf_buffer(self) -> Path:
-        """What the local Telegraf has not delivered yet."""
-        return self.root / "telegraf-buffer"
+    def reader(self) -> Path:
+        """The local reader's configuration, its token, and samples not delivered yet."""
+        return self.root / "reader"
 
     @property
     def secret_key(self) -> Path:

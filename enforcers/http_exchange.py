@@ -37,6 +37,10 @@ class HttpExchange:
     def __init__(self, config: Endpoint) -> None:
         """Raises ConfigError if the certificate authority file is of no use."""
         self._config = config
+        self._own_headers = {"User-Agent": f"sluice-enforcer/{VERSION}", "Connection": "close"}
+        if config.socket is not None:
+            # Nobody can listen on a socket of this machine; a server of HTTPS alone may know that.
+            self._own_headers["X-Forwarded-Proto"] = "https"
         self._tls: ssl.SSLContext | None = None
         if config.url.scheme == "https":
             try:
@@ -51,7 +55,7 @@ class HttpExchange:
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
     ) -> Answer:
         """The whole answer, whatever its status. Raises ServerError if there is none."""
-        headers = {"User-Agent": f"sluice-enforcer/{VERSION}", "Connection": "close", **headers}
+        headers = {**self._own_headers, **headers}
         connection = self._connection()
         place = f"{method} {self._config.url.geturl().rstrip('/')}{path.partition('?')[0]}"
         try:

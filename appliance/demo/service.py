@@ -56,7 +56,7 @@ def running_service(data: DataDir, *, user: str) -> Iterator[Service]:
     child = Child(
         ChildSpec(
             name="sluice run",
-            argv=(SLUICE, "run", "--port", str(service.port), "--no-telegraf"),
+            argv=(SLUICE, "run", "--port", str(service.port), "--no-reader"),
             log=data.root.parent / "sluice-run.log",
             environment=_environment(data),
             stop_timeout_s=60.0,

@@ -1,4 +1,4 @@
-"""The product's own processes: web, workers, scheduler, and the local Telegraf."""
+"""The product's own processes: web, workers and scheduler."""
 
 import http.client
 import socket

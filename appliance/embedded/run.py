@@ -16,11 +16,11 @@ from appliance.embedded.errors import EmbeddedError
 from appliance.embedded.first_run import NewLogin, create_first_login
 from appliance.embedded.leftovers import clear_leftovers
 from appliance.embedded.listening import allowed_hosts, check_address_is_free
+from appliance.embedded.local_reader import local_reader
 from appliance.embedded.postgres_cluster import find_cluster
 from appliance.embedded.postgres_memory import machine_memory_bytes
 from appliance.embedded.service_user import ServiceUser, make_directory, service_user
 from appliance.embedded.supervisor import Supervisor
-from appliance.embedded.telegraf import find_telegraf, local_telegraf
 from appliance.embedded.valkey import valkey_answers, valkey_server
 from config import env
 from config.paths import DataDir, DataDirError
@@ -34,7 +34,7 @@ class RunOptions:
 
     host: str
     port: int
-    with_telegraf: bool
+    with_reader: bool
 
 
 def run(options: RunOptions, say: Say) -> None:
@@ -141,14 +141,9 @@ def _start_product(data: DataDir, options: RunOptions, supervisor: Supervisor, s
     say("starting the web server")
     names = allowed_hosts(options.host)
     supervisor.start(children.web(data, host=options.host, port=options.port, allowed_hosts=names))
-    if not options.with_telegraf:
-        return
-    if (program := find_telegraf()) is None:
-        say("no Telegraf: this machine's own samples are not collected (make telegraf gets it)")
-        return
-    say(f"starting {program}")
-    url = children.web_url(options.host, options.port)
-    supervisor.start(local_telegraf(program, data, url=url))
+    if options.with_reader:
+        say("starting the reader of this machine's own disks and interfaces")
+        supervisor.start(local_reader(data))
 
 
 def _welcome(options: RunOptions, login: NewLogin | None, data: DataDir, say: Say) -> None:

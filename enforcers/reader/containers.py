@@ -51,6 +51,10 @@ class ContainerNames:
     def _docker_facts(self, own: str, tree: HostTree) -> dict[str, str]:
         path = f"{DOCKER}/{own}/config.v2.json"
         changed_at = tree.changed_at_ns(path)
+        if changed_at is None:
+            # Names what is in the way, once, if it is not just gone.
+            tree.names(DOCKER)
+            return {}
         held = self._docker.get(own)
         if held is None or held[0] != changed_at:
             name = _parsed(tree.text(path)).get("Name")

@@ -64,7 +64,13 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def start(data_dir: Path, *arguments: str, port: int | None = None, **process: Any) -> EmbeddedRun:
+def start(
+    data_dir: Path,
+    *arguments: str,
+    port: int | None = None,
+    with_reader: bool = False,
+    **process: Any,
+) -> EmbeddedRun:
     """Start it; it need not become ready."""
     port = port or free_port()
     log = data_dir.with_name(f"said-{port}")
@@ -76,7 +82,13 @@ def start(data_dir: Path, *arguments: str, port: int | None = None, **process: A
     }
     with log.open("wb") as output:
         child = subprocess.Popen(
-            [SLUICE, "run", f"--port={port}", "--no-telegraf", *arguments],
+            [
+                SLUICE,
+                "run",
+                f"--port={port}",
+                *arguments,
+                *([] if with_reader else ["--no-reader"]),
+            ],
             env=environment,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -1,6 +1,8 @@
-"""What a new database starts with, and the local Telegraf's token."""
+"""What a new database starts with, and the local reader's token."""
 
+import socket
 import stat
+from pathlib import Path
 
 import pytest
 from django.contrib.auth import authenticate
@@ -11,8 +13,10 @@ from accounts.models import Membership, Organisation, Token
 from appliance.embedded import run as run_module
 from appliance.embedded.errors import EmbeddedError
 from appliance.embedded.first_run import create_first_login
-from appliance.embedded.telegraf import find_telegraf, local_telegraf
+from appliance.embedded.local_reader import local_reader
+from appliance.embedded.telegraf import find_telegraf
 from config.paths import DataDir
+from enforcers.config import load_reader
 
 pytestmark = pytest.mark.django_db
 
@@ -38,27 +42,39 @@ def test_database_with_an_organisation_gets_no_second_log_in():
     assert Organisation.objects.count() == 1
 
 
-def test_local_telegraf_gets_a_token_that_may_only_write_samples(data):
+def test_local_reader_gets_a_token_that_may_only_write_samples(data):
     create_first_login()
 
-    spec = local_telegraf(data.root / "telegraf", data, url="http://127.0.0.1:8000")
+    local_reader(data)
 
-    token = Token.objects.valid(spec.environment["SLUICE_TOKEN"], now=timezone.now())
+    secret = data.reader / "ingest-token"
+    token = Token.objects.valid(secret.read_text(), now=timezone.now())
     assert (token.scope, token.organisation.slug) == ("ingest", "demo")
-    assert stat.S_IMODE(data.telegraf_token.stat().st_mode) == 0o600
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
 
 
-def test_local_telegraf_keeps_its_token_until_it_is_revoked(data):
+def test_local_reader_keeps_its_token_until_it_is_revoked(data):
     create_first_login()
 
     def secret() -> str:
-        return local_telegraf(data.root, data, url="").environment["SLUICE_TOKEN"]
+        local_reader(data)
+        return (data.reader / "ingest-token").read_text()
 
     first = secret()
     assert secret() == first
 
     Token.objects.update(revoked_at=timezone.now())
     assert secret() != first
+
+
+def test_local_reader_gets_a_configuration_that_the_agent_takes(data):
+    create_first_login()
+
+    spec = local_reader(data)
+
+    reader = load_reader(Path(spec.argv[-1]))
+    assert (reader.host, reader.endpoint.socket) == (socket.gethostname(), data.web_socket)
+    assert reader.buffer_dir == data.reader / "samples"
 
 
 def test_chosen_telegraf_comes_before_the_built_one(monkeypatch, tmp_path):

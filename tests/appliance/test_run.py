@@ -164,6 +164,23 @@ def test_server_that_takes_https_only_becomes_ready(data_dir):
         assert health(run) == 200
 
 
+def test_machine_shows_itself_without_telegraf(data_dir):
+    # A program that is not there: no Telegraf could be started by mistake.
+    environment = {"SLUICE_TELEGRAF": "/nonexistent", "SLUICE_HTTPS_ONLY": "1"}
+    with started(data_dir, with_reader=True, env=environment) as run, database(run) as connection:
+        deadline = time.monotonic() + DEADLINE_S
+        while connection.execute("SELECT count(*) FROM ingest_system_sample").fetchone() < (2,):
+            assert time.monotonic() < deadline, (data_dir / "log" / "reader.log").read_text()
+            time.sleep(0.1)
+        hosts = connection.execute("SELECT name FROM ingest_host").fetchall()
+        tables = "SELECT DISTINCT measurement FROM ingest_series"
+        measured = {name for (name,) in connection.execute(tables).fetchall()}
+
+    assert hosts == [(socket.gethostname(),)]
+    assert {"diskio", "net", "system", "nstat", "internal_write"} <= measured
+    assert "token" not in (data_dir / "log" / "reader.log").read_text()
+
+
 def test_second_run_on_the_same_directory_is_refused(running):
     second = start(running.data_dir)
 

@@ -25,7 +25,7 @@ class Command(PlainCommand):
             help="address of the web server; 0.0.0.0 serves other machines (127.0.0.1)",
         )
         parser.add_argument(
-            "--no-telegraf", action="store_true", help="do not collect samples of this machine"
+            "--no-reader", action="store_true", help="do not collect samples of this machine"
         )
 
     def handle(self, *_: Any, **options: Any) -> None:
@@ -33,7 +33,7 @@ class Command(PlainCommand):
         chosen = RunOptions(
             host=options["host"],
             port=options["port"],
-            with_telegraf=not options["no_telegraf"],
+            with_reader=not options["no_reader"],
         )
         try:
             run(chosen, self._say)
