@@ -63,7 +63,7 @@ _LEAVES: tuple[tuple[re.Pattern[str], Maker, WorkloadKind], ...] = (
      Maker.LXC, WorkloadKind.CONTAINER),
     (re.compile(r"lxc\.payload\.(?P<id>.+)"), Maker.LXC, WorkloadKind.CONTAINER),
     (re.compile(r"(?P<id>user-\d+\.slice)"), Maker.SYSTEMD, WorkloadKind.UNIT),
-    (re.compile(r"(?P<id>.+\.(?:service|scope|socket|mount|swap))"),
+    (re.compile(r"(?P<id>.+\.(?:service|scope))"),
      Maker.SYSTEMD, WorkloadKind.UNIT),
 )  # fmt: skip
 # A plain name below one of these parents.
@@ -73,15 +73,15 @@ _CHILDREN: dict[str, tuple[re.Pattern[str], Maker, WorkloadKind]] = {
     "lxc": (re.compile(r"(?P<id>[^/]+)"), Maker.LXC, WorkloadKind.CONTAINER),
     "lxc.payload": (re.compile(r"(?P<id>[^/]+)"), Maker.LXC, WorkloadKind.CONTAINER),
 }
-_LEAVES_OF_NOBODY = re.compile(r"libpod-conmon-.*|init\.scope|lxc\.(?:monitor|pivot).*")
+_NOBODY = re.compile(
+    r"(?:libpod|crio)-conmon-.*|init\.scope|lxc\.(?:monitor|pivot).*|.*\.(?:mount|socket|swap)"
+)
 
 
 def named(path: str) -> Named | None:
     """The workload whose control group this is; None for a slice, or one that nobody knows."""
     folder, _, leaf = path.rpartition("/")
     parent = folder.rpartition("/")[2]
-    if _LEAVES_OF_NOBODY.fullmatch(leaf):
-        return None
     rules = [_CHILDREN[parent]] if parent in _CHILDREN else []
     for pattern, maker, kind in [*rules, *_LEAVES]:
         if found := pattern.fullmatch(leaf):
@@ -89,6 +89,11 @@ def named(path: str) -> Named | None:
             own = parts.get("id") or parts["uid"].replace("_", "-")
             return Named(maker, kind, unescaped(own))
     return None
+
+
+def is_nobody(leaf: str) -> bool:
+    """Whether a control group of this name is a helper of the system, and no workload's."""
+    return _NOBODY.fullmatch(leaf) is not None
 
 
 def unescaped(name: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from enforcers.reader.cgroup_names import Named, named
+from enforcers.reader.cgroup_names import Named, is_nobody, named
 from enforcers.reader.host_tree import HostTree
 from enforcers.reader.line import escaped, head, whole
 
@@ -71,6 +71,8 @@ def cgroup_line(host: str, tree: HostTree, full_path: str) -> str | None:
 
 def _walk(tree: HostTree, mount: str, path: str, *, depth: int) -> Iterator[Cgroup]:
     for folder in tree.folders(mount + path):
+        if is_nobody(folder):
+            continue
         below = f"{path}/{folder}"
         name = named(below)
         yield Cgroup(below, name)

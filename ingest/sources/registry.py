@@ -23,6 +23,7 @@ from ingest.sources import (
     other_telegraf,
     proxmox,
     reservation,
+    sluice,
     smart,
     system,
     vsphere,
@@ -48,6 +49,7 @@ SOURCES: Sequence[Source] = (
     collector.SOURCE,
     reservation.SOURCE,
     block_device.SOURCE,
+    sluice.SOURCE,
     other_telegraf.SOURCE,
 )
 """Of several that may send a measurement, the first that takes a head for its own has it."""

@@ -36,7 +36,6 @@ UID = "8a5f2c1e-1b2c-4d3e-9f00-0123456789ab"
         ("/lxc/105", "lxc/105", "container"),
         ("/lxc.payload.web", "lxc/web", "container"),
         ("/system.slice/ssh.service", "unit/ssh.service", "unit"),
-        (r"/system.slice/dev\x2dsda.swap", "unit/dev-sda.swap", "unit"),
         (
             "/system.slice/system-postgresql.slice/postgresql@15-main.service",
             "unit/postgresql@15-main.service",
@@ -56,12 +55,28 @@ def test_path_names_its_workload(path: str, key: str, kind: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "/system.slice", "/machine.slice", "/kubepods/burstable", "/init.scope", "/docker", "/lxc",
-        f"/machine.slice/libpod-conmon-{ID}.scope", "/lxc.monitor.web", "/made-by-hand",
+        "/system.slice", "/machine.slice", "/kubepods/burstable", "/docker", "/lxc",
+        "/made-by-hand",
     ],
 )  # fmt: skip
-def test_slice_or_helper_is_no_workload(path: str) -> None:
+def test_slice_is_no_workload(path: str) -> None:
     assert named(path) is None
+
+
+def test_helpers_of_the_system_are_not_read(tmp_path: Path) -> None:
+    helpers = (
+        "init.scope",
+        f"libpod-conmon-{ID}.scope",
+        "lxc.monitor.web",
+        "tmp.mount",
+        "d.socket",
+    )
+    for name in (*helpers, "a.service"):
+        plant(tmp_path, cgroup(f"/x.slice/{name}"))
+
+    found = CgroupWatch().look(HostTree(str(tmp_path)), MOUNT)
+
+    assert [group.path for group in found] == ["/x.slice", "/x.slice/a.service"]
 
 
 def test_io_and_pressure_have_the_names_of_cgroup(tmp_path: Path) -> None:
