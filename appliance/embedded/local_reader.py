@@ -35,7 +35,7 @@ def local_reader(data: DataDir) -> ChildSpec:
 
 def _configuration(data: DataDir) -> str:
     """The agent's TOML; enforcers/sample.toml explains every key."""
-    tables = {
+    tables: dict[str, dict[str, str | bool]] = {
         "agent": {"host": socket.gethostname(), "state_dir": str(data.reader)},
         "server": {"url": "http://localhost", "socket": str(data.web_socket)},
         "reader": {"on": True, "token_file": "ingest-token"},

@@ -40,7 +40,7 @@ from datetime import tzinfo
 
 from ingest.core.decoders.pdh_csv import Program, Tags, Wanted, decode_pdh_csv
 from ingest.core.decoders.rejections import Rejections
-from ingest.core.line_protocol import Point
+from ingest.core.point import Point
 
 STORAGE_AND_NETWORK = frozenset(
     {

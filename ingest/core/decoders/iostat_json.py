@@ -16,7 +16,7 @@ from ingest.core.decoders.local_time import DateOrder, LocalClock
 from ingest.core.decoders.rejections import Rejections
 from ingest.core.decoders.sysstat_json import About, reports
 from ingest.core.decoders.texts import is_storable
-from ingest.core.line_protocol import FieldValue, Point
+from ingest.core.point import FieldValue, Point
 
 _DEVICE = "disk_device"
 

@@ -26,13 +26,8 @@ from ingest.core.decoders.errors import FormatError
 from ingest.core.decoders.otlp_protobuf import read_request
 from ingest.core.decoders.rejections import Rejections
 from ingest.core.decoders.texts import is_storable
-from ingest.core.line_protocol import (
-    LARGEST_INT64,
-    MAX_TAGS,
-    SMALLEST_INT64,
-    FieldValue,
-    Point,
-)
+from ingest.core.line_protocol import LARGEST_INT64, MAX_TAGS, SMALLEST_INT64
+from ingest.core.point import FieldValue, Point
 
 _NO_RECORDED_VALUE = 1
 _NS_PER_S = 1_000_000_000

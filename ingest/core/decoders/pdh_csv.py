@@ -17,7 +17,7 @@ from ingest.core.decoders.lines import lines
 from ingest.core.decoders.pdh_rows import cells_of, is_missing, number, rows
 from ingest.core.decoders.rejections import Rejections
 from ingest.core.decoders.texts import is_storable
-from ingest.core.line_protocol import FieldValue, Point
+from ingest.core.point import FieldValue, Point
 
 Tags = tuple[tuple[str, str], ...]
 Wanted = Callable[[str, str], bool]

@@ -16,7 +16,8 @@ from ingest.core.decoders.protobuf_wire import BYTES, WireError
 from ingest.core.decoders.rejections import Rejections
 from ingest.core.decoders.snappy_block import decompress
 from ingest.core.decoders.texts import is_storable
-from ingest.core.line_protocol import LARGEST_INT64, MAX_TAGS, FieldValue, Point
+from ingest.core.line_protocol import LARGEST_INT64, MAX_TAGS
+from ingest.core.point import FieldValue, Point
 
 Pairs = Iterable[tuple[str, str]]
 Tags = tuple[tuple[str, str], ...]

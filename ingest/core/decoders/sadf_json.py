@@ -25,7 +25,7 @@ from ingest.core.decoders.local_time import LocalClock
 from ingest.core.decoders.rejections import Rejections
 from ingest.core.decoders.sysstat_json import reports
 from ingest.core.decoders.texts import is_storable
-from ingest.core.line_protocol import FieldValue, Point
+from ingest.core.point import FieldValue, Point
 
 _SECTOR = 512
 _KIB = 1024

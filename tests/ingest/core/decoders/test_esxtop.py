@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ingest.core.decoders.errors import FormatError, NeedsHostError, NeedsZoneError
 from ingest.core.decoders.esxtop import STORAGE_AND_NETWORK, decode_esxtop
 from ingest.core.decoders.rejections import Rejections
-from ingest.core.line_protocol import FieldValue, Point
+from ingest.core.point import FieldValue, Point
 from tests.ingest.core.decoders.chunks import split_at
 from tests.ingest.core.decoders.esxtop_generator import Capture, Fleet, capture
 

@@ -9,7 +9,7 @@ from ingest.core.decoders.iostat_columns import COLUMNS, JSON_COLUMNS
 from ingest.core.decoders.iostat_json import decode_iostat_json
 from ingest.core.decoders.iostat_text import Schedule, decode_iostat
 from ingest.core.decoders.rejections import Rejections
-from ingest.core.line_protocol import Point
+from ingest.core.point import Point
 
 START = datetime(2026, 3, 22, 14, 0, tzinfo=UTC)
 EVERY_5_S = Schedule(first_at=START, interval_s=5)

@@ -20,7 +20,7 @@ from ingest.core.decoders.iostat_columns import COLUMNS
 from ingest.core.decoders.iostat_text import Schedule, decode_iostat
 from ingest.core.decoders.local_time import DateOrder
 from ingest.core.decoders.rejections import Rejections
-from ingest.core.line_protocol import FieldValue, Point
+from ingest.core.point import FieldValue, Point
 from tests.ingest.core.decoders.chunks import split_at
 
 START = datetime(2026, 3, 22, 14, 0, tzinfo=UTC)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ingest.core.decoders.errors import FormatError
 from ingest.core.decoders.otlp import Encoding, decode_otlp
 from ingest.core.decoders.rejections import Rejections
-from ingest.core.line_protocol import Point
+from ingest.core.point import Point
 from tests.ingest.core.decoders.protobuf_writer import fixed64, message
 
 TIME_NS = 1_700_000_000_123_456_789

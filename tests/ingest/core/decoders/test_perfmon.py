@@ -5,7 +5,7 @@ import pytest
 from ingest.core.decoders.errors import NeedsHostError
 from ingest.core.decoders.perfmon import decode_perfmon
 from ingest.core.decoders.rejections import Rejections
-from ingest.core.line_protocol import Point
+from ingest.core.point import Point
 
 START_NS = int(datetime(2026, 7, 23, 6, 4, 44, tzinfo=UTC).timestamp()) * 10**9
 

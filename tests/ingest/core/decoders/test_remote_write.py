@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ingest.core.decoders.errors import BodyTooLargeError, DecodeError, FormatError
 from ingest.core.decoders.rejections import Rejections
 from ingest.core.decoders.remote_write import Version, decode_remote_write
-from ingest.core.line_protocol import Point
+from ingest.core.point import Point
 from tests.ingest.core.decoders.protobuf_writer import message, varint
 
 TIME_MS = 1_700_000_000_123

@@ -7,7 +7,7 @@ import pytest
 from ingest.core.decoders.errors import NeedsHostError, NeedsZoneError
 from ingest.core.decoders.rejections import Rejections
 from ingest.core.decoders.sadf_json import decode_sadf
-from ingest.core.line_protocol import Point
+from ingest.core.point import Point
 
 TIME_NS = int(datetime(2019, 4, 18, 13, 20, 19, tzinfo=UTC).timestamp()) * 10**9
 IN_UTC = {"date": "2019-04-18", "time": "13:20:19", "tz": "UTC", "interval": 31}
