@@ -39,7 +39,9 @@ def rows(
 
     `name` names the line in reasons. `last` says that the file ends with it.
     """
-    line = line.rstrip(b", \t")
+    line = line.rstrip(b" \t")
+    if line[-2:] == b'",':
+        line = line[:-1]
     cells = line[1:-1].split(b'","')
     if len(cells) == width and line.count(b'"') == 2 * width and line[:1] == b'"' == line[-1:]:
         yield cells
@@ -65,16 +67,17 @@ def cells_of(line: bytes) -> list[bytes]:
 
 def _parted(line: bytes) -> list[bytes]:
     """A line at each time that it holds: one part, unless line breaks were lost."""
-    starts = [match.start() for match in _ROW_START.finditer(line)]
-    edges = [0, *(start for start in starts if start > 1), len(line)]
-    return [line[start:end].rstrip(b",") for start, end in pairwise(edges)]
+    starts = [match.start() for match in _ROW_START.finditer(line) if match.start() > 1]
+    edges = [0, *starts, len(line)]
+    parts = [line[start:end] for start, end in pairwise(edges)]
+    return [*(part.removesuffix(b",") for part in parts[:-1]), parts[-1]]
 
 
 def _whole(
     line: bytes, width: int, rejections: Rejections, name: str, *, last: bool
 ) -> list[bytes] | None:
     cells = cells_of(line)
-    torn = line[:1] == b'"' and line[-1:] != b'"'
+    torn = line[:1] == b'"' and line.rstrip(b",")[-1:] != b'"'
     if len(cells) < width or (torn and len(cells) == width):
         return _lengthened(cells, width, rejections, name, torn=torn, last=last)
     extra = [cell for cell in cells[width:] if not is_missing(cell)]

@@ -282,6 +282,17 @@ def test_trailing_comma_is_no_cell() -> None:
     assert refused == []
 
 
+def test_file_that_a_spreadsheet_saved_without_quotes_is_read() -> None:
+    body = small(row(0, "1", "2", "", "")).replace(b'"', b"")
+
+    points, refused = decode(body)
+
+    assert by_device(points) == [
+        (0, "naa.1", {"reads_per_sec": 1.0, "average_driver_millisec_per_read": 2.0})
+    ]
+    assert refused == []
+
+
 def test_cells_behind_the_last_column_are_named_and_the_rest_is_kept() -> None:
     points, refused = decode(small(row(0, "1.00", "2.00", "3.00", "4.00", "5.00", "6.00")))
 
@@ -303,6 +314,17 @@ def test_rows_in_one_line_are_taken_apart(between: str) -> None:
     assert [second for second, _, _ in by_device(points)] == [0, 0, 5, 5]
     assert by_device(points)[3][2]["reads_per_sec"] == 7.0
     assert refused == [("line 2", "rows run into one line; they were taken apart", 1)]
+
+
+def test_row_behind_the_rest_of_another_is_kept() -> None:
+    points, refused = decode(small('3.00","4' + row(5, "5.00", "6.00", "7.00", "8.00")))
+
+    assert [second for second, _, _ in by_device(points)] == [5, 5]
+    assert [reason for _, reason, _ in refused] == [
+        "rows run into one line; they were taken apart",
+        "the row is cut off",
+        "the row does not begin with a time",
+    ]
 
 
 def test_cell_that_is_no_number_is_named() -> None:
