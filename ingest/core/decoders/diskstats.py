@@ -18,7 +18,8 @@ from ingest.core.decoders.lines import lines
 from ingest.core.decoders.local_time import LocalClock
 from ingest.core.decoders.rejections import Rejections
 from ingest.core.decoders.texts import is_storable
-from ingest.core.line_protocol import LARGEST_INT64, Point
+from ingest.core.line_protocol import LARGEST_INT64
+from ingest.core.point import Point
 
 _SECTOR = 512
 _FIELDS: tuple[tuple[str, int], ...] = (

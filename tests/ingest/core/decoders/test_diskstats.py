@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ingest.core.decoders.diskstats import decode_diskstats
 from ingest.core.decoders.errors import FormatError, NeedsTimeError, NeedsZoneError
 from ingest.core.decoders.rejections import Rejections
-from ingest.core.line_protocol import Point
+from ingest.core.point import Point
 from tests.ingest.core.decoders.chunks import split_at
 
 TIME_NS = 1_700_000_000 * 10**9
