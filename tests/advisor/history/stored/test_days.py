@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 import pytest
 from django.db import connection
@@ -14,6 +14,7 @@ from advisor.history.stored.partitions import Level, drop_before, partitions_of
 from advisor.history.stored.retention import (
     drop_expired,
     drop_of_deleted_organisations,
+    exact_since,
     kept_by,
 )
 from advisor.models import Chunk, Day, HistoryRetention, Quarter, StaleDay
@@ -134,6 +135,35 @@ class TestRetention:
         assert left(hour + 31 * DAY) == {Level.EXACT: 0, Level.QUARTER: 1, Level.DAY: 1}
         assert left(hour + 400 * DAY) == {Level.EXACT: 0, Level.QUARTER: 0, Level.DAY: 1}
         assert left(hour + 7 * 366 * DAY) == {Level.EXACT: 0, Level.QUARTER: 0, Level.DAY: 0}
+
+    def test_longer_retention_begins_where_something_was_dropped_last(
+        self, tenant: Tenant, stranger: Tenant
+    ) -> None:
+        hour = hour_of_tests()
+        own, other = tenant.organisation.pk, stranger.organisation.pk
+        now = hour + 5 * DAY
+        later = hour + 6 * DAY
+        stated = HistoryRetention.objects.create(
+            organisation=tenant.organisation, exact_days=2, quarter_days=400, day_days=400
+        )
+        midnight = datetime.combine(day_of(hour), time(), tzinfo=UTC)
+        send_net(tenant, times(hour, hour + HOUR))
+        store_history(organisation=tenant.organisation, now=now, limit_s=60.0)
+        assert exact_since([own], now=now) == {own: now - 2 * DAY}
+
+        # Another hour of that day comes late and is dropped, though four days are kept by now.
+        HistoryRetention.objects.update(exact_days=4)
+        send_net(tenant, times(hour, hour + HOUR), name="eth1")
+        for _ in range(2):
+            store_history(organisation=tenant.organisation, now=later, limit_s=60.0)
+        stated.delete()
+
+        # The first time the days up to the third were dropped, the second time up to the second.
+        assert not Chunk.objects.exists()
+        assert exact_since([own, other], now=later) == {
+            own: midnight + 3 * DAY,
+            other: later - 30 * DAY,
+        }
 
     def test_organisation_keeps_what_it_states_and_no_other_does(
         self, tenant: Tenant, stranger: Tenant
