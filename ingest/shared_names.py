@@ -120,8 +120,8 @@ _SHARED_BY_DISKS = """
                 WHERE uptime.host_id = host.id AND uptime.measurement = %(system)s
                   AND uptime.last_sample_at > since)
     ), reading AS (
-        SELECT disk.host_id, disk.id, bytes < lag(bytes) OVER (
-                   PARTITION BY disk.id ORDER BY sample.time) AS falls
+        SELECT disk.host_id, disk.id, bytes - lag(bytes) OVER (
+                   PARTITION BY disk.id ORDER BY sample.time) AS grown
           FROM disk CROSS JOIN LATERAL (
                SELECT time, read_bytes + write_bytes AS bytes FROM {disks}
                 WHERE series_id = disk.id AND time > disk.since AND time > %(oldest)s
@@ -129,7 +129,10 @@ _SHARED_BY_DISKS = """
     )
     UPDATE ingest_host SET shared_at = %(now)s WHERE id IN (
         SELECT id FROM ingest_host WHERE id IN (
-            SELECT host_id FROM reading WHERE falls GROUP BY host_id, id HAVING count(*) > 1)
+            SELECT host_id FROM reading GROUP BY host_id, id
+            -- Two collectors of one machine differ by less than it grows.
+            HAVING count(*) FILTER (WHERE grown < 0) > 1
+               AND -sum(grown) FILTER (WHERE grown < 0) > abs(sum(grown)))
            -- In the order of those who write samples.
          ORDER BY id FOR NO KEY UPDATE)
 """

@@ -107,7 +107,15 @@ def disks_sent(tenant: Tenant, *samples: tuple[int, int], name: str = "sda") -> 
         pytest.param(
             [(30, 0), (25, 900), (20, 0), (15, 900), (10, 0)], True, id="one does nothing"
         ),
+        pytest.param(
+            [(25, 50), (20, 900), (15, 51), (10, 910), (5, 52), (0, 920)], True, id="other ends"
+        ),
         pytest.param([(30, 900), (20, 910), (10, 0)], False, id="one that started again"),
+        pytest.param(
+            [(30, 100), (29, 98), (20, 200), (19, 198), (10, 300), (9, 298)],
+            False,
+            id="one with two collectors",
+        ),
         pytest.param([(500, 9), (490, 5), (10, 7), (5, 6)], False, id="again after minutes"),
         pytest.param([(20, 5), (10, 5), (0, 5)], False, id="one that does nothing"),
     ],

@@ -7,8 +7,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from advisor.advice import registry
 from advisor.advice.advise import advise
@@ -64,24 +62,6 @@ def test_advising_twice_changes_nothing(cluster: Cluster) -> None:
     advise(resource=lun, now=NOW + timedelta(minutes=5))
 
     assert list(Recommendation.objects.values()) == before
-
-
-def test_first_look_at_a_resource_reads_all_before_it_writes(cluster: Cluster) -> None:
-    """Who judges waits for what is written here until all is over."""
-    lun = datastore(cluster, "lun", "h1", "h2", lun_queue_depth=16)
-    limited(cluster, lun, iops=2000.0, limit=200.0)
-    assert not ResourceStatus.objects.filter(resource=lun).exists()
-
-    with CaptureQueriesContext(connection) as asked:
-        advise(resource=lun, now=NOW)
-
-    statements = [one["sql"].lstrip() for one in asked]
-    written = [place for place, one in enumerate(statements) if one.startswith("INSERT")]
-    samples = [place for place, one in enumerate(statements) if "_sample" in one]
-    assert written
-    assert samples
-    assert written[0] > samples[-1]
-    assert ResourceStatus.objects.filter(resource=lun).exists()
 
 
 def test_advice_is_withdrawn_when_its_reason_is_gone(cluster: Cluster) -> None:
