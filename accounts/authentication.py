@@ -1,7 +1,12 @@
-"""Programs identify themselves with a token: `Authorization: Token ...` or `Bearer ...`."""
+"""Programs identify themselves with a token: `Authorization: Token ...` or `Bearer ...`.
+
+Those that only know a user and a password send the token as the password, whoever the user is.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 from datetime import datetime, timedelta
 
 from django.db.models import Q
@@ -9,6 +14,7 @@ from django.db.models import Q
 from accounts.models import Scope, Token
 
 _SCHEMES = frozenset({"token", "bearer"})
+_BASIC = "basic"
 _USE_NOTED_EVERY = timedelta(minutes=1)
 
 
@@ -22,16 +28,30 @@ class ForbiddenError(Exception):
 
 def authenticate(authorization: str, *, scope: Scope, now: datetime) -> Token:
     """The token of an Authorization header, if it is valid and has this scope."""
-    scheme, _, secret = authorization.strip().partition(" ")
-    if scheme.lower() not in _SCHEMES or not secret.strip():
+    secret = secret_of(authorization)
+    if not secret:
         raise AuthenticationError('send "Authorization: Token <token>" with a token of Sluice')
-    token = Token.objects.valid(secret.strip(), now=now)
+    token = Token.objects.valid(secret, now=now)
     if token is None:
         raise AuthenticationError("the token is unknown, revoked or expired")
     if token.scope != scope:
         raise ForbiddenError(f'the token has scope "{token.scope}"; this needs "{scope}"')
     _note_use(token, now)
     return token
+
+
+def secret_of(authorization: str) -> str:
+    """The token in an Authorization header; empty if there is none."""
+    scheme, _, value = authorization.strip().partition(" ")
+    if scheme.lower() in _SCHEMES:
+        return value.strip()
+    if scheme.lower() != _BASIC:
+        return ""
+    try:
+        _, _, password = base64.b64decode(value.strip(), validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+    return password.strip()
 
 
 def _note_use(token: Token, now: datetime) -> None:

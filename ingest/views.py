@@ -7,6 +7,8 @@ stored.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -14,9 +16,9 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.authentication import ForbiddenError, authenticate
+from accounts.authentication import authenticate
 from accounts.json_answers import RequestError, answers_in_json, error_answer
-from accounts.models import Organisation, Scope
+from accounts.models import Scope, Token
 from ingest.body import (
     BodyTooLargeError,
     LineTooLargeError,
@@ -28,6 +30,8 @@ from ingest.core.line_protocol import Precision
 from ingest.retention import retention
 from ingest.write import WriteResult, record_oversized_line, store
 
+_OF_V1 = {"n": "ns", "u": "us", "\u00b5": "us"}
+"""So clients of InfluxDB 1 call these units."""
 MOST_LINES = 200_000
 """More lines in one body would keep a worker busy for seconds."""
 _SHOWN_REASONS = 5
@@ -49,10 +53,20 @@ answers_telegraf = answers_in_json(
 @require_POST
 @answers_telegraf
 def write(request: HttpRequest) -> HttpResponse:
-    """POST /api/v2/write: store line protocol; 204 means that it is committed."""
+    """POST /api/v2/write: store line protocol; 204 means that it is committed.
+
+    The token says whose samples these are, whatever organisation and bucket are named.
+    """
     now = timezone.now()
     token = authenticate(request.headers.get("Authorization", ""), scope=Scope.INGEST, now=now)
-    _check_organisation(request, token.organisation)
+    return answer_write(request, token=token, store=store)
+
+
+def answer_write(
+    request: HttpRequest, *, token: Token, store: Callable[..., WriteResult]
+) -> HttpResponse:
+    """Read the body of a write, store it, and say what became of it."""
+    now = timezone.now()
     precision = _precision(request)
     try:
         body = _body(request)
@@ -83,20 +97,10 @@ def ping(_request: HttpRequest) -> HttpResponse:
     return HttpResponse(status=204)
 
 
-def _check_organisation(request: HttpRequest, organisation: Organisation) -> None:
-    """The token decides whose samples these are; naming somebody else is a mistake to notice.
-
-    Telegraf keeps its samples on this answer, so nothing is lost until the mistake is mended.
-    """
-    named = request.GET.get("org") or request.GET.get("orgID")
-    if named and named not in (organisation.slug, str(organisation.pk)):
-        raise ForbiddenError(f'the token does not belong to an organisation "{named[:64]}"')
-
-
 def _precision(request: HttpRequest) -> Precision:
     name = request.GET.get("precision") or Precision.NS
     try:
-        return Precision(name)
+        return Precision(_OF_V1.get(name, name))
     except ValueError:
         allowed = ", ".join(Precision)
         message = f'precision "{name[:64]}" is not understood; it can be {allowed}'
@@ -126,14 +130,15 @@ def _written(result: WriteResult) -> HttpResponse:
     """204, unless every line is bad: then nothing is lost by saying so."""
     nothing_kept = not (result.accepted or result.ignored or result.unknown)
     if result.rejected and nothing_kept:
-        return error_answer(400, "invalid", f"no line could be stored: {_reasons(result)}")
+        return error_answer(400, "invalid", f"no line could be stored: {reasons(result)}")
     response = HttpResponse(status=204)
     if result.rejected:
         response["Sluice-Rejected-Lines"] = str(result.rejected)
     return response
 
 
-def _reasons(result: WriteResult) -> str:
+def reasons(result: WriteResult) -> str:
+    """Why lines were refused, the first few reasons."""
     shown = [
         f"line {rejection.line_number}: {rejection.reason}"
         for rejection in result.rejections[:_SHOWN_REASONS]

@@ -8,7 +8,7 @@ the fields of one moment in several lines or batches, and a batch may come twice
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
@@ -16,10 +16,12 @@ from django.db import IntegrityError, connection, transaction
 from psycopg import sql
 
 from accounts.models import Token
-from ingest.core.batch import Batch, Rejection, Rows, Rules, read_batch
+from ingest.core.batch import Batch, Rejection, Rows, Rules, batch_of_points, read_batch
 from ingest.core.catalogue import SYSTEM, Measurement
 from ingest.core.copy_encoding import encode_rows
+from ingest.core.decoders.rejections import Rejections
 from ingest.core.line_protocol import Precision, excerpt
+from ingest.core.point import Point
 from ingest.late_samples import Wrote, note_late_samples
 from ingest.models import RejectedLine
 from ingest.partitions import PART, ensure_parts
@@ -66,7 +68,10 @@ def store(
     """Store the good lines of a body for the token's organisation and record the others."""
     rules = _rules(token=token, precision=precision, now=now, retention=retention)
     batch = read_batch(body, rules, find_head)
-    changed_rows = _save_until_undisturbed(batch, token=token, now=now)
+    return _result(batch, _save_until_undisturbed(batch, token=token, now=now))
+
+
+def _result(batch: Batch, changed_rows: int) -> WriteResult:
     return WriteResult(
         accepted=batch.accepted_lines,
         ignored=batch.ignored_lines,
@@ -75,6 +80,30 @@ def store(
         changed_rows=changed_rows,
         rejections=batch.rejections,
     )
+
+
+def store_points(
+    points: Iterable[Point],
+    refused: Rejections,
+    *,
+    token: Token,
+    now: datetime,
+    retention: timedelta,
+) -> WriteResult:
+    """The same of points with times in nanoseconds; what gave none is in `refused` once they are
+    out, and counts as rejected."""
+    rules = _rules(token=token, precision=Precision.NS, now=now, retention=retention)
+    batch = batch_of_points(points, rules, find_head)
+    undecoded = [
+        Rejection(line_number=0, line=one.part, reason=one.reason, line_count=one.count)
+        for one in refused.all()
+    ]
+    batch = replace(
+        batch,
+        rejected_lines=batch.rejected_lines + refused.count,
+        rejections=[*batch.rejections, *undecoded],
+    )
+    return _result(batch, _save_until_undisturbed(batch, token=token, now=now))
 
 
 def record_oversized_line(start: bytes, *, reason: str, token: Token, now: datetime) -> None:

@@ -1,7 +1,7 @@
 """Turn a body of lines into rows of the sample tables and rejected lines with reasons."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ingest.core.catalogue import Measurement
@@ -94,6 +94,17 @@ def read_batch(body: bytes, rules: Rules, find_head: FindHead) -> Batch:
                 reader.take_common(*common)
         except PointError as error:
             reader.refused.add(line_number, line, error)
+    return reader.batch()
+
+
+def batch_of_points(points: Iterable[Point], rules: Rules, find_head: FindHead) -> Batch:
+    """The same of points; a refused one is named by its number and its measurement."""
+    reader = _Reader(rules, find_head)
+    for number, point in enumerate(points, start=1):
+        try:
+            reader.take(point)
+        except PointError as error:
+            reader.refused.add(number, point.measurement, error)
     return reader.batch()
 
 

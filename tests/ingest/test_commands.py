@@ -28,12 +28,12 @@ def test_several_organisations_must_be_told_apart(tenant: Tenant, stranger: Tena
 
 
 def test_rejected_lines_are_listed_with_their_reason(tenant: Tenant) -> None:
-    write_lines(tenant, "cpu,host=h1 usage=1", "bad", "cpu,host=h2 usage=2")
+    write_lines(tenant, "weather,host=h1 rain=1", "bad", "weather,host=h2 rain=2")
 
     rows = run_json()
 
     assert [(row["line_number"], row["lines"], row["line"], row["reason"]) for row in rows] == [
-        (1, 2, "cpu,host=h1 usage=1", 'unknown measurement "cpu": nothing of it is stored'),
+        (1, 2, "weather,host=h1 rain=1", 'unknown measurement "weather": nothing of it is stored'),
         (2, 1, "bad", "expected a space and a field, found the end of the line"),
     ]
     assert rows[0]["token"] == "telegraf of northgate"

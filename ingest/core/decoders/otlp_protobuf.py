@@ -204,3 +204,10 @@ def _scalar(kind: _Kind, wire_type: int, raw: int | bytes, field: str) -> str | 
             return bool(raw)
         case _:
             raise WireError(f"{field} has the wrong wire type {wire_type}")
+
+
+def partial_success(rejected: int, reason: str) -> bytes:
+    """The answer to a request of which some data points were not kept."""
+    text = reason.encode()
+    partial = b"\x08" + wire.varint(rejected) + b"\x12" + wire.varint(len(text)) + text
+    return b"\x0a" + wire.varint(len(partial)) + partial

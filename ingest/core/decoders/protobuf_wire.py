@@ -87,3 +87,13 @@ def packed_varints(data: bytes) -> list[int]:
         number, position = read_varint(data, position)
         numbers.append(number)
     return numbers
+
+
+def varint(number: int) -> bytes:
+    """A number that is not negative, seven bits a byte, the lowest first."""
+    found = bytearray()
+    while number > 0x7F:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    found.append(number)
+    return bytes(found)

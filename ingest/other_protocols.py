@@ -1,0 +1,141 @@
+"""The endpoints of other protocols: InfluxDB v1, Prometheus remote write and OTLP over HTTP.
+
+Each answers as its senders expect: what can never be stored is answered with 400, so that nobody
+sends it for ever, and what may be stored later with 503.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from http import HTTPStatus
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods, require_POST
+
+from accounts.authentication import authenticate
+from accounts.json_answers import RequestError, error_answer
+from accounts.models import Scope, Token
+from ingest.body import read_body
+from ingest.core.decoders.errors import BodyTooLargeError, DecodeError
+from ingest.core.decoders.otlp import Encoding, decode_otlp
+from ingest.core.decoders.otlp_protobuf import partial_success
+from ingest.core.decoders.rejections import Rejections
+from ingest.core.decoders.remote_write import Version, decode_remote_write
+from ingest.core.point import Point
+from ingest.retention import retention
+from ingest.views import answer_write, answers_telegraf, reasons
+from ingest.write import WriteResult, store, store_points
+
+
+@csrf_exempt
+@require_POST
+@answers_telegraf
+def write_v1(request: HttpRequest) -> HttpResponse:
+    """POST /write: line protocol as clients of InfluxDB 1 send it; the password is the token."""
+    token = _token(request, password=request.GET.get("p", ""))
+    return answer_write(request, token=token, store=store)
+
+
+@csrf_exempt
+@require_http_methods(["GET", "POST"])
+@answers_telegraf
+def query_v1(request: HttpRequest) -> HttpResponse:
+    """/query: Telegraf makes its database before it writes, and here nothing has to be made."""
+    _token(request, password=request.GET.get("p", ""))
+    asked = request.POST.get("q") or request.GET.get("q") or ""
+    if not asked.upper().startswith("CREATE DATABASE"):
+        raise RequestError(400, "invalid", "samples are written here, not queried")
+    return JsonResponse({"results": [{"statement_id": 0}]})
+
+
+@csrf_exempt
+@require_POST
+@answers_telegraf
+def remote_write(request: HttpRequest) -> HttpResponse:
+    """POST /api/v1/write: Prometheus remote write, versions 1 and 2."""
+    token = _token(request)
+    version = Version.V2 if Version.V2 in request.headers.get("Content-Type", "") else Version.V1
+    refused = Rejections()
+    try:
+        points = decode_remote_write(
+            _body(request, encoding=""),
+            refused,
+            most_bytes=settings.MAX_BODY_BYTES,
+            version=version,
+        )
+        result = _store(points, refused, token=token)
+    except DecodeError as error:
+        raise _refusal(error) from error
+    answer = _written(result)
+    # Senders of version 2 compare it with what they sent.
+    answer["X-Prometheus-Remote-Write-Samples-Written"] = str(result.accepted + result.ignored)
+    return answer
+
+
+@csrf_exempt
+@require_POST
+@answers_telegraf
+def otlp_metrics(request: HttpRequest) -> HttpResponse:
+    """POST /v1/metrics: OTLP over HTTP, as protocol buffers or JSON."""
+    token = _token(request)
+    kind = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if kind not in list(Encoding):
+        allowed = " or ".join(Encoding)
+        raise RequestError(415, "unsupported media type", f"send the body as {allowed}")
+    encoding, refused = Encoding(kind), Rejections()
+    try:
+        points = decode_otlp(_body(request), refused, encoding=encoding)
+        result = _store(points, refused, token=token)
+    except DecodeError as error:
+        raise _refusal(error) from error
+    if _nothing_kept(result):
+        return _written(result)
+    if encoding is Encoding.JSON:
+        partial = {"rejectedDataPoints": str(result.rejected), "errorMessage": reasons(result)}
+        return JsonResponse({"partialSuccess": partial} if result.rejected else {})
+    text = partial_success(result.rejected, reasons(result)) if result.rejected else b""
+    return HttpResponse(text, content_type=encoding)
+
+
+def _token(request: HttpRequest, *, password: str = "") -> Token:
+    authorization = request.headers.get("Authorization", "")
+    if not authorization and password:
+        authorization = f"Token {password}"
+    return authenticate(authorization, scope=Scope.INGEST, now=timezone.now())
+
+
+def _body(request: HttpRequest, *, encoding: str | None = None) -> bytes:
+    """The body as it is decoded next; what Snappy packed is unpacked by its decoder."""
+    sent = request.headers.get("Content-Encoding", "") if encoding is None else encoding
+    return read_body(
+        request,
+        encoding=sent,
+        length=int(request.META.get("CONTENT_LENGTH") or 0),
+        max_bytes=settings.MAX_BODY_BYTES,
+    )
+
+
+def _store(points: Iterable[Point], refused: Rejections, *, token: Token) -> WriteResult:
+    return store_points(points, refused, token=token, now=timezone.now(), retention=retention())
+
+
+def _nothing_kept(result: WriteResult) -> bool:
+    return bool(result.rejected) and not (result.accepted or result.ignored or result.unknown)
+
+
+def _written(result: WriteResult) -> HttpResponse:
+    if _nothing_kept(result):
+        return error_answer(400, "invalid", f"nothing could be stored: {reasons(result)}")
+    response = HttpResponse(status=HTTPStatus.NO_CONTENT)
+    if result.rejected:
+        response["Sluice-Rejected-Lines"] = str(result.rejected)
+    return response
+
+
+def _refusal(error: DecodeError) -> RequestError:
+    if isinstance(error, BodyTooLargeError):
+        return RequestError(413, "request too large", str(error))
+    return RequestError(400, "invalid", str(error))
