@@ -55,7 +55,7 @@ def excerpt(line: str) -> str:
 
 
 def logical_lines(body: bytes) -> Iterator[tuple[int, str]]:
-    """The lines of a body with their numbers, without blank lines and comments.
+    """The lines of a body with their numbers, without blank lines and good comments.
 
     A quoted string may hold line breaks. A line whose quote is never closed ends at its line
     break all the same, so that it cannot swallow the good lines behind it.
@@ -68,12 +68,14 @@ def logical_lines(body: bytes) -> Iterator[tuple[int, str]]:
         if '"' in line:
             line, taken = _with_quoted_breaks(lines, index)
         line = line.removesuffix("\r").lstrip(" ")
-        if line and not line.startswith("#"):
+        if line and (not line.startswith("#") or _BAD_COMMENT.search(line)):
             yield index + 1, line
         index += taken
 
 
 _MOST_QUOTED_BREAKS = 100
+_BAD_COMMENT = re.compile(r"[\x00-\x1f\x7f]")
+"""A comment with a control character is refused, as any line is."""
 
 
 def _with_quoted_breaks(lines: list[str], index: int) -> tuple[str, int]:
@@ -152,7 +154,9 @@ def parse_float(text: str) -> float | None:
 
 def _parse_head(line: str) -> tuple[str, tuple[tuple[str, str], ...], int]:
     name = _NAME.match(line)
-    if not name or line.startswith("#"):
+    if line.startswith("#"):
+        raise LineError("the comment has a control character")
+    if not name:
         raise LineError(_expected("a measurement", line, 0))
     position = name.end()
     tags: dict[str, str] = {}

@@ -110,6 +110,15 @@ def test_good_lines_survive_any_neighbours(lines: list[str]) -> None:
     assert len(points(body)) == lines.count("good")
 
 
+@pytest.mark.parametrize("character", ["\t", "\0", "\x0b", "\x15", "\x7f"])
+def test_comment_with_a_control_character_is_refused(character: str) -> None:
+    body = f"# fine\n#{character}bad\nm v=1i 5".encode()
+
+    (refused,) = bad_lines(body)
+    assert "the comment has a control character" in str(refused)
+    assert len(points(body)) == 1
+
+
 def test_official_corpus_is_decoded_as_it_says(shared_dir: Path) -> None:
     cases = json.loads((shared_dir / "data" / "line-protocol" / "corpus.json").read_text())[
         "decode"
