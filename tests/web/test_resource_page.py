@@ -54,7 +54,7 @@ def test_uplink_is_told_in_percent_of_its_capacity(viewer: Client, fleet: Fleet)
     assert page.text(".lead").startswith("84.3 % against a threshold of 90.0 %, near.")
 
 
-@pytest.mark.parametrize(("hosts", "more"), [(3, ""), (40, "+37 more")])
+@pytest.mark.parametrize(("hosts", "more"), [(3, ""), (40, "+37 more hosts of san-big")])
 def test_three_hosts_are_named_and_the_rest_counted(
     viewer: Client, fleet: Fleet, hosts: int, more: str
 ) -> None:
