@@ -33,6 +33,7 @@ COMMANDS = {
     },
     "Operate": {
         "run": "start the server with everything it needs",
+        "udp": "receive line protocol over UDP, which nobody acknowledges",
         "demo": "find, fix and verify contention once, on scratch data",
         "detect": "evaluate all resources once",
         "advise": "look once for advice on thresholds, queue depths, placement and limits",

@@ -75,6 +75,18 @@ def scheduler(data: DataDir) -> ChildSpec:
     )
 
 
+def udp(data: DataDir) -> ChildSpec:
+    """The process that receives line protocol in datagrams."""
+    return _python(
+        data,
+        "udp",
+        "django",
+        "udp",
+        environment={"SLUICE_DATABASE_ROLE": "ingest"},
+        essential=False,
+    )
+
+
 def local_address(host: str) -> str:
     """An address that reaches the web server from this machine."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  compared only

@@ -24,6 +24,7 @@ from appliance.embedded.supervisor import Supervisor
 from appliance.embedded.valkey import valkey_answers, valkey_server
 from config import env
 from config.paths import DataDir, DataDirError
+from ingest.udp import TOKEN_VARIABLE
 
 Say = Callable[[str], None]
 
@@ -141,6 +142,9 @@ def _start_product(data: DataDir, options: RunOptions, supervisor: Supervisor, s
     say("starting the web server")
     names = allowed_hosts(options.host)
     supervisor.start(children.web(data, host=options.host, port=options.port, allowed_hosts=names))
+    if os.environ.get(TOKEN_VARIABLE):
+        say("receiving line protocol over UDP, which nobody acknowledges")
+        supervisor.start(children.udp(data))
     if options.with_reader:
         say("starting the reader of this machine's own disks and interfaces")
         supervisor.start(local_reader(data))
