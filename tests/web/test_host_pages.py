@@ -13,6 +13,7 @@ from django.test import Client
 from advisor.decisions.enrolment import enroll
 from advisor.models import Enforcer, PublishedDocument
 from enforcers.contract import EnforcementState
+from ingest.unknown_measurements import count_unknown
 from tests.web import agents
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
@@ -274,3 +275,23 @@ def test_new_organisation_is_told_the_one_step(nothing_yet: Fleet) -> None:
     page = page_of(client_of(nothing_yet.people.viewer).get("/hosts/"))
 
     assert "sluice token create" in page.text("pre")
+
+
+def test_measurements_that_no_source_knows_are_on_the_page_of_their_host(
+    viewer: Client, fleet: Fleet
+) -> None:
+    host = fleet.hosts["kvm-01"]
+    count_unknown(
+        host.organisation,
+        {("kvm-01", "weather"): 7, ("kvm-02", "tides"): 3},
+        now=fleet.now,
+    )
+
+    page = host_page(viewer, fleet, "kvm-01")
+
+    assert page.row("table", "weather")[0] == "7"
+    assert "tides" not in page.all_text()
+
+
+def test_host_whose_lines_are_all_known_says_nothing_of_it(viewer: Client, fleet: Fleet) -> None:
+    assert "Sent, and not known" not in host_page(viewer, fleet, "kvm-01").all_text()

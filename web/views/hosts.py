@@ -18,7 +18,7 @@ from advisor.queries.hosts import AgentState, HostHealth, host_healths
 from advisor.queries.resources import resource_line
 from advisor.queries.tables import host_rows
 from enforcers.contract import Holds
-from ingest.models import Host
+from ingest.models import Host, UnknownMeasurement
 from web.access import Workspace, open_row, workspace_view
 from web.chart_list import charts_context
 from web.page import render_page
@@ -85,6 +85,7 @@ def host(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
         host=health,
         attachments=[(found, resource_line(found.resource, now=now)) for found in attachments],
         ledger=ledger,
+        not_known=workspace.scope.rows(UnknownMeasurement).filter(host=row.name),
         **_workloads(workspace, row, now),
         **charts_context(
             request.GET,
