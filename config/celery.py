@@ -27,7 +27,8 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     # Each threshold once an hour, for the hour that comes.
     "learn": {"task": "advisor.tasks.learn_everywhere", "schedule": 60.0},
     "score": {"task": "advisor.tasks.score_everywhere", "schedule": 300.0},
-    "discover": {"task": "advisor.tasks.discover_everywhere", "schedule": 30.0},
+    # Somebody waits for the first disk of a new host.
+    "discover": {"task": "advisor.tasks.discover_everywhere", "schedule": 10.0},
     # An organisation's turn comes every five minutes; hours are sealed soon after they settled.
     "store": {"task": "advisor.tasks.store_everywhere", "schedule": 60.0},
     "tidy": {"task": "advisor.tasks.tidy", "schedule": 3600.0},

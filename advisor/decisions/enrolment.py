@@ -1,4 +1,4 @@
-"""Create what a host's agent needs: a token and a signing key."""
+"""Create what a host's agent needs: tokens and a signing key."""
 
 from __future__ import annotations
 
@@ -20,6 +20,19 @@ class Enrolment:
     host: Host
     token: str
     signing_key: str
+
+
+def issue_reader_token(*, host: Host) -> str:
+    """A token for samples of this host only; an earlier one of its agent stops working."""
+    name = shortened(f"reader of {host.name}", LONGEST_TOKEN_NAME)
+    with transaction.atomic():
+        Token.objects.filter(host=host, scope=Scope.INGEST, name=name, revoked_at=None).update(
+            revoked_at=timezone.now()
+        )
+        _, secret = Token.objects.issue(
+            organisation=host.organisation, scope=Scope.INGEST, name=name, host=host
+        )
+    return secret
 
 
 @transaction.atomic

@@ -234,3 +234,29 @@ def test_enrolling_again_makes_the_earlier_token_worthless(
 
     assert Token.objects.valid(cluster.enrolment.token, now=NOW) is None
     assert (tmp_path / "token").stat().st_mode & 0o777 == 0o600
+
+
+def test_enrolled_reader_gets_a_token_for_samples_of_its_host_only(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    sluice("enroll", "h1", "--reader", "--out", str(tmp_path))
+    earlier = (tmp_path / "ingest-token").read_text()
+    sluice("enroll", "h1", "--reader", "--out", str(tmp_path))
+
+    secret = (tmp_path / "ingest-token").read_text()
+    token = Token.objects.valid(secret, now=NOW)
+    assert token is not None
+    assert (token.scope, token.host and token.host.name) == ("ingest", "h1")
+    assert Token.objects.valid(earlier, now=NOW) is None
+    reader = load(tmp_path / "agent.toml").reader
+    assert reader is not None
+    assert (reader.host, reader.token) == ("h1", secret)
+
+
+def test_agent_is_enrolled_without_reader_unless_it_is_asked_for(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    sluice("enroll", "h1", "--out", str(tmp_path))
+
+    assert load(tmp_path / "agent.toml").reader is None
+    assert not (tmp_path / "ingest-token").exists()

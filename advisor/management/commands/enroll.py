@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from accounts.models import Organisation
-from advisor.decisions.enrolment import enroll
+from advisor.decisions.enrolment import enroll, issue_reader_token
 from advisor.management.product_command import ProductCommand
 from advisor.models import AdapterKind, Attachment
 from advisor.resource_kinds import registry
@@ -46,6 +46,11 @@ class Command(ProductCommand):
             "--allow", type=_allowed, action="append", default=[], metavar="MECHANISM.KEY=NAMES",
             help="what another mechanism may change, separated by commas; repeat for each",
         )  # fmt: skip
+        parser.add_argument(
+            "--reader",
+            action="store_true",
+            help="let the agent send this host's samples too; leave out where Telegraf sends",
+        )
         parser.add_argument("--state-dir", help="where the agent stores its ledger and policy")
         parser.add_argument("--poll", type=float, default=10.0, dest="poll_s", metavar="SECONDS")
         parser.add_argument(
@@ -64,6 +69,8 @@ class Command(ProductCommand):
         )
         _write_secret(out / "token", enrolment.token)
         _write_secret(out / "signing-key", enrolment.signing_key)
+        if options["reader"]:
+            _write_secret(out / "ingest-token", issue_reader_token(host=enrolment.host))
         (out / "agent.toml").write_text(_configuration(enrolment.host, options))
         files = {"configuration": str(out / "agent.toml"), "host": options["host"]}
         if options["as_json"]:
@@ -121,9 +128,11 @@ def _configuration(host: Host, options: dict[str, Any]) -> str:
             "devices": _devices(host, AdapterKind.CGROUP),
         },
     }
+    if options["reader"]:
+        tables["reader"] = {"on": True, "token_file": "ingest-token"}
     for mechanism, key, names in options["allow"]:
         tables.setdefault(mechanism, {})[key] = names
-    # A JSON number, string or list of strings is written the same in TOML.
+    # A JSON number, flag, string or list of strings is written the same in TOML.
     return "\n".join(
         f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
         for name, table in tables.items()
