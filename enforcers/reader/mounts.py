@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from enforcers.reader.device_facts import Facts
 from enforcers.reader.host_tree import HostTree
 from enforcers.reader.line import head, integers, whole
 
@@ -63,13 +64,27 @@ def read_mounts(tree: HostTree) -> list[Mount]:
     return found
 
 
-def mount_facts(mount: Mount) -> dict[str, str]:
-    """The facts of a mount, by name."""
-    place = mount.server_and_export
-    facts = {"server": place[0], "export": place[1]} if place else {"export": mount.source}
-    facts["fstype"] = mount.kind
-    if mount.address:
-        facts["address"] = mount.address
+def by_source(mounts: list[Mount]) -> dict[str, list[Mount]]:
+    """The mounts of each source: one may be mounted at several places."""
+    found: dict[str, list[Mount]] = {}
+    for mount in mounts:
+        found.setdefault(mount.source, []).append(mount)
+    return found
+
+
+def mount_facts(mounts: list[Mount]) -> Facts:
+    """The facts of one source, by name; the export of NFS is whole, as Telegraf sends it."""
+    first = mounts[0]
+    place = first.server_and_export
+    facts: Facts = {
+        "export": (place[1] if place and first.source.startswith("//") else first.source,),
+        "fstype": (first.kind,),
+        "mountpoint": tuple(mount.point for mount in mounts),
+    }
+    if place:
+        facts["server"] = (place[0],)
+    if addresses := dict.fromkeys(mount.address for mount in mounts if mount.address):
+        facts["address"] = tuple(addresses)
     return facts
 
 

@@ -15,7 +15,7 @@ from enforcers.reader.host_figures import system_line, tcp_line
 from enforcers.reader.host_tree import HostTree
 from enforcers.reader.interfaces import Interface, interface_line, read_interfaces
 from enforcers.reader.line import whole
-from enforcers.reader.mounts import Mount, mount_facts, nfs_lines, read_mounts
+from enforcers.reader.mounts import Mount, by_source, mount_facts, nfs_lines, read_mounts
 from enforcers.reader.processes import (
     TURNS,
     ProcessWatch,
@@ -107,8 +107,8 @@ class Reader:
                 self._facts["device", name] = device_facts(tree, name, disk.majmin)
                 self._wwids[name] = wwid(tree, name)
         self._look_up("nic", interfaces, lambda name: nic_facts(tree, name))
-        points = {one.point: one for one in mounts}
-        self._look_up("mount", points, lambda point: _single(mount_facts(points[point])))
+        sources = by_source(mounts)
+        self._look_up("mount", sources, lambda source: mount_facts(sources[source]))
         self._look_up("host", [""], lambda _: host_facts(tree))
         self._renew_workloads(groups, mounts, mount)
         for name in self._wwids.keys() - disks.keys():

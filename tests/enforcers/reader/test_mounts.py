@@ -133,16 +133,24 @@ def test_capture_is_read(tmp_path: Path, shared_dir: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("source", "kind", "facts"),
     [
-        ("nas:/export/db", "nfs4", {"server": "nas", "export": "/export/db", "fstype": "nfs4"}),
-        ("[fd00::7]:/db", "nfs", {"server": "[fd00::7]", "export": "/db", "fstype": "nfs"}),
+        ("nas:/db", "nfs4", {"server": "nas", "export": "nas:/db", "fstype": "nfs4"}),
+        (
+            "[fd00::7]:/db",
+            "nfs",
+            {"server": "[fd00::7]", "export": "[fd00::7]:/db", "fstype": "nfs"},
+        ),
         ("//files/share", "cifs", {"server": "files", "export": "/share", "fstype": "cifs"}),
         ("odd", "9p", {"export": "odd", "fstype": "9p"}),
     ],
 )
 def test_facts_of_a_mount(source: str, kind: str, facts: dict[str, str]) -> None:
-    mount = Mount("/mnt", kind, source, "0:45", "rw,vers=4.2,clientaddr=10.0.0.9,addr=10.0.0.7")
+    options = "rw,vers=4.2,clientaddr=10.0.0.9,addr=10.0.0.7"
+    mounts = [Mount(point, kind, source, "0:45", options) for point in ("/a", "/b")]
 
-    assert mount_facts(mount) == facts | {"address": "10.0.0.7"}
+    assert mount_facts(mounts) == {name: (value,) for name, value in facts.items()} | {
+        "address": ("10.0.0.7",),
+        "mountpoint": ("/a", "/b"),
+    }
 
 
 def test_file_on_a_network_mount_is_named_by_its_server() -> None:

@@ -227,3 +227,21 @@ def test_facts_of_many_disks_are_read_in_turns(
     assert len(cgroups) == 2 * TURNS * (200 + 1)
     devices = [path for path in opened if "/sys/class/block/" in path]
     assert len(devices) <= 25 * 200
+
+
+def test_export_is_one_subject_however_often_it_is_mounted(root: Path) -> None:
+    mounted = "".join(
+        f"{number} 27 0:45 / /mnt/{number} rw - nfs4 nas:/db rw,addr=10.0.0.7\n"
+        for number in (50, 51)
+    )
+    (root / "proc/self/mountinfo").write_text(MOUNTINFO + mounted)
+
+    lines = read(Reader(HostTree(str(root)), host="h1")).lines
+
+    assert only(lines, "sluice_mount") == [
+        (
+            'sluice_mount,host=h1,name=nas:/db address="10.0.0.7",export="nas:/db",fstype="nfs4",'
+            'mountpoint="/mnt/50",server="nas"'
+        ),
+        'sluice_mount,host=h1,name=nas:/db mountpoint="/mnt/51"',
+    ]
