@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enforcers import cli
+from enforcers.client import DOCUMENT_PATH
 from enforcers.config import Endpoint, ReaderConfig
 from enforcers.reader.collecting import WRITE_PATH, collecting, seconds_to_grid
 from tests.enforcers.web_service import WebService, web_service
@@ -126,3 +130,35 @@ def test_facts_are_printed_as_json(tmp_path: Path, capsys: pytest.CaptureFixture
         },
         "problems": {},
     }  # fmt: skip
+
+
+def test_agent_enforces_and_reads_until_it_is_told_to_stop(
+    tmp_path: Path, service: WebService
+) -> None:
+    secrets = {
+        "token": "sluice-token-0001",
+        "signing-key": "ab" * 32,
+        "ingest": "sluice-ingest-01",
+    }
+    for name, secret in secrets.items():
+        (tmp_path / name).write_text(secret)
+        (tmp_path / name).chmod(0o600)
+    (tmp_path / "agent.toml").write_text(
+        '[agent]\nhost = "h1"\nstate_dir = "state"\npoll_s = 0.5\n'
+        f'[server]\nurl = "{service.url}"\ntoken_file = "token"\n'
+        'signing_key_file = "signing-key"\n'
+        '[reader]\non = true\ntoken_file = "ingest"\ninterval_s = 1\n'
+    )
+    command = [sys.executable, "-m", "enforcers", "run", "--config", tmp_path / "agent.toml"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as agent:
+        eventually(lambda: len(times(lines(service))) >= 2)
+        eventually(lambda: any(path == DOCUMENT_PATH for _, path, _, _ in service.asked))
+        agent.send_signal(signal.SIGTERM)
+
+        assert agent.wait(30) == 0
+
+    # What was read last is delivered before the end.
+    assert list((tmp_path / "state" / "samples").iterdir()) == []
+    tokens = {path: headers["Authorization"] for _, path, headers, _ in service.asked}
+    assert tokens[DOCUMENT_PATH] == "Bearer sluice-token-0001"
+    assert tokens[WRITE_PATH] == "Token sluice-ingest-01"
