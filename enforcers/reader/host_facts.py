@@ -9,6 +9,7 @@ from enforcers.reader.interfaces import CLASS, read_speed
 
 MOST_ADDRESSES = 16
 _LOCAL = re.compile(r"\|-- (\d+\.\d+\.\d+\.\d+)\n\s+/32 host LOCAL")
+_SIXTH = re.compile(r"[0-9a-f]{32}")
 _LINK_SCOPE = "20"
 _HOST_SCOPE = "10"
 
@@ -45,7 +46,8 @@ def _addresses(tree: HostTree) -> tuple[str, ...]:
     kept = sorted(one for one in fourth if not one.startswith("127."))
     for line in tree.lines("/proc/net/if_inet6"):
         words = line.split()
-        if len(words) == 6 and words[3] not in {_LINK_SCOPE, _HOST_SCOPE}:
+        is_known = len(words) == 6 and _SIXTH.fullmatch(words[0])
+        if is_known and words[3] not in {_LINK_SCOPE, _HOST_SCOPE}:
             kept.append(str(ipaddress.IPv6Address(int(words[0], 16))))
     return tuple(kept[:MOST_ADDRESSES])
 

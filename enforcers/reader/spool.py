@@ -84,7 +84,8 @@ class Spool:
                 return chosen, lines
             for batch in damaged:
                 log.warning("waiting samples are damaged", extra={"file": str(batch.path)})
-                self.dropped_lines += batch.line_count
+            with self._lock:
+                self.dropped_lines += sum(batch.line_count for batch in damaged)
             self.remove(damaged)
 
     def remove(self, batches: list[Batch]) -> None:
