@@ -24,6 +24,9 @@ from enforcers.reader.processes import (
     workload_of,
 )
 
+# Whose VMs and containers have numbers.
+_NUMBERED = frozenset({Maker.PROXMOX_VM, Maker.LXC})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
@@ -144,6 +147,8 @@ class Reader:
                 facts |= {"unit": workload.own, "name": workload.own.removesuffix(".service")}
             elif workload.kind is WorkloadKind.VM:
                 facts["name"] = workload.own
+            if workload.maker in _NUMBERED and workload.own.isdecimal():
+                facts["vmid"] = workload.own
             return facts | self._containers.facts(workload, self._tree)
 
         return look

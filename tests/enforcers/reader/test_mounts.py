@@ -8,6 +8,7 @@ import pytest
 
 from enforcers.reader.host_tree import HostTree
 from enforcers.reader.mounts import Mount, export_path, mount_facts, nfs_lines, read_mounts
+from ingest.core.line_protocol import parse_line
 from tests.enforcers.reader.trees import plant
 
 READ = "\t        READ: 10 12 1 1000 40000 3 50 60 2\n"
@@ -119,9 +120,8 @@ def test_file_that_breaks_off_keeps_what_is_whole(tmp_path: Path, cut: int) -> N
     assert set(found) <= set(expected)
 
 
-@pytest.mark.parametrize("name", ["node_exporter/10_mountstats"])
-def test_capture_is_read(tmp_path: Path, shared_dir: Path, name: str) -> None:
-    text = (shared_dir / "data/linux-proc" / name).read_text()
+def test_capture_is_read(tmp_path: Path, shared_dir: Path) -> None:
+    text = (shared_dir / "data/linux-proc/node_exporter/10_mountstats").read_text()
 
     found = lines(host(tmp_path, mountstats=text))
 
@@ -162,3 +162,28 @@ def test_file_on_a_network_mount_is_named_by_its_server() -> None:
     assert export_path("/mnt/vm/db1.qcow2", mounts) == "nas:/vm/db1.qcow2"
     assert export_path("/mnt/other", mounts) == "nas:/all/other"
     assert export_path("/mntx", mounts) is None
+
+
+def test_telegraf_makes_the_same_lines_of_its_own_capture(
+    tmp_path: Path, shared_dir: Path
+) -> None:
+    telegraf = shared_dir / "data/telegraf"
+    text = (telegraf / "inputs/nfsclient/testdata/mountstats").read_text()
+    examples = (telegraf / "readme-example-output/nfsclient.txt").read_text().splitlines()
+    # Its example is of this capture, whose mount point was called /NFS.
+    theirs = {
+        point.tags: point.fields
+        for line in examples
+        if line.startswith("nfsstat,")
+        for point in [parse_line(line)]
+    }
+
+    ours = {
+        point.tags: point.fields
+        for line in lines(host(tmp_path, mountstats=text))
+        if line.startswith("nfsstat,") and "mountpoint=/A," in line
+        for point in [parse_line(line.replace(",host=h1", "").replace("=/A,", "=/NFS,"))]
+    }
+
+    assert len(ours) == 2
+    assert ours == theirs

@@ -245,3 +245,26 @@ def test_export_is_one_subject_however_often_it_is_mounted(root: Path) -> None:
         ),
         'sluice_mount,host=h1,name=nas:/db mountpoint="/mnt/51"',
     ]
+
+
+def test_container_of_proxmox_has_its_number_and_the_name_it_calls_itself(root: Path) -> None:
+    plant(root, {**cgroup("/lxc/105"), "/var/lib/lxc/105/config": "lxc.uts.name = dns1\n"})
+
+    lines = read(Reader(HostTree(str(root)), host="h1")).lines
+
+    assert only(lines, "sluice_workload", "name=lxc/105") == [
+        (
+            f'sluice_workload,host=h1,name=lxc/105 cgroup="{MOUNT}/lxc/105",kind="container",'
+            'name="dns1",vmid="105"'
+        )
+    ]
+
+
+def test_names_of_podman_come_from_its_own_list(root: Path) -> None:
+    listed = "/var/lib/containers/storage/overlay-containers/containers.json"
+    files = {listed: json.dumps([{"id": ID, "names": ["cache", "other"]}, "odd", {"id": 5}])}
+    plant(root, {**cgroup(f"/machine.slice/libpod-{ID}.scope"), **files})
+
+    reading = read(Reader(HostTree(str(root)), host="h1"))
+
+    assert reading.facts["workload", "podman/4e4e4e4e4e4e"]["name"] == ("cache",)

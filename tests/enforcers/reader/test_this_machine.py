@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
@@ -130,6 +132,36 @@ def test_cgroups_are_below_the_mount_of_version_2() -> None:
         dict(parse_line(line).tags)["path"].startswith(f"{mount}/")
         for line in only(read().lines, "cgroup")
     )
+
+
+def test_guest_that_runs_here_is_found_with_its_disk(tmp_path: Path) -> None:
+    program = shutil.which("qemu-system-x86_64")
+    if program is None:
+        pytest.skip("no qemu-system-x86_64")
+    disk = tmp_path / "disk, one.img"
+    disk.write_bytes(bytes(1 << 20))
+    uuid = "6f6c0b4e-3a52-4c36-8a3c-6d6f6a2b5a11"
+    spelled = str(disk).replace(",", ",,")
+    argv = [
+        program, "-name", "guest=reader-lab,debug-threads=on", "-uuid", uuid, "-S", "-m", "16",
+        "-nodefaults", "-display", "none", "-accel", "tcg",
+        "-blockdev", f"driver=file,node-name=f0,filename={spelled}",
+        "-blockdev", "driver=raw,node-name=n0,file=f0",
+        "-device", "virtio-blk-pci,drive=n0,id=vd0",
+    ]  # fmt: skip
+    with subprocess.Popen(argv) as guest:
+        try:
+            deadline = time.monotonic() + 30
+            while not (found := read().facts.get(("workload", "vm/reader-lab"))):
+                assert guest.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+        finally:
+            guest.kill()
+
+    assert found["uuid"] == (uuid,)
+    assert found["host_pid"] == (str(guest.pid),)
+    assert found["disk.vd0"] == (str(disk),)
 
 
 @pytest.mark.telegraf
