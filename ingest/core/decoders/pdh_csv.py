@@ -6,76 +6,18 @@ their row, and memory is bounded by one row, however long the file is.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from functools import lru_cache
-from operator import itemgetter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
 
-from ingest.core.decoders.errors import FormatError, NeedsHostError, NeedsZoneError
+from ingest.core.decoders.errors import FormatError
 from ingest.core.decoders.lines import lines
-from ingest.core.decoders.pdh_rows import cells_of, is_missing, number, rows
+from ingest.core.decoders.pdh_header import Header, Object, Program, Wanted, read_header
+from ingest.core.decoders.pdh_rows import is_missing, number, rows
 from ingest.core.decoders.rejections import Rejections
-from ingest.core.decoders.texts import is_storable
 from ingest.core.point import FieldValue, Point
 
-Tags = tuple[tuple[str, str], ...]
-Wanted = Callable[[str, str], bool]
-"""Says for a measurement and a field whether anybody maps it."""
-
-_FIRST_CELL = re.compile(r"\(PDH-CSV 4\.0\)(?: \((?P<zone>[^)]*)\)\((?P<minutes>-?[0-9]+)\))?")
-_PATH = re.compile(
-    r"(?:\\\\(?P<host>[^\\]+))?\\(?P<group>[^\\(]+?)(?:\((?P<instance>.*)\))?\\(?P<counter>[^\\]+)"
-)
 _MOST_LINES_BEFORE_HEADER = 100
-_NO_NAMES = re.compile(r"local|localhost(?:\..*)?", re.IGNORECASE)
 _MOST_NUMBERS = 50_000
-_LARGEST_OFFSET_MINUTES = 24 * 60 - 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CounterPath:
-    r"""The name of a column. `host` is None where it is absent, or names no host (`localhost`)."""
-
-    host: str | None
-    group: str
-    instance: str
-    counter: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
-    """How one program uses the format.
-
-    `instance_tags` takes the group and its instance apart. `first_row_is_empty` says that rates
-    of the first row are zeros that were never measured.
-    """
-
-    name: str
-    instance_tags: Callable[[str, str], Tags]
-    first_row_is_empty: bool
-
-
-def parse_path(text: str) -> CounterPath | None:
-    """The parts of the name of a column; None when it is none."""
-    path = _PATH.fullmatch(text.strip())
-    if not path or not is_storable(text):
-        return None
-    host = path["host"]
-    return CounterPath(
-        host=None if host is None or _NO_NAMES.fullmatch(host) else host,
-        group=path["group"].strip(),
-        instance=path["instance"] or "",
-        counter=path["counter"].strip(),
-    )
-
-
-@lru_cache(maxsize=4096)
-def snake_case(name: str) -> str:
-    """`Average Driver MilliSec/Read` as `average_driver_millisec_per_read`, `% Used` as
-    `percent_used`."""
-    spelled = name.lower().replace("%", " percent ").replace("/", " per ")
-    return re.sub(r"[^a-z0-9]+", "_", spelled).strip("_")
 
 
 def decode_pdh_csv(
@@ -95,7 +37,9 @@ def decode_pdh_csv(
     table: _Table | None = None
     for line_number, line, last in _numbered(lines(chunks, rejections)):
         if line.lstrip(b'"').startswith(b"(PDH-CSV"):
-            table = _read_header(line, rejections, program, wanted=wanted, host=host, zone=zone)
+            table = _Table(
+                read_header(line, rejections, program, wanted=wanted, host=host, zone=zone)
+            )
         elif table is not None:
             yield from table.points(line, rejections, name=f"line {line_number}", last=last)
         elif line_number >= _MOST_LINES_BEFORE_HEADER:
@@ -115,28 +59,13 @@ def _numbered(found: Iterator[bytes]) -> Iterator[tuple[int, bytes, bool]]:
         line_number, line = line_number + 1, following
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Object:
-    """One group and instance: what its points have in common, and where its cells are."""
-
-    measurement: str
-    tags: Tags
-    fields: tuple[str, ...]
-    places: tuple[int, ...]
-    pick: Callable[[Sequence[bytes]], Sequence[bytes]]
-
-
 class _Table:
     """The rows below one header."""
 
-    def __init__(
-        self, *, width: int, zone: tzinfo, objects: list[_Object], rates: tuple[int, ...]
-    ) -> None:
-        self._width = width
-        self._zone = zone
-        self._objects = objects
-        self._rates = rates
-        """Places of rates, until a row with one came."""
+    def __init__(self, header: Header) -> None:
+        self._header = header
+        self._rates = header.rates
+        """Places of rates, until a row came."""
         self._numbers = _Numbers()
 
     def points(
@@ -144,8 +73,8 @@ class _Table:
     ) -> Iterator[Point]:
         if not line.strip():
             return
-        for cells in rows(line, self._width, rejections, name=name, last=last):
-            time_ns = _time_ns(cells[0], self._zone)
+        for cells in rows(line, self._header.width, rejections, name=name, last=last):
+            time_ns = _time_ns(cells[0], self._header.zone)
             if time_ns is None:
                 rejections.add(name, "the row does not begin with a time")
             elif not self._is_without_rates(cells, name, rejections):
@@ -163,7 +92,7 @@ class _Table:
         self, cells: list[bytes], time_ns: int, name: str, rejections: Rejections
     ) -> Iterator[Point]:
         numbers = self._numbers.__getitem__
-        for found in self._objects:
+        for found in self._header.objects:
             texts = found.pick(cells)
             fields: dict[str, FieldValue]
             try:
@@ -193,7 +122,7 @@ class _Numbers(dict[bytes, float]):
 
 
 def _fields(
-    found: _Object, texts: Sequence[bytes], name: str, rejections: Rejections
+    found: Object, texts: Sequence[bytes], name: str, rejections: Rejections
 ) -> dict[str, FieldValue]:
     """The fields whose cells hold a number. An empty cell is absence."""
     fields: dict[str, FieldValue] = {}
@@ -207,79 +136,6 @@ def _fields(
                 "the cell is not a number",
             )
     return fields
-
-
-def _read_header(
-    line: bytes,
-    rejections: Rejections,
-    program: Program,
-    *,
-    wanted: Wanted,
-    host: str | None,
-    zone: tzinfo | None,
-) -> _Table:
-    cells = [cell.decode() for cell in cells_of(line.rstrip(b", \t"))]
-    first = _FIRST_CELL.match(cells[0]) if cells else None
-    if not first:
-        raise FormatError('the header does not begin with "(PDH-CSV 4.0)"')
-    columns: dict[tuple[str, Tags], dict[str, int]] = {}
-    rates: list[int] = []
-    for place, cell in enumerate(cells[1:], start=1):
-        path = parse_path(cell)
-        if path is None:
-            rejections.add(f"column {place + 1}: {cell}", "the column is not named as a counter")
-            continue
-        measurement = f"{program.name}_{snake_case(path.group)}"
-        field = snake_case(path.counter)
-        if not wanted(measurement, field):
-            continue
-        head = (measurement, _tags(path, program, host))
-        fields = columns.setdefault(head, {})
-        if field in fields:
-            rejections.add(f"column {place + 1}: {cell}", "the column is there twice")
-            continue
-        fields[field] = place
-        if program.first_row_is_empty and "_per_" in field:
-            rates.append(place)
-    if not columns:
-        rejections.add(cells[-1], "no column is mapped; names of counters are read in English")
-    return _Table(
-        width=len(cells),
-        zone=_zone(first["minutes"], zone),
-        objects=[
-            _object(measurement, tags, fields) for (measurement, tags), fields in columns.items()
-        ],
-        rates=tuple(rates),
-    )
-
-
-def _object(measurement: str, tags: Tags, fields: dict[str, int]) -> _Object:
-    places = tuple(fields.values())
-    start, end = places[0], places[-1] + 1
-    # A single column is a slice too: itemgetter of one place gives no sequence.
-    whole = end - start == len(places)
-    pick = itemgetter(slice(start, end)) if whole else itemgetter(*places)
-    return _Object(
-        measurement=measurement, tags=tags, fields=tuple(fields), places=places, pick=pick
-    )
-
-
-def _tags(path: CounterPath, program: Program, host: str | None) -> Tags:
-    known = path.host or host
-    if known is None:
-        raise NeedsHostError("the file does not name the host that it is of")
-    instance = (("instance", path.instance),) if path.instance else ()
-    parts = program.instance_tags(path.group, path.instance)
-    return tuple(sorted({"host": known, **dict(instance), **dict(parts)}.items()))
-
-
-def _zone(minutes: str | None, zone: tzinfo | None) -> tzinfo:
-    """The zone of a header, whose minutes are what must be added to get UTC."""
-    if minutes is not None and abs(int(minutes)) <= _LARGEST_OFFSET_MINUTES:
-        return timezone(-timedelta(minutes=int(minutes)))
-    if zone is None:
-        raise NeedsZoneError("the file does not name the time zone of its times")
-    return zone
 
 
 _TIMES = (

@@ -26,7 +26,8 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import tzinfo
 
-from ingest.core.decoders.pdh_csv import Program, Tags, Wanted, decode_pdh_csv
+from ingest.core.decoders.pdh_csv import decode_pdh_csv
+from ingest.core.decoders.pdh_header import Program, Tags, Wanted
 from ingest.core.decoders.rejections import Rejections
 from ingest.core.point import Point
 
