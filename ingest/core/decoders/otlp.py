@@ -212,8 +212,9 @@ def _plain(value: Json, *, depth: int) -> object:
     """The value of an attribute as JSON would write it; None for one that has none."""
     if depth > _DEEPEST_ATTRIBUTE:
         raise _BadPartError(f"the attribute is nested more than {_DEEPEST_ATTRIBUTE} deep")
-    if isinstance(text := _get(value, "stringValue"), str):
-        return text
+    # Perl writes a text of digits as a number where it was ever used as one.
+    if isinstance(text := _get(value, "stringValue"), str | int | float):
+        return str(text)
     if isinstance(flag := _get(value, "boolValue"), bool):
         return flag
     if (whole := _get(value, "intValue")) is not None:

@@ -142,11 +142,12 @@ def test_json_says_the_same_as_protocol_buffers() -> None:
 
 
 def test_export_of_proxmox_is_read() -> None:
-    # Its metric server writes numbers as numbers, and the drive into the name of the metric.
+    # Its metric server writes numbers as numbers, at times a vmid too, and the drive into the
+    # name of the metric.
     name = "proxmox_vm_blockstat_scsi0_rd_total_time_ns_total"
     time = 1_700_000_000 * S
     attributes = [
-        {"key": "vmid", "value": {"stringValue": "101"}},
+        {"key": "vmid", "value": {"stringValue": 101}},
         {"key": "node", "value": {"stringValue": "pve1"}},
     ]
     metric = {
