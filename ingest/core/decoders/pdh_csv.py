@@ -94,6 +94,9 @@ class _Table:
         numbers = self._numbers.__getitem__
         for found in self._header.objects:
             texts = found.pick(cells)
+            # Whole objects are empty from when a VM is stopped.
+            if not any(texts):
+                continue
             fields: dict[str, FieldValue]
             try:
                 fields = dict(zip(found.fields, map(numbers, texts), strict=True))
