@@ -31,9 +31,13 @@ About = Mapping[str, str]
 
 
 def reports(
-    chunks: Iterable[bytes], rejections: Rejections
+    chunks: Iterable[bytes],
+    rejections: Rejections,
+    *,
+    most_characters: int = MOST_REPORT_CHARACTERS,
 ) -> Iterator[tuple[About, Mapping[str, Any]]]:
-    """What the file says of the host, and a report. Broken reports are named and left out.
+    """What the file says of the host, and a report. Broken reports are named and left out, and so
+    are those that are longer than `most_characters`.
 
     Raises `FormatError` if the file has no reports at all.
     """
@@ -41,7 +45,7 @@ def reports(
     is_any = False
     while about := _next_host(text):
         is_any = True
-        for report in _reports_of_host(text, rejections):
+        for report in _reports_of_host(text, rejections, most_characters):
             yield about, report
     if not is_any:
         raise FormatError('the file has no "statistics" as sysstat writes them in JSON')
@@ -70,11 +74,14 @@ class _Text:
     def drop(self, end: int) -> None:
         self.text = self.text[end:]
 
+    def keep_last(self, count: int) -> None:
+        self.text = self.text[-count:]
+
 
 def _next_host(text: _Text) -> About | None:
     """Go behind the next "statistics": what stands before it, None at the end of the file."""
     while not (found := _STATISTICS.search(text.text)):
-        text.drop(max(0, len(text.text) - _MOST_BEFORE_REPORTS))
+        text.keep_last(_MOST_BEFORE_REPORTS)
         if not text.read():
             return None
     # The fields of a host stand behind the end of the host before.
@@ -83,7 +90,9 @@ def _next_host(text: _Text) -> About | None:
     return about or {"nodename": ""}
 
 
-def _reports_of_host(text: _Text, rejections: Rejections) -> Iterator[Mapping[str, Any]]:
+def _reports_of_host(
+    text: _Text, rejections: Rejections, most_characters: int
+) -> Iterator[Mapping[str, Any]]:
     position = 0
     while text.text[(position := _skip(text.text, position)) : position + 1] != "]":
         try:
@@ -91,7 +100,11 @@ def _reports_of_host(text: _Text, rejections: Rejections) -> Iterator[Mapping[st
         except (ValueError, RecursionError) as error:
             fault = _place(error, start=position, end=len(text.text)) - position
             text.drop(position)
-            position = _go_on(text, fault, rejections)
+            is_broken = fault < len(text.text) - _LONGEST_TOKEN
+            if not is_broken and len(text.text) <= most_characters and text.read():
+                position = 0
+                continue
+            position = _behind_fault(text, rejections)
             if not text.text:
                 return
             continue
@@ -113,17 +126,14 @@ def _place(error: ValueError | RecursionError, *, start: int, end: int) -> int:
     return end if error.msg.startswith("Unterminated string") else error.pos
 
 
-def _go_on(text: _Text, fault: int, rejections: Rejections) -> int:
-    """Where to read on from when the text begins with a report that is broken or not yet whole.
+def _behind_fault(text: _Text, rejections: Rejections) -> int:
+    """Where the next report begins, when the text begins with one that is broken or has no end.
 
     The text is empty behind the end of the file.
     """
-    is_broken = fault < len(text.text) - _LONGEST_TOKEN or len(text.text) > MOST_REPORT_CHARACTERS
-    if not is_broken and text.read():
-        return 0
     start = text.text[:80]
     while not (following := _REPORT.search(text.text, 1)):
-        text.drop(max(0, len(text.text) - _LONGEST_TOKEN))
+        text.keep_last(_LONGEST_TOKEN)
         if not text.read():
             if start.strip(" \t\r\n,]}"):
                 rejections.add(start, "the file ends within a report")

@@ -316,6 +316,19 @@ def test_rows_in_one_line_are_taken_apart(between: str) -> None:
     assert refused == [("line 2", "rows run into one line; they were taken apart", 1)]
 
 
+def test_row_cut_off_by_another_keeps_what_stands_before_the_tear() -> None:
+    rows = '"12/11/2012 20:20:00","1.00",' + row(5, "5.00", "6.00", "7.00", "8.00")
+
+    points, refused = decode(small(rows))
+
+    assert by_device(points)[0] == (0, "naa.1", {"reads_per_sec": 1.0})
+    assert [second for second, _, _ in by_device(points)] == [0, 5, 5]
+    assert [reason for _, reason, _ in refused] == [
+        "rows run into one line; they were taken apart",
+        "the row is cut off",
+    ]
+
+
 def test_row_behind_the_rest_of_another_is_kept() -> None:
     points, refused = decode(small('3.00","4' + row(5, "5.00", "6.00", "7.00", "8.00")))
 
@@ -419,6 +432,17 @@ def test_lines_before_the_header_are_named() -> None:
 
     assert len(points) == 2
     assert refused == [("line 1", "a line before the header", 1)]
+
+
+@pytest.mark.parametrize(("before", "is_read"), [(99, True), (100, False)])
+def test_header_is_looked_for_in_the_first_hundred_lines(before: int, is_read: bool) -> None:
+    body = b"Connecting...\n" * before + small(row(0, "1.00", "2.00", "3.00", "4.00"))
+
+    if is_read:
+        assert len(decode(body)[0]) == 2
+    else:
+        with pytest.raises(FormatError):
+            decode(body)
 
 
 def test_file_that_windows_redirected_is_read() -> None:

@@ -323,6 +323,18 @@ def test_report_that_lost_its_time_is_named_and_its_neighbours_are_kept() -> Non
     ]
 
 
+def test_device_may_stand_last_and_totals_of_groups_with_it() -> None:
+    text = table("  tps Device", " 1.00 sda", " 3.00  disks", " 2.00 sdb")
+
+    points, refused = decode(text, host="h", schedule=EVERY_5_S)
+
+    assert [(dict(point.tags)["device"], point.fields) for point in points] == [
+        ("sda", {"transfers_per_s": 1.0}),
+        ("sdb", {"transfers_per_s": 2.0}),
+    ]
+    assert refused == []
+
+
 def test_totals_of_groups_are_left_out() -> None:
     text = table(HEADER, row("sda", 1), " disks" + row("", 5)[6:], row("sdb", 2))
 

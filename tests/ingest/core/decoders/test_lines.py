@@ -27,6 +27,13 @@ def test_lines_do_not_depend_on_chunks_encoding_and_line_break(
     assert [line.decode() for line in found] == texts
 
 
+@pytest.mark.parametrize(
+    ("body", "found"), [(b"", []), (b"\n", [b""]), (b"\n\n", [b"", b""]), (b"\na", [b"", b"a"])]
+)
+def test_empty_lines_are_lines_and_an_empty_file_has_none(body: bytes, found: list[bytes]) -> None:
+    assert list(lines([body], Rejections())) == found
+
+
 def test_last_line_needs_no_line_break() -> None:
     assert list(lines([b"a\nb"], Rejections())) == [b"a", b"b"]
 

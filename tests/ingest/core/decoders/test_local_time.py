@@ -53,6 +53,21 @@ def test_text_that_is_no_time_is_none(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("time", "hour"),
+    [("12:00:00 AM", 0), ("01:00:00 am", 1), ("12:00:00 PM", 12), ("01:00:00 PM", 13)],
+)
+def test_hour_of_a_half_day_is_read(time: str, hour: int) -> None:
+    clock = LocalClock(zone=UTC, date_order=None)
+
+    assert clock.read_ns(f"2026-03-22 {time}") == ns(datetime(2026, 3, 22, hour, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("time", ["00:00:00 PM", "13:00:00 AM", "24:00:00", "12:60:00"])
+def test_hour_that_does_not_exist_is_no_time(time: str) -> None:
+    assert LocalClock(zone=UTC, date_order=None).read_ns(f"2026-03-22 {time}") is None
+
+
+@pytest.mark.parametrize(
     ("text", "hours"),
     [
         ("2026-03-22T14:00:00+0100", 13),

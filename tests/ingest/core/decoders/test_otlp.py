@@ -305,14 +305,23 @@ def test_sum_of_unknown_time_is_named(members: dict[str, Any], start: int, reaso
     assert refused == [("io", reason, 1)]
 
 
-@pytest.mark.parametrize("name", [None, "", "a\0b", "\ud800", 5])
-def test_metric_without_a_name_is_named_and_the_next_is_kept(name: Any) -> None:
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        (None, "metric "),
+        ("", "metric "),
+        ("a\0b", "metric a\ufffdb"),
+        ("\ud800", "metric \ufffd"),
+        (5, "metric 5"),
+    ],
+)
+def test_metric_without_a_name_is_named_and_the_next_is_kept(name: Any, part: str) -> None:
     points, refused = decode_json(
         export({"name": name, "gauge": {"dataPoints": [point(asInt=1)]}}, gauge(point(asInt=2)))
     )
 
     assert [read.fields for read in points] == [{"value": 2}]
-    assert [reason for _, reason, _ in refused] == ["the metric has no name that can be stored"]
+    assert refused == [(part, "the metric has no name that can be stored", 1)]
 
 
 def test_attribute_that_cannot_be_stored_costs_itself_alone() -> None:

@@ -125,6 +125,28 @@ def test_file_is_read_in_memory_of_a_few_reports() -> None:
     assert peak < 30 * len(report)
 
 
+@pytest.mark.parametrize("size", [300_000, 3_000_000])
+def test_report_without_end_is_left_out_in_bounded_memory(size: int) -> None:
+    def endless() -> Iterator[bytes]:
+        yield b'{"statistics": [{"timestamp": "1"}, {"timestamp": "2", "x": "'
+        for _ in range(size // 1000):
+            yield b"x" * 1000
+        yield b'"}, {"timestamp": "3"}]}'
+
+    rejections = Rejections()
+    tracemalloc.start()
+    try:
+        found = list(reports(endless(), rejections, most_characters=100_000))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert [report["timestamp"] for _, report in found] == ["1", "3"]
+    assert [refused.reason for refused in rejections.all()] == ["a report is broken"]
+    # The text is held twice while it is put together.
+    assert peak < 800_000
+
+
 def test_array_nested_without_end_is_named() -> None:
     found, refused = read('{"statistics": [' + "[" * 200_000 + '{"timestamp": "x"}')
 
