@@ -86,7 +86,10 @@ class FactField:
             kind=self.kind,
             subject=self.subject,
             name=self.name,
-            value=str(value),
+            # A depth of 64.0 is one of 64.
+            value=f"{value:.0f}"
+            if isinstance(value, float) and value.is_integer()
+            else str(value),
         )
 
 
@@ -135,7 +138,7 @@ def gauges(host: str, subject: str, tags: Tags, *, source: str) -> Callable[[str
     """Every field as a gauge: what has no canonical figure is kept as it was sent."""
 
     def place(field: str) -> Cell:
-        every = {**tags, "host": host, "field": field}
+        every = {**tags, "host": host, "subject": subject, "field": field}
         return Cell(
             series=series(GAUGE, host, subject, every, source=source), column=GAUGE.fields[0].name
         )
