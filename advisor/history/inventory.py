@@ -6,6 +6,7 @@ it keeps what it has read, and asks before each use whether a row has changed si
 
 from __future__ import annotations
 
+import gc
 from collections import OrderedDict, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ TCP_SUBJECT = "snmp"
 """The TCP counters are those of /proc/net/snmp, which Telegraf tags so."""
 MOST_KEPT = 20_000
 """Resources and allocations that a process remembers: about 4 kB each."""
+LARGE = 1_000
+"""The garbage collector is kept away from so many: of 10,000 a round takes as long as a look."""
 MOST_PARTS = 3
 """Parts of an inventory that are remembered: the same resources are idle for a while."""
 
@@ -127,6 +130,10 @@ class Inventory:
             )
             for kind, subjects in self.subjects.items()
         }
+
+    def prepare(self) -> None:
+        """Work out now what a look asks for, and read which series there are."""
+        _ = self.layout, self.series
 
     @cached_property
     def series_by_subject(self) -> dict[FigureKind[Any], dict[Subject, Sequence[int]]]:
@@ -307,11 +314,27 @@ def kept_inventory(resources: Sequence[Resource]) -> Inventory:
             inventory.parts.clear()
         # The stamp is older than what is read now, so a change meanwhile is seen next time.
         inventory = inventory_of(resources)
+        _spare_collector(inventory)
     _kept[key] = stamp, inventory
     while sum(one.size for _, one in _kept.values()) > MOST_KEPT and len(_kept) > 1:
         _, (_, dropped) = _kept.popitem(last=False)
         dropped.parts.clear()
     return inventory
+
+
+def _spare_collector(new: Inventory) -> None:
+    """Keep the garbage collector from going through what is kept, in which there is no garbage.
+
+    That takes as long as one of its rounds, so what is new must be most of what is kept.
+    """
+    others = sum(one.size for _, one in _kept.values())
+    if new.size < max(LARGE, others):
+        return
+    new.prepare()
+    # What became garbage since the last time goes, so nothing is held for ever.
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 def device_subject(attachment: Attachment) -> Subject:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
@@ -9,8 +10,8 @@ import pytest
 
 from accounts.models import Organisation
 from advisor.history import inventory
-from advisor.history.inventory import Inventory, inventory_of, kept_inventory
-from advisor.models import Allocation, Attachment, Resource
+from advisor.history.inventory import LARGE, Inventory, inventory_of, kept_inventory
+from advisor.models import Allocation, Attachment, Resource, Workload
 from ingest.core.figures import CGROUP_IO
 from ingest.grid_reader import Subject
 from ingest.models import Host
@@ -189,3 +190,36 @@ def test_what_was_used_last_is_kept_up_to_a_number_of_rows(
 
     assert kept_inventory([others[0]]) is kept[1]
     assert kept_inventory([first]) is not kept[0]
+
+
+@pytest.mark.parametrize("allocations", [1_000, 10], ids=["large", "small"])
+def test_garbage_collector_goes_through_small_inventories_alone(
+    allocation: Allocation, allocations: int
+) -> None:
+    _add_workloads(allocation, allocations)
+
+    kept = kept_inventory([_resource(allocation)])
+    gone_through = {id(one) for one in gc.get_objects()}
+    gc.unfreeze()
+
+    rows = kept.allocations[allocation.resource_id]
+    assert len(rows) == 1 + allocations
+    assert {id(row) in gone_through for row in rows} == {allocations < LARGE}
+
+
+def _add_workloads(allocation: Allocation, count: int) -> None:
+    workload, names = allocation.workload, [f"more-{number}" for number in range(count)]
+    more = Workload.objects.bulk_create(
+        Workload(organisation=workload.organisation, name=name, tier=workload.tier)
+        for name in names
+    )
+    Allocation.objects.bulk_create(
+        Allocation(
+            resource=allocation.resource,
+            host=allocation.host,
+            workload=one,
+            adapter_kind=allocation.adapter_kind,
+            adapter=f"/{one.name}.scope",
+        )
+        for one in more
+    )
