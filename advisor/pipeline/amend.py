@@ -34,6 +34,11 @@ def figures_of(row: Incident) -> dict[str, Any]:
     return {name: getattr(row, name) for name in FIGURES} | times
 
 
+_PAIRS = ", ".join(f"'{name}', incident.{name}" for name in (*FIGURES, "started_at"))
+JSON_OF_FIGURES = f"jsonb_build_object({_PAIRS})"
+"""The same of an open incident, by the database."""
+
+
 def set_aside(resource: Resource, *, after: datetime, now: datetime) -> None:
     """Keep what incidents of the time after `after` say, and withdraw them for now."""
     rows = list(_after(resource, after))

@@ -38,7 +38,6 @@ from advisor.history.whole_windows import (
     with_new_windows,
 )
 from advisor.models import (
-    DetectorCheckpoint,
     Incident,
     Resource,
     ResourceStatus,
@@ -48,14 +47,13 @@ from advisor.pipeline.amend import finish
 from advisor.pipeline.evaluation_lag import NewWindows
 from advisor.pipeline.incidents import (
     NewPoints,
-    load_shown,
     open_incidents,
     update_incidents,
 )
 from advisor.pipeline.rejudge import (
     Earlier,
-    checkpoint_of,
     is_checkpoint_due,
+    keep_checkpoints,
     keep_earlier,
     leave_lost,
     rewind_changed,
@@ -262,15 +260,10 @@ def _free(resources: Collection[int]) -> list[ResourceStatus]:
 
 def _keep_checkpoints(turns: Sequence[_Turn]) -> None:
     """The states and open incidents of before these turns."""
-    due = [
-        one
+    keep_checkpoints(
+        (one.status, one.running, one.since)
         for one in turns
         if one.since < one.until and is_checkpoint_due(one.status, at=one.since)
-    ]
-    load_shown([one.running for one in due if one.running is not None])
-    DetectorCheckpoint.objects.bulk_create(
-        [checkpoint_of(one.status, one.running, at=one.since) for one in due],
-        ignore_conflicts=True,
     )
 
 

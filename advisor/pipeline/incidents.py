@@ -75,14 +75,6 @@ def open_incidents(resources: Collection[int]) -> dict[int, Incident]:
     return {row.resource_id: row for row in rows}
 
 
-def load_shown(rows: Sequence[Incident]) -> None:
-    """Read what is shown of these, in one statement."""
-    by_key = {row.pk: row for row in rows}
-    for found in Incident.objects.filter(pk__in=by_key).values("pk", *SHOWN) if rows else ():
-        for name in SHOWN:
-            setattr(by_key[found["pk"]], name, found[name])
-
-
 def update_incidents(new: Sequence[NewPoints]) -> None:
     """Go on with the open incidents of resources, and begin new ones."""
     queues = [_growing(one) for one in new]

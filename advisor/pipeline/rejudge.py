@@ -21,6 +21,7 @@ from advisor.core.detection.threshold import KeptThreshold, Threshold
 from advisor.core.level_records import FIGURES
 from advisor.history.level_store import forget_points, write_ends
 from advisor.history.levels import read_windows
+from advisor.history.recordset import write_rows
 from advisor.history.stored.retention import exact_since
 from advisor.history.whole_windows import first_samples
 from advisor.models import (
@@ -32,7 +33,7 @@ from advisor.models import (
     Resource,
     ResourceStatus,
 )
-from advisor.pipeline.amend import alike, figures_of, reinstate, restore, set_aside
+from advisor.pipeline.amend import JSON_OF_FIGURES, alike, reinstate, restore, set_aside
 from ingest.core.grid import SNAP_RATIO, grid_of, moment
 from ingest.grid_reader import array_of
 from ingest.models import LateSamples
@@ -193,17 +194,31 @@ def is_checkpoint_due(status: ResourceStatus, *, at: datetime) -> bool:
     return bool(status.detector) and is_later
 
 
-def checkpoint_of(
-    status: ResourceStatus, running: Incident | None, *, at: datetime
-) -> DetectorCheckpoint:
-    """The state of before the windows after `at`."""
-    return DetectorCheckpoint(
-        resource_id=status.resource_id,
-        at=at,
-        detector=status.detector,
-        incident=None if running is None else figures_of(running),
-        tally=None if running is None else running.tally,
-    )
+_CHECKPOINT_COLUMNS = {
+    "resource_id": "bigint",
+    "at": "timestamptz",
+    "detector": "text",
+    "incident_id": "bigint",
+}
+_KEEP_CHECKPOINTS = f"""
+    INSERT INTO advisor_detectorcheckpoint (resource_id, at, detector, incident, tally)
+    SELECT new.resource_id, new.at, new.detector,
+           CASE WHEN incident.id IS NOT NULL THEN {JSON_OF_FIGURES} END,
+           incident.tally
+      FROM {{rows}} LEFT JOIN advisor_incident AS incident ON incident.id = new.incident_id
+        ON CONFLICT (resource_id, at) DO NOTHING
+"""  # noqa: S608  # of this file
+"""What an incident says is copied where it is: reading and writing it takes much longer."""
+
+
+def keep_checkpoints(due: Iterable[tuple[ResourceStatus, Incident | None, datetime]]) -> None:
+    """Keep states and open incidents of before the windows after these times."""
+    rows = [
+        (status.resource_id, at, status.detector, None if running is None else running.pk)
+        for status, running, at in due
+    ]
+    if rows:
+        write_rows(_KEEP_CHECKPOINTS, _CHECKPOINT_COLUMNS, rows)
 
 
 def thin_checkpoints(*, now: datetime) -> int:
