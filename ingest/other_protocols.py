@@ -93,11 +93,12 @@ def otlp_metrics(request: HttpRequest) -> HttpResponse:
         raise _refusal(error) from error
     if _nothing_kept(result):
         return _written(result)
-    if encoding is Encoding.JSON:
-        partial = {"rejectedDataPoints": str(result.rejected), "errorMessage": reasons(result)}
-        return JsonResponse({"partialSuccess": partial} if result.rejected else {})
-    text = partial_success(result.rejected, reasons(result)) if result.rejected else b""
-    return HttpResponse(text, content_type=encoding)
+    why = reasons(result)
+    if encoding is Encoding.PROTOBUF:
+        text = partial_success(result.rejected, why) if result.rejected else b""
+        return HttpResponse(text, content_type=encoding)
+    partial = {"rejectedDataPoints": str(result.rejected), "errorMessage": why}
+    return JsonResponse({"partialSuccess": partial} if result.rejected else {})
 
 
 def _token(request: HttpRequest, *, password: str = "") -> Token:
