@@ -104,9 +104,10 @@ def test_hour_that_comes_twice_is_told_apart_by_order() -> None:
     clock = LocalClock(zone=BERLIN, date_order=None)
 
     # Clocks went back at 03:00 on 25 October 2026, that is at 01:00 UTC.
-    found = [clock.read_ns(f"2026-10-25 {time}") for time in ("02:30:00", "02:50:00", "02:10:00")]
+    times = ("02:30:00", "02:50:00", "02:10:00", "02:10:00", "03:10:00")
+    found = [clock.read_ns(f"2026-10-25 {time}") for time in times]
 
     assert found == [
         ns(datetime(2026, 10, 25, hour, minute, tzinfo=UTC))
-        for hour, minute in ((0, 30), (0, 50), (1, 10))
+        for hour, minute in ((0, 30), (0, 50), (1, 10), (1, 10), (2, 10))
     ]

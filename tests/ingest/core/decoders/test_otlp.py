@@ -190,8 +190,8 @@ def test_attribute_of_the_data_point_wins_over_that_of_the_resource() -> None:
     [
         ({"doubleValue": 1.5}, "1.5"),
         (
-            {"arrayValue": {"values": [{"stringValue": "a"}, {"intValue": "2"}]}},
-            '["a", 2]',
+            {"arrayValue": {"values": [{"stringValue": "ä"}, {"intValue": "2"}]}},
+            '["ä", 2]',
         ),
         (
             {"kvlistValue": {"values": [{"key": "k", "value": {"boolValue": True}}]}},
@@ -205,6 +205,14 @@ def test_attribute_that_is_no_text_becomes_one(value: dict[str, Any], text: str)
     [read], _ = decode_json(export(gauge(point(asInt=1, attributes=attributes))))
 
     assert read.tags == (("a", text),)
+
+
+@pytest.mark.parametrize("value", [2**63 - 1, -(2**63)])
+def test_whole_numbers_of_64_bits_are_read(value: int) -> None:
+    [read], refused = decode_json(export(gauge(point(asInt=str(value)))))
+
+    assert read.fields == {"value": value}
+    assert refused == []
 
 
 @pytest.mark.parametrize("value", [{"stringValue": ""}, {}, {"bytesValue": "AA=="}])
@@ -433,11 +441,23 @@ def test_attribute_nested_without_end_is_named() -> None:
     assert refused == [("NumberDataPoint", "messages are nested more than 32 deep", 1)]
 
 
-def test_deep_attribute_of_json_costs_itself_alone() -> None:
+def nested_lists(depth: int) -> list[dict[str, Any]]:
     value: dict[str, Any] = {"stringValue": "leaf"}
-    for _ in range(50):
+    for _ in range(depth):
         value = {"arrayValue": {"values": [value]}}
-    attributes = [{"key": "k", "value": value}]
+    return [{"key": "k", "value": value}]
+
+
+def test_attribute_may_nest_eight_deep() -> None:
+    [read], refused = decode_json(export(gauge(point(asInt=1, attributes=nested_lists(8)))))
+
+    assert read.tags == (("k", "[" * 8 + '"leaf"' + "]" * 8),)
+    assert refused == []
+
+
+@pytest.mark.parametrize("depth", [9, 50])
+def test_deep_attribute_of_json_costs_itself_alone(depth: int) -> None:
+    attributes = nested_lists(depth)
 
     [read], refused = decode_json(export(gauge(point(asInt=1, attributes=attributes))))
 

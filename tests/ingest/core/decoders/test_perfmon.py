@@ -128,7 +128,7 @@ def test_path_without_a_host_asks_for_it() -> None:
 
 def test_file_in_another_language_says_why_it_gives_nothing() -> None:
     column = r"\\HV01\Physikalischer Datenträger(0 C:)\Lesevorgänge/s"
-    body = csv_file(column, rows=[("07/23/2026 06:04:44.000", "1")])
+    body = csv_file(r"\\HV01\Speicher\MB", column, rows=[("07/23/2026 06:04:44.000", "1", "2")])
 
     points, refused = decode(body)
 

@@ -187,6 +187,17 @@ def test_staleness_marker_is_absence_and_no_fault() -> None:
     assert refused == []
 
 
+def test_stale_histogram_is_absence_and_no_fault() -> None:
+    marker = b"\x19" + (0x7FF0000000000002).to_bytes(8, "little")
+    stale = message((4, message((1, 5)) + marker + message((15, TIME_MS))))
+    good = message((4, message((1, 5), (3, 0.5), (15, TIME_MS))))
+
+    points, refused = decode(request(series(NAMED) + stale + good))
+
+    assert [point.fields for point in points] == [{"count": 5.0, "sum": 0.5}]
+    assert refused == []
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
 def test_value_that_is_not_finite_is_named(value: float) -> None:
     points, refused = decode(request(series(NAMED, sample(value), sample(2))))
