@@ -164,12 +164,22 @@ def test_server_that_takes_https_only_becomes_ready(data_dir):
         assert health(run) == 200
 
 
+def shows(connection: psycopg.Connection) -> bool:
+    """Whether there are samples for a rate, and a resource for each whole disk."""
+    (samples,) = connection.execute("SELECT count(*) FROM ingest_system_sample").fetchone()
+    names = connection.execute("SELECT name FROM advisor_resource").fetchall()
+    disks = {path.name for path in Path("/sys/block").glob("[svx]d[a-z]")}
+    return samples >= 2 and {f"{socket.gethostname()}/{disk}" for disk in disks} <= {
+        name for (name,) in names
+    }
+
+
 def test_machine_shows_itself_without_telegraf(data_dir):
     # A program that is not there: no Telegraf could be started by mistake.
     environment = {"SLUICE_TELEGRAF": "/nonexistent", "SLUICE_HTTPS_ONLY": "1"}
     with started(data_dir, with_reader=True, env=environment) as run, database(run) as connection:
         deadline = time.monotonic() + DEADLINE_S
-        while connection.execute("SELECT count(*) FROM ingest_system_sample").fetchone() < (2,):
+        while not shows(connection):
             assert time.monotonic() < deadline, (data_dir / "log" / "reader.log").read_text()
             time.sleep(0.1)
         hosts = connection.execute("SELECT name FROM ingest_host").fetchall()
