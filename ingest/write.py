@@ -22,6 +22,7 @@ from ingest.core.copy_encoding import encode_rows
 from ingest.core.decoders.rejections import Rejections
 from ingest.core.line_protocol import Precision, excerpt
 from ingest.core.point import Point
+from ingest.facts import note_facts
 from ingest.late_samples import Wrote, note_late_samples
 from ingest.models import RejectedLine
 from ingest.partitions import PART, ensure_parts
@@ -68,7 +69,7 @@ def store(
     """Store the good lines of a body for the token's organisation and record the others."""
     rules = _rules(token=token, precision=precision, now=now, retention=retention)
     batch = read_batch(body, rules, find_head)
-    return _result(batch, _save_until_undisturbed(batch, token=token, now=now))
+    return _result(batch, _keep(batch, token=token, now=now))
 
 
 def _result(batch: Batch, changed_rows: int) -> WriteResult:
@@ -103,7 +104,7 @@ def store_points(
         rejected_lines=batch.rejected_lines + refused.count,
         rejections=[*batch.rejections, *undecoded],
     )
-    return _result(batch, _save_until_undisturbed(batch, token=token, now=now))
+    return _result(batch, _keep(batch, token=token, now=now))
 
 
 def record_oversized_line(start: bytes, *, reason: str, token: Token, now: datetime) -> None:
@@ -134,6 +135,14 @@ def _parts(batch: Batch) -> list[datetime]:
     part_us = PART // timedelta(microseconds=1)
     numbers = {time_us // part_us for rows in batch.rows.values() for _, time_us in rows}
     return [_EPOCH + number * PART for number in sorted(numbers)]
+
+
+def _keep(batch: Batch, *, token: Token, now: datetime) -> int:
+    """Save the samples and what was said beside them; the rows that changed."""
+    changed_rows = _save_until_undisturbed(batch, token=token, now=now)
+    if batch.facts:
+        note_facts(token.organisation, batch.facts, now=now)
+    return changed_rows
 
 
 def _save_until_undisturbed(batch: Batch, *, token: Token, now: datetime) -> int:

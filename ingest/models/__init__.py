@@ -1,3 +1,4 @@
+from ingest.models.fact import StatedFact
 from ingest.models.host import Host
 from ingest.models.kept_rows import KeptRows
 from ingest.models.late_samples import LateSamples
@@ -39,6 +40,7 @@ __all__ = [
     "RejectedLine",
     "ScsiReservationSample",
     "Series",
+    "StatedFact",
     "SystemSample",
     "UnknownMeasurement",
     "VdiskSample",
