@@ -83,7 +83,7 @@ def _of_disks(grouping: Grouping[DiskFacts]) -> Iterable[FoundDatastore]:
             for device in grouping.members[place].disk.measured
         ]
         numbers = sorted({key for place in places for key in known[place]})
-        keys = [*(key for _, key in numbers), *map(_place_key, places)]
+        keys = [*(key for _, key in numbers), *map(place_key, places)]
         yield FoundDatastore(
             keys=tuple(keys),
             name=_disk_name(members, keys[0]),
@@ -157,12 +157,14 @@ def _numbers(one: DiskFacts) -> tuple[str, ...]:
         ("nguid", one.nguid),
         ("rbd", one.rbd and f"{one.ceph or one.cluster or ''}/{one.rbd}"),
         ("vmfs", one.vmfs),
+        ("datastore", one.named),
         ("serial", one.serial and "/".join(one.serial)),
     )
     return tuple(f"{what}:{number}" if number else "" for what, number in numbers)
 
 
-def _place_key(place: Place) -> str:
+def place_key(place: Place) -> str:
+    """What is seen at a place is known by it, as long as nothing says that it is another."""
     return f"{place.kind}:{place}"
 
 
@@ -170,9 +172,11 @@ def _disk_name(members: Sequence[DiskFacts], key: str) -> str:
     """What people call it: its image or number if hosts share it, else host and device."""
     first = members[0]
     if len({one.machine for one in members}) == 1:
-        return f"{first.place.host}/{first.place.subject}"
+        return f"{first.place.host}/{first.place.subject.removeprefix('datastore/')}"
     if first.rbd is not None:
         return first.rbd
+    if first.named is not None:
+        return first.named.rpartition("/")[2]
     if first.vmfs is not None:
         return f"vmfs/{first.vmfs}"
     return f"naa.{first.wwn}" if first.wwn else key.replace(":", ".", 1)
@@ -186,10 +190,12 @@ def _of_mounts(grouping: Grouping[MountFacts], facts: Facts) -> Iterable[FoundDa
         paths = {(one.family, one.export) for one in members}
         keys = [f"{family}:{name}:{path}" for family, path in sorted(paths) for name in names]
         yield FoundDatastore(
-            keys=(*keys, *map(_place_key, places)),
+            keys=(*keys, *map(place_key, places)),
             name=_mount_name(members),
             places=tuple(places),
-            measured=tuple(p for p in _once_per_machine(members) if facts.is_seen(p)),
+            measured=tuple(
+                _once_per_machine([one for one in members if facts.is_seen(one.place)])
+            ),
             reasons=_reasons(places, notes),
         )
 

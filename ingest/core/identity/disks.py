@@ -50,6 +50,7 @@ class DiskFacts:
     rbd: str | None
     ceph: str | None
     vmfs: str | None
+    named: str | None
     iscsi: str | None
     sizes: frozenset[str]
     model: str | None
@@ -76,6 +77,7 @@ def disk_facts(facts: Facts, disk: Disk, *, machine: str) -> DiskFacts:
         rbd=about.only("rbd"),
         ceph=about.only("ceph_fsid"),
         vmfs=about.only("vmfs"),
+        named=about.only("datastore"),
         iscsi=about.only("iscsi"),
         sizes=frozenset(about.texts("size_bytes")),
         model=model,
@@ -259,6 +261,7 @@ _RULES: tuple[tuple[str, str, Callable[[DiskFacts], object], bool], ...] = (
     ("nguid", "NGUID", lambda one: one.nguid, True),
     ("rbd", "RBD image", _rbd_key, False),
     ("vmfs", "VMFS", lambda one: one.vmfs, False),
+    ("datastore", "name in one data center,", lambda one: one.named, False),
     ("iscsi", "iSCSI", _iscsi_key, False),
     ("serial", "serial number", lambda one: one.serial, False),
 )

@@ -43,9 +43,11 @@ def mount_facts(facts: Facts, place: Place, *, machine: str) -> MountFacts | Non
     """What is known of a mount; None if it is of no server."""
     family = _NETWORK_FILE_SYSTEMS.get((facts.value(place, "fstype") or "nfs").lower())
     server, export = facts.value(place, "server"), facts.value(place, "export")
-    if server is None or export is None or family is None:
+    if export is None or family is None:
         return None
-    name, path = _split_export(server, export)
+    name, path = _split_export(server or "", export)
+    if not name:
+        return None
     found = {one for text in facts.values(place, "address") if (one := read_address(text))}
     own = read_address(name)
     return MountFacts(

@@ -34,6 +34,9 @@ _UUID_LAYERS = (
 )
 """How the kernel's name of a dm device begins."""
 
+_ESXI_DATASTORE = "datastore/"
+"""ESXi counts the I/O of a datastore, and again that of the LUNs on which it lies."""
+
 _WORDS = {
     "partition": "a partition of {}",
     "lvm": "a logical volume on {}",
@@ -90,6 +93,7 @@ class _Host:
         self.host = host
         self.names = self._with_named_parents(names)
         self.known = frozenset(self.names)
+        self.has_datastores = any(name.startswith(_ESXI_DATASTORE) for name in self.names)
         self.kinds = {name: self._kind(name) for name in self.names}
         self.parents = {name: self._parents(name) for name in self.names}
         self.paths = {
@@ -210,6 +214,8 @@ class _Host:
         return reasons[0]
 
     def _why_no_disk(self, name: str) -> str | None:
+        if self.has_datastores and not name.startswith(_ESXI_DATASTORE):
+            return "the datastores of this host count its I/O"
         size = self.facts.value(self._place(name), "size_bytes")
         if size is not None and size.strip("0") == "":
             return "its size is 0"

@@ -11,7 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-OWN_KEYS = frozenset({"wwn", "nguid", "rbd", "vmfs", "serial", "uuid", "container", "nfs", "smb"})
+OWN_KEYS = frozenset(
+    {"wwn", "nguid", "rbd", "vmfs", "datastore", "serial", "uuid", "container", "nfs", "smb"}
+)
 """Kinds of key, before the colon, that belong to one thing."""
 
 

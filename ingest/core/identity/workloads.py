@@ -128,7 +128,7 @@ def _stated_views(facts: Facts, machines: Mapping[str, str]) -> Iterable[View]:
     for place in facts.places(Kind.WORKLOAD):
         prefix = place.subject.partition("/")[0]
         cgroup = facts.value(place, "cgroup")
-        if place.subject.endswith(_NO_WORKLOADS) or (cgroup and _is_part(cgroup)):
+        if place.subject.endswith(_NO_WORKLOADS) or (cgroup and _is_no_whole(cgroup)):
             continue
         yield View(
             place=place,
@@ -148,10 +148,10 @@ def _stated_views(facts: Facts, machines: Mapping[str, str]) -> Iterable[View]:
         )
 
 
-def _is_part(cgroup: str) -> bool:
-    """Whether a cgroup lies in another workload's: a container in its pod's."""
+def _is_no_whole(cgroup: str) -> bool:
+    """Whether a cgroup holds workloads, or lies in another's: a container in its pod's."""
     whole = read_cgroup(_plain_path(cgroup))
-    return whole is not None and whole.path != _plain_path(cgroup)
+    return whole is None or whole.path != _plain_path(cgroup)
 
 
 def _cluster(facts: Facts, host: str) -> str | None:
@@ -322,13 +322,26 @@ def _merge_domains(grouping: Grouping[View]) -> None:
             grouping.merge("domain", places, text)
 
 
+def cgroup_key(host: str, path: str) -> str:
+    """A workload is known by its cgroup, as long as nothing says that another has taken it."""
+    return f"cgroup:{host}:{path}"
+
+
+def nic_key(host: str, interface: str) -> str:
+    """The same by its interface on the host."""
+    return f"nic:{host}:{interface}"
+
+
 def _workload(views: Sequence[View], notes: Mapping[Place, Sequence[Reason]]) -> FoundWorkload:
     ordered = sorted(views, key=_how_telling)
     reasons = {reason for one in views for reason in notes.get(one.place, ())}
     attributes = {pair for one in views for pair in one.attributes}
     copied = any(one.rule == "uuid" and not one.merged for one in reasons)
+    own = [key for one in ordered for key in _keys(one, copied=copied)]
+    slots = [cgroup_key(one.place.host, path) for one in views for path in one.cgroups]
+    slots += [nic_key(one.place.host, name) for one in views for _, name in one.nics]
     return FoundWorkload(
-        keys=tuple(dict.fromkeys(key for one in ordered for key in _keys(one, copied=copied))),
+        keys=tuple(dict.fromkeys([*own, *slots])),
         name=_name(ordered),
         stated_name=next((one.name for one in ordered if one.name), None),
         kind=ordered[0].kind,
