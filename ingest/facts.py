@@ -19,7 +19,7 @@ from accounts.models import Organisation
 from ingest.core.identity.facts import Place
 from ingest.core.lengths import LONGEST_HOST_NAME, LONGEST_PATH
 from ingest.core.mapping import Fact
-from ingest.models import StatedFact
+from ingest.models import Host, StatedFact
 
 REPEAT = timedelta(minutes=10)
 """So often a known fact is written again."""
@@ -135,12 +135,14 @@ def current_facts(organisation: Organisation, *, now: datetime) -> list[Fact]:
     """What collectors say now.
 
     Of several values of one name those hold that were said again since the newest of them came
-    up. A host that is silent keeps what it said last, for a day.
+    up. What a host does not say any more ends while it sends anything; a host that is silent keeps
+    what it said last, for a day.
     """
     rows = StatedFact.objects.filter(
         organisation=organisation, last_seen_at__gte=now - SILENT_HOST - HOLDS
     )
-    newest: dict[str, datetime] = {}
+    heard = Host.objects.filter(organisation=organisation).exclude(heard_at=None)
+    newest = {name: at for name, at in heard.values_list("name", "heard_at") if at is not None}
     groups: dict[tuple[Place, str], list[_Row]] = defaultdict(list)
     for host, kind, subject, name, value, first, last in _columns(rows).iterator():
         groups[Place(host, kind, subject), name].append((value, first, last))

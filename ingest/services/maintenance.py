@@ -11,6 +11,7 @@ from django.db import DatabaseError
 from django.db.models import QuerySet
 
 from accounts.models import Organisation
+from ingest.facts import drop_old_facts
 from ingest.kept_rows import note_dropped
 from ingest.models import OpenHour, RejectedLine, Series
 from ingest.open_hours import HOUR
@@ -31,6 +32,7 @@ class Maintenance:
     partitions_dropped: int
     series_dropped: int
     rejected_lines_dropped: int
+    facts_dropped: int
 
 
 def maintain_samples(*, now: datetime, retention: timedelta, rows: timedelta) -> Maintenance:
@@ -58,6 +60,7 @@ def maintain_samples(*, now: datetime, retention: timedelta, rows: timedelta) ->
         partitions_dropped=dropped,
         series_dropped=series,
         rejected_lines_dropped=lines,
+        facts_dropped=drop_old_facts(before=expired),
     )
 
 

@@ -6,7 +6,7 @@ sent twice, with the same numbers.
 
 from __future__ import annotations
 
-from ingest.core.catalogue import DISKIO, MOUNT
+from ingest.core.catalogue import CGROUP, DISKIO, MOUNT
 from ingest.core.mapping import (
     Head,
     Source,
@@ -21,9 +21,17 @@ from ingest.core.mapping import (
 )
 
 NAME = "nfs"
+CLIENT = "mount"
+"""The workload that a host itself is, on the exports that it mounts."""
 _OPERATIONS = {"READ": "read", "WRITE": "write"}
 # Telegraf before 1.21 had the operation in the names.
 _OLD = {"nfsstat_read": ("read", "read_"), "nfsstat_write": ("write", "write_")}
+
+
+def _client(operation: str, prefix: str) -> dict[str, str]:
+    """The same transfers as those of the host, the workload that uses the export."""
+    letter = operation[0]
+    return {f"{prefix}ops": f"{letter}ios", f"{prefix}bytes": f"{letter}bytes"}
 
 
 def _head(measurement: str, tags: Tags) -> Head:
@@ -35,6 +43,7 @@ def _head(measurement: str, tags: Tags) -> Head:
     if operation is None:
         return Head(host=host, place=nowhere, facts=said)
     own = {"host": host, "name": export}
+    client = {"host": host, "workload": CLIENT, "device": export}
     transfers = {
         f"{prefix}ops": f"{operation}s",
         f"{prefix}bytes": f"{operation}_bytes",
@@ -49,6 +58,7 @@ def _head(measurement: str, tags: Tags) -> Head:
         host=host,
         place=all_of(
             columns(series(DISKIO, host, export, own, source=NAME), transfers),
+            columns(series(CGROUP, host, CLIENT, client, source=NAME), _client(operation, prefix)),
             columns(series(MOUNT, host, export, own, source=NAME), waits),
         ),
         facts=said,

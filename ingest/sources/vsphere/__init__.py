@@ -10,6 +10,7 @@ from collections.abc import Callable
 from ingest.core.catalogue import CGROUP, DISKIO, NET, VDISK, Measurement
 from ingest.core.mapping import (
     Cell,
+    Fact,
     FactField,
     Form,
     Head,
@@ -60,7 +61,11 @@ def _head(measurement: str, tags: Tags) -> Head:
         case "vsphere_host_datastore":
             name = required(tags, "dsname", of=measurement)
             place = _device(host, f"datastore/{name}", _DATASTORE)
-            return Head(host=host, place=_or_gauge(place, _SIOC, host, f"datastore/{name}"))
+            return Head(
+                host=host,
+                place=_or_gauge(place, _SIOC, host, f"datastore/{name}"),
+                facts=_in_data_center(host, name, tags),
+            )
         # Without the tag it is the sum of all disks.
         case "vsphere_host_disk" if "disk" in tags:
             name = tags["disk"]
@@ -77,6 +82,13 @@ def _head(measurement: str, tags: Tags) -> Head:
             return Head(host=host, place=_network(host, name))
         case _:
             return Head(host=host, place=nowhere)
+
+
+def _in_data_center(host: str, name: str, tags: Tags) -> tuple[Fact, ...]:
+    """The name of a datastore is of one in its data center, whichever host sees it."""
+    vcenter, center = tags.get("vcenter"), tags.get("dcname")
+    known = f"{vcenter}/{center}/{name}" if vcenter and center else None
+    return facts(host, "device", f"datastore/{name}", [("datastore", known)])
 
 
 def _of_guest(measurement: str, host: str, tags: Tags) -> Head:

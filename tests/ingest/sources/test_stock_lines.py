@@ -205,6 +205,8 @@ def row(
             [
                 row("diskio", "h1", "nas:/vol", reads=600, writes=700, read_bytes=1207,
                     write_bytes=1407, read_time=607, write_time=707),
+                row("cgroup", "h1", "mount", "nas:/vol", rios=600, wios=700, rbytes=1207,
+                    wbytes=1407),
                 row("mount", "h1", "nas:/vol", read_rtt=606, write_rtt=706, read_queue=5,
                     read_retransmits=1, write_retransmits=2),
             ],
