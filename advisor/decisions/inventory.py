@@ -152,13 +152,16 @@ def _attach(resource: Resource, host_name: str, device: str) -> None:
         Attachment.objects.create(resource=resource, host=host, device=device)
     elif existing.resource_id != resource.pk:
         _take_over(existing, resource)
+    elif existing.found:
+        existing.found = False
+        existing.save(update_fields=["found"])
 
 
 def _take_over(attachment: Attachment, resource: Resource) -> None:
-    if not attachment.resource.discovered:
+    if not attachment.resource.discovered and not attachment.found:
         raise InventoryError(f"{attachment} belongs to {attachment.resource} already")
     emptied = attachment.resource
-    attachment.resource = resource
+    attachment.resource, attachment.found = resource, False
     attachment.save()
     if not emptied.attachments.exists():
         emptied.delete()
@@ -201,7 +204,14 @@ def set_allocation(
         workload=_workload(resource.organisation, workload_name, tier),
         host=host,
         vdisk=vdisk,
-        defaults={**(facts or {}), **adapters, **recognised, **controls},
+        defaults={
+            **(facts or {}),
+            **adapters,
+            **recognised,
+            **controls,
+            "found": False,
+            "vanished_at": None,
+        },
     )
     restate_parties(resource)
     return allocation
@@ -228,9 +238,9 @@ def _check_controls(
 def _workload(organisation: Organisation, name: str, tier: str | None) -> Workload:
     """The workload of this name, created if missing, in the tier; None keeps its tier."""
     workload, _ = Workload.objects.get_or_create(organisation=organisation, name=name)
-    if tier is not None and workload.tier != tier:
-        workload.tier = tier
-        workload.save(update_fields=["tier"])
+    if tier is not None and (workload.tier != tier or not workload.tier_stated):
+        workload.tier, workload.tier_stated, workload.tier_reason = tier, True, ""
+        workload.save(update_fields=["tier", "tier_stated", "tier_reason"])
     return workload
 
 

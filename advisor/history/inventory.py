@@ -246,7 +246,8 @@ def inventory_of(
     for attachment in rows.order_by("resource_id", "host__name", "device"):
         attached[attachment.resource_id].append(attachment)
     if allocations is None:
-        every = Allocation.objects.filter(resource__in=keys)
+        # What is not seen any more got its share by default, so it leaves nothing open.
+        every = Allocation.objects.filter(resource__in=keys, vanished_at=None)
         allocations = list(
             every.select_related("workload", "host", "resource").order_by("workload__name", "pk")
         )
@@ -364,18 +365,24 @@ def cgroup_device_numbers(
 
     A host whose collector does not tell the numbers leaves one way to know: a cgroup that does
     I/O on one device only. An allocation on a cgroup of several is left out then. `attachments`
-    are those of the resources, if they were read already.
+    are those of the resources, if they were read already. Of a virtual disk and of a mount it is
+    the name that tells it apart, as their samples have it.
     """
+    named = {
+        row.pk: row.vdisk
+        for row in allocations
+        if row.adapter_kind in (AdapterKind.VDISK, AdapterKind.MOUNT)
+    }
     cgroups = [row for row in allocations if row.adapter_kind == AdapterKind.CGROUP]
     if not cgroups:
-        return {}
+        return named
     if attachments is None:
         attachments = list(
             Attachment.objects.filter(resource__in={r.resource_id for r in cgroups})
         )
     names = {(one.resource_id, one.host_id): one.device for one in attachments}
     told = queries.device_numbers({row.host_id: row.host for row in cgroups}.values())
-    found = {}
+    found = named
     untold = []
     for row in cgroups:
         number = told.get((row.host_id, names.get((row.resource_id, row.host_id), "")))

@@ -37,6 +37,7 @@ from advisor.models.rejudgement import (
 )
 from advisor.models.resource import Attachment, Resource
 from advisor.models.workload import AdapterKind, Allocation, Workload, WorkloadKind
+from advisor.models.workload_rules import WorkloadRules
 
 __all__ = [
     "POLICY_TOPIC",
@@ -84,4 +85,5 @@ __all__ = [
     "Unit",
     "Workload",
     "WorkloadKind",
+    "WorkloadRules",
 ]

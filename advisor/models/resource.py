@@ -66,6 +66,16 @@ class Resource(models.Model):
     )
     auto_tiered = models.BooleanField(default=False)
     discovered = models.BooleanField(default=False)
+    identity = models.JSONField(
+        default=dict, blank=True, help_text="What it is known by again when it is found"
+    )
+    reasons = models.JSONField(
+        default=list, blank=True, help_text="Why its devices are one, and which are not it"
+    )
+    derived = models.JSONField(
+        default=dict, blank=True, help_text="Columns as facts gave them; others are stated"
+    )
+    vanished_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = OrganisationOwnedQuerySet.as_manager()
@@ -129,12 +139,17 @@ class Resource(models.Model):
 
 
 class Attachment(models.Model):
-    """The device by which a host reaches a resource: a datastore's disk, an uplink's NIC."""
+    """The device by which a host reaches a resource: a datastore's disk, an uplink's NIC.
+
+    `found` ones follow what collectors say; others were stated.
+    """
 
     resource = models.ForeignKey(Resource, on_delete=models.CASCADE, related_name="attachments")
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="attachments")
     device = models.CharField(max_length=LONGEST_DEVICE)
     device_queue_depth = models.PositiveIntegerField(null=True, blank=True)
+    derived_queue_depth = models.PositiveIntegerField(null=True, blank=True)
+    found = models.BooleanField(default=False)
 
     class Meta:
         ordering = ["resource", "host", "device"]

@@ -16,11 +16,18 @@ from ingest.models.host import Host
 class WorkloadKind(models.TextChoices):
     VM = "vm"
     CONTAINER = "container"
+    POD = "pod"
+    UNIT = "unit"
     SLICE = "slice"
 
 
 class Workload(models.Model):
-    """A virtual machine, container or slice with I/O of its own."""
+    """A virtual machine, container, pod, unit or slice with I/O of its own.
+
+    `found` ones follow what collectors say: `identity` is what they are known by again,
+    `attributes` are pairs that rules ask for. A tier that a person stated is `tier_stated`;
+    otherwise `tier_reason` is the rule that gave it.
+    """
 
     organisation = models.ForeignKey(
         Organisation, on_delete=models.CASCADE, related_name="workloads"
@@ -28,6 +35,13 @@ class Workload(models.Model):
     name = models.CharField(max_length=LONGEST_STATED_NAME)
     kind = models.CharField(max_length=10, choices=WorkloadKind.choices, default=WorkloadKind.VM)
     tier = models.CharField(max_length=10, choices=choices_of(Tier), default=Tier.MEDIUM)
+    tier_stated = models.BooleanField(default=False)
+    tier_reason = models.TextField(blank=True)
+    found = models.BooleanField(default=False)
+    identity = models.JSONField(default=dict, blank=True)
+    attributes = models.JSONField(default=list, blank=True)
+    reasons = models.JSONField(default=list, blank=True)
+    vanished_at = models.DateTimeField(null=True, blank=True)
 
     objects = OrganisationOwnedQuerySet.as_manager()
 
@@ -44,16 +58,23 @@ class Workload(models.Model):
 
 
 class AdapterKind(models.TextChoices):
-    """The counters that measure a workload: those of an interface or of a cgroup."""
+    """The counters that measure a workload.
+
+    Those of an interface, of a cgroup, of a virtual disk as its hypervisor counts it, or of a
+    mount as its client counts it. The last two are told apart by the allocation's `vdisk`.
+    """
 
     VNIC = "vnic"
     CGROUP = "cgroup"
+    VDISK = "vdisk"
+    MOUNT = "mount"
 
 
 class Allocation(models.Model):
     """Reservation, limit and shares of one workload on one resource, and its adapter.
 
     `shares` None means the default of the workload's tier. Values are in the resource's unit.
+    `found` ones are the default that every workload has where it is seen: no promise, no limit.
     """
 
     resource = models.ForeignKey(Resource, on_delete=models.CASCADE, related_name="allocations")
@@ -79,6 +100,8 @@ class Allocation(models.Model):
     io_count = models.CharField(max_length=10, choices=choices_of(IoCount), default=IoCount.PLAIN)
     size_bytes = models.FloatField(null=True, blank=True)
     moved_at = models.DateTimeField(null=True, blank=True)
+    found = models.BooleanField(default=False)
+    vanished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["resource", "workload", "host", "vdisk"]

@@ -48,11 +48,14 @@ class Homes:
         self._interfaces: dict[tuple[int, str], int] = {}
         self._cgroups: dict[tuple[int, str], set[int]] = defaultdict(set)
         allocations = Allocation.objects.filter(resource__organisation=organisation)
-        for host, kind, adapter, resource in allocations.values_list(
-            "host_id", "adapter_kind", "adapter", "resource_id"
+        self._named: dict[tuple[int, str, str], int] = {}
+        for host, kind, adapter, vdisk, resource in allocations.values_list(
+            "host_id", "adapter_kind", "adapter", "vdisk", "resource_id"
         ):
             if kind == AdapterKind.VNIC:
                 self._interfaces[host, adapter] = resource
+            elif kind in (AdapterKind.VDISK, AdapterKind.MOUNT):
+                self._named[host, adapter, vdisk] = resource
             else:
                 self._cgroups[host, adapter].add(resource)
         hosts = Host.objects.filter(pk__in={host for host, _ in self._cgroups})
@@ -74,6 +77,8 @@ class Homes:
         if kind == INTERFACE.name:
             return self._devices.get(key) or self._interfaces.get(key)
         resources = self._cgroups.get(key, set())
+        if kind == CGROUP_IO.name and (*key, subject.device) in self._named:
+            return self._named[*key, subject.device]
         if kind == CGROUP_IO.name:
             found = self._numbers.get((subject.host, subject.device))
             return found if found in resources else None

@@ -65,6 +65,7 @@ def quarter_rates(
                 "hosts": [host for _, host in keys],
                 "numbers": [numbers[key] for key in keys],
                 "vnic": AdapterKind.VNIC,
+                "own": AdapterKind.CGROUP,
                 "interface": INTERFACE.name,
                 "cgroup": CGROUP_IO.name,
                 "iops": Unit.IOPS,
@@ -113,8 +114,10 @@ _RATES = """
             ON track.host_id = allocation.host_id AND track.subject = allocation.adapter
            AND track.kind = CASE WHEN allocation.adapter_kind = %(vnic)s THEN %(interface)s
                                  ELSE %(cgroup)s END
-           AND (allocation.adapter_kind = %(vnic)s OR device.number IS NULL
-                OR track.device = device.number)
+           AND CASE WHEN allocation.adapter_kind = %(vnic)s THEN true
+                    WHEN allocation.adapter_kind = %(own)s
+                    THEN device.number IS NULL OR track.device = device.number
+                    ELSE track.device = allocation.vdisk END
           LEFT JOIN advisor_history_quarter AS quarter
             ON quarter.organisation_id = %(organisation)s AND quarter.track_id = track.id
            AND quarter.at = %(at)s
