@@ -10,6 +10,7 @@ COMMANDS = {
     "See": {
         "status": "resources that are congested, stalled or unknown now; sets the exit status",
         "incidents": "incidents, newest first, or the cause of one",
+        "workloads": "workloads with where they run, their tier, and by what they are known",
         "hosts": "hosts with their newest sample and the state of their agent",
         "compliance": "desired, applied and measured values of every allocation",
         "rejects": "lines that were sent but not stored, and why",
@@ -26,6 +27,7 @@ COMMANDS = {
     "Describe": {
         "resource": "list, add and change datastores and uplinks",
         "allocation": "list and set the shares, reservations and limits of workloads",
+        "rules": "rules that give tiers, and say which devices are one or are not",
         "maintenance": "list and add maintenance windows, which silence expected congestion",
         "enroll": "write the configuration and keys of a host's agent",
         "token": "list, create and revoke tokens",

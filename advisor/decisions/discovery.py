@@ -1,12 +1,16 @@
-"""Create resources from samples, before anybody describes them."""
+"""Create resources and workloads from what collectors send, before anybody describes them."""
 
 from __future__ import annotations
 
 import logging
+from datetime import datetime
 
 from django.db import DatabaseError, transaction
+from django.db.models import Max
+from django.utils import timezone
 
 from accounts.models import Organisation
+from advisor.decisions.found.keep import keep_inventory
 from advisor.decisions.inventory import add_resource, change_resource
 from advisor.errors import InventoryError
 from advisor.models import Attachment, Resource
@@ -18,18 +22,23 @@ from ingest.models import Host
 log = logging.getLogger(__name__)
 
 
-def discover(*, organisation: Organisation) -> list[Resource]:
-    """Create a resource for every whole disk and physical NIC that sends samples.
+def discover(*, organisation: Organisation, now: datetime | None = None) -> list[Resource]:
+    """Create a resource for every datastore and physical NIC that is seen; those that are new.
 
-    The capacity of a NIC follows from its link speed if that is known; other capacities are
-    unknown until somebody sets them. A device that cannot become a resource is logged and tried
-    again next time, without affecting the others.
+    Datastores are one over all hosts, and workloads are found with them (`keep_inventory`). The
+    capacity of a NIC follows from its link speed if that is known; other capacities are unknown
+    until somebody sets them. A NIC that cannot become a resource is logged and tried again next
+    time, without affecting the others.
     """
-    found: list[Resource] = []
+    newest = Resource.objects.filter(organisation=organisation).aggregate(pk=Max("pk"))["pk"] or 0
+    keep_inventory(organisation, now=now or timezone.now())
+    found = list(Resource.objects.filter(organisation=organisation, pk__gt=newest).order_by("pk"))
     known = set(
         Attachment.objects.filter(host__organisation=organisation).values_list("host", "device")
     )
     for traits in registry.KINDS:
+        if traits.found_by_identity:
+            continue
         measurement = traits.reader.measurement.name
         for seen in queries.subjects(organisation=organisation, measurement=measurement):
             device = (seen.host.pk, seen.subject)

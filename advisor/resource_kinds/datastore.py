@@ -122,6 +122,7 @@ DATASTORE = ResourceTraits(
             "auto_tiered",
         }
     ),
+    found_by_identity=True,
     costs_by_size=True,
     hides_load=True,
     harms_all=True,

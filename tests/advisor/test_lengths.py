@@ -22,6 +22,9 @@ LONGEST_RESOURCE = LONGEST_HOST_NAME + 1 + LONGEST_DEVICE
 HOLDS = {
     # Sent by hosts.
     "ingest.Host.name": LONGEST_HOST_NAME,
+    "ingest.StatedFact.host": LONGEST_HOST_NAME,
+    "ingest.StatedFact.subject": LONGEST_PATH,
+    "ingest.UnknownMeasurement.host": LONGEST_HOST_NAME,
     "ingest.Series.measurement": max(len(one.name) for one in MEASUREMENTS),
     "ingest.Series.subject": max(one.longest_subject for one in MEASUREMENTS),
     # Made of what hosts sent.
@@ -51,6 +54,8 @@ NAMED_BY_THE_PRODUCT = {
     "advisor.ComplianceRecord.outcome", "advisor.ComplianceRecord.verdict",
     "advisor.Enforcer.signing_key", "advisor.Enforcer.agent_version",
     "advisor.Enforcer.enforcement_state", "advisor.Shard.kind", "advisor.Track.kind",
+    "ingest.Series.source", "ingest.StatedFact.kind", "ingest.StatedFact.name",
+    "ingest.UnknownMeasurement.measurement",
 }  # fmt: skip
 """Columns that hold no name of a host, device or workload."""
 

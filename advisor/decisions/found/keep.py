@@ -1,0 +1,63 @@
+"""Bring the inventory of an organisation in line with what its collectors show."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from datetime import datetime, timedelta
+
+from django.db import connection, transaction
+
+from accounts.models import Organisation
+from advisor.decisions.found.datastores import keep_datastores
+from advisor.decisions.found.look import look
+from advisor.decisions.found.workloads import keep_workloads
+
+EVERY = timedelta(minutes=5)
+"""So often it is looked for what is gone, even if nothing new was said or sent."""
+
+_looked: dict[tuple[str, int], tuple[Hashable, datetime]] = {}
+
+
+def keep_inventory(organisation: Organisation, *, now: datetime) -> bool:
+    """Make, find again and mark what is found; False if nothing is new since the last time.
+
+    Two that run at once do it one after the other.
+    """
+    with transaction.atomic():
+        Organisation.objects.select_for_update(of=("self",), no_key=True).get(pk=organisation.pk)
+        stamp, key = _stamp(organisation), (connection.settings_dict["NAME"], organisation.pk)
+        before, at = _looked.get(key, (None, now - EVERY))
+        if before == stamp and at <= now < at + EVERY:
+            return False
+        seen = look(organisation, now=now)
+        resources = keep_datastores(organisation, seen, now=now)
+        keep_workloads(organisation, seen, resources, now=now)
+        # What was written above belongs to it.
+        _looked[key] = _stamp(organisation), now
+    return True
+
+
+def _stamp(organisation: Organisation) -> Hashable:
+    """What changes when something is new: series, facts, and what people state."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT (SELECT (count(*), max(id))::text FROM ingest_series
+                     WHERE organisation_id = %(key)s),
+                   (SELECT (count(*), max(id), max(first_seen_at))::text FROM ingest_fact
+                     WHERE organisation_id = %(key)s),
+                   (SELECT (count(*), sum(hashint8extended(one.id, one.xmin::text::bigint)))::text
+                      FROM advisor_attachment AS one JOIN advisor_resource AS resource
+                        ON resource.id = one.resource_id
+                     WHERE resource.organisation_id = %(key)s),
+                   (SELECT (count(*), sum(hashint8extended(one.id, one.xmin::text::bigint)))::text
+                      FROM advisor_allocation AS one JOIN advisor_resource AS resource
+                        ON resource.id = one.resource_id
+                     WHERE resource.organisation_id = %(key)s),
+                   (SELECT max(stated_at)::text FROM advisor_workloadrules
+                     WHERE organisation_id = %(key)s)
+            """,
+            {"key": organisation.pk},
+        )
+        found: Hashable = cursor.fetchone()
+        return found
