@@ -103,6 +103,13 @@ def test_bad_line_is_named_and_the_next_is_kept(bad: str, reason: str) -> None:
     assert [(found, count) for _, found, count in refused] == [(reason, 1)]
 
 
+def test_largest_counter_of_64_bits_is_kept() -> None:
+    [point], refused = decode(LINE.replace("sda 1", f"sda {2**63 - 1}") + "\n")
+
+    assert point.fields["reads"] == 2**63 - 1
+    assert refused == []
+
+
 def test_line_that_the_end_of_the_file_cuts_off_is_refused() -> None:
     points, refused = decode(f"{LINE}\n{LINE}2")
 

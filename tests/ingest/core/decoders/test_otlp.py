@@ -232,6 +232,22 @@ def test_data_point_without_recorded_value_is_absence_and_no_fault() -> None:
     assert refused == []
 
 
+@pytest.mark.parametrize(
+    ("metric_field", "flags_field"), [(5, 8), (7, 8), (9, 10), (10, 10), (11, 8)]
+)
+def test_flag_of_each_kind_of_data_point_is_read(metric_field: int, flags_field: int) -> None:
+    # Gauge, sum, histogram, exponential histogram and summary, each since a start.
+    absent, zero = message((flags_field, 1)), message((flags_field, 0))
+    value = fixed64(6, 0) if flags_field == 8 and metric_field != 11 else b""
+    data = message((1, absent), (1, zero + value), (2, 2))
+    body = message((1, message((2, message((2, message((1, "m"), (metric_field, data))))))))
+
+    points, refused = decode(body, Encoding.PROTOBUF)
+
+    assert [read.fields for read in points] == [{"value": 0} if value else {"count": 0}]
+    assert refused == []
+
+
 def test_names_of_the_definitions_are_read_in_json() -> None:
     request = {
         "resource_metrics": [

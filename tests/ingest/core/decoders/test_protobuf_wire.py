@@ -23,6 +23,11 @@ def test_varint_comes_back_with_its_end(value: int, behind: bytes) -> None:
     assert read_varint(data + behind, 0) == (value, len(data))
 
 
+def test_bits_beyond_64_are_cut_off() -> None:
+    # Ten bytes hold 70 bits.
+    assert read_varint(b"\xff" * 9 + b"\x7f", 0) == (2**64 - 1, 10)
+
+
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_signed_number_comes_back(value: int) -> None:
     assert signed(read_varint(varint(value), 0)[0]) == value

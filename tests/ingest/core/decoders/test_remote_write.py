@@ -176,6 +176,16 @@ def test_body_of_the_official_library_in_version_2_is_read() -> None:
     assert refused == []
 
 
+def test_zero_that_is_not_written_is_zero() -> None:
+    # The format leaves zeros out.
+    body = series(NAMED, message((2, TIME_MS))) + message((4, message((15, TIME_MS))))
+
+    points, refused = decode(request(body))
+
+    assert [point.fields for point in points] == [{"value": 0.0}, {"count": 0.0, "sum": 0.0}]
+    assert refused == []
+
+
 def test_staleness_marker_is_absence_and_no_fault() -> None:
     (stale,) = struct.unpack("<d", (0x7FF0000000000002).to_bytes(8, "little"))
     marker = message((2, TIME_MS)) + b"\x09" + (0x7FF0000000000002).to_bytes(8, "little")
