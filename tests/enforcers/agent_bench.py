@@ -66,6 +66,7 @@ class Bench:
                     token="t" * 20,
                     signing_key=KEY,
                 ),
+                "reader": None,
                 "mechanisms": {},
                 **config,
             }
