@@ -25,6 +25,7 @@ from ingest.sources import (
     other_telegraf,
     perfmon,
     proxmox,
+    proxmox_otel,
     reservation,
     sar,
     sluice,
@@ -36,6 +37,7 @@ from ingest.sources import (
 
 SOURCES: Sequence[Source] = (
     proxmox.SOURCE,
+    proxmox_otel.SOURCE,
     libvirt.SOURCE,
     vsphere.SOURCE,
     nfs.SOURCE,

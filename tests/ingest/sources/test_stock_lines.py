@@ -191,6 +191,22 @@ def row(
             id="S16 host metrics of OpenTelemetry",
         ),
         pytest.param(
+            [
+                "proxmox_vm_blockstat_scsi0_rd_operations_total,node=pve1,vmid=101 value=5i",
+                "proxmox_vm_blockstat_scsi0_wr_bytes_total,node=pve1,vmid=101,name=db1 value=512i",
+                "proxmox_vm_blockstat_scsi0_rd_total_time_ns_total,node=pve1,vmid=101 value=70i",
+                "proxmox_vm_blockstat_scsi0_flush_total_time_ns,node=pve1,vmid=101 value=9i",
+                "proxmox_vm_mem_used,node=pve1,vmid=101 value=1i",
+                "proxmox_node_network_receive_total,proxmox.node=pve1,device=eno1 value=7i",
+            ],
+            [
+                row("cgroup", "pve1", "qemu/101", "scsi0", rios=5, wbytes=512),
+                row("vdisk", "pve1", "qemu/101", "scsi0", reads=5, read_time=70, flush_time=9),
+                row("net", "pve1", "eno1", bytes_recv=7),
+            ],
+            id="S17 Proxmox over OpenTelemetry",
+        ),
+        pytest.param(
             [("nfsstat,host=h1,mountpoint=/a,operation=READ,serverexport=nas:/vol "
              "ops=600i,retrans=1i,bytes=1207i,rtt=606i,exe=607i"),
              ("nfsstat,host=h1,mountpoint=/a,operation=WRITE,serverexport=nas:/vol "
