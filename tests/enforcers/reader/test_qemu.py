@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -136,3 +137,15 @@ def test_guest_that_ends_is_forgotten_and_a_new_one_is_found_at_once(tmp_path: P
     plant(tmp_path, process(50, "kvm", ["kvm", "-id", "102"], "/qemu.slice/102.scope"))
 
     assert [one.guest.vmid for one in watch.look(host, turn=1)] == ["102"]
+
+
+@pytest.mark.parametrize(("filters", "disks"), [(8, {"d": "/x"}), (9, {})])
+def test_disk_is_found_below_eight_filters_and_no_deeper(
+    filters: int, disks: dict[str, str]
+) -> None:
+    node: dict[str, object] = {"driver": "file", "filename": "/x"}
+    for _ in range(filters):
+        node = {"driver": "raw", "file": node}
+    argv = ["-blockdev", json.dumps({**node, "node-name": "d"}), "-device", "scsi-hd,drive=d"]
+
+    assert read_guest(["qemu", *argv]).disks == disks
