@@ -1,7 +1,7 @@
 """Control groups: I/O and pressure of each, as Telegraf's input `cgroup` names them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 
 from enforcers.reader.cgroup_names import Named, is_nobody, named
@@ -21,7 +21,6 @@ class Cgroup:
     name: Named | None
 
 
-@dataclass(slots=True)
 class CgroupWatch:
     """Finds the control groups of each pass.
 
@@ -30,8 +29,9 @@ class CgroupWatch:
     above. Nothing is found below a workload.
     """
 
-    _before: frozenset[str] | None = None
-    young: int = field(default=0, init=False)
+    def __init__(self) -> None:
+        self._before: frozenset[str] | None = None
+        self.young = 0
 
     def look(self, tree: HostTree, mount: str) -> list[Cgroup]:
         """The groups that were there in the last pass too; at first, all."""
@@ -90,7 +90,7 @@ def _io_fields(lines: list[str]) -> list[str]:
             if not equals:
                 # Some kernels put devices without I/O before another one on its line.
                 device = word
-            elif device and value.isdigit() and whole(value) is not None:
+            elif device and whole(value) is not None:
                 fields.append(f"{_io_field(device, key)}={value}i")
     return fields
 

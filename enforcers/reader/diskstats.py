@@ -79,8 +79,6 @@ def number_line(host: str, disk: Disk) -> str:
 
 
 def _disk(words: list[str]) -> Disk | None:
-    if len(words) < 3 + _COUNTERS:
-        return None
     counters = tuple(
         value for word in words[3 : 3 + _COUNTERS] if (value := whole(word)) is not None
     )

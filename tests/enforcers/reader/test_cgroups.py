@@ -109,6 +109,26 @@ def test_devices_without_io_on_the_same_line_are_told_apart(tmp_path: Path) -> N
     assert "7:" not in line
 
 
+def test_values_that_are_no_counters_are_left_out(tmp_path: Path) -> None:
+    io = "8:0 rbytes=x wbytes=99999999999999999999 cost.vrate=100.00 rios=7\n=5 8:1\n"
+    files = cgroup("/a", io=io)
+    pressure = "some avg10=0.00 total=x\nfull avg10=0.00\nmost total=5\n"
+    files[f"{MOUNT}/a/io.pressure"] = pressure
+    host = HostTree(str(plant(tmp_path, files)))
+
+    assert cgroup_line("h1", host, f"{MOUNT}/a") == (
+        "cgroup,host=h1,path=/sys/fs/cgroup/a io.stat.8:0.rios=7i"
+    )
+
+
+def test_slices_are_followed_nine_deep(tmp_path: Path) -> None:
+    plant(tmp_path, cgroup("/1/2/3/4/5/6/7/8/9/10"))
+
+    found = CgroupWatch().look(HostTree(str(tmp_path)), MOUNT)
+
+    assert found[-1].path == "/1/2/3/4/5/6/7/8/9"
+
+
 def test_capture_of_another_collector_is_read(tmp_path: Path, shared_dir: Path) -> None:
     folder = shared_dir / "data/telegraf/inputs/cgroup/testdata/v2"
 

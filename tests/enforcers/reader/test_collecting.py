@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from enforcers import cli
 from enforcers.client import DOCUMENT_PATH
 from enforcers.config import Endpoint, ReaderConfig
-from enforcers.reader.collecting import WRITE_PATH, collecting, seconds_to_grid
+from enforcers.reader.collecting import WRITE_PATH, Collecting, collecting, seconds_to_grid
+from enforcers.reader.reading import Reading
 from tests.enforcers.web_service import WebService, web_service
 
 
@@ -97,6 +98,23 @@ def test_samples_of_an_outage_are_sent_after_it_also_by_the_next_agent(
 
     assert set(refused) <= set(times(lines(service)))
     eventually(lambda: not list((tmp_path / "samples").glob("*.gz")))
+
+
+@pytest.mark.parametrize(("young", "told"), [(0, []), (3, ["cgroups wait for their second pass"])])
+def test_what_was_not_read_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, young: int, told: list[str]
+) -> None:
+    caplog.set_level("DEBUG")
+    running = Collecting(config(tmp_path, "http://127.0.0.1:1"))
+    denied = {"/proc/diskstats": "Permission denied"}
+
+    for problems in (denied, denied, {}, denied):
+        running._tell(Reading(lines=(), facts={}, problems=problems, young=young))
+
+    messages = [record.message for record in caplog.records]
+    # Again only after it was over.
+    assert messages.count("not read") == 2
+    assert sorted(set(messages) - {"not read"}) == told
 
 
 def test_agent_without_reader_sends_nothing(tmp_path: Path, service: WebService) -> None:

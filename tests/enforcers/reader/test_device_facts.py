@@ -180,6 +180,14 @@ def test_facts_of_an_interface(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_host_of_many_addresses_tells_sixteen(tmp_path: Path) -> None:
+    found = "".join(f"  |-- 10.0.0.{n}\n     /32 host LOCAL\n" for n in range(100, 120))
+
+    facts = host_facts(HostTree(str(plant(tmp_path, {"/proc/net/fib_trie": found}))))
+
+    assert facts["address"] == tuple(f"10.0.0.{n}" for n in range(100, 116))
+
+
 def test_facts_of_the_host(tmp_path: Path) -> None:
     files: Files = {
         "/etc/machine-id": "abc\n",

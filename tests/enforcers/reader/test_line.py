@@ -45,6 +45,7 @@ def test_text_without_control_characters_arrives_as_it_is(text: str) -> None:
         ("\u202ecod.exe", "\u202ecod.exe"),
         # The byte 0xff of a directory's name that is no UTF-8.
         ("db\udcff", r"db\xff"),
+        ("\ud800\udfff", r"\x00\xff"),
     ],
 )
 def test_name_is_written_as_line_protocol_asks(name: str, written: str) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from enforcers.reader.cgroup_names import Maker, Named, WorkloadKind
+from enforcers.reader.containers import ContainerNames
 from enforcers.reader.facts import REPEAT_S
 from enforcers.reader.host_tree import HostTree
 from enforcers.reader.processes import TURNS
@@ -248,7 +250,8 @@ def test_export_is_one_subject_however_often_it_is_mounted(root: Path) -> None:
 
 
 def test_container_of_proxmox_has_its_number_and_the_name_it_calls_itself(root: Path) -> None:
-    plant(root, {**cgroup("/lxc/105"), "/var/lib/lxc/105/config": "lxc.uts.name = dns1\n"})
+    config = "# Proxmox\nlxc.arch = amd64\nlxc.uts.name = dns1\n"
+    plant(root, {**cgroup("/lxc/105"), **cgroup("/lxc/web"), "/var/lib/lxc/105/config": config})
 
     lines = read(Reader(HostTree(str(root)), host="h1")).lines
 
@@ -268,3 +271,19 @@ def test_names_of_podman_come_from_its_own_list(root: Path) -> None:
     reading = read(Reader(HostTree(str(root)), host="h1"))
 
     assert reading.facts["workload", "podman/4e4e4e4e4e4e"]["name"] == ("cache",)
+
+
+def test_names_of_containers_are_remembered_as_long_as_these_are_there(root: Path) -> None:
+    host, names = HostTree(str(root)), ContainerNames()
+    container = Named(Maker.DOCKER, WorkloadKind.CONTAINER, ID)
+    config = root / f"var/lib/docker/containers/{ID}/config.v2.json"
+    os.utime(config, ns=(1, 1))
+    names.facts(container, host)
+    # Another name under the same time: only who forgot the first one reads it.
+    config.write_text('{"Name": "/web-2"}')
+    os.utime(config, ns=(1, 1))
+
+    names.keep_only({ID})
+    assert names.facts(container, host) == {"name": "web-1"}
+    names.keep_only(set())
+    assert names.facts(container, host) == {"name": "web-2"}
