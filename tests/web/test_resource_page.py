@@ -303,3 +303,16 @@ def test_states_before_late_samples_are_told(viewer: Client, fleet: Fleet) -> No
     assert f"{day} 11:00:00 to {day} 11:20:00 UTC: congested from 11:00:00 to 11:10:00" in said
     assert "(up to 71.5 ms); otherwise clear." in said
     assert "Judged again" not in shown(viewer, fleet, "san-02").all_text()
+
+
+def test_reasons_of_merges_and_refusals_are_told(viewer: Client, fleet: Fleet) -> None:
+    merged = {"rule": "wwn", "text": "they have the same WWN", "places": ["h1:sda", "h2:sdb"]}
+    refused = {"rule": "wwn", "text": "the WWN is of others too", "places": ["h3:sdb"]}
+    Resource.objects.filter(pk=fleet.resources["nfs-07"].pk).update(
+        reasons=[{**refused, "merged": False}, {**merged, "merged": True}]
+    )
+
+    told = shown(viewer, fleet, "nfs-07").text("[aria-labelledby=identity-title]")
+
+    assert "h1:sda and h2:sdb" in told
+    assert told.index("they have the same WWN") < told.index("not one: the WWN is of others too")

@@ -21,6 +21,7 @@ from advisor.history.silence import silence_text
 from advisor.models import POLICY_TOPIC, Enforcer, RecommendationState, Resource
 from advisor.queries.allocations import allocation_lines, policy_in_force
 from advisor.queries.earlier_states import earlier_states
+from advisor.queries.identity import identity_notes
 from advisor.queries.resources import resource_line
 from web.access import Workspace, open_row, require_operator, workspace_view
 from web.chart_list import chart_list, charts_context
@@ -58,6 +59,7 @@ def _page(
         policies=policies,
         policy_state=policy_state(policies[0], now=now) if policies else None,
         earlier=earlier_states(row),
+        identity=identity_notes(row),
         agent_count=Enforcer.objects.filter(host__attachments__resource=row).distinct().count(),
         **charts_context(request.GET, "resource", row.pk, chart_list(row), now=now),
         **_head(row, now),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from datetime import datetime, timedelta
+from time import perf_counter
 
 from django.db import connection, transaction
 
@@ -15,7 +16,11 @@ from advisor.decisions.found.workloads import keep_workloads
 EVERY = timedelta(minutes=5)
 """So often it is looked for what is gone, even if nothing new was said or sent."""
 
-_looked: dict[tuple[str, int], tuple[Hashable, datetime]] = {}
+MOST_OF_TIME = 0.05
+"""Looking takes no more of a worker's time than this, however often something is new."""
+
+_looked: dict[tuple[str, int], tuple[Hashable, datetime, timedelta]] = {}
+"""By database and organisation what was there, when it was looked, and how long not to look."""
 
 
 def keep_inventory(organisation: Organisation, *, now: datetime) -> bool:
@@ -26,14 +31,16 @@ def keep_inventory(organisation: Organisation, *, now: datetime) -> bool:
     with transaction.atomic():
         Organisation.objects.select_for_update(of=("self",), no_key=True).get(pk=organisation.pk)
         stamp, key = _stamp(organisation), (connection.settings_dict["NAME"], organisation.pk)
-        before, at = _looked.get(key, (None, now - EVERY))
-        if before == stamp and at <= now < at + EVERY:
+        before, at, rest = _looked.get(key, (None, now - EVERY, EVERY))
+        if at <= now < at + (EVERY if before == stamp else rest):
             return False
+        began = perf_counter()
         seen = look(organisation, now=now)
         resources = keep_datastores(organisation, seen, now=now)
         keep_workloads(organisation, seen, resources, now=now)
         # What was written above belongs to it.
-        _looked[key] = _stamp(organisation), now
+        took = timedelta(seconds=perf_counter() - began)
+        _looked[key] = _stamp(organisation), now, min(took / MOST_OF_TIME, EVERY)
     return True
 
 

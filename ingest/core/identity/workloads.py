@@ -14,7 +14,7 @@ from ingest.core.identity.cgroup_path import (
     Cgroup,
     CgroupKind,
     domain_in_cgroup,
-    is_cgroup_of,
+    is_cut,
     read_cgroup,
     workload_cgroups,
 )
@@ -300,20 +300,18 @@ _RULES = (
 
 def _merge_domains(grouping: Grouping[View]) -> None:
     """A libvirt domain and the cgroup in whose name libvirt keeps part of the domain's."""
-    domains: dict[str, list[View]] = defaultdict(list)
+    domains: dict[str, dict[str, set[Place]]] = defaultdict(lambda: defaultdict(set))
     for one in grouping.members.values():
         if one.place.kind == Kind.WORKLOAD and one.key.startswith("libvirt/"):
-            domains[one.machine].append(one)
+            for name in {one.key.partition("/")[2], one.name or ""}:
+                domains[one.machine][domain_in_cgroup(name)].add(one.place)
     scopes = [one for one in grouping.members.values() if one.made is CgroupKind.DOMAIN]
     for scope in sorted(scopes, key=lambda one: one.place):
-        candidates = [
-            one
-            for one in domains[scope.machine]
-            if is_cgroup_of(one.key.partition("/")[2], scope.key)
-            or is_cgroup_of(one.name or "", scope.key)
-        ]
-        groups = {min(grouping.group(one.place)) for one in candidates}
-        places = [scope.place, *(one.place for one in candidates)]
+        own = domains[scope.machine]
+        names = [kept for kept in own if kept.startswith(scope.key)] if is_cut(scope.key) else []
+        candidates = sorted({place for name in (*names, scope.key) for place in own.get(name, ())})
+        groups = {min(grouping.group(place)) for place in candidates}
+        places = [scope.place, *candidates]
         if len(groups) > 1:
             text = f"the name of the cgroup {scope.place.subject} fits several domains"
             grouping.refuse("domain", places, text)
