@@ -312,7 +312,7 @@ def test_reasons_of_merges_and_refusals_are_told(viewer: Client, fleet: Fleet) -
         reasons=[{**refused, "merged": False}, {**merged, "merged": True}]
     )
 
-    told = shown(viewer, fleet, "nfs-07").text("[aria-labelledby=identity-title]")
+    told = shown(viewer, fleet, "nfs-07").text("#identity")
 
     assert "h1:sda and h2:sdb" in told
     assert told.index("they have the same WWN") < told.index("not one: the WWN is of others too")
