@@ -14,6 +14,7 @@ COMMANDS = {
         "hosts": "hosts with their newest sample and the state of their agent",
         "compliance": "desired, applied and measured values of every allocation",
         "rejects": "lines that were sent but not stored, and why",
+        "import": "samples of files, with a report of what was congested, when and by whom",
         "replay": "published experiments in the simulator, compared with their results",
     },
     "Decide": {

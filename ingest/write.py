@@ -15,7 +15,7 @@ from functools import cache
 from django.db import IntegrityError, connection, transaction
 from psycopg import sql
 
-from accounts.models import Token
+from accounts.models import Organisation, Token
 from ingest.core.batch import Batch, Rejection, Rows, Rules, batch_of_points, read_batch
 from ingest.core.catalogue import SYSTEM, Measurement
 from ingest.core.copy_encoding import encode_rows
@@ -105,6 +105,18 @@ def store_points(
         rejections=[*batch.rejections, *undecoded],
     )
     return _result(batch, _keep(batch, token=token, now=now))
+
+
+def store_file(
+    points: Iterable[Point], *, organisation: Organisation, now: datetime, retention: timedelta
+) -> tuple[WriteResult, frozenset[str]]:
+    """The same of points of a file, with the hosts they are of; what is refused is only told."""
+    token = Token(organisation=organisation)
+    rules = _rules(token=token, precision=Precision.NS, now=now, retention=retention)
+    batch = batch_of_points(points, rules, find_head)
+    kept = replace(batch, rejections=[], unknown={})
+    changed_rows = _keep(kept, token=token, now=now)
+    return _result(batch, changed_rows), frozenset(one.host for one in batch.series)
 
 
 def record_oversized_line(start: bytes, *, reason: str, token: Token, now: datetime) -> None:

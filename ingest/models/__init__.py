@@ -1,5 +1,6 @@
 from ingest.models.fact import StatedFact
 from ingest.models.host import Host
+from ingest.models.imported_file import Import, ImportRun, ImportState, UploadedPart
 from ingest.models.kept_rows import KeptRows
 from ingest.models.late_samples import LateSamples
 from ingest.models.open_hour import OpenHour
@@ -31,6 +32,9 @@ __all__ = [
     "DiskioSample",
     "GaugeSample",
     "Host",
+    "Import",
+    "ImportRun",
+    "ImportState",
     "KeptRows",
     "LateSamples",
     "MountSample",
@@ -43,5 +47,6 @@ __all__ = [
     "StatedFact",
     "SystemSample",
     "UnknownMeasurement",
+    "UploadedPart",
     "VdiskSample",
 ]

@@ -56,9 +56,14 @@ class Backing:
         self._disks = {host: disks_by_device(stack) for host, stack in storage.stacks.items()}
         self._mounts = _mount_points(facts)
         self._exports = _exports(facts)
+        self._instances: dict[tuple[str, str], list[str]] = {}
+        for host, key, instance in sorted(counted.guests):
+            self._instances.setdefault((host, key), []).append(instance)
+        self._of_host: dict[str, set[tuple[str, ...]]] = {}
         self._measured: dict[str, list[tuple[str, FoundDatastore]]] = {}
         for one in storage.datastores:
             for place in one.measured:
+                self._of_host.setdefault(place.host, set()).add(one.keys)
                 if place.kind == Kind.DEVICE:
                     self._measured.setdefault(place.host, []).append((place.subject, one))
 
@@ -93,7 +98,14 @@ class Backing:
 
     def _of_disks(self, workload: FoundWorkload) -> list[tuple[FoundDatastore, Use]]:
         keys = [p for p in workload.places if p.kind == Kind.WORKLOAD]
-        found = []
+        told = {(host, instance) for host, instance, _ in workload.disks}
+        found = [
+            (self._measured[place.host][0][1], self._use(place, instance))
+            for place in keys
+            if self._has_one_datastore(place.host)
+            for instance in self._instances.get((place.host, place.subject), ())
+            if (place.host, instance) not in told
+        ]
         for place in keys:
             for host, instance, backing in workload.disks:
                 counted = (host, place.subject, instance) in self._counted.guests
@@ -101,11 +113,15 @@ class Backing:
                     continue
                 one = self.datastore_of(host, backing)
                 if one is not None:
-                    use = Use(
-                        host=host, meter=Meter.VDISK, adapter=place.subject, instance=instance
-                    )
-                    found.append((one, use))
+                    found.append((one, self._use(place, instance)))
         return found
+
+    def _use(self, place: Place, instance: str) -> Use:
+        return Use(host=place.host, meter=Meter.VDISK, adapter=place.subject, instance=instance)
+
+    def _has_one_datastore(self, host: str) -> bool:
+        """Where there is no other, a disk of which nothing is told lies on it."""
+        return len(self._of_host.get(host, ())) == 1 and len(self._measured.get(host, ())) == 1
 
     def datastore_of(self, host: str, backing: str) -> FoundDatastore | None:
         """The datastore of a device, a path, `server:/export/file` or `pool/image`."""

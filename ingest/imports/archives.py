@@ -1,0 +1,311 @@
+"""The files below paths, also those within archives, in memory bounded by a part of one of them.
+
+Archives come from anywhere: what they unpack to is bounded, one that is cut off gives what is
+there, and one within another is named and left closed (but for single files packed by gzip).
+"""
+
+from __future__ import annotations
+
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import SpooledTemporaryFile
+from typing import IO
+
+from ingest.core.decoders.rejections import Rejections
+
+MOST_RATIO = 250
+"""Samples as text pack to a twentieth; whatever packs better than this was made to."""
+ALWAYS_ALLOWED_BYTES = 64 * 1024 * 1024
+MOST_UNPACKED_BYTES = 256 * 1024**3
+MOST_MEMBERS = 100_000
+CUT_OFF = "the archive is cut off or damaged here; what was before it is taken"
+_CHUNK_BYTES = 1024 * 1024
+_TAR_CHUNK_BYTES = 16 * 1024
+"""Of an archive that is cut off so much is lost at most."""
+_IN_MEMORY_BYTES = 16 * 1024 * 1024
+_GZIP, _ZIP, _TAR = b"\x1f\x8b", b"PK\x03\x04", b"ustar"
+_TAR_AT = 257
+_IS_GZIP = 16 + zlib.MAX_WBITS
+
+Open = Callable[[Rejections], Iterator[bytes]]
+"""Begins to read a file anew; what is wrong with its archive goes to the rejections."""
+
+
+class ArchiveError(ValueError):
+    """An archive cannot be read any further; the text is the reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A file, alone or in an archive; it can be read until the next one is asked for."""
+
+    name: str
+    chunks: Open
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """What cannot be read, and why."""
+
+    name: str
+    reason: str
+
+
+Found = Member | Unreadable
+
+
+@dataclass(slots=True, kw_only=True)
+class _Allowance:
+    """How much an archive may unpack to, over all its members, each counted once."""
+
+    packed_bytes: int
+    _read: dict[str, int] = field(default_factory=dict)
+
+    def take(self, name: str, so_far: int) -> None:
+        """So much of a member was unpacked; raises `ArchiveError` if it is too much."""
+        self._read[name] = max(so_far, self._read.get(name, 0))
+        most = min(max(MOST_RATIO * self.packed_bytes, ALWAYS_ALLOWED_BYTES), MOST_UNPACKED_BYTES)
+        if len(self._read) > MOST_MEMBERS:
+            raise ArchiveError(f"the archive has more than {MOST_MEMBERS} files")
+        if sum(self._read.values()) > most:
+            raise ArchiveError(
+                f"the archive unpacks to more than {most} bytes, which no file of samples does"
+            )
+
+
+def files_of(paths: list[Path], *, below: Path | None = None) -> Iterator[Found]:
+    """Every file of the paths, in order of their names; links within folders are left out.
+
+    Names are told from `below` on, if it is stated.
+    """
+    for found in _files_of(paths):
+        if below is None:
+            yield found
+        else:
+            yield replace(found, name=found.name.removeprefix(f"{below}/"))
+
+
+def _files_of(paths: list[Path]) -> Iterator[Found]:
+    for path in paths:
+        if path.is_dir():
+            found = sorted(one for one in path.rglob("*") if one.is_file())
+            for one in found:
+                if not one.is_symlink():
+                    yield from _files_of_one(one)
+        elif path.is_file():
+            yield from _files_of_one(path)
+        else:
+            yield Unreadable(name=str(path), reason="there is no such file or folder")
+
+
+def _files_of_one(path: Path) -> Iterator[Found]:
+    try:
+        with path.open("rb") as file:
+            start = file.read(_TAR_AT + len(_TAR))
+        if not start:
+            yield Unreadable(name=str(path), reason="the file is empty")
+        elif start.startswith(_ZIP):
+            yield from _of_zip(path)
+        elif _is_tar(start) or (start.startswith(_GZIP) and _is_tar(_unpacked_start(path))):
+            yield from _of_tar(path)
+        else:
+            allowance = _Allowance(packed_bytes=path.stat().st_size)
+            yield Member(name=str(path), chunks=_maybe_gzip(str(path), _file(path), allowance))
+    except (OSError, ArchiveError) as error:
+        yield Unreadable(name=str(path), reason=str(error))
+
+
+def _is_tar(start: bytes) -> bool:
+    return start[_TAR_AT:].startswith(_TAR)
+
+
+def _unpacked_start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        try:
+            return zlib.decompressobj(_IS_GZIP).decompress(file.read(64 * 1024), 4096)
+        except zlib.error:
+            return b""
+
+
+def _file(path: Path) -> Open:
+    def chunks(_rejections: Rejections) -> Iterator[bytes]:
+        with path.open("rb") as file:
+            yield from _chunks_of(file)
+
+    return chunks
+
+
+def _chunks_of(file: IO[bytes]) -> Iterator[bytes]:
+    while chunk := file.read(_CHUNK_BYTES):
+        yield chunk
+
+
+def _maybe_gzip(name: str, packed: Open, allowance: _Allowance) -> Open:
+    """The file, unpacked if it is packed by gzip."""
+
+    def chunks(rejections: Rejections) -> Iterator[bytes]:
+        source = packed(rejections)
+        first = next(source, b"")
+        whole = _chain(first, source)
+        if not first.startswith(_GZIP):
+            yield from whole
+            return
+        so_far = 0
+        for chunk in _gunzipped(name, whole, rejections):
+            so_far += len(chunk)
+            allowance.take(name, so_far)
+            yield chunk
+
+    return chunks
+
+
+def _chain(first: bytes, following: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from following
+
+
+def _gunzipped(name: str, packed: Iterator[bytes], rejections: Rejections) -> Iterator[bytes]:
+    """All parts of the file; what is wrong with it is named, and what was before is kept."""
+    unpacker = zlib.decompressobj(_IS_GZIP)
+    for chunk in packed:
+        left = chunk
+        while left:
+            if unpacker.eof:
+                unpacker = zlib.decompressobj(_IS_GZIP)
+                # Some writers fill up their last block.
+                left = left.lstrip(b"\0")
+                if not left:
+                    break
+            try:
+                data = unpacker.decompress(left, _CHUNK_BYTES)
+            except zlib.error:
+                rejections.add(name, CUT_OFF)
+                return
+            if data:
+                yield data
+            left = unpacker.unconsumed_tail or unpacker.unused_data
+            if not data and not unpacker.eof and not unpacker.unconsumed_tail:
+                break
+    if not unpacker.eof:
+        rejections.add(name, CUT_OFF)
+
+
+def _of_zip(path: Path) -> Iterator[Found]:
+    try:
+        archive = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, ValueError) as error:
+        reason = f"the archive is cut off or damaged: {error}"
+        yield Unreadable(name=str(path), reason=reason)
+        return
+    allowance = _Allowance(packed_bytes=path.stat().st_size)
+    with archive:
+        for info in sorted(archive.infolist(), key=lambda one: one.filename):
+            name = f"{path}:{info.filename}"
+            if info.is_dir():
+                continue
+            if info.flag_bits & 1:
+                yield Unreadable(name=name, reason="it is encrypted")
+                continue
+            bounded = _bounded(name, _of_zip_member(archive, info, name), allowance)
+            yield _opened(name, _maybe_gzip(name, bounded, allowance))
+
+
+def _of_zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Open:
+    def chunks(rejections: Rejections) -> Iterator[bytes]:
+        try:
+            with archive.open(info) as file:
+                yield from _chunks_of(file)
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError):
+            rejections.add(name, CUT_OFF)
+
+    return chunks
+
+
+def _bounded(name: str, source: Open, allowance: _Allowance) -> Open:
+    def chunks(rejections: Rejections) -> Iterator[bytes]:
+        so_far = 0
+        for chunk in source(rejections):
+            so_far += len(chunk)
+            allowance.take(f"{name}:", so_far)
+            yield chunk
+
+    return chunks
+
+
+def _opened(name: str, source: Open) -> Found:
+    """The member, unless it is an archive itself."""
+    start = next(source(Rejections()), b"")
+    if start.startswith(_ZIP) or _is_tar(start[: _TAR_AT + len(_TAR)]):
+        return Unreadable(name=name, reason="it is an archive within an archive: unpack it first")
+    return Member(name=name, chunks=source)
+
+
+def _of_tar(path: Path) -> Iterator[Found]:
+    """Members in the order of the archive, each copied once: its stream does not go back."""
+    allowance = _Allowance(packed_bytes=path.stat().st_size)
+    packed = _maybe_gzip(str(path), _file(path), _Allowance(packed_bytes=path.stat().st_size))
+    damage = Rejections()
+    stream = _Stream(packed(damage))
+    try:
+        with tarfile.open(fileobj=stream, mode="r|") as archive:  # type: ignore[call-overload]  # it only reads
+            for info in archive:
+                name = f"{path}:{info.name}"
+                inside = archive.extractfile(info) if info.isreg() else None
+                if inside is None:
+                    continue
+                with SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES) as copy:
+                    whole = _copied(name, inside, copy, allowance)
+                    yield _opened(name, _maybe_gzip(name, _spooled(name, copy, whole), allowance))
+                if not whole:
+                    return
+    except (tarfile.TarError, EOFError, zlib.error):
+        damage.add(str(path), CUT_OFF)
+    for one in damage.all():
+        yield Unreadable(name=str(path), reason=one.reason)
+
+
+def _copied(name: str, inside: IO[bytes], copy: IO[bytes], allowance: _Allowance) -> bool:
+    """Whether all of the member was there."""
+    so_far = 0
+    try:
+        while chunk := inside.read(_TAR_CHUNK_BYTES):
+            so_far += len(chunk)
+            allowance.take(f"{name}:", so_far)
+            copy.write(chunk)
+    except (tarfile.TarError, EOFError, zlib.error):
+        return False
+    return True
+
+
+def _spooled(name: str, copy: IO[bytes], whole: bool) -> Open:
+    def chunks(rejections: Rejections) -> Iterator[bytes]:
+        copy.seek(0)
+        yield from _chunks_of(copy)
+        if not whole:
+            rejections.add(name, CUT_OFF)
+
+    return chunks
+
+
+class _Stream:
+    """Chunks as a file that only goes on, as `tarfile` reads it."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._left = b""
+
+    def read(self, size: int) -> bytes:
+        parts, have = [self._left], len(self._left)
+        while have < size:
+            chunk = next(self._chunks, b"")
+            if not chunk:
+                break
+            parts.append(chunk)
+            have += len(chunk)
+        whole = b"".join(parts)
+        self._left = whole[size:]
+        return whole[:size]

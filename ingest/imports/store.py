@@ -1,0 +1,225 @@
+"""Import one file: in batches, from where it stopped, and once however often it comes.
+
+Memory is bounded by a batch. A batch is stored before its row says so; one that is stored twice
+after an end in between changes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+
+from django.db import transaction
+
+from ingest.core.decoders.errors import DecodeError, QuestionError
+from ingest.core.decoders.rejections import Rejection, Rejections
+from ingest.core.imported.answers import Answers
+from ingest.core.imported.formats import START_BYTES, Format, recognise
+from ingest.core.point import Point
+from ingest.imports.archives import ArchiveError, Member
+from ingest.imports.decode import moved, points_of
+from ingest.models import Import, ImportRun, ImportState
+from ingest.write import WriteResult, store_file
+
+BATCH_POINTS = 5_000
+NOT_RECOGNISED = "it is of no format that can be imported"
+_NS = 1_000_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Progress = Callable[[Import, int], None]
+"""Told after each batch of how far a file is: its row, and the bytes that were read."""
+
+
+class Interrupted(Exception):
+    """The time for importing is over; the file goes on from its position."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """What is known of a file before it is decoded."""
+
+    digest: str
+    size_bytes: int
+    form: Format | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """The times of the first and last sample of a file, in nanoseconds since 1970."""
+
+    first_ns: int
+    last_ns: int
+
+
+def content_of(member: Member) -> Content:
+    """Read a file once; raises `ArchiveError`."""
+    digest, size, start = hashlib.sha256(), 0, b""
+    for chunk in member.chunks(Rejections()):
+        digest.update(chunk)
+        size += len(chunk)
+        if len(start) < START_BYTES:
+            start += chunk[: START_BYTES - len(start)]
+    return Content(digest=digest.hexdigest(), size_bytes=size, form=recognise(start))
+
+
+def span_of(member: Member, form: Format, answers: Answers) -> Span | None:
+    """Decode a file for its times; None without any. Raises `DecodeError` and `ArchiveError`."""
+    first = last = None
+    rejections = Rejections()
+    for point in points_of(form, member.chunks(rejections), rejections, answers):
+        if point.time is not None:
+            first = point.time if first is None else min(first, point.time)
+            last = point.time if last is None else max(last, point.time)
+    return None if first is None or last is None else Span(first_ns=first, last_ns=last)
+
+
+def import_file(
+    member: Member,
+    content: Content,
+    *,
+    run: ImportRun,
+    answers: Answers,
+    now: datetime,
+    earliest: datetime,
+    progress: Progress = lambda _row, _read: None,
+) -> Import:
+    """Store what a file says, and return its row; one that was imported before stays as it is.
+
+    Raises a `QuestionError` where the file does not say what is needed.
+    """
+    row = _row(member, content, run, answers, earliest=earliest)
+    if row.state in (ImportState.DONE, ImportState.UNKNOWN):
+        return row
+    if content.form is None:
+        row.state, row.problem = ImportState.UNKNOWN, NOT_RECOGNISED
+        row.save()
+        return row
+    reading = _Reading(member)
+    try:
+        points = points_of(content.form, reading.chunks(), reading.rejections, answers)
+        _store_points(points, row, reading, now=now, earliest=earliest, progress=progress)
+    except QuestionError as error:
+        row.state, row.problem = ImportState.QUESTION, str(error)
+        row.save()
+        raise
+    except (DecodeError, ArchiveError) as error:
+        row.state, row.problem = ImportState.FAILED, str(error)
+    else:
+        row.state, row.problem = ImportState.DONE, ""
+    row.rejected += reading.rejections.count
+    row.refusals = _united(row.refusals, reading.rejections.all())
+    row.save()
+    return row
+
+
+@transaction.atomic
+def _row(
+    member: Member, content: Content, run: ImportRun, answers: Answers, *, earliest: datetime
+) -> Import:
+    """The row of the content; a run that has it again takes it over."""
+    said = answers.key + (";shifted" if run.is_shifted else "")
+    row, is_new = Import.objects.get_or_create(
+        organisation_id=run.organisation_id,
+        digest=content.digest,
+        said=said,
+        defaults={
+            "run": run,
+            "name": member.name,
+            "size_bytes": content.size_bytes,
+            "format": content.form or "",
+            "shift_s": run.shift_s or 0,
+        },
+    )
+    if not is_new:
+        row.run, row.name = run, member.name
+        is_gone = row.last_at is not None and row.last_at < earliest
+        if row.state == ImportState.FAILED or is_gone:
+            _begin_anew(row)
+            row.shift_s = run.shift_s or 0
+        row.save()
+    return row
+
+
+def _begin_anew(row: Import) -> None:
+    """What is stored stays; counts are those of the next attempt."""
+    row.position = row.accepted = row.ignored = row.rejected = row.too_old = 0
+    row.refusals, row.state, row.problem = [], ImportState.WAITING, ""
+    row.first_at = row.last_at = None
+
+
+class _Reading:
+    """A file that is being read: how far, and what gave nothing."""
+
+    def __init__(self, member: Member) -> None:
+        self._member = member
+        self.rejections = Rejections()
+        self.read_bytes = 0
+
+    def chunks(self) -> Iterator[bytes]:
+        for chunk in self._member.chunks(self.rejections):
+            self.read_bytes += len(chunk)
+            yield chunk
+
+
+def _store_points(
+    points: Iterator[Point],
+    row: Import,
+    reading: _Reading,
+    *,
+    now: datetime,
+    earliest: datetime,
+    progress: Progress,
+) -> None:
+    shifted = moved(points, by_ns=row.shift_s * _NS) if row.shift_s else points
+    skipped = sum(1 for _ in islice(shifted, row.position))
+    assert skipped <= row.position
+    earliest_ns = (earliest - _EPOCH) // timedelta(microseconds=1) * 1000
+    while batch := list(islice(shifted, BATCH_POINTS)):
+        young = [one for one in batch if one.time is None or one.time >= earliest_ns]
+        result, hosts = store_file(
+            young, organisation=row.organisation, now=now, retention=now - earliest
+        )
+        _note(row, batch, young, result)
+        row.hosts = sorted({*row.hosts, *hosts})
+        row.state = ImportState.RUNNING
+        row.save()
+        progress(row, reading.read_bytes)
+
+
+def _note(row: Import, batch: list[Point], young: list[Point], result: WriteResult) -> None:
+    row.position += len(batch)
+    row.accepted += result.accepted
+    row.ignored += result.ignored
+    row.rejected += result.rejected
+    row.too_old += len(batch) - len(young)
+    row.changed_rows += result.changed_rows
+    times = [one.time for one in young if one.time is not None]
+    if result.accepted and times:
+        first, last = _at(min(times)), _at(max(times))
+        row.first_at = first if row.first_at is None else min(first, row.first_at)
+        row.last_at = last if row.last_at is None else max(last, row.last_at)
+    row.refusals = _united(
+        row.refusals,
+        [
+            Rejection(part=one.line, reason=one.reason, count=one.line_count)
+            for one in result.rejections
+        ],
+    )
+
+
+def _united(known: list[dict[str, object]], more: list[Rejection]) -> list[dict[str, object]]:
+    """One entry per reason."""
+    by_reason: dict[object, dict[str, object]] = {one["reason"]: {**one} for one in known}
+    for one in more:
+        entry = by_reason.setdefault(
+            one.reason, {"part": one.part, "reason": one.reason, "count": 0}
+        )
+        entry["count"] = int(str(entry["count"])) + one.count
+    return list(by_reason.values())
+
+
+def _at(time_ns: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=time_ns // 1000)

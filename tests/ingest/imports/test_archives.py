@@ -1,0 +1,163 @@
+"""Files of archives: whole ones, those cut off, and those that are made to fill a disk."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from ingest.core.decoders.rejections import Rejections
+from ingest.imports import archives
+from ingest.imports.archives import (
+    CUT_OFF,
+    ArchiveError,
+    Member,
+    Unreadable,
+    files_of,
+)
+
+BODY = b"".join(b"%d some text of a line\n" % number for number in range(20_000))
+
+
+def read(path: Path) -> tuple[dict[str, bytes], dict[str, str]]:
+    """The content by name, and what is wrong by name."""
+    content: dict[str, bytes] = {}
+    wrong: dict[str, str] = {}
+    for found in files_of([path]):
+        name = found.name.removeprefix(str(path))
+        if isinstance(found, Unreadable):
+            wrong[name] = found.reason
+            continue
+        refused = Rejections()
+        content[name] = b"".join(found.chunks(refused))
+        # It can be read twice.
+        assert b"".join(found.chunks(Rejections())) == content[name]
+        for one in refused.all():
+            wrong[name] = one.reason
+    return content, wrong
+
+
+def packed_tar(**members: bytes) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for name, body in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(body)
+            archive.addfile(info, io.BytesIO(body))
+    return out.getvalue()
+
+
+def packed_zip(**members: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, body in members.items():
+            archive.writestr(name, body)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("packed", "names"),
+    [
+        pytest.param(BODY, [""], id="plain"),
+        pytest.param(gzip.compress(BODY), [""], id="gzip"),
+        pytest.param(gzip.compress(BODY[:99]) + gzip.compress(BODY[99:]), [""], id="two gzips"),
+        pytest.param(packed_tar(a=BODY, b=BODY), [":a", ":b"], id="tar"),
+        pytest.param(gzip.compress(packed_tar(a=BODY, b=BODY)), [":a", ":b"], id="tar.gz"),
+        pytest.param(packed_tar(a=gzip.compress(BODY)), [":a"], id="gzip in tar"),
+        pytest.param(packed_zip(a=BODY, b=gzip.compress(BODY)), [":a", ":b"], id="zip"),
+    ],
+)
+def test_files_are_read_whole_from_archives(
+    tmp_path: Path, packed: bytes, names: list[str]
+) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(packed)
+
+    content, wrong = read(file)
+
+    assert wrong == {}
+    assert content == dict.fromkeys(names, BODY)
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        pytest.param(gzip.compress(BODY), id="gzip"),
+        pytest.param(packed_tar(a=BODY), id="tar"),
+        pytest.param(gzip.compress(packed_tar(a=BODY)), id="tar.gz"),
+    ],
+)
+@pytest.mark.parametrize("part", [0.5, 0.9])
+def test_what_was_before_the_cut_is_read(tmp_path: Path, packed: bytes, part: float) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(packed[: int(part * len(packed))])
+
+    content, wrong = read(file)
+
+    (body,) = content.values()
+    assert 0 < len(body) < len(BODY)
+    assert BODY.startswith(body)
+    assert CUT_OFF in wrong.values()
+
+
+def test_zip_without_its_end_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(packed_zip(a=BODY)[:-30])
+
+    content, wrong = read(file)
+
+    assert content == {}
+    assert "cut off or damaged" in wrong[""]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lambda body: packed_zip(a=body)])
+def test_archive_that_was_made_to_fill_a_disk_is_stopped(
+    tmp_path: Path, pack: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "ALWAYS_ALLOWED_BYTES", 1024 * 1024)
+    file = tmp_path / "file"
+    # A thousand times smaller than what it unpacks to.
+    file.write_bytes(pack(bytes(30_000_000)))  # type: ignore[operator]
+    files = files_of([file])
+    member = next(files)
+    assert isinstance(member, Member)
+
+    taken, chunks = 0, member.chunks(Rejections())
+    with pytest.raises(ArchiveError, match="unpacks to more than"):  # noqa: PT012 (how far it got)
+        for chunk in chunks:
+            taken += len(chunk)
+
+    assert taken <= archives.MOST_RATIO * file.stat().st_size
+
+
+def test_archive_in_an_archive_and_missing_files_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(packed_tar(a=packed_zip(b=BODY), c=BODY))
+
+    content, wrong = read(file)
+
+    assert content == {":c": BODY}
+    assert wrong == {":a": "it is an archive within an archive: unpack it first"}
+    (gone,) = files_of([tmp_path / "gone"])
+    assert gone == Unreadable(
+        name=str(tmp_path / "gone"), reason="there is no such file or folder"
+    )
+
+
+def test_links_of_a_folder_and_of_a_tar_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(BODY)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "link").symlink_to(tmp_path / "secret")
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        info = tarfile.TarInfo("link")
+        info.type, info.linkname = tarfile.SYMTYPE, str(tmp_path / "secret")
+        archive.addfile(info)
+    (folder / "links.tar").write_bytes(out.getvalue())
+
+    assert read(folder) == ({}, {})
