@@ -191,6 +191,24 @@ def test_five_thousand_containers_of_ten_seconds_leave_no_series(tmp_path: Path)
             (docker / f"{generation * 2500 + number:064x}").rmdir()
 
 
+def test_link_to_a_folder_is_no_group(tmp_path: Path) -> None:
+    plant(tmp_path, cgroup("/a.slice"))
+    (tmp_path / MOUNT.lstrip("/") / "a.slice" / "round").symlink_to("..")
+
+    found = CgroupWatch().look(HostTree(str(tmp_path)), MOUNT)
+
+    assert [group.path for group in found] == ["/a.slice"]
+
+
+def test_problems_are_bounded(tmp_path: Path) -> None:
+    host = HostTree(str(tmp_path))
+
+    for number in range(150):
+        host.note(f"file {number}", "is odd")
+
+    assert len(host.problems) == 100
+
+
 def test_group_is_read_from_its_second_pass_on(tmp_path: Path) -> None:
     host, watch = HostTree(str(plant(tmp_path, cgroup("/system.slice")))), CgroupWatch()
     watch.look(host, MOUNT)

@@ -77,7 +77,7 @@ def test_everything_is_sent_oldest_first(
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("status", [None, 301, 401, 403, 404, 408, 429, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [None, 300, 301, 401, 403, 404, 408, 429, 500, 502, 503, 504])
 def test_lines_wait_while_the_service_cannot_take_them(
     delivery: Delivery, service: Service, spool: Spool, status: int | None
 ) -> None:

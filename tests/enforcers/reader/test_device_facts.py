@@ -142,6 +142,14 @@ def test_device_that_is_gone_has_its_number_only(tmp_path: Path) -> None:
     assert facts(tmp_path, "sdz", {}) == {"majmin": ("8:16",)}
 
 
+def test_long_serial_is_read_whole(tmp_path: Path) -> None:
+    files = block("sdb", SCSI, {"device": Link("../../../6:0:0:5")})
+    # 264 is 0x0108.
+    files[f"{SCSI}/vpd_pg80"] = b"\0\x80\x01\x08" + b"S" * 264 + b"rest"
+
+    assert facts(tmp_path, "sdb", files)["serial"] == ("S" * 264,)
+
+
 def test_serial_of_a_broken_page_is_none(tmp_path: Path) -> None:
     files = block("sdb", SCSI, {"device": Link("../../../6:0:0:5")})
     files[f"{SCSI}/vpd_pg80"] = b"\0\x80\xff\xff\x01\x02"

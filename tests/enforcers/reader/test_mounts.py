@@ -107,6 +107,17 @@ def test_counter_that_ran_below_zero_is_left_out(tmp_path: Path) -> None:
     assert "ops=2927395007i" in each
 
 
+def test_counter_that_the_wire_cannot_carry_is_left_out(tmp_path: Path) -> None:
+    rows = "\tREAD: 10 18446744073709551615 1 1000 18446744073709551615 3 50 60 2\n"
+    tree = host(tmp_path, mountstats=stats("nas:/db", "/mnt/db", rows))
+
+    summed, each = (line.rpartition(" ")[2] for line in lines(tree))
+
+    assert summed == "ops=10i,rtt=50i,exe=60i"
+    assert "trans" not in each
+    assert "bytes_sent=1000i" in each
+
+
 @pytest.mark.parametrize("cut", range(1, 330, 13))
 def test_file_that_breaks_off_keeps_what_is_whole(tmp_path: Path, cut: int) -> None:
     first, second = stats("nas:/db", "/mnt/db"), stats("nas:/web", "/mnt/web")
@@ -141,6 +152,8 @@ def test_capture_is_read(tmp_path: Path, shared_dir: Path) -> None:
         ),
         ("//files/share", "cifs", {"server": "files", "export": "/share", "fstype": "cifs"}),
         ("odd", "9p", {"export": "odd", "fstype": "9p"}),
+        ("//files", "cifs", {"export": "//files", "fstype": "cifs"}),
+        ("///share", "cifs", {"export": "///share", "fstype": "cifs"}),
     ],
 )
 def test_facts_of_a_mount(source: str, kind: str, facts: dict[str, str]) -> None:

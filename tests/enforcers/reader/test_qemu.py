@@ -139,6 +139,18 @@ def test_guest_that_ends_is_forgotten_and_a_new_one_is_found_at_once(tmp_path: P
     assert [one.guest.vmid for one in watch.look(host, turn=1)] == ["102"]
 
 
+def test_process_that_became_a_guest_is_found_in_its_turn(tmp_path: Path) -> None:
+    host, watch = HostTree(str(tmp_path)), ProcessWatch()
+    plant(tmp_path, process(44, "sh", ["sh"], "/"))
+    watch.look(host, turn=0)
+    plant(tmp_path, process(44, "kvm", ["kvm", "-id", "103"], "/"))
+
+    found = [[one.guest.vmid for one in watch.look(host, turn=turn)] for turn in range(1, 7)]
+
+    # 44 is 2 more than a multiple of 6: its turn is the second of six.
+    assert found == [[], ["103"], ["103"], ["103"], ["103"], ["103"]]
+
+
 @pytest.mark.parametrize(("filters", "disks"), [(8, {"d": "/x"}), (9, {})])
 def test_disk_is_found_below_eight_filters_and_no_deeper(
     filters: int, disks: dict[str, str]

@@ -10,7 +10,7 @@ import pytest
 
 from enforcers.reader.cgroup_names import Maker, Named, WorkloadKind
 from enforcers.reader.containers import ContainerNames
-from enforcers.reader.facts import REPEAT_S
+from enforcers.reader.facts import REPEAT_S, fact_lines
 from enforcers.reader.host_tree import HostTree
 from enforcers.reader.processes import TURNS
 from enforcers.reader.reading import Reader, Reading
@@ -287,3 +287,7 @@ def test_names_of_containers_are_remembered_as_long_as_these_are_there(root: Pat
     assert names.facts(container, host) == {"name": "web-1"}
     names.keep_only(set())
     assert names.facts(container, host) == {"name": "web-2"}
+
+
+def test_nothing_known_is_no_line() -> None:
+    assert fact_lines("h1", ("device", "sda"), {}) == []

@@ -73,6 +73,18 @@ def test_oldest_goes_when_there_is_no_room_and_is_counted(tmp_path: Path) -> Non
     assert size <= 2_000
 
 
+def test_room_is_used_to_the_last_byte(tmp_path: Path) -> None:
+    spool(tmp_path / "one").put(("a 1",))
+    (file,) = (tmp_path / "one" / "samples").iterdir()
+    found = spool(tmp_path / "two", most_bytes=2 * file.stat().st_size)
+
+    for number in (1, 2):
+        found.put((f"a {number}",))
+
+    assert waiting(found) == ["a 1", "a 2"]
+    assert file.name == "000000000001-1.lp.gz"
+
+
 def test_file_that_is_damaged_is_counted_and_the_others_are_sent(tmp_path: Path) -> None:
     first = spool(tmp_path)
     first.put(("a 1", "b 1"))
@@ -98,13 +110,13 @@ def test_disk_that_takes_nothing_leaves_samples_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     found = spool(tmp_path)
-    found.put(("a 1",))
 
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "open", full)
+        found.put(("a 1",))
         found.put(("a 2",))
         found.put(("a 3",))
     found.put(("a 4",))
