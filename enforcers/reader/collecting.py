@@ -81,12 +81,12 @@ class Collecting:
 
     def _send(self) -> None:
         is_first = True
-        spread_s = crc32(self._host.encode()) % 1000 / 1000 * min(SPREAD_S, self._interval_s / 3)
+        own_s = spread_s(self._host, self._interval_s)
         while not self._stopping.is_set():
             self._filled.wait()
             self._filled.clear()
             # The first samples of all are what somebody waits for.
-            if not is_first and self._stopping.wait(spread_s):
+            if not is_first and self._stopping.wait(own_s):
                 break
             is_first = False
             self._deliver()
@@ -122,6 +122,11 @@ def collecting(config: ReaderConfig | None) -> Iterator[None]:
         yield
     finally:
         running.stop()
+
+
+def spread_s(host: str, interval_s: float) -> float:
+    """How long after each pass this host sends: always the same, and another for each host."""
+    return crc32(host.encode()) % 1000 / 1000 * min(SPREAD_S, interval_s / 3)
 
 
 def seconds_to_grid(now_s: float, interval_s: float) -> float:

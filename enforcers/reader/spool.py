@@ -85,7 +85,9 @@ class Spool:
             for batch in damaged:
                 log.warning("waiting samples are damaged", extra={"file": str(batch.path)})
             with self._lock:
-                self.dropped_lines += sum(batch.line_count for batch in damaged)
+                # One that went meanwhile, to make room, was counted then.
+                lost = [batch for batch in damaged if batch in self._batches]
+                self.dropped_lines += sum(batch.line_count for batch in lost)
             self.remove(damaged)
 
     def remove(self, batches: list[Batch]) -> None:
@@ -150,9 +152,6 @@ def _unpack(batch: Batch, lines: list[str]) -> bool:
     try:
         data = batch.data if batch.path is None else batch.path.read_bytes()
         lines += gzip.decompress(data or b"").decode().split("\n")
-    except FileNotFoundError:
-        # It went meanwhile, to make room, and was counted then.
-        return batch.path is not None
     except (OSError, EOFError, zlib.error, UnicodeDecodeError):
         return False
     return True

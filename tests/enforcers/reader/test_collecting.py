@@ -19,7 +19,13 @@ from hypothesis import strategies as st
 from enforcers import cli
 from enforcers.client import DOCUMENT_PATH
 from enforcers.config import Endpoint, ReaderConfig
-from enforcers.reader.collecting import WRITE_PATH, Collecting, collecting, seconds_to_grid
+from enforcers.reader.collecting import (
+    WRITE_PATH,
+    Collecting,
+    collecting,
+    seconds_to_grid,
+    spread_s,
+)
 from enforcers.reader.reading import Reading
 from tests.enforcers.web_service import WebService, web_service
 
@@ -66,6 +72,15 @@ def test_next_pass_is_on_the_grid(now_s: float, interval_s: float) -> None:
     assert interval_s / 10 < wait_s <= interval_s * 1.1 + 1e-6
     rest = (now_s + wait_s) % interval_s
     assert min(rest, interval_s - rest) < 1e-5
+
+
+def test_hosts_send_spread_over_three_seconds() -> None:
+    waits = [spread_s(f"host-{number}", 10.0) for number in range(1000)]
+
+    assert min(waits) < 0.1
+    assert 2.9 < max(waits) < 3.0
+    assert sum(waits) / 1000 == pytest.approx(1.5, abs=0.1)
+    assert max(spread_s(f"host-{number}", 3.0) for number in range(1000)) < 1.0
 
 
 def test_samples_go_to_the_service_with_the_token(tmp_path: Path, service: WebService) -> None:

@@ -93,6 +93,10 @@ def test_lines_wait_while_the_service_cannot_take_them(
     service.status = 204
     assert delivery.flush(now_s=7.0) == 0.0
     assert service.took == ["a 1", "b 1", "c 1", "a 2"]
+    # The next outage begins with one second again.
+    spool.put(("a 3",))
+    service.status = status
+    assert delivery.flush(now_s=8.0) == 1.0
 
 
 def test_wait_is_never_longer_than_a_minute(delivery: Delivery, service: Service) -> None:

@@ -69,9 +69,13 @@ def test_guest_of_libvirt() -> None:
         (["-blockdev", '{"node-name":"n","driver":"rbd","pool":"p","image":"i","auth":"SECRET"}', "-device", "virtio-blk,drive=n,id=vd0"], {"vd0": "rbd:p/i"}),  # noqa: E501
         (["-drive", "id=i,file=iscsi://user%SECRET@san/iqn.2001-04.x/1"], {"i": "iscsi://san/iqn.2001-04.x/1"}),
         (["-blockdev", '{"node-name":"a","driver":"raw","file":"a"}', "-device", "virtio-blk,drive=a"], {}),  # noqa: E501
+        (["-blockdev", '{"node-name":"n","driver":"iscsi","target":"iqn.x"}', "-device", "sd,drive=n"], {"n": "iscsi:iqn.x/0"}),  # noqa: E501
         (["-blockdev", '{"node-name":"a', "-device", "virtio-blk,drive=a"], {}),
     ],
-    ids=["comma", "dotted", "dotted node", "nested", "rbd", "iscsi", "circle", "broken JSON"],
+    ids=[
+        "comma", "dotted", "dotted node", "nested", "rbd", "iscsi", "iscsi node", "circle",
+        "broken JSON",
+    ],
 )  # fmt: skip
 def test_disks_in_every_spelling(argv: list[str], disks: dict[str, str]) -> None:
     guest = read_guest(["qemu-system-x86_64", *argv])
@@ -147,6 +151,7 @@ def test_process_that_became_a_guest_is_found_in_its_turn(tmp_path: Path) -> Non
 
     found = [[one.guest.vmid for one in watch.look(host, turn=turn)] for turn in range(1, 7)]
 
+    assert workload_of(watch.look(host, turn=7)[0]).key == "qemu/103"
     # 44 is 2 more than a multiple of 6: its turn is the second of six.
     assert found == [[], ["103"], ["103"], ["103"], ["103"], ["103"]]
 

@@ -31,6 +31,7 @@ def test_lines_come_back_in_their_order_after_a_restart(tmp_path: Path) -> None:
 
     assert waiting(again) == ["a 1", "b 1", "a 2", "a 3"]
     assert again.waiting_lines == 4
+    assert waiting(spool(tmp_path)) == ["a 1", "b 1", "a 2", "a 3"]
 
 
 def test_what_was_delivered_does_not_come_back(tmp_path: Path) -> None:
@@ -96,6 +97,16 @@ def test_file_that_is_damaged_is_counted_and_the_others_are_sent(tmp_path: Path)
     assert waiting(again) == ["a 2"]
     assert again.dropped_lines == 2
     assert not damaged.exists()
+
+
+def test_file_that_somebody_removed_is_counted_as_lost(tmp_path: Path) -> None:
+    found = spool(tmp_path)
+    found.put(("a 1", "b 1"))
+    min((tmp_path / "samples").iterdir()).unlink()
+    found.put(("a 2",))
+
+    assert waiting(found) == ["a 2"]
+    assert found.dropped_lines == 2
 
 
 def test_half_written_file_of_a_killed_agent_is_removed(tmp_path: Path) -> None:
