@@ -27,8 +27,9 @@ from ingest.core.mapping import (
 )
 
 NAME = "vsphere"
-ALL = "all"
-"""The disk or interface of lines without instances, which are of all of them."""
+TOTAL = "instance-total"
+"""The instance of lines that are the sum of all others, or instead of them."""
+_INSTANCE = {"virtualDisk": "disk", "disk": "disk", "net": "interface", "datastore": "lun"}
 _KIB = 1024.0
 _READS, _WRITES = "numberReadAveraged_average", "numberWriteAveraged_average"
 _MS_IN_NS = 1e6
@@ -55,9 +56,13 @@ _SIOC = frozenset(
 
 def _head(measurement: str, tags: Tags) -> Head:
     host = tags.get("esxhostname") or host_of(tags, "source")
+    instance = tags.get(_INSTANCE.get(measurement.rpartition("_")[2], ""), TOTAL)
     match measurement:
         case "vsphere_vm_virtualDisk" | "vsphere_vm_net":
-            return _of_guest(measurement, host, tags)
+            return _of_guest(measurement, host, instance, tags)
+        # What is on a device or an interface stands in lines of its own.
+        case _ if instance == TOTAL:
+            return Head(host=host, place=nowhere)
         case "vsphere_host_datastore":
             name = required(tags, "dsname", of=measurement)
             place = _device(host, f"datastore/{name}", _DATASTORE)
@@ -66,20 +71,20 @@ def _head(measurement: str, tags: Tags) -> Head:
                 place=_or_gauge(place, _SIOC, host, f"datastore/{name}"),
                 facts=_in_data_center(host, name, tags),
             )
-        # Without the tag it is the sum of all disks.
-        case "vsphere_host_disk" if "disk" in tags:
-            name = tags["disk"]
-            place = _device(host, name, _DEVICE)
+        case "vsphere_host_disk":
+            place = _device(host, instance, _DEVICE)
 
             def found(field: str) -> Place:
                 if field == "maxQueueDepth_average":
-                    return FactField(host=host, kind="device", subject=name, name="queue_depth")
-                return _or_gauge(place, _PARTS, host, name)(field)
+                    return FactField(
+                        host=host, kind="device", subject=instance, name="queue_depth"
+                    )
+                return _or_gauge(place, _PARTS, host, instance)(field)
 
-            return Head(host=host, place=found, facts=facts(host, "device", name, [("wwn", name)]))
+            said = facts(host, "device", instance, [("wwn", instance)])
+            return Head(host=host, place=found, facts=said)
         case "vsphere_host_net":
-            name = tags.get("interface", ALL)
-            return Head(host=host, place=_network(host, name))
+            return Head(host=host, place=_network(host, instance))
         case _:
             return Head(host=host, place=nowhere)
 
@@ -91,7 +96,7 @@ def _in_data_center(host: str, name: str, tags: Tags) -> tuple[Fact, ...]:
     return facts(host, "device", f"datastore/{name}", [("datastore", known)])
 
 
-def _of_guest(measurement: str, host: str, tags: Tags) -> Head:
+def _of_guest(measurement: str, host: str, instance: str, tags: Tags) -> Head:
     guest = f"vm/{required(tags, 'moid', of=measurement)}"
     said = facts(
         host,
@@ -104,12 +109,13 @@ def _of_guest(measurement: str, host: str, tags: Tags) -> Head:
             ("vcenter", tags.get("vcenter")),
         ],
     )
+    if instance == TOTAL:
+        return Head(host=host, place=nowhere, facts=said)
     if measurement == "vsphere_vm_net":
-        name = f"{guest}/{tags.get('interface', ALL)}"
+        name = f"{guest}/{instance}"
         # What the guest gets is what the host sends to it.
         return Head(host=host, place=_network(host, name, as_guest=True), facts=said)
-    disk = tags.get("disk", ALL)
-    own = {"host": host, "workload": guest, "device": disk}
+    own = {"host": host, "workload": guest, "device": instance}
     carried, took = (_rates(table, host, guest, own) for table in (CGROUP, VDISK))
     places: dict[str, tuple[Cell, ...]] = {
         _READS: (Cell(series=carried, column="rios"), Cell(series=took, column="reads")),

@@ -41,6 +41,13 @@ def row(
             id="S1 diskio",
         ),
         pytest.param(
+            # Of one time and series they are one row, so udev's tags make no other series.
+            ["diskio,host=h1,name=sda reads=5i",
+             "diskio,host=h1,name=sda,ID_WWN=0x5000c500a1b2c3d4,ID_MODEL=M writes=7i"],
+            [row("diskio", "h1", "sda", reads=5, writes=7)],
+            id="diskio with tags of udev",
+        ),
+        pytest.param(
             ["net,host=h1,interface=eth0 bytes_sent=5i,bytes_recv=7i,speed=10000i"],
             [row("net", "h1", "eth0", bytes_sent=5, bytes_recv=7, speed=10000)],
             id="S2 net",
@@ -133,6 +140,19 @@ def row(
                     writes=4_000, read_time=20_000_000_000, write_time=20_000_000_000),
             ],
             id="S13 virtual disk of vSphere",
+        ),
+        pytest.param(
+            # Real Telegraf sends sums beside the disks and interfaces themselves.
+            [("vsphere_vm_virtualDisk,esxhostname=esx1,vmname=db1,moid=vm-35,disk=instance-total "
+             "read_average=40i,write_average=16i"),
+             ("vsphere_vm_net,esxhostname=esx1,vmname=db1,moid=vm-35,interface=instance-total "
+             "bytesRx_average=40i"),
+             "vsphere_host_net,esxhostname=esx1,interface=instance-total bytesRx_average=40i",
+             "vsphere_host_disk,esxhostname=esx1,disk=instance-total read_average=10i",
+             ("vsphere_host_datastore,esxhostname=esx1,dsname=instance-total,lun=instance-total "
+             "maxTotalLatency_latest=6i")],
+            [],
+            id="sums of vSphere",
         ),
         pytest.param(
             [("vsphere_host_datastore,vcenter=v,esxhostname=esx1,dsname=nfs-08,lun=x "
@@ -306,6 +326,32 @@ def test_a_guest_of_proxmox_is_no_host(line: str) -> None:
             {
                 ("esx1", "device", "naa.6001", "wwn", "naa.6001"),
                 ("esx1", "device", "naa.6001", "queue_depth", "64"),
+            },
+        ),
+        (
+            "vsphere_host_disk,esxhostname=esx1,disk=instance-total maxTotalLatency_latest=6i",
+            set(),
+        ),
+        (
+            "diskio,host=h1,name=sda,ID_WWN=0x5000c500a1b2c3d4,ID_SERIAL_SHORT=S1 reads=5i",
+            {
+                ("h1", "device", "sda", "wwn", "0x5000c500a1b2c3d4"),
+                ("h1", "device", "sda", "serial", "S1"),
+            },
+        ),
+        # The first 64 bits are those of every LUN of the array.
+        (
+            "diskio,host=h1,name=sdb,ID_WWN=0x600508b1001c1234 reads=5i",
+            set(),
+        ),
+        (
+            (
+                "diskio,host=h1,name=sdb1,ID_WWN=0x600508b1001c1234,ID_PART_ENTRY_NUMBER=1,"
+                "ID_WWN_WITH_EXTENSION=0x600508b1001c1234567890abcdef0001 reads=5i"
+            ),
+            {
+                ("h1", "device", "sdb1", "wwn", "0x600508b1001c1234567890abcdef0001"),
+                ("h1", "device", "sdb1", "layer", "partition"),
             },
         ),
     ],
