@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
-SERVICES := postgres or timescaledb or valkey or telegraf or browser or root
+SERVICES := postgres or timescaledb or valkey or telegraf or browser or root or guests or vcenter or libvirt
 # Many tests wait, so there is one worker more than the machine has cores.
 # Tests on the real kernel (lane root) measure, so they run one after the other.
 PARALLEL := -n $(shell echo $$(( $$(nproc) + 1 ))) --dist loadfile
@@ -11,7 +11,7 @@ export PYTHON
 unexport PYTHONDONTWRITEBYTECODE
 export SLUICE_CACHE_DIR ?= $(HOME)/.cache/sluice
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test test-fast mutate check telegraf timescaledb lock clean
+.PHONY: help setup run demo test test-fast mutate check telegraf timescaledb testbed lock clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -52,6 +52,7 @@ mutate: setup ## plant 300 small faults in the cores and the agent, one by one; 
 test: setup check ## set up and run every check and test; a lane that lacks something says so by name
 	@scripts/telegraf || echo "make test: goes on without Telegraf"
 	@scripts/timescaledb || echo "make test: goes on without TimescaleDB"
+	@scripts/testbed || echo "make test: goes on without the laboratory of collectors"
 	$(BIN)/pytest -q $(PARALLEL) -m "not (root or timescaledb)"
 	$(BIN)/pytest -q -m root
 	@echo "make test: the database's tests again, on TimescaleDB"
@@ -62,6 +63,9 @@ telegraf: ## obtain the pinned Telegraf with only the plugins used
 
 timescaledb: ## build TimescaleDB beside a private PostgreSQL; changes nothing of the system (Debian)
 	@scripts/timescaledb
+
+testbed: ## obtain kernel, NFS server and vCenter for the laboratory of collectors (Debian, amd64)
+	@scripts/testbed
 
 lock: ## write the lock files from pyproject.toml (ARGS="--upgrade-package django")
 	@scripts/lock $(ARGS)

@@ -17,6 +17,7 @@ import pytest
 from appliance.embedded.errors import NoServerProgram
 from appliance.embedded.postgres_programs import choose_programs
 from appliance.embedded.valkey import find_valkey
+from tests.testbed.programs import missing_for_guests, missing_for_libvirt, missing_for_vcenter
 
 DATABASE_FIXTURES = frozenset({"db", "transactional_db", "live_server", "postgres_server"})
 ALL = "all"
@@ -69,6 +70,10 @@ def _root() -> str | None:
     return None if probe.returncode == 0 else "network namespaces cannot be made here"
 
 
+def _guests() -> str | None:
+    return _root() or missing_for_guests()
+
+
 # Each answers why its lane is missing; None means that it is there.
 LANES: dict[str, Callable[[], str | None]] = {
     "postgres": _postgres,
@@ -77,6 +82,9 @@ LANES: dict[str, Callable[[], str | None]] = {
     "telegraf": _telegraf,
     "browser": _browser,
     "root": _root,
+    "guests": _guests,
+    "vcenter": missing_for_vcenter,
+    "libvirt": missing_for_libvirt,
 }
 
 

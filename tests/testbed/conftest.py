@@ -1,0 +1,75 @@
+"""A real web server for a whole module, and what the laboratory's collectors stored through it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from pytest_django import DjangoDbBlocker
+
+from ingest.models import Series, StatedFact
+from ingest.partitions import TABLES
+from tests.ingest.scenario import Tenant, make_tenant
+from tests.ingest.wire import WebServer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Laboratory:
+    """An organisation, the server that its collectors send to, and a folder for their files."""
+
+    tenant: Tenant
+    server: WebServer
+    folder: Path
+
+    def said(self, kind: str, name: str) -> set[tuple[str, str, str]]:
+        """What was said under this name: host, subject and value."""
+        stated = StatedFact.objects.filter(
+            organisation=self.tenant.organisation, kind=kind, name=name
+        )
+        return set(stated.values_list("host", "subject", "value"))
+
+    def subjects(self, measurement: str) -> set[tuple[str, str]]:
+        """Of what there are samples in this table: host and subject."""
+        series = Series.objects.filter(
+            organisation=self.tenant.organisation, measurement=measurement
+        )
+        return set(series.values_list("host__name", "subject"))
+
+
+def wait_for(
+    holds: Callable[[], bool], *, what: str, or_show: Path, deadline_s: float = 90
+) -> None:
+    """Return when it holds; after the deadline fail with the end of a log."""
+    deadline = time.monotonic() + deadline_s
+    while not holds():
+        if time.monotonic() > deadline:
+            log = or_show.read_text(errors="replace")[-4000:] if or_show.exists() else "no log"
+            pytest.fail(f"not in {deadline_s:.0f} s: {what}\n{log}")
+        time.sleep(0.2)
+
+
+@pytest.fixture(scope="module")
+def laboratory(
+    django_db_setup: None,
+    django_db_blocker: DjangoDbBlocker,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Laboratory]:
+    """What is stored is committed, and gone after the module's last test."""
+    folder = tmp_path_factory.mktemp("laboratory")
+    server = WebServer(folder)
+    with django_db_blocker.unblock():
+        try:
+            tenant = make_tenant("laboratory")
+            server.start()
+            yield Laboratory(tenant=tenant, server=server, folder=folder)
+        finally:
+            server.stop()
+            call_command("flush", verbosity=0, interactive=False)
+            with connection.cursor() as cursor:
+                for table in TABLES:
+                    cursor.execute(f"TRUNCATE {table}")

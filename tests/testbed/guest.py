@@ -1,0 +1,120 @@
+"""Virtual machines without an image and without KVM: their root is the host's files, read-only.
+
+QEMU emulates the processor, so a guest is up after some ten seconds and no figure of time means
+anything. It reaches servers of the host's loopback at `HOST`, and the one at `port` also at its
+own loopback; a shared disk has the one WWN `WWN` in every guest that has it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from tests.testbed.programs import bed_file, find_virtiofsd
+
+HOST = "10.0.2.2"
+WWN = "5000c500a1b2c3d4"
+_FIRST = Path(__file__).with_name("guest_init")
+_MEMORY_MB = 512
+_COMMAND_LINE = (
+    "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on tsc=reliable nokaslr audit=0"
+    " apparmor=0 selinux=0 cryptomgr.notests rcupdate.rcu_expedited=1"
+)
+
+
+def shared_disk(path: Path, *, iops: int) -> list[str]:
+    """QEMU's arguments of a disk that other guests have too, as a LUN of a storage array."""
+    file = {"driver": "file", "filename": str(path), "locking": "off"}
+    raw = {"driver": "raw", "node-name": "lun-raw", "file": file}
+    limits = {"qom-type": "throttle-group", "id": "limits", "x-iops-total": iops}
+    slow = {
+        "driver": "throttle",
+        "node-name": "lun",
+        "throttle-group": "limits",
+        "file": "lun-raw",
+    }
+    return [
+        "-object", json.dumps(limits), "-blockdev", json.dumps(raw), "-blockdev", json.dumps(slow),
+        "-device", "virtio-scsi-pci,id=scsi",
+        "-device", f"scsi-hd,drive=lun,bus=scsi.0,wwn=0x{WWN},share-rw=on,vendor=LAB,product=LUN",
+    ]  # fmt: skip
+
+
+class Guest:
+    """A running guest; `console` is what its kernel and its script say."""
+
+    def __init__(
+        self, name: str, folder: Path, *, script: str, port: int, devices: Sequence[str] = ()
+    ) -> None:
+        self.console = folder / f"{name}.console"
+        self._files = folder / f"{name}.files"
+        own_script = folder / f"{name}.sh"
+        own_script.write_text(script)
+        files, qemu = (
+            self._start_files(folder / f"{name}.virtiofsd"),
+            self._qemu(name, own_script, port),
+        )
+        self._processes = [files]
+        with (folder / f"{name}.qemu").open("wb") as log:
+            self._processes.append(
+                subprocess.Popen(
+                    [*qemu, *devices], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                )
+            )
+
+    def stop(self) -> None:
+        """Take the guest away as a failing power supply does."""
+        for process in reversed(self._processes):
+            process.kill()
+            process.wait()
+
+    def said(self) -> str:
+        """The end of what the guest wrote on its console."""
+        with suppress(FileNotFoundError):
+            return self.console.read_text(errors="replace")[-4000:]
+        return "the guest said nothing"
+
+    def _start_files(self, log: Path) -> subprocess.Popen[bytes]:
+        program = find_virtiofsd()
+        assert program is not None
+        with log.open("wb") as output:
+            server = subprocess.Popen(
+                [
+                    program, f"--socket-path={self._files}",
+                    "-o", "source=/,sandbox=chroot,cache=always,no_writeback",
+                ],
+                stdout=output,
+                stderr=output,
+            )  # fmt: skip
+        deadline = time.monotonic() + 30
+        while not self._files.exists():
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.02)
+        return server
+
+    def _qemu(self, name: str, script: Path, port: int) -> list[str]:
+        # -cx16: QEMU 7.2 translates cmpxchg16b wrongly, and the kernel stumbles over it.
+        own = uuid.uuid5(uuid.NAMESPACE_DNS, name)
+        said = {
+            "guest_name": name, "guest_machine": own.hex, "guest_init": _FIRST,
+            "guest_script": script, "guest_port": port,
+            "guest_testbed": bed_file("guest"),
+        }  # fmt: skip
+        command_line = " ".join([_COMMAND_LINE, *(f"{key}={said[key]}" for key in said)])
+        memory = f"memory-backend-memfd,id=mem,size={_MEMORY_MB}M,share=on"
+        return [
+            "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
+            "-machine", "q35,memory-backend=mem", "-accel", "tcg", "-cpu", "max,-cx16,-la57",
+            "-smp", "1", "-m", str(_MEMORY_MB), "-object", memory, "-no-reboot", "-uuid", str(own),
+            "-kernel", str(bed_file("vmlinuz")), "-initrd", str(bed_file("initramfs")),
+            "-append", command_line,
+            "-serial", f"file:{self.console}",
+            "-chardev", f"socket,id=files,path={self._files}",
+            "-device", "vhost-user-fs-pci,chardev=files,tag=host",
+            "-netdev", "user,id=net,ipv6=off", "-device", "virtio-net-pci,netdev=net",
+        ]  # fmt: skip

@@ -1,0 +1,44 @@
+"""Where the testbed's programs are: those of `make testbed`, and of Debian's packages."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+VIRTIOFSD = ("/usr/lib/qemu/virtiofsd", "/usr/libexec/virtiofsd")
+
+
+def bed_file(name: str) -> Path:
+    """A file that `make testbed` obtains, whether it is there or not."""
+    cache = Path(os.environ.get("SLUICE_CACHE_DIR") or Path.home() / ".cache" / "sluice")
+    return cache / "testbed" / name
+
+
+def find_virtiofsd() -> str | None:
+    """The server of the host's files; its place differs by release."""
+    return next((path for path in VIRTIOFSD if os.access(path, os.X_OK)), None)
+
+
+def missing_for_guests() -> str | None:
+    """Why no guest can be started here; None means that it can."""
+    if os.geteuid() != 0:
+        return "not root"
+    if shutil.which("qemu-system-x86_64") is None or find_virtiofsd() is None:
+        return "no QEMU with virtiofsd (packages qemu-system-x86, virtiofsd)"
+    absent = [
+        name for name in ("vmlinuz", "initramfs", "guest", "nfs") if not bed_file(name).exists()
+    ]
+    return f"no {', '.join(absent)}; make testbed obtains it" if absent else None
+
+
+def missing_for_vcenter() -> str | None:
+    """Why govmomi's simulator cannot be started here."""
+    return None if bed_file("vcenter").exists() else "no vcenter; make testbed obtains it"
+
+
+def missing_for_libvirt() -> str | None:
+    """Why no domain of libvirt can be started here."""
+    if shutil.which("qemu-system-x86_64") is None or shutil.which("libvirtd") is None:
+        return "no libvirtd (packages libvirt-daemon, libvirt-clients, qemu-system-x86)"
+    return None
