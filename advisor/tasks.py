@@ -32,6 +32,7 @@ MOST_EVALUATIONS = 100
 MOST_ADVICE = 20
 """Most resources that wait for advice, which may take a minute and shares one queue."""
 MOST_UPKEEP = 100
+MOST_UPLOADS = 5
 MOST_LEARNING = 20
 """Most thresholds that wait to be learnt; each takes seconds, and there is an hour for all."""
 
@@ -220,6 +221,26 @@ def discover_organisation(organisation_id: int) -> None:
     if organisation is not None:
         discovery.discover(organisation=organisation)
         note_names_shared_by_disks(organisation, now=timezone.now())
+
+
+@shared_task
+def import_everywhere() -> None:
+    """Queue the uploads that wait for being imported."""
+    from advisor.decisions import uploads
+
+    waiting = uploads.waiting_uploads().order_by("pk").values_list("organisation", "pk")
+    _queue_turns(import_upload, waiting, most=MOST_UPLOADS)
+    uploads.drop_old_uploads(now=timezone.now())
+
+
+@shared_task
+def import_upload(run_id: int) -> None:
+    """Import the files of one upload, or go on with it."""
+    from advisor.decisions import uploads
+
+    run = uploads.waiting_uploads().filter(pk=run_id).first()
+    if run is not None:
+        uploads.import_uploaded(run, now=timezone.now())
 
 
 @shared_task

@@ -26,6 +26,8 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "place": {"task": "advisor.tasks.place_everywhere", "schedule": 30.0},
     # Each threshold once an hour, for the hour that comes.
     "learn": {"task": "advisor.tasks.learn_everywhere", "schedule": 60.0},
+    # Somebody waits for the report.
+    "import": {"task": "advisor.tasks.import_everywhere", "schedule": 5.0},
     "score": {"task": "advisor.tasks.score_everywhere", "schedule": 300.0},
     # Somebody waits for the first disk of a new host.
     "discover": {"task": "advisor.tasks.discover_everywhere", "schedule": 10.0},

@@ -40,7 +40,7 @@ QUEUES = (
             "place_on_hosts",
         ),
     ),
-    WorkQueue(name="report", tasks=()),
+    WorkQueue(name="report", tasks=("import_everywhere", "import_upload")),
     WorkQueue(
         name="upkeep",
         tasks=(

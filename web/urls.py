@@ -12,6 +12,7 @@ from web.api import health as probes
 from web.views import (
     health,
     hosts,
+    imports,
     incident_cause,
     incidents,
     overview,
@@ -57,6 +58,10 @@ urlpatterns: list[URLPattern] = [
     path("workloads/<int:pk>/", workload.workload, name="workload"),
     path("hosts/", hosts.hosts, name="hosts"),
     path("hosts/<int:pk>/", hosts.host, name="host"),
+    path("imports/", imports.imports, name="imports"),
+    path("imports/upload/", imports.upload_files, name="upload-files"),
+    path("imports/<int:pk>/", imports.one_import, name="import"),
+    path("imports/<int:pk>/answer/", imports.answer_files, name="answer-files"),
     path("health-of-sluice/", health.health, name="health-of-sluice"),
     path("health/live", probes.live, name="health-live"),
     path("health/ready", probes.ready, name="health-ready"),

@@ -72,7 +72,6 @@ def _lines(report: ImportReport) -> Iterator[str]:
 
 
 def _row(one: Import) -> dict[str, Any]:
-    left_out = one.rejected + one.too_old
     reasons = [f"{refusal['reason']} ({refusal['count']})" for refusal in one.refusals[:_LEFT_OUT]]
     if one.too_old:
         reasons.insert(0, f"too old ({one.too_old})")
@@ -84,7 +83,7 @@ def _row(one: Import) -> dict[str, Any]:
         "state": ImportState(one.state).label,
         "samples": one.accepted,
         "new_rows": one.changed_rows,
-        "left_out": left_out,
+        "left_out": one.left_out,
         "why": "; ".join(reasons) or None,
     }
 

@@ -24,7 +24,7 @@ from ingest.imports.decode import moved, points_of
 from ingest.models import Import, ImportRun, ImportState
 from ingest.write import WriteResult, store_file
 
-BATCH_POINTS = 5_000
+BATCH_POINTS = 20_000
 NOT_RECOGNISED = "it is of no format that can be imported"
 _NS = 1_000_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -90,6 +90,11 @@ class Import(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def left_out(self) -> int:
+        """Samples that were not stored."""
+        return self.rejected + self.too_old
+
 
 class UploadedPart(models.Model):
     """A part of a file that a browser sent, until it is imported: processes share no disk."""

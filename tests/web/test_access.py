@@ -22,6 +22,7 @@ LISTS = (
     "storage",
     "networks",
     "hosts",
+    "imports",
     "health-of-sluice",
     "search",
 )

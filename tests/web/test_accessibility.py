@@ -29,6 +29,7 @@ PAGES: dict[str, Addresses] = {
     "datastore": lambda fleet: f"/resources/{fleet.resources['nfs-07'].pk}/",
     "uplink": lambda fleet: f"/resources/{fleet.resources['kvm-02/eno1'].pk}/",
     "workload": lambda _: f"/workloads/{Workload.objects.get(name='db-orders').pk}/",
+    "imports": lambda _: "/imports/",
     "health": lambda _: "/health-of-sluice/",
     "search": lambda _: "/search/?q=kvm",
 }

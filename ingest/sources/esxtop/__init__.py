@@ -47,11 +47,13 @@ _KEPT = frozenset(
         "resets_per_sec",
     }
 )
-_KEPT_OF_PORTS = frozenset(
-    {"percent_outbound_packets_dropped", "percent_received_packets_dropped"}
-)
 _SENT = {"packets_transmitted_per_sec": 1.0, "mbits_transmitted_per_sec": _MEGABIT_IN_BYTES}
 _RECEIVED = {"packets_received_per_sec": 1.0, "mbits_received_per_sec": _MEGABIT_IN_BYTES}
+_DROPPED = {
+    "percent_outbound_packets_dropped": "packets_transmitted_per_sec",
+    "percent_received_packets_dropped": "packets_received_per_sec",
+}
+_PERCENT = 0.01
 
 _CARRIED = frozenset({_READS, _WRITES, _READ_MIB, _WRITTEN_MIB})
 _FIELDS: Mapping[str, frozenset[str]] = {
@@ -61,7 +63,7 @@ _FIELDS: Mapping[str, frozenset[str]] = {
     "esxtop_physical_disk": _CARRIED | _KEPT | frozenset(_DEVICE),
     "esxtop_physical_disk_nfs_volume": _CARRIED | frozenset(_VOLUME) | {"active_commands"},
     "esxtop_virtual_disk": _CARRIED | frozenset(_GUEST),
-    "esxtop_network_port": frozenset({*_SENT, *_RECEIVED, *_KEPT_OF_PORTS}),
+    "esxtop_network_port": frozenset({*_SENT, *_RECEIVED, *_DROPPED}),
 }
 """What is kept of each measurement; adapters, paths and worlds carry what devices carry."""
 
@@ -158,8 +160,10 @@ def _network(host: str, name: str, *, sent: str, received: str) -> Callable[[str
         for fields, direction in ((_SENT, sent), (_RECEIVED, received))
         for field, scale in fields.items()
     }
-    as_gauge = gauges(host, name, {"interface": name}, source=NAME)
-    return lambda field: as_gauge(field) if field in _KEPT_OF_PORTS else places.get(field)
+    ways = ("out" if sent == "sent" else "in", "in" if sent == "sent" else "out")
+    for (percent, packets), way in zip(_DROPPED.items(), ways, strict=True):
+        places[percent] = Cell(series=key, column=f"drop_{way}", scale=_PERCENT, times=packets)
+    return places.get
 
 
 def _or_gauge(places: Mapping[str, Place], host: str, name: str) -> Callable[[str], Place]:

@@ -37,7 +37,7 @@ ESXTOP_DISK = (
 ESXTOP_PORT = (
     "esxtop_network_port,host=h1,switch=vSwitch0,port=33554434,world=36139,client=SQL.eth0 "
     "packets_transmitted_per_sec=3,mbits_transmitted_per_sec=8,packets_received_per_sec=5,"
-    "mbits_received_per_sec=16"
+    "mbits_received_per_sec=16,percent_outbound_packets_dropped=50"
 )
 
 
@@ -85,7 +85,8 @@ ESXTOP_PORT = (
             # What the machine sends is received by the host: 8 Mbit are 1,000,000 bytes.
             [
                 rates("net", "vm/SQL/33554434", bytes_sent=2_000_000_000,
-                      bytes_recv=1_000_000_000, packets_sent=5_000, packets_recv=3_000),
+                      bytes_recv=1_000_000_000, packets_sent=5_000, packets_recv=3_000,
+                      drop_in=1_500),
             ],
             id="esxtop port of a machine",
         ),
