@@ -22,7 +22,9 @@ from ingest.models import Host
 log = logging.getLogger(__name__)
 
 
-def discover(*, organisation: Organisation, now: datetime | None = None) -> list[Resource]:
+def discover(
+    *, organisation: Organisation, now: datetime | None = None, is_asked: bool = False
+) -> list[Resource]:
     """Create a resource for every datastore and physical NIC that is seen; those that are new.
 
     Datastores are one over all hosts, and workloads are found with them (`keep_inventory`). The
@@ -31,7 +33,7 @@ def discover(*, organisation: Organisation, now: datetime | None = None) -> list
     time, without affecting the others.
     """
     newest = Resource.objects.filter(organisation=organisation).aggregate(pk=Max("pk"))["pk"] or 0
-    keep_inventory(organisation, now=now or timezone.now())
+    keep_inventory(organisation, now=now or timezone.now(), is_asked=is_asked)
     found = list(Resource.objects.filter(organisation=organisation, pk__gt=newest).order_by("pk"))
     known = set(
         Attachment.objects.filter(host__organisation=organisation).values_list("host", "device")

@@ -22,7 +22,7 @@ def judge_imported(run: ImportRun, *, now: datetime, limit_s: float | None = Non
 
     What others judge at this moment is left to them. After `limit_s` no other portion is begun.
     """
-    discover(organisation=run.organisation)
+    discover(organisation=run.organisation, now=now, is_asked=True)
     resources = resources_of(run)
     # Samples that come again and again do not make anybody wait here: a person asked for these.
     ResourceStatus.objects.filter(resource__in=resources, history_until=None).update(

@@ -250,6 +250,19 @@ def test_culprit_of_a_file_of_esxtop_is_named(tmp_path: Path) -> None:
     assert "naa.6001" in incident["would_have_helped"]
 
 
+def test_devices_are_found_though_a_moment_ago_it_was_looked_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("advisor.decisions.found.keep.MOST_OF_TIME", 1e-9)
+    for host in ("h1", "h2"):
+        (tmp_path / host).write_text(iostat(congested_since(), [2.0] * 6, host=host))
+    imported(tmp_path / "h1")
+
+    report = imported(tmp_path / "h2")
+
+    assert [one["name"] for one in report["resources"]] == ["h2/sda", "h2/sdb"]
+
+
 def test_capture_of_iostat_without_times_and_latencies(shared_dir: Path) -> None:
     """Real: 60 reports of `iostat`, without -x and -t, of 2019."""
     capture = shared_dir / "data" / "iostat" / "kerub"

@@ -23,16 +23,17 @@ _looked: dict[tuple[str, int], tuple[Hashable, datetime, timedelta]] = {}
 """By database and organisation what was there, when it was looked, and how long not to look."""
 
 
-def keep_inventory(organisation: Organisation, *, now: datetime) -> bool:
+def keep_inventory(organisation: Organisation, *, now: datetime, is_asked: bool = False) -> bool:
     """Make, find again and mark what is found; False if nothing is new since the last time.
 
+    Where somebody asked for it and waits, it is looked in any case.
     Two that run at once do it one after the other.
     """
     with transaction.atomic():
         _wait_for_turn(organisation)
         stamp, key = _stamp(organisation), (connection.settings_dict["NAME"], organisation.pk)
         before, at, rest = _looked.get(key, (None, now - EVERY, EVERY))
-        if at <= now < at + (EVERY if before == stamp else rest):
+        if not is_asked and at <= now < at + (EVERY if before == stamp else rest):
             return False
         began = perf_counter()
         seen = look(organisation, now=now)
