@@ -56,7 +56,7 @@ def _rows(file: Path) -> list[dict[str, object]]:
     with file.open("rb") as lines:
         width = next(lines).count(b'","') + 1
     print(f"{size_mb:.0f} MB of {width:,} columns")
-    found = []
+    found: list[dict[str, object]] = []
     for what, seconds, asked in (
         ("split rows alone", _seconds_of_splitting(file), None),
         ("decode esxtop", _seconds_of_decoding(file), ASKED_MB_PER_S),

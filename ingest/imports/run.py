@@ -16,7 +16,7 @@ from ingest.imports.store import (
     Progress,
     content_of,
     import_file,
-    span_of,
+    newest_of,
 )
 from ingest.models import Import, ImportRun, ImportState
 
@@ -137,7 +137,7 @@ def _newest_ns(member: Member, answers: Answers, ask: Ask) -> tuple[int | None, 
     while True:
         try:
             form = content_of(member).form
-            span = None if form is None else span_of(member, form, answers)
+            newest_ns = None if form is None else newest_of(member, form, answers)
         except QuestionError as error:
             more = ask(member.name, error, answers)
             if more is None:
@@ -147,7 +147,7 @@ def _newest_ns(member: Member, answers: Answers, ask: Ask) -> tuple[int | None, 
             # It is told of when the file is imported.
             return None, answers
         else:
-            return None if span is None else span.last_ns, answers
+            return newest_ns, answers
 
 
 def _note_unreadable(run: ImportRun, found: Unreadable) -> None:

@@ -46,14 +46,6 @@ class Content:
     form: Format | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
-    """The times of the first and last sample of a file, in nanoseconds since 1970."""
-
-    first_ns: int
-    last_ns: int
-
-
 def content_of(member: Member) -> Content:
     """Read a file once; raises `ArchiveError`."""
     digest, size, start = hashlib.sha256(), 0, b""
@@ -65,15 +57,14 @@ def content_of(member: Member) -> Content:
     return Content(digest=digest.hexdigest(), size_bytes=size, form=recognise(start))
 
 
-def span_of(member: Member, form: Format, answers: Answers) -> Span | None:
-    """Decode a file for its times; None without any. Raises `DecodeError` and `ArchiveError`."""
-    first = last = None
+def newest_of(member: Member, form: Format, answers: Answers) -> int | None:
+    """Decode a file for the time of its newest sample, in nanoseconds since 1970.
+
+    None if no sample has a time. Raises `DecodeError` and `ArchiveError`.
+    """
     rejections = Rejections()
-    for point in points_of(form, member.chunks(rejections), rejections, answers):
-        if point.time is not None:
-            first = point.time if first is None else min(first, point.time)
-            last = point.time if last is None else max(last, point.time)
-    return None if first is None or last is None else Span(first_ns=first, last_ns=last)
+    points = points_of(form, member.chunks(rejections), rejections, answers)
+    return max((point.time for point in points if point.time is not None), default=None)
 
 
 def import_file(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.conf import settings
@@ -93,7 +94,7 @@ def _upload(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     return redirect("import", run.pk)
 
 
-def _parts(file: UploadedFile) -> Iterator[bytes]:
+def _parts(file: UploadedFile[Any]) -> Iterator[bytes]:
     yield from file.chunks(_PART_BYTES)
 
 
@@ -102,7 +103,7 @@ def one_import(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespo
     """How far an import is, then its report; the part of it alone for htmx."""
     now = timezone.now()
     workspace, run = _open(workspace, pk)
-    context = {
+    context: dict[str, Any] = {
         "run": run,
         "report": import_report(run, now=now) if run.ended_at else None,
         "files": list(run.files.all()),
