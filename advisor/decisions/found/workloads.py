@@ -83,10 +83,20 @@ def keep_workloads(
 
 
 def _clients(seen: Look) -> list[FoundWorkload]:
-    """Each host that mounts an export is a workload of it."""
+    """Each host that mounts an export is a workload of it, unless workloads of it are known.
+
+    What it counts holds their I/O, which would be counted twice.
+    """
+    clients = mount_clients(seen.storage)
+    known = {
+        (use.host, datastore.keys)
+        for one in (seen.workloads if clients else ())
+        for datastore, use in seen.backing.uses(one)
+    }
     mounts: dict[str, list[str]] = defaultdict(list)
-    for _, place in mount_clients(seen.storage):
-        mounts[place.host].append(place.subject)
+    for datastore, place in clients:
+        if (place.host, datastore.keys) not in known:
+            mounts[place.host].append(place.subject)
     return [
         FoundWorkload(
             keys=(f"client:{host}",),

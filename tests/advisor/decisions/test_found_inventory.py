@@ -213,8 +213,22 @@ def test_virtual_disk_on_an_export_is_counted_by_its_hypervisor(acme: Organisati
         'libvirt_block,host=kvm1,domain_name=db1,block_id=0 rd_reqs=1i,path="/vm/db1.qcow2"',
     )
 
-    assert ("db1", "nas:/vm", "kvm1", "vdisk", "0") in allocations()
-    assert ("kvm1 (mounts)", "nas:/vm", "kvm1", "mount", "nas:/vm") in allocations()
+    # What the client of the mount counts holds the disk, so it is no workload beside it.
+    assert allocations() == {("db1", "nas:/vm", "kvm1", "vdisk", "0")}
+
+
+def test_client_of_a_mount_is_a_workload_where_none_of_it_is_known(acme: Organisation) -> None:
+    tell(
+        acme,
+        "nfs_ops,host=kvm1,mountpoint=/vm,serverexport=nas:/vm,operation=READ ops=1i",
+        "nfs_ops,host=kvm2,mountpoint=/vm,serverexport=nas:/vm,operation=READ ops=1i",
+        'libvirt_block,host=kvm1,domain_name=db1,block_id=0 rd_reqs=1i,path="/vm/db1.qcow2"',
+    )
+
+    assert allocations() == {
+        ("db1", "nas:/vm", "kvm1", "vdisk", "0"),
+        ("kvm2 (mounts)", "nas:/vm", "kvm2", "mount", "nas:/vm"),
+    }
 
 
 def test_nic_of_a_vm_has_a_default_allocation_on_the_uplink_below_its_bridge(
