@@ -41,9 +41,13 @@ def upload(
     now: datetime,
 ) -> ImportRun:
     """Keep files until a worker imports them; the run says how far it is."""
-    run = begin_run(organisation=organisation, answers=answers, is_shifted=is_shifted, now=now)
-    run.started_by_id = user.pk
-    run.save(update_fields=["started_by"])
+    run = begin_run(
+        organisation=organisation,
+        answers=answers,
+        is_shifted=is_shifted,
+        now=now,
+        user=user.pk,
+    )
     for place, (name, parts) in enumerate(files):
         for number, data in enumerate(parts):
             UploadedPart.objects.create(

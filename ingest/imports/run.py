@@ -16,7 +16,7 @@ from ingest.imports.store import (
     Progress,
     content_of,
     import_file,
-    newest_of,
+    newest_ns,
 )
 from ingest.models import Import, ImportRun, ImportState
 
@@ -31,12 +31,21 @@ Files = Callable[[], Iterator[Found]]
 
 
 def begin_run(
-    *, organisation: Organisation, answers: Answers, is_shifted: bool, now: datetime
+    *,
+    organisation: Organisation,
+    answers: Answers,
+    is_shifted: bool,
+    now: datetime,
+    user: int | None = None,
 ) -> ImportRun:
-    """A run without files; `started_by` is to be set by who knows the person."""
+    """A run without files; `user` is the key of the person who began it."""
     said = {name: getattr(answers, name) for name in answers.__dataclass_fields__}
     return ImportRun.objects.create(
-        organisation=organisation, answers=said, is_shifted=is_shifted, started_at=now
+        organisation=organisation,
+        answers=said,
+        is_shifted=is_shifted,
+        started_at=now,
+        started_by_id=user,
     )
 
 
@@ -137,7 +146,7 @@ def _newest_ns(member: Member, answers: Answers, ask: Ask) -> tuple[int | None, 
     while True:
         try:
             form = content_of(member).form
-            newest_ns = None if form is None else newest_of(member, form, answers)
+            newest = None if form is None else newest_ns(member, form, answers)
         except QuestionError as error:
             more = ask(member.name, error, answers)
             if more is None:
@@ -147,7 +156,7 @@ def _newest_ns(member: Member, answers: Answers, ask: Ask) -> tuple[int | None, 
             # It is told of when the file is imported.
             return None, answers
         else:
-            return newest_ns, answers
+            return newest, answers
 
 
 def _note_unreadable(run: ImportRun, found: Unreadable) -> None:

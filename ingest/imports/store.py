@@ -57,10 +57,10 @@ def content_of(member: Member) -> Content:
     return Content(digest=digest.hexdigest(), size_bytes=size, form=recognise(start))
 
 
-def newest_of(member: Member, form: Format, answers: Answers) -> int | None:
-    """Decode a file for the time of its newest sample, in nanoseconds since 1970.
+def newest_ns(member: Member, form: Format, answers: Answers) -> int | None:
+    """Decode a file for the time of its newest sample, in nanoseconds since 1970; None: no sample.
 
-    None if no sample has a time. Raises `DecodeError` and `ArchiveError`.
+    Raises `DecodeError` and `ArchiveError`.
     """
     rejections = Rejections()
     points = points_of(form, member.chunks(rejections), rejections, answers)

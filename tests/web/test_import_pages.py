@@ -9,8 +9,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
+from advisor import tasks
 from advisor.decisions.uploads import import_uploaded, waiting_uploads
+from config.database_roles import DatabaseRole
 from ingest.models import Import, ImportRun, ImportState, UploadedPart
+from tests.config.roles import acting_as, make_roles
 from tests.web.fleet import Fleet
 
 WINDOW = timedelta(seconds=10)
@@ -67,6 +70,39 @@ def test_upload_is_imported_and_its_page_is_the_report(operator: Client) -> None
     assert not UploadedPart.objects.exists()
     assert Import.objects.get().name == "iostat.txt"
     assert f"Import {run.pk}" in operator.get("/imports/").content.decode()
+
+
+@pytest.mark.usefixtures("fleet")
+def test_server_and_worker_import_with_the_rights_of_their_roles(operator: Client) -> None:
+    make_roles()
+    since = timezone.now().astimezone(UTC) - timedelta(minutes=30)
+    with acting_as(DatabaseRole.WEB):
+        run = upload(operator, iostat(since))
+
+    with acting_as(DatabaseRole.WORKER):
+        tasks.import_upload.apply((run.pk,), throw=True)
+
+    with acting_as(DatabaseRole.WEB):
+        assert "lab-1/sda</a> was congested" in text_of(operator, run)
+
+
+@pytest.mark.usefixtures("fleet")
+def test_upload_goes_on_in_the_next_turn(
+    operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingest.imports.store.BATCH_POINTS", 10)
+    monkeypatch.setattr("advisor.decisions.uploads.TURN_S", -1.0)
+    since = timezone.now().astimezone(UTC) - timedelta(minutes=30)
+    run = upload(operator, iostat(since))
+
+    work()
+
+    assert [(one.state, one.position) for one in run.files.all()] == [(ImportState.RUNNING, 10)]
+    assert "Reading the files" in text_of(operator, run)
+    monkeypatch.setattr("advisor.decisions.uploads.TURN_S", 60.0)
+    work()
+    # The first of 61 reports is that since the machine started.
+    assert [(one.state, one.accepted) for one in run.files.all()] == [(ImportState.DONE, 60)]
 
 
 @pytest.mark.usefixtures("fleet")

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.conf import settings
 from django.contrib import messages
-from django.core.files.uploadedfile import UploadedFile
+from django.core.files.base import File
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect
@@ -94,7 +94,7 @@ def _upload(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     return redirect("import", run.pk)
 
 
-def _parts(file: UploadedFile[Any]) -> Iterator[bytes]:
+def _parts(file: File[bytes]) -> Iterator[bytes]:
     yield from file.chunks(_PART_BYTES)
 
 
