@@ -10,8 +10,12 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 from django.db import connection
+from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 
+from advisor.core.resource import ResourceKind
+from advisor.decisions.found.keep import keep_inventory
+from advisor.models import Allocation, Resource, Workload, WorkloadKind
 from ingest.models import Series, StatedFact
 from ingest.partitions import TABLES
 from tests.ingest.scenario import Tenant, make_tenant
@@ -32,6 +36,33 @@ class Laboratory:
             organisation=self.tenant.organisation, kind=kind, name=name
         )
         return set(stated.values_list("host", "subject", "value"))
+
+    def find(self) -> None:
+        """Look for datastores and workloads in what was stored, as a worker does."""
+        keep_inventory(self.tenant.organisation, now=timezone.now())
+
+    def datastores(self) -> list[set[tuple[str, str]]]:
+        """The datastores that were found: of each, its hosts and devices."""
+        found = Resource.objects.filter(
+            organisation=self.tenant.organisation, kind=ResourceKind.DATASTORE, vanished_at=None
+        )
+        return [set(one.attachments.values_list("host__name", "device")) for one in found]
+
+    def workloads(self) -> set[str]:
+        """The names of the virtual machines that were found."""
+        found = Workload.objects.filter(
+            organisation=self.tenant.organisation, kind=WorkloadKind.VM, vanished_at=None
+        )
+        return set(found.values_list("name", flat=True))
+
+    def allocations(self, workload: str) -> set[tuple[str, str]]:
+        """Where the workload of this name was found: its host, and the name of the resource."""
+        found = Allocation.objects.filter(
+            workload__organisation=self.tenant.organisation,
+            workload__name=workload,
+            vanished_at=None,
+        )
+        return set(found.values_list("host__name", "resource__name"))
 
     def subjects(self, measurement: str) -> set[tuple[str, str]]:
         """Of what there are samples in this table: host and subject."""

@@ -56,6 +56,7 @@ def rounds(laboratory: Laboratory) -> Laboratory:
             )  # fmt: skip
             for body in bodies(lines):
                 assert post(laboratory, body) == "0"
+    laboratory.find()
     return laboratory
 
 
@@ -64,6 +65,7 @@ def test_guests_are_workloads_with_names_and_no_hosts(rounds: Laboratory) -> Non
         ("pve1", "qemu/101", "db1"),
         ("pve2", "qemu/102", "db2"),
     }
+    assert {"db1", "db2"} <= rounds.workloads()
     assert {host for host, _ in rounds.subjects("system")} == set(NODES)  # never db1
     assert not RejectedLine.objects.exists()
     assert not UnknownMeasurement.objects.exists()
@@ -91,6 +93,7 @@ def test_interfaces_are_those_of_nodes_and_guests(rounds: Laboratory) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_body_of_25_mb_is_stored_whole(laboratory: Laboratory) -> None:
     at_s = int(time.time())
     lines = (

@@ -124,6 +124,7 @@ def hosts(laboratory: Laboratory, telegraf: Path) -> Iterator[Laboratory]:
                         or_show=guest.console,
                         deadline_s=180,
                     )
+            laboratory.find()
             yield laboratory
         finally:
             for guest in guests.values():
@@ -139,6 +140,19 @@ def test_both_collectors_state_the_one_wwn_of_the_lun(hosts: Laboratory) -> None
     assert stated == {(READER, "sda", WWN), (TELEGRAF, "sda", WWN)}
     assert not RejectedLine.objects.exists()
     assert not UnknownMeasurement.objects.exists()
+
+
+def test_lun_and_export_are_one_datastore_each_of_both_hosts(hosts: Laboratory) -> None:
+    found = hosts.datastores()
+
+    assert len(found) == 2
+    assert {(READER, "sda"), (TELEGRAF, "sda")} in found
+    assert {(READER, NFS), (TELEGRAF, NFS)} in found
+
+
+@pytest.mark.parametrize("host", [READER, TELEGRAF])
+def test_unit_is_a_workload_of_the_lun_without_a_typed_word(hosts: Laboratory, host: str) -> None:
+    assert hosts.allocations(f"{host}/backup.service") == {(host, f"naa.{WWN}")}
 
 
 @pytest.mark.parametrize("host", [READER, TELEGRAF])
