@@ -239,8 +239,15 @@ def import_upload(run_id: int) -> None:
     from advisor.decisions import uploads
 
     run = uploads.waiting_uploads().filter(pk=run_id).first()
-    if run is not None:
+    if run is None:
+        return
+    try:
         uploads.import_uploaded(run, now=timezone.now())
+    except Exception as error:
+        # Also the limit of its time, which a file reaches that gives no sample for minutes.
+        reason = f"it ended with an error: {type(error).__name__} {error}".rstrip()
+        uploads.give_up(run, reason=reason, now=timezone.now())
+        raise
 
 
 @shared_task

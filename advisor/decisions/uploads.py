@@ -87,12 +87,19 @@ def import_uploaded(run: ImportRun, *, now: datetime) -> None:
         run.parts.all().delete()
 
 
+def give_up(run: ImportRun, *, reason: str, now: datetime) -> None:
+    """End a run that cannot go on, so that it is not begun again and again."""
+    run.problem, run.ended_at = reason, now
+    run.save(update_fields=["problem", "ended_at"])
+
+
 @transaction.atomic
 def answer(run: ImportRun, answers: Answers) -> None:
     """Import the files that asked something once more, with these answers."""
     run.files.filter(state=ImportState.QUESTION).delete()
     run.answers = {name: getattr(answers, name) for name in answers.__dataclass_fields__}
     run.ended_at = run.shift_s = None
+    run.problem = ""
     run.save()
 
 

@@ -106,6 +106,37 @@ def test_upload_goes_on_in_the_next_turn(
 
 
 @pytest.mark.usefixtures("fleet")
+def test_page_that_asks_is_loaded_anew_at_the_end(operator: Client) -> None:
+    run = upload(operator, b"nothing of any use")
+    during = operator.get(f"/imports/{run.pk}/", headers={"HX-Request": "true"})
+    assert "Waiting for a worker" in during.content.decode()
+
+    work()
+
+    after = operator.get(f"/imports/{run.pk}/", headers={"HX-Request": "true"})
+    assert after["HX-Refresh"] == "true"
+    assert "it is of no format that can be imported" in text_of(operator, run)
+
+
+@pytest.mark.usefixtures("fleet")
+def test_upload_that_ends_with_an_error_is_given_up(
+    operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = upload(operator, b"nothing of any use")
+    monkeypatch.setattr("advisor.decisions.uploads.files_of", _break)
+
+    with pytest.raises(OSError, match="the disk is full"):
+        tasks.import_upload.apply((run.pk,), throw=True)
+
+    assert not waiting_uploads().exists()
+    assert "OSError the disk is full" in text_of(operator, run)
+
+
+def _break(*_: object, **__: object) -> None:
+    raise OSError("the disk is full")
+
+
+@pytest.mark.usefixtures("fleet")
 def test_question_of_a_file_is_answered_on_the_page(operator: Client) -> None:
     since = timezone.now().astimezone(UTC) - timedelta(minutes=30)
     run = upload(operator, iostat(since, zone=""))

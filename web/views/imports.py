@@ -113,6 +113,9 @@ def one_import(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespo
         "date_orders": list(DATE_ORDERS),
     }
     if "HX-Request" in request.headers:
+        if run.ended_at is not None:
+            # The whole page: it asks no more, and may have a form for what files do not say.
+            return HttpResponse(headers={"HX-Refresh": "true"})
         return render_part(request, workspace, "web/parts/import.html", now=now, **context)
     return render_page(request, workspace, "web/import.html", now=now, section="hosts", **context)
 

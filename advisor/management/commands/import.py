@@ -85,8 +85,9 @@ class Command(ProductCommand):
             ask=asking.ask,
             progress=progress.show,
         )
-        progress.end()
+        progress.say("Judging what was stored, up to now")
         judge_imported(run, now=timezone.now())
+        progress.end()
         report = import_report(run, now=timezone.now())
         if options["as_json"]:
             self.show_json(report_json(report))
@@ -171,8 +172,12 @@ class _Progress:
         self._before = time.monotonic()
         done = read_bytes / row.size_bytes if row.size_bytes else 1.0
         text = f"{done:4.0%} of {row.size_bytes / _MIB:.0f} MiB, {row.accepted} samples"
-        self._command.stderr.write(f"\r\x1b[K{row.name}: {text}", ending="")
-        self._command.stderr.flush()
+        self.say(f"{row.name}: {text}")
+
+    def say(self, words: str) -> None:
+        if self._is_shown:
+            self._command.stderr.write(f"\r\x1b[K{words}", ending="")
+            self._command.stderr.flush()
 
     def end(self) -> None:
         if self._is_shown:
