@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from ingest.core.identity.disks import DiskFacts, disk_facts, group_disks
 from ingest.core.identity.exports import MountFacts, group_mounts, mount_facts, server_names
@@ -75,14 +76,18 @@ def _mounts(facts: Facts, machines: dict[str, str]) -> Iterable[MountFacts]:
 def _of_disks(grouping: Grouping[DiskFacts]) -> Iterable[FoundDatastore]:
     notes = grouping.reasons_by_place()
     known = _disk_keys(grouping, notes)
-    for places in grouping.groups():
+    groups = grouping.groups()
+    of_group = [{key for place in places for key in known[place]} for places in groups]
+    # Clones on one host have what tells them from clones elsewhere in common too.
+    shared = {key for key, count in Counter(chain(*of_group)).items() if count > 1}
+    for places, own in zip(groups, of_group, strict=True):
         members = [grouping.members[place] for place in places]
         measured = [
             place._replace(subject=device)
             for place in _once_per_machine(members)
             for device in grouping.members[place].disk.measured
         ]
-        numbers = sorted({key for place in places for key in known[place]})
+        numbers = sorted(own - shared)
         keys = [*(key for _, key in numbers), *map(place_key, places)]
         yield FoundDatastore(
             keys=tuple(keys),
