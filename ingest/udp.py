@@ -24,7 +24,6 @@ from ingest.write import store
 log = logging.getLogger(__name__)
 
 PORT = 8089
-TOKEN_VARIABLE = "SLUICE_UDP_TOKEN"  # noqa: S105  the name of a variable, no secret
 FLUSH_EVERY_S = 1.0
 MOST_BYTES = 8 * 1024 * 1024
 """So much waits while the database is away; more is dropped, the newest first."""

@@ -199,9 +199,13 @@ def set_allocation(
     recognised = {"selector_kind": kind, "selector": value}
     controls = {"reservation": reservation, "limit": limit, "shares": shares}
     adapters = {"adapter_kind": adapter_kind, "adapter": adapter}
+    workload = _workload(resource.organisation, workload_name, tier)
+    # What was found to use the resource by the same counters is this workload.
+    found = Allocation.objects.filter(resource=resource, host=host, found=True, **adapters)
+    found.exclude(workload=workload).delete()
     allocation, _ = Allocation.objects.update_or_create(
         resource=resource,
-        workload=_workload(resource.organisation, workload_name, tier),
+        workload=workload,
         host=host,
         vdisk=vdisk,
         defaults={

@@ -24,7 +24,6 @@ from appliance.embedded.supervisor import Supervisor
 from appliance.embedded.valkey import valkey_answers, valkey_server
 from config import env
 from config.paths import DataDir, DataDirError
-from ingest.udp import TOKEN_VARIABLE
 
 Say = Callable[[str], None]
 
@@ -142,7 +141,7 @@ def _start_product(data: DataDir, options: RunOptions, supervisor: Supervisor, s
     say("starting the web server")
     names = allowed_hosts(options.host)
     supervisor.start(children.web(data, host=options.host, port=options.port, allowed_hosts=names))
-    if os.environ.get(TOKEN_VARIABLE):
+    if settings.UDP_TOKEN:
         say("receiving line protocol over UDP, which nobody acknowledges")
         supervisor.start(children.udp(data))
     if options.with_reader:

@@ -55,7 +55,7 @@ NAMED_BY_THE_PRODUCT = {
     "advisor.Enforcer.signing_key", "advisor.Enforcer.agent_version",
     "advisor.Enforcer.enforcement_state", "advisor.Shard.kind", "advisor.Track.kind",
     "ingest.Series.source", "ingest.StatedFact.kind", "ingest.StatedFact.name",
-    "ingest.UnknownMeasurement.measurement",
+    "ingest.UnknownMeasurement.measurement", "ingest.Import.digest", "ingest.Import.format",
 }  # fmt: skip
 """Columns that hold no name of a host, device or workload."""
 

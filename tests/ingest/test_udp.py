@@ -114,8 +114,8 @@ def test_more_than_fits_is_dropped(
 
 
 @pytest.mark.parametrize("secret", ["", "slu_wrong"])
-def test_command_needs_a_token(db: None, monkeypatch: pytest.MonkeyPatch, secret: str) -> None:
-    monkeypatch.setenv("SLUICE_UDP_TOKEN", secret)
+def test_command_needs_a_token(settings: Any, secret: str) -> None:
+    settings.UDP_TOKEN = secret
 
     with pytest.raises(CommandError, match=r"^SLUICE_UDP_TOKEN: "):
         call_command("udp", stdout=StringIO())

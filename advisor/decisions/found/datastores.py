@@ -202,7 +202,7 @@ def _attach(
 
 def _is_free(at: Attachment) -> bool:
     """Whether nobody stated of which resource the device is, and it may be a datastore's."""
-    return at.resource.kind == "datastore" and (at.resource.discovered or at.found)
+    return at.resource.traits.found_by_identity and (at.resource.discovered or at.found)
 
 
 def _detach(

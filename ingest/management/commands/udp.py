@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from argparse import ArgumentParser
 from threading import Event
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandError
 from django.utils import timezone
 
@@ -15,14 +15,14 @@ from accounts.authentication import AuthenticationError, ForbiddenError, authent
 from accounts.management.plain_command import PlainCommand
 from accounts.models import Scope
 from ingest.retention import retention
-from ingest.udp import PORT, TOKEN_VARIABLE, Receiver, listen
+from ingest.udp import PORT, Receiver, listen
 
 
 class Command(PlainCommand):
     help = (
         "Receive line protocol over UDP, as Proxmox sends it by default. Datagrams are not"
         " acknowledged: what is lost on the way, nobody knows. The token in"
-        f" {TOKEN_VARIABLE} says whose samples they are; anybody who reaches the port can send."
+        " SLUICE_UDP_TOKEN says whose samples they are; anybody who reaches the port can send."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -34,11 +34,11 @@ class Command(PlainCommand):
         parser.add_argument("--port", type=int, default=PORT, help=f"port ({PORT})")
 
     def handle(self, *_: Any, **options: Any) -> None:
-        secret = os.environ.get(TOKEN_VARIABLE, "")
+        secret = settings.UDP_TOKEN or ""
         try:
             token = authenticate(f"Token {secret}", scope=Scope.INGEST, now=timezone.now())
         except (AuthenticationError, ForbiddenError) as error:
-            raise CommandError(f"{TOKEN_VARIABLE}: {error}") from error
+            raise CommandError(f"SLUICE_UDP_TOKEN: {error}") from error
         stop = Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())

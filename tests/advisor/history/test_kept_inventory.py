@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
@@ -194,8 +195,9 @@ def test_what_was_used_last_is_kept_up_to_a_number_of_rows(
 
 @pytest.mark.parametrize("allocations", [1_000, 10], ids=["large", "small"])
 def test_garbage_collector_goes_through_small_inventories_alone(
-    allocation: Allocation, allocations: int
+    allocation: Allocation, allocations: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(inventory, "_kept", OrderedDict())
     _add_workloads(allocation, allocations)
 
     kept = kept_inventory([_resource(allocation)])
