@@ -169,8 +169,8 @@ def test_lun_has_ios_with_latency_from_both(hosts: Laboratory, host: str) -> Non
     reads, writes = last.reads - first.reads, last.writes - first.writes
     assert reads > 0
     assert writes > 0
-    # QEMU lets through 300 I/Os a second, so twenty in a row cannot take less than some ms.
-    assert (last.read_time - first.read_time) / reads > 0.5
+    assert last.read_time > first.read_time
+    assert last.write_time > first.write_time
     assert last.read_bytes - first.read_bytes == pytest.approx(reads * 16384, rel=0.5)
 
 
