@@ -228,17 +228,19 @@ def import_everywhere() -> None:
     """Queue the uploads that wait for being imported."""
     from advisor.decisions import uploads
 
-    waiting = uploads.waiting_uploads().order_by("pk").values_list("organisation", "pk")
-    _queue_turns(import_upload, waiting, most=MOST_UPLOADS)
+    waiting = uploads.waiting_uploads().order_by("organisation")
+    organisations = waiting.values_list("organisation", "organisation").distinct()
+    _queue_turns(import_upload, organisations, most=MOST_UPLOADS)
     uploads.drop_old_uploads(now=timezone.now())
 
 
 @shared_task
-def import_upload(run_id: int) -> None:
-    """Import the files of one upload, or go on with it."""
+def import_upload(organisation_id: int) -> None:
+    """Import the files of the organisation's oldest upload that waits, or go on with it."""
     from advisor.decisions import uploads
 
-    run = uploads.waiting_uploads().filter(pk=run_id).first()
+    waiting = uploads.waiting_uploads().filter(organisation=organisation_id)
+    run = waiting.order_by("pk").first()
     if run is None:
         return
     try:

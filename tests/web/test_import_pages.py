@@ -80,7 +80,7 @@ def test_server_and_worker_import_with_the_rights_of_their_roles(operator: Clien
         run = upload(operator, iostat(since))
 
     with acting_as(DatabaseRole.WORKER):
-        tasks.import_upload.apply((run.pk,), throw=True)
+        tasks.import_upload.apply((run.organisation_id,), throw=True)
 
     with acting_as(DatabaseRole.WEB):
         assert "lab-1/sda</a> was congested" in text_of(operator, run)
@@ -126,7 +126,7 @@ def test_upload_that_ends_with_an_error_is_given_up(
     monkeypatch.setattr("advisor.decisions.uploads.files_of", _break)
 
     with pytest.raises(OSError, match="the disk is full"):
-        tasks.import_upload.apply((run.pk,), throw=True)
+        tasks.import_upload.apply((run.organisation_id,), throw=True)
 
     assert not waiting_uploads().exists()
     assert "OSError the disk is full" in text_of(operator, run)
