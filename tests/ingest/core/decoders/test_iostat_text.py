@@ -22,6 +22,7 @@ from ingest.core.decoders.local_time import DateOrder
 from ingest.core.decoders.rejections import Rejections
 from ingest.core.point import FieldValue, Point
 from tests.ingest.core.decoders.chunks import split_at
+from tests.ingest.core.decoders.good_points import are_good
 
 START = datetime(2026, 3, 22, 14, 0, tzinfo=UTC)
 EVERY_5_S = Schedule(first_at=START, interval_s=5)
@@ -235,8 +236,13 @@ def test_every_row_is_found_whatever_the_columns_and_chunks(
 
 @given(st.text(max_size=300) | st.text("Devicesda 0.1:/-%tps\n", max_size=300))
 def test_text_of_any_kind_gives_points_reasons_or_a_named_error(text: str) -> None:
+    points = []
     with suppress(FormatError):
-        decode(text, host="h", zone=UTC, date_order=DateOrder.DAY_FIRST, schedule=EVERY_5_S)
+        points, _ = decode(
+            text, host="h", zone=UTC, date_order=DateOrder.DAY_FIRST, schedule=EVERY_5_S
+        )
+
+    assert are_good(points)
 
 
 def test_report_since_boot_is_left_out_and_said() -> None:

@@ -9,6 +9,7 @@ from ingest.core.decoders.errors import FormatError
 from ingest.core.decoders.otlp import Encoding, decode_otlp
 from ingest.core.decoders.rejections import Rejections
 from ingest.core.point import Point
+from tests.ingest.core.decoders.good_points import are_good
 from tests.ingest.core.decoders.protobuf_writer import fixed64, message
 
 TIME_NS = 1_700_000_000_123_456_789
@@ -410,12 +411,16 @@ def nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
 
 @given(JSON.filter(lambda value: isinstance(value, dict)) | nested(JSON))
 def test_json_of_any_shape_gives_points_or_reasons(request: Any) -> None:
-    decode_json(request)
+    points, _ = decode_json(request)
+
+    assert are_good(points)
 
 
 @given(st.binary(max_size=200))
 def test_bytes_of_any_kind_give_points_or_reasons(body: bytes) -> None:
-    decode(body, Encoding.PROTOBUF)
+    points, _ = decode(body, Encoding.PROTOBUF)
+
+    assert are_good(points)
 
 
 @given(cut=st.integers(0, len(OFFICIAL) - 1))

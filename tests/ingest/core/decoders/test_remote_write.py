@@ -11,6 +11,7 @@ from ingest.core.decoders.errors import BodyTooLargeError, DecodeError, FormatEr
 from ingest.core.decoders.rejections import Rejections
 from ingest.core.decoders.remote_write import Version, decode_remote_write
 from ingest.core.point import Point
+from tests.ingest.core.decoders.good_points import are_good
 from tests.ingest.core.decoders.protobuf_writer import message, varint
 
 TIME_MS = 1_700_000_000_123
@@ -126,13 +127,18 @@ def test_versions_say_the_same(
 @given(st.binary(max_size=200))
 def test_bytes_of_any_kind_give_points_or_reasons(body: bytes) -> None:
     for version in Version:
-        decode(body, version=version)
+        points, _ = decode(body, version=version)
+
+        assert are_good(points)
 
 
 @given(st.binary(max_size=200))
 def test_body_that_is_no_snappy_raises_nothing_but_a_named_error(body: bytes) -> None:
+    points = []
     with suppress(DecodeError):
-        list(decode_remote_write(body, Rejections(), most_bytes=1000))
+        points = list(decode_remote_write(body, Rejections(), most_bytes=1000))
+
+    assert are_good(points)
 
 
 @given(cut=st.integers(0, 1000))
