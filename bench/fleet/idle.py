@@ -70,7 +70,7 @@ def watched_rows(organisation: Organisation, say: Callable[[str], None]) -> list
             "cores",
             CORES_ASKED,
             sum(cores.values()),
-            "millicores: " + ", ".join(f"{name} {1e3 * used:.2f}" for name, used in cores.items()),
+            "millicores: " + ", ".join(f"{name} {1e3 * used:.3g}" for name, used in cores.items()),
         ),
         at_most(
             "states stored of an idle disk",

@@ -41,7 +41,7 @@ def test_idle_disk_stores_a_state_an_hour_and_its_hour_is_counted() -> None:
     assert cores.measured is not None
     assert float(parts["first windows of hours"]) > 0
     assert float(parts["sealing of hours"]) > 0
-    assert 1000 * cores.measured == pytest.approx(sum(map(float, parts.values())), abs=0.1)
+    assert 1000 * cores.measured == pytest.approx(sum(map(float, parts.values())), rel=0.01)
     # Every window of the watched minute was judged, and the first one after it.
     one = Resource.objects.order_by("pk")[0]
     judged = product.judged_windows(one.pk, since=END - MINUTE, until=END + MINUTE)
