@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -43,6 +44,8 @@ MOST_BEHIND_S = 10.0
 """Once hosts send later than this, no lag is measured: late samples are judged another way."""
 LONGEST_WAIT_S = 60.0
 """For the last windows after all was sent."""
+SENDERS = 8
+"""Connections: hosts do not wait for one another, as they would behind one slow commit."""
 POLL_S = 0.2
 
 
@@ -75,8 +78,18 @@ def live_rows(stage: Stage, *, minutes: float, kill_worker: bool) -> list[Row]:
         return run.rows(cores)
 
 
+@dataclass(frozen=True, slots=True)
+class _Sending:
+    """A host's body of the window that ends so, and when it is to be sent."""
+
+    moment_s: float
+    end_s: int
+    host: str
+    body: bytes
+
+
 class _Run:
-    """A thread that sends, one that watches, and what they have found."""
+    """Threads that send, one that watches, and what they have found."""
 
     def __init__(self, stage: Stage, shift: timedelta, windows: int) -> None:
         self._stage = stage
@@ -90,9 +103,16 @@ class _Run:
         self._last_s = self._end_s + windows * WINDOW_S
         self._all_sent_s: float | None = None
         self._done = threading.Event()
+        _, secret = Token.objects.issue(
+            organisation=stage.organisation, scope=Scope.INGEST, name="bench"
+        )
+        self._headers = {"Authorization": f"Token {secret}"}
+        self._waiting: queue.Queue[_Sending | None] = queue.Queue(stage.shape.hosts)
+        self._senders_left = SENDERS
+        self._ending = threading.Lock()
         self._threads = [
             threading.Thread(target=self._guarded, args=(work,))
-            for work in (self._send, self._poll)
+            for work in (self._make, *([self._send] * SENDERS), self._poll)
         ]
 
     def start(self) -> None:
@@ -163,28 +183,46 @@ class _Run:
         finally:
             connection.close()
 
-    def _send(self) -> None:
-        """Each host sends a window at its own moment after the end."""
-        _, secret = Token.objects.issue(
-            organisation=self._stage.organisation, scope=Scope.INGEST, name="bench"
-        )
-        headers = {"Authorization": f"Token {secret}"}
-        random, factory = Random(1), RequestFactory()
+    def _make(self) -> None:
+        """The bodies of each window with their moments: each host sends at its own one."""
+        random = Random(1)
         middle_s = (self._end_s + self._last_s) / 2
         for end_s in range(self._end_s + WINDOW_S, self._last_s + 1, WINDOW_S):
             bodies = self._lines.bodies(end_s, congested=end_s < middle_s)
             for place, host in enumerate(random.sample(sorted(bodies), len(bodies))):
-                if self._done.is_set():
-                    return
-                self._wait_until(end_s + SPREAD_S * place / len(bodies))
-                request = factory.post(
-                    "/api/v2/write", bodies[host], content_type="text/plain", headers=headers
-                )
-                answer = write(request)
-                if answer.status_code != 204:
-                    raise SystemExit(f"{answer.status_code}: {answer.content.decode()}")
-                self._watch.committed_s[host, end_s] = self._now_s()
-        self._all_sent_s = self._now_s()
+                moment_s = end_s + SPREAD_S * place / len(bodies)
+                self._put(_Sending(moment_s=moment_s, end_s=end_s, host=host, body=bodies[host]))
+        for _ in range(SENDERS):
+            self._put(None)
+
+    def _put(self, sending: _Sending | None) -> None:
+        while not self._done.is_set():
+            with suppress(queue.Full):
+                self._waiting.put(sending, timeout=POLL_S)
+                return
+
+    def _send(self) -> None:
+        """Send what is waiting, one body at a time, as one connection does."""
+        factory = RequestFactory()
+        while (one := self._next()) is not None:
+            self._wait_until(one.moment_s)
+            request = factory.post(
+                "/api/v2/write", one.body, content_type="text/plain", headers=self._headers
+            )
+            answer = write(request)
+            if answer.status_code != 204:
+                raise SystemExit(f"{answer.status_code}: {answer.content.decode()}")
+            self._watch.committed_s[one.host, one.end_s] = self._now_s()
+        with self._ending:
+            self._senders_left -= 1
+            if self._senders_left == 0:
+                self._all_sent_s = self._now_s()
+
+    def _next(self) -> _Sending | None:
+        while not self._done.is_set():
+            with suppress(queue.Empty):
+                return self._waiting.get(timeout=POLL_S)
+        return None
 
     def _poll(self) -> None:
         """Note each newly judged window."""
