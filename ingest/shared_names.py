@@ -21,6 +21,7 @@ from accounts.models import Organisation
 from ingest.core.batch import Rows
 from ingest.core.catalogue import DISKIO, SYSTEM
 from ingest.core.grid import moment
+from ingest.core.mapping import Form
 
 LOOK_BACK = timedelta(minutes=1)
 """Two that send once a minute meet in this time. After more of it one may follow the other."""
@@ -101,6 +102,7 @@ def note_names_shared_by_disks(organisation: Organisation, *, now: datetime) -> 
                 "oldest": now - timedelta(days=1),
                 "look_back_s": LOOK_BACK_AT_DISKS.total_seconds(),
                 "disk": DISKIO.name,
+                "counter": Form.COUNTER,
                 "system": SYSTEM.name,
             },
         )
@@ -115,6 +117,8 @@ _SHARED_BY_DISKS = """
                ) AS look
          WHERE host.organisation_id = %(organisation)s AND host.heard_at > %(heard)s
            AND series.measurement = %(disk)s AND series.last_sample_at > %(oldest)s
+           -- Rates fall whenever there is less to do.
+           AND series.form = %(counter)s
            AND NOT EXISTS (
                SELECT FROM ingest_series AS uptime
                 WHERE uptime.host_id = host.id AND uptime.measurement = %(system)s

@@ -163,3 +163,16 @@ def test_disks_are_those_of_the_organisation_and_heard_lately(
 
     assert is_shared(tenant)
     assert not is_shared(stranger)
+
+
+def test_rates_that_fall_are_of_one_machine(tenant: Tenant) -> None:
+    for ago_s, kib_per_s in TURNS:
+        write_lines(
+            tenant,
+            f"vsphere_host_disk,esxhostname=h1,disk=naa.6 read_average={kib_per_s}i,"
+            f"write_average={kib_per_s}i {nanoseconds(now() - ago_s * SECOND)}",
+        )
+
+    note_names_shared_by_disks(tenant.organisation, now=now())
+
+    assert not is_shared(tenant)
