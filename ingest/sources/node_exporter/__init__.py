@@ -7,8 +7,8 @@ that of the field. The host is that of the label `instance`, unless this names t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 from ingest.core.catalogue import BLOCK_DEVICE, CGROUP, DISKIO, NET, NSTAT, SYSTEM, Measurement
 from ingest.core.mapping import (
@@ -27,6 +27,8 @@ from ingest.core.mapping import (
 NAME = "node_exporter"
 TCP_SUBJECT = "snmp"
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1", ""})
+# As in "h1:9100", "[fe80::1]:9100" and "http://h1:9100/metrics".
+_ADDRESS = re.compile(r"(?:[a-z]+://)?(?:[^/@]*@)?(?:\[(?P<six>[^\]]*)\]|(?P<name>[^:/?#]*))")
 _VALUES = frozenset({"counter", "gauge", "value"})
 _DISK: Mapping[str, tuple[str, float]] = {
     "node_disk_reads_completed_total": ("reads", 1),
@@ -85,9 +87,9 @@ def _head(measurement: str, tags: Tags) -> Head:
 
 def _host(tags: Tags) -> str:
     """The host that was scraped; what is scraped where the collector runs is called like it."""
-    address = tags.get("instance") or urlsplit(tags.get("url", "")).netloc
-    name = urlsplit(f"//{address}").hostname or ""
-    return host_of(tags) if name in _LOCAL else name
+    found = _ADDRESS.match(tags.get("instance") or tags.get("url", ""))
+    name = found["name"] or found["six"] or "" if found else ""
+    return host_of(tags) if name.lower() in _LOCAL else name
 
 
 def _place(metric: str, host: str, tags: Tags) -> Place:

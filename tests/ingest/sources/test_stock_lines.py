@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from ingest.core.batch import batch_of_points
 from ingest.core.mapping import Form
-from tests.ingest.sources.stock import Kept, batch_of, kept, said
+from ingest.core.point import Point
+from ingest.sources.registry import SOURCES, find_head
+from tests.ingest.sources.stock import NOW_NS, RULES, Kept, batch_of, kept, said
 
 PROXMOX_DISK = (
     "blockstat,object=qemu,vmid=101,nodename=pve1,host=db1,instance=scsi0 "
@@ -376,3 +381,65 @@ def test_what_cannot_be_kept_says_why(line: str, reason: str) -> None:
     (refused,) = batch_of(line).rejections
 
     assert refused.reason.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("kvm1:9100", "kvm1"),
+        ("KVM1.example.com", "KVM1.example.com"),
+        ("[fe80::1]:9100", "fe80::1"),
+        ("http://kvm1:9100/metrics", "kvm1"),
+        ("localhost:9100", "scraper"),
+        ("[::1]:9100", "scraper"),
+        (":9100", "scraper"),
+        # None of these is an address.
+        ("[kvm1:9100", "[kvm1"),
+        ("[kvm1]:9100", "kvm1"),
+        ("\N{ACCOUNT OF}", "\N{ACCOUNT OF}"),
+    ],
+)
+def test_host_of_prometheus_is_the_instance_without_its_port(address: str, host: str) -> None:
+    line = f"node_load1,host=scraper,instance={address} gauge=0.5"
+
+    assert [found.host for found in kept(line)] == [host]
+
+
+ENDINGS = ("x", "vm_virtualDisk", "disk_info", "network_port", "fs_reads_total")
+MEASUREMENTS = sorted(
+    {
+        name.replace("*", ending)
+        for source in SOURCES
+        for name in source.measurements
+        for ending in (ENDINGS if name.endswith("_*") else ("x",))
+    }
+)
+TAGS = (
+    "host", "host.name", "name", "device", "instance", "url", "path", "object", "vmid", "nodename",
+    "node", "type", "domain_name", "block_id", "esxhostname", "moid", "disk", "lun", "dsname",
+    "client", "port", "world", "vm", "direction", "major", "minor", "id", "serverexport",
+    "operation", "interface", "output", "volume",
+)  # fmt: skip
+ODD = st.text(alphabet="[]:/\\.-1\u2100", min_size=1, max_size=4)
+FIELDS = ("value", "counter", "reads", "netin", "io.stat.8:0.rios", "path", "read_average")
+
+
+# Few of the names and texts meet, and a look takes no time.
+@settings(max_examples=300)
+@given(
+    measurement=st.sampled_from(MEASUREMENTS),
+    odd=ODD,
+    absent=st.sets(st.sampled_from(TAGS), max_size=3),
+    kind=st.sampled_from(["qemu", "nodes", "storages", "READ", "some"]),
+    field=st.sampled_from(FIELDS) | ODD,
+)
+def test_odd_tags_are_refused_with_a_reason_or_kept(
+    measurement: str, odd: str, absent: set[str], kind: str, field: str
+) -> None:
+    tags = {**dict.fromkeys(TAGS, odd), **dict.fromkeys(("object", "operation"), kind)}
+    given = tuple((tag, tags[tag]) for tag in sorted(tags.keys() - absent))
+    point = Point(measurement=measurement, tags=given, fields={field: 1}, time=NOW_NS)
+
+    batch = batch_of_points([point], RULES, find_head)
+
+    assert batch.accepted_lines + batch.ignored_lines + batch.rejected_lines == 1
