@@ -46,8 +46,12 @@ _GUEST_DISK = {
     "read_bytes_per_sec": "rbytes",
     "write_bytes_per_sec": "wbytes",
 }
-# Files of virtual disks have the name of their machine more often than not.
-_GUEST_FILE = re.compile(r".*[-\\/](?P<name>[^\\/]+?)\.a?vhdx?(?:[-_.].*)?", re.IGNORECASE)
+# Names of instances have dashes for backslashes, and machines have dashes in their names.
+_FOLDERS = re.compile(
+    r".*(?:[\\/]|Virtual Hard Disks-|ClusterStorage-[^-]+-)|[A-Z]:-", re.IGNORECASE
+)
+_SNAPSHOT = re.compile(r"_[0-9A-F]{8}(?:-[0-9A-F]{4}){3}-[0-9A-F]{12}(?=\.a?vhdx?)", re.IGNORECASE)
+_DISK_FILE = re.compile(r"(?P<name>.+?)\.a?vhdx?(?:[-_.].*)?", re.IGNORECASE)
 _KEPT_OF_VOLUMES = frozenset({"percent_free_space", "free_megabytes"})
 
 
@@ -81,14 +85,26 @@ def _head(measurement: str, tags: Tags) -> Head:
 
 
 def _of_guest(host: str, instance: str) -> Head:
-    named = _GUEST_FILE.fullmatch(instance)
-    name = named["name"] if named else instance
+    name = _machine_of(instance)
     guest = f"vm/{name}"
     own = {"host": host, "workload": guest, "device": instance}
     key = series(CGROUP, host, guest, own, source=NAME, form=Form.RATE)
     found = {field: Cell(series=key, column=to) for field, to in _GUEST_DISK.items()}
     said = facts(host, "workload", guest, [("name", name), ("kind", "vm")])
     return Head(host=host, place=found.get, facts=said)
+
+
+def _machine_of(instance: str) -> str:
+    """The name of a machine: that of the file of its disk, more often than not."""
+    path = _SNAPSHOT.sub("", instance)
+    folders = _FOLDERS.match(path)
+    named = _DISK_FILE.fullmatch(path, folders.end() if folders else 0)
+    if named is None:
+        return instance
+    name = named["name"]
+    folder = name[: len(name) // 2]
+    # A machine may have a folder of its own name.
+    return folder if name == f"{folder}-{folder}" else name
 
 
 SOURCE = Source(name=NAME, measurements=frozenset({"perfmon_*"}), head=_head)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ingest.core.mapping import Form
+from ingest.core.point import PointError
+from ingest.sources.registry import find_head
 from tests.ingest.sources.stock import Kept, kept, said
 
 
@@ -204,3 +206,36 @@ def test_facts_of_esxtop() -> None:
         ("h1", "workload", "vm/SQL", "name", "SQL"),
         ("h1", "workload", "vm/SQL", "kind", "vm"),
     }
+
+
+@pytest.mark.parametrize(
+    ("instance", "machine"),
+    [
+        ("C:-ClusterStorage-Volume1-web-01.vhdx", "web-01"),
+        ("C:-ClusterStorage-Volume1-web-01-web-01.vhdx", "web-01"),
+        ("C:-ClusterStorage-Volume1-web-01-Virtual Hard Disks-web-01.vhdx", "web-01"),
+        ("E:-web-01.vhdx", "web-01"),
+        # Where a dash stands for a backslash cannot be told, but two machines stay two.
+        ("D:-VMs-web-01.vhdx", "VMs-web-01"),
+        ("D:-VMs-db-01.vhdx", "VMs-db-01"),
+        (r"\\?\C:\VMs\web-01.vhdx", "web-01"),
+        # While there is a snapshot, it is written instead.
+        ("E:-web01_1B2C3D4E-0A1B-4C5D-8E9F-0123456789AB.avhdx", "web01"),
+        ("E:-web01.vhd", "web01"),
+        ("--disk without a file", "--disk without a file"),
+    ],
+)
+def test_machine_of_hyper_v_has_the_name_of_its_file(instance: str, machine: str) -> None:
+    tags = {"host": "h1", "instance": instance}
+
+    head = find_head("perfmon_hyper_v_virtual_storage_device", tags)
+
+    assert {fact.value for fact in head.facts if fact.name == "name"} == {machine}
+
+
+def test_a_long_name_of_an_instance_is_read_in_no_time() -> None:
+    """One look per character is 100,000 steps, one per pair of them are ten billion."""
+    tags = {"host": "h1", "instance": "-" * 100_000}
+
+    with pytest.raises(PointError, match="longer than 1024 characters"):
+        find_head("perfmon_hyper_v_virtual_storage_device", tags)
