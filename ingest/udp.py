@@ -13,12 +13,13 @@ import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from django.db import DatabaseError, close_old_connections
+from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections
 from django.utils import timezone
 
 from accounts.authentication import AuthenticationError, ForbiddenError, authenticate
 from accounts.models import Scope
 from ingest.core.line_protocol import Precision
+from ingest.series_rows import SeriesDeletedError
 from ingest.write import store
 
 log = logging.getLogger(__name__)
@@ -81,12 +82,13 @@ class Receiver:
                 now=now,
                 retention=self._retention,
             )
-        except (AuthenticationError, ForbiddenError) as error:
-            self._tell("%d datagrams were dropped: %s", len(self._lines), error)
-        except DatabaseError as error:
+        except (OperationalError, InterfaceError, SeriesDeletedError) as error:
             # They wait for the next second.
             self._tell("%d datagrams wait: %s", len(self._lines), error)
             return
+        except (AuthenticationError, ForbiddenError, DatabaseError) as error:
+            # What the database refuses once, it refuses always.
+            self._tell("%d datagrams were dropped: %s", len(self._lines), error)
         self._lines.clear()
         self._bytes = 0
 

@@ -15,17 +15,18 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import OperationalError
+from django.db import DataError, InterfaceError, OperationalError
 
 from accounts.models import Token
 from ingest import udp
 from ingest.models import DiskioSample, RejectedLine, Series
+from ingest.series_rows import SeriesDeletedError
 from ingest.udp import Receiver, listen
 from tests.ingest.scenario import Tenant, disk_line, make_tenant, now
 from tests.ingest.wire import database_url, eventually
 
 # Between bodies the receiver gives up connections that are left in a transaction.
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("committed")]
 
 
 @pytest.fixture
@@ -83,11 +84,26 @@ def test_nothing_is_stored_once_the_token_is_revoked(
     assert "1 datagrams were dropped: the token is unknown, revoked or expired" in caplog.text
 
 
-def test_they_wait_while_the_database_is_away(
-    tenant: Tenant, listening: socket.socket, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (OperationalError("gone"), [b"one\ntwo"]),
+        (InterfaceError("the connection is closed"), [b"one\ntwo"]),
+        (SeriesDeletedError(), [b"one\ntwo"]),
+        # They would stand in the way of all that follow.
+        (DataError("refused whenever it comes"), []),
+    ],
+    ids=["away", "closed", "series deleted", "refused"],
+)
+def test_they_wait_for_what_passes(
+    tenant: Tenant,
+    listening: socket.socket,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    expected: list[bytes],
 ) -> None:
     stored: list[bytes] = []
-    tries = iter([OperationalError("gone"), None])
+    tries = iter([error])
 
     def store(body: bytes, **_: Any) -> None:
         if error := next(tries, None):
@@ -99,7 +115,7 @@ def test_they_wait_while_the_database_is_away(
 
     receive(listening, tenant.secret, "one", "two")
 
-    assert stored == [b"one\ntwo"]
+    assert stored == expected
 
 
 def test_more_than_fits_is_dropped(
