@@ -6,7 +6,7 @@ sends it for ever, and what may be stored later with 503.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 
 from django.conf import settings
@@ -18,7 +18,6 @@ from django.views.decorators.http import require_http_methods, require_POST
 from accounts.authentication import authenticate
 from accounts.json_answers import RequestError, error_answer
 from accounts.models import Scope, Token
-from ingest.body import read_body
 from ingest.core.decoders.errors import BodyTooLargeError, DecodeError
 from ingest.core.decoders.otlp import Encoding, decode_otlp
 from ingest.core.decoders.otlp_protobuf import partial_success
@@ -26,7 +25,7 @@ from ingest.core.decoders.rejections import Rejections
 from ingest.core.decoders.remote_write import Version, decode_remote_write
 from ingest.core.point import Point
 from ingest.retention import retention
-from ingest.views import answer_write, answers_telegraf, reasons
+from ingest.views import MOST_LINES, answer_write, answers_telegraf, body_of, reasons
 from ingest.write import WriteResult, store, store_points
 
 
@@ -111,16 +110,23 @@ def _token(request: HttpRequest, *, password: str = "") -> Token:
 def _body(request: HttpRequest, *, encoding: str | None = None) -> bytes:
     """The body as it is decoded next; what Snappy packed is unpacked by its decoder."""
     sent = request.headers.get("Content-Encoding", "") if encoding is None else encoding
-    return read_body(
-        request,
-        encoding=sent,
-        length=int(request.META.get("CONTENT_LENGTH") or 0),
-        max_bytes=settings.MAX_BODY_BYTES,
-    )
+    return body_of(request, encoding=sent)
 
 
 def _store(points: Iterable[Point], refused: Rejections, *, token: Token) -> WriteResult:
-    return store_points(points, refused, token=token, now=timezone.now(), retention=retention())
+    return store_points(
+        _bounded(points), refused, token=token, now=timezone.now(), retention=retention()
+    )
+
+
+def _bounded(points: Iterable[Point]) -> Iterator[Point]:
+    """The points, of which there may be as many as a body may have lines."""
+    for number, point in enumerate(points):
+        if number == MOST_LINES:
+            raise BodyTooLargeError(
+                f"the body has more than {MOST_LINES} samples; send fewer at a time"
+            )
+        yield point
 
 
 def _nothing_kept(result: WriteResult) -> bool:

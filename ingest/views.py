@@ -107,7 +107,8 @@ def _precision(request: HttpRequest) -> Precision:
         raise RequestError(400, "invalid", message) from None
 
 
-def _body(request: HttpRequest) -> bytes:
+def body_of(request: HttpRequest, *, encoding: str) -> bytes:
+    """The body, unpacked from this encoding."""
     # Django takes a chunked body for an empty one. ingest.chunked_body gives it its length.
     if request.META.get("HTTP_TRANSFER_ENCODING"):
         raise RequestError(
@@ -115,12 +116,16 @@ def _body(request: HttpRequest) -> bytes:
             "unavailable",
             "this web server does not pass on chunked bodies; start Sluice with `sluice run`",
         )
-    body = read_body(
+    return read_body(
         request,
-        encoding=request.headers.get("Content-Encoding", ""),
+        encoding=encoding,
         length=int(request.META.get("CONTENT_LENGTH") or 0),
         max_bytes=settings.MAX_BODY_BYTES,
     )
+
+
+def _body(request: HttpRequest) -> bytes:
+    body = body_of(request, encoding=request.headers.get("Content-Encoding", ""))
     if body.count(b"\n") > MOST_LINES:
         raise BodyTooLargeError(f"the body has more than {MOST_LINES} lines; send fewer at a time")
     return body

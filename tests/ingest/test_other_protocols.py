@@ -11,6 +11,7 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 
+from ingest import other_protocols
 from ingest.models import DiskioSample, NetSample, RejectedLine, Series
 from tests.ingest.core.decoders.protobuf_writer import fixed64, message
 from tests.ingest.scenario import Tenant, disk_line, nanoseconds, now
@@ -83,6 +84,26 @@ class TestInfluxV1:
         assert answer.status_code == 400
 
 
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/write", "text/plain"),
+        ("/api/v1/write", PROTOBUF),
+        ("/v1/metrics", PROTOBUF),
+        ("/v1/metrics", "application/json"),
+    ],
+)
+def test_body_that_did_not_arrive_is_to_be_sent_again(
+    client: Client, tenant: Tenant, path: str, kind: str
+) -> None:
+    """A web server that does not read chunked bodies passes nothing on."""
+    chunked = {"Transfer-Encoding": "chunked"}
+
+    answer = send(client, path, b"lost", secret=tenant.secret, kind=kind, **chunked)
+
+    assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
+
+
 class TestRemoteWrite:
     def series(self, name: str, value: float, **labels: str) -> bytes:
         pairs = {"__name__": name, "instance": "kvm1:9100", **labels}
@@ -137,6 +158,20 @@ class TestRemoteWrite:
         self, client: Client, tenant: Tenant, body: bytes
     ) -> None:
         assert self.answer(client, tenant, body).status_code in (400, 413)
+
+    def test_more_samples_than_a_body_may_have_are_refused(
+        self, client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(other_protocols, "MOST_LINES", 2)
+        body = self.request(
+            *(self.series(name, 5.0) for name in ("node_load1", "node_load5", "node_load15"))
+        )
+
+        answer = self.answer(client, tenant, body)
+
+        assert answer.status_code == 413
+        assert answer.json()["message"].startswith("the body has more than 2 samples")
+        assert not Series.objects.exists()
 
 
 class TestOtlp:

@@ -23,7 +23,7 @@ from math import isfinite
 from typing import Any
 
 from ingest.core.decoders.errors import FormatError
-from ingest.core.decoders.otlp_protobuf import read_request
+from ingest.core.decoders.otlp_protobuf import MOST_OBJECTS, read_request, too_many_objects
 from ingest.core.decoders.rejections import Rejections
 from ingest.core.decoders.texts import is_storable
 from ingest.core.line_protocol import LARGEST_INT64, MAX_TAGS, SMALLEST_INT64
@@ -52,7 +52,8 @@ Json = Mapping[str, Any]
 def decode_otlp(body: bytes, rejections: Rejections, *, encoding: Encoding) -> Iterator[Point]:
     """The points of an export request; times are nanoseconds since 1970, None if unknown.
 
-    Raises `FormatError` before the first point if the body is no JSON object.
+    Raises `FormatError` before the first point if the body is no JSON object, `BodyTooLargeError`
+    if it has more messages than can be held.
     """
     request = _read_json(body) if encoding is Encoding.JSON else read_request(body, rejections)
     for resource in _objects(request, "resourceMetrics", rejections):
@@ -63,6 +64,8 @@ def decode_otlp(body: bytes, rejections: Rejections, *, encoding: Encoding) -> I
 
 
 def _read_json(body: bytes) -> Json:
+    if body.count(b"{") + body.count(b"[") > MOST_OBJECTS:
+        raise too_many_objects()
     try:
         request = json.loads(body)
     except (ValueError, RecursionError) as error:

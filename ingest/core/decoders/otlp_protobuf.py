@@ -10,9 +10,13 @@ from enum import Enum, auto
 from typing import Any
 
 from ingest.core.decoders import protobuf_wire as wire
+from ingest.core.decoders.errors import BodyTooLargeError
 from ingest.core.decoders.protobuf_wire import WireError
 from ingest.core.decoders.rejections import Rejections
 
+MOST_OBJECTS = 1_000_000
+"""Messages of a request, one within another: of a data point with five attributes eleven. Each
+takes hundreds of bytes, an empty one has two."""
 _DEEPEST = 32
 """Messages within messages; a request has eight, and values of attributes may nest further."""
 
@@ -137,43 +141,62 @@ _MESSAGES = {
 
 
 def read_request(body: bytes, rejections: Rejections) -> dict[str, Any]:
-    """The request as its JSON form names it; broken parts are left out and named."""
-    return _read(body, "Request", rejections, depth=0)
+    """The request as its JSON form names it; broken parts are left out and named.
+
+    Raises `BodyTooLargeError` for one of more than `MOST_OBJECTS` messages.
+    """
+    return _Reader(rejections).read(body, "Request", depth=0)
 
 
-def _read(data: bytes, name: str, rejections: Rejections, *, depth: int) -> dict[str, Any]:
-    if depth > _DEEPEST:
-        raise WireError(f"messages are nested more than {_DEEPEST} deep")
-    message = _MESSAGES[name]
-    found: dict[str, Any] = {}
-    try:
-        for number, wire_type, raw in wire.fields(data):
-            if number in message.fields:
-                field, kind = message.fields[number]
-                if isinstance(kind, _Kind):
-                    found[field] = _scalar(kind, wire_type, raw, field)
-                elif isinstance(raw, bytes):
-                    part = _part(raw, kind, rejections, depth, is_kept=message.is_container)
-                    _put(found, field, part, is_list=isinstance(kind, list))
-    except WireError as error:
-        if not message.is_container:
-            raise
-        rejections.add(f"the rest of {name}", str(error))
-    return found
+class _Reader:
+    """Reads the messages of one request, and counts them."""
+
+    def __init__(self, rejections: Rejections) -> None:
+        self._rejections = rejections
+        self._messages = 0
+
+    def read(self, data: bytes, name: str, *, depth: int) -> dict[str, Any]:
+        if depth > _DEEPEST:
+            raise WireError(f"messages are nested more than {_DEEPEST} deep")
+        self._messages += 1
+        if self._messages > MOST_OBJECTS:
+            raise too_many_objects()
+        message = _MESSAGES[name]
+        found: dict[str, Any] = {}
+        try:
+            for number, wire_type, raw in wire.fields(data):
+                if number in message.fields:
+                    field, kind = message.fields[number]
+                    if isinstance(kind, _Kind):
+                        found[field] = _scalar(kind, wire_type, raw, field)
+                    elif isinstance(raw, bytes):
+                        part = self._part(raw, kind, depth, is_kept=message.is_container)
+                        _put(found, field, part, is_list=isinstance(kind, list))
+        except WireError as error:
+            if not message.is_container:
+                raise
+            self._rejections.add(f"the rest of {name}", str(error))
+        return found
+
+    def _part(
+        self, raw: bytes, kind: str | list[str], depth: int, *, is_kept: bool
+    ) -> dict[str, Any] | None:
+        """A message within another; None if it is broken and the other `is_kept` without it."""
+        name = kind if isinstance(kind, str) else kind[0]
+        try:
+            return self.read(raw, name, depth=depth + 1)
+        except WireError as error:
+            if not is_kept:
+                raise
+            self._rejections.add(name, str(error))
+            return None
 
 
-def _part(
-    raw: bytes, kind: str | list[str], rejections: Rejections, depth: int, *, is_kept: bool
-) -> dict[str, Any] | None:
-    """A message within another; None if it is broken and the other one `is_kept` without it."""
-    name = kind if isinstance(kind, str) else kind[0]
-    try:
-        return _read(raw, name, rejections, depth=depth + 1)
-    except WireError as error:
-        if not is_kept:
-            raise
-        rejections.add(name, str(error))
-        return None
+def too_many_objects() -> BodyTooLargeError:
+    """Why a request is refused that would take many times its size of memory."""
+    return BodyTooLargeError(
+        f"the request has more than {MOST_OBJECTS} messages; send fewer metrics at a time"
+    )
 
 
 def _put(found: dict[str, Any], field: str, part: dict[str, Any] | None, *, is_list: bool) -> None:

@@ -6,7 +6,7 @@ labels, and the field is `value`, a float. A native histogram gives one point wi
 out. A staleness marker is absence: it gives no point and is no fault.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import isfinite
@@ -27,6 +27,9 @@ _STALE = (0x7FF0000000000002).to_bytes(8, "little")
 _ZERO = bytes(8)
 _NS_PER_MS = 1_000_000
 _NAME = "__name__"
+_TOO_MANY_LABELS = f"the series has more than {MAX_TAGS} labels"
+_MOST_REFERENCE_BYTES = 2 * MAX_TAGS * 10
+_MOST_KNOWN_LABELS = 100_000
 
 
 class Version(StrEnum):
@@ -116,7 +119,7 @@ def _head(labels: Pairs) -> tuple[str, Tags]:
     if len(tags) != len(pairs):
         raise _BadPartError("a label is there twice")
     if len(tags) > MAX_TAGS:
-        raise _BadPartError(f"the series has more than {MAX_TAGS} labels")
+        raise _BadPartError(_TOO_MANY_LABELS)
     name = tags.pop(_NAME, None)
     if name is None:
         raise _BadPartError("the series has no name")
@@ -129,7 +132,11 @@ class _Labels:
     def __init__(self) -> None:
         self._known: dict[bytes, tuple[str, str]] = {}
 
-    def pairs(self, parts: Iterable[bytes]) -> Pairs:
+    def pairs(self, parts: Sequence[bytes]) -> Pairs:
+        if len(parts) > MAX_TAGS:
+            raise _BadPartError(_TOO_MANY_LABELS)
+        if len(self._known) > _MOST_KNOWN_LABELS:
+            self._known.clear()
         for part in parts:
             pair = self._known.get(part)
             if pair is None:
@@ -142,19 +149,29 @@ class _Labels:
 
 
 class _Symbols:
-    """Reads the labels of version 2: pairs of places in a table of texts."""
+    """Reads the labels of version 2: pairs of places in a table of texts, each read once."""
 
     def __init__(self, symbols: Iterable[bytes]) -> None:
         self._symbols = list(symbols)
+        self._texts: dict[int, str] = {}
 
-    def pairs(self, parts: Iterable[bytes]) -> Pairs:
+    def pairs(self, parts: Sequence[bytes]) -> Pairs:
+        # A place has one byte at least, and a short body may name a long text many times.
+        if sum(map(len, parts)) > _MOST_REFERENCE_BYTES:
+            raise _BadPartError(_TOO_MANY_LABELS)
         places = [place for part in parts for place in wire.packed_varints(part)]
         if len(places) % 2:
             raise _BadPartError("a label has no value")
         if places and max(places) >= len(self._symbols):
             raise _BadPartError("a label is not in the table of symbols")
-        texts = [_text(self._symbols[place]) for place in places]
+        texts = [self._text(place) for place in places]
         return zip(texts[::2], texts[1::2], strict=True)
+
+    def _text(self, place: int) -> str:
+        text = self._texts.get(place)
+        if text is None:
+            text = self._texts[place] = _text(self._symbols[place])
+        return text
 
 
 def _text(raw: bytes) -> str:

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core.decoders.errors import FormatError
+from ingest.core.decoders.errors import BodyTooLargeError, FormatError
 from ingest.core.decoders.otlp import Encoding, decode_otlp
+from ingest.core.decoders.otlp_protobuf import MOST_OBJECTS
 from ingest.core.decoders.rejections import Rejections
 from ingest.core.point import Point
 from tests.ingest.core.decoders.good_points import are_good
@@ -484,3 +485,18 @@ def test_deep_attribute_of_json_costs_itself_alone(depth: int) -> None:
 
     assert (read.tags, read.fields) == ((), {"value": 1})
     assert refused == [("attribute k", "the attribute is nested more than 8 deep", 1)]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        # Two bytes a message, three an object: 2 MB would take a hundred.
+        (Encoding.PROTOBUF, b"\x0a\x00" * MOST_OBJECTS),
+        (Encoding.JSON, b'{"resourceMetrics": [' + b"{}," * MOST_OBJECTS + b"{}]}"),
+        (Encoding.JSON, b'{"resourceMetrics": [' + b"[]," * MOST_OBJECTS + b"[]]}"),
+    ],
+    ids=["protocol buffers", "JSON objects", "JSON lists"],
+)
+def test_flood_of_empty_messages_is_refused(encoding: Encoding, body: bytes) -> None:
+    with pytest.raises(BodyTooLargeError, match="more than 1000000 messages"):
+        decode(body, encoding)

@@ -1,4 +1,5 @@
 import struct
+import tracemalloc
 from contextlib import suppress
 from math import isnan
 
@@ -296,3 +297,29 @@ def test_body_that_lies_about_its_size_is_refused() -> None:
 
     with pytest.raises(FormatError, match="not snappy"):
         list(decode_remote_write(b"\x07" + honest[1:], Rejections(), most_bytes=MOST_BYTES))
+
+
+def test_a_long_text_that_is_named_again_and_again_takes_memory_once() -> None:
+    """Six bytes a series name a label of 100,000 characters, 5,000 times."""
+    body = message((4, ""), (4, "__name__"), (4, "up"), (4, "a"), (4, "x" * 100_000))
+    one = message((1, b"\x01\x02\x03\x04"), (2, sample(1)))
+
+    tracemalloc.start()
+    try:
+        points, refused = decode(body + message((5, one)) * 5000, version=Version.V2)
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert (len(points), refused) == (5000, [])
+    assert most_bytes < 50 * 2**20
+
+
+def test_more_labels_than_allowed_are_not_even_read() -> None:
+    references = b"\x01\x02" * 300_000
+    body = message((4, ""), (4, "__name__"), (4, "up"), (5, message((1, references))))
+
+    points, refused = decode(body, version=Version.V2)
+
+    assert points == []
+    assert refused == [("series 1", "the series has more than 256 labels", 1)]
