@@ -16,7 +16,7 @@ Tags = tuple[tuple[str, str], ...]
 Wanted = Callable[[str, str], bool]
 """Says for a measurement and a field whether anybody maps it."""
 
-_FIRST_CELL = re.compile(r"\(PDH-CSV 4\.0\)(?: \((?P<zone>[^)]*)\)\((?P<minutes>-?[0-9]+)\))?")
+_FIRST_CELL = re.compile(r"\(PDH-CSV 4\.0\)(?: \((?P<zone>[^)]*)\)\((?P<minutes>-?[0-9]{1,9})\))?")
 _PATH = re.compile(
     r"(?:\\\\(?P<host>[^\\]+))?\\(?P<group>[^\\(]+?)(?:\((?P<instance>.*)\))?\\(?P<counter>[^\\]+)"
 )

@@ -416,7 +416,7 @@ def test_minutes_of_the_header_lead_to_utc(zone: str, hours_ahead: int) -> None:
     assert first.time == START_NS - hours_ahead * 3600 * 10**9
 
 
-@pytest.mark.parametrize("zone", ["", " (UTC)(90000)"])
+@pytest.mark.parametrize("zone", ["", " (UTC)(90000)", f" (UTC)({'9' * 5000})"])
 def test_zone_that_the_file_does_not_name_is_asked_for(zone: str) -> None:
     body = small(row(0, "1.00", "2.00", "3.00", "4.00")).replace(b" (UTC)(0)", zone.encode())
 
