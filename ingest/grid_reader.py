@@ -91,7 +91,8 @@ def read_growths(
             counters=len(kind.counters),
             wide=kind.wide,
             needed=kind.needed,
-            step_s=coarse_s,
+            # A total goes on in a gap that a step is longer than; a rate says nothing of it.
+            step_s=np.where(own.are_rates, 0.0, coarse_s) if own.are_rates.any() else coarse_s,
         )
         found[kind] = growth.merged(own.merging)
     return found
@@ -104,17 +105,16 @@ def read_newest(
 
     They are times in microseconds and counters (readings, counters), in order of time.
     """
-    (found_series,) = series_of({kind: [subject]}).values()
-    (series,) = found_series.by_subject
-    parameters = {"series": array_of(series), "since": since, "until": until, "most": most}
-    rows = _fetch(_NEWEST, kind, parameters) if series else _no_rows(kind)
-    found = []
-    for one in series:
-        own = rows[rows[:, 0] == one]
-        if len(own):
-            ordered = own[np.argsort(own[:, 1])]
-            found.append((ordered[:, 1], ordered[:, 2 : 2 + len(kind.counters)]))
-    return found
+    (wanted,) = series_of({kind: [subject]}).values()
+    parameters = {"series": wanted.array, "since": since, "until": until, "most": most}
+    rows = _fetch(_NEWEST, kind, parameters) if len(wanted.series) else _no_rows(kind)
+    counters = len(kind.counters)
+    found = totals_of_rates(_in_order(rows, wanted.series), wanted.are_rates, counters=counters)
+    return [
+        (found.at_us[own], found.values[own, :counters])
+        for place in reversed(range(len(wanted.series)))
+        if (own := found.series == place).any()
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

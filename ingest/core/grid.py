@@ -220,15 +220,16 @@ def on_grid(
     counters: int,
     wide: int | None = None,
     needed: int | None = None,
-    step_s: float = 0.0,
+    step_s: float | Floats = 0.0,
     least_cover: float = LEAST_COVER,
 ) -> GridGrowth:
     """The growth of the first `counters` columns in each window of the grid; the rest are gauges.
 
     The first `wide` counters, or all, have 64 bits; the first `needed`, or all, must be sent.
-    `step_s` is the distance at which readings were asked for, 0 for all of them. An interval is a
-    gap if it is longer than a minute and than three times the one before it: a collector that
-    sends rarely does so regularly. Windows that are covered less than `least_cover` are unknown.
+    `step_s` is the distance at which readings were asked for, of all or of each (series), 0 for
+    all readings. An interval is a gap if it is longer than a minute and than three times the one
+    before it: a collector that sends rarely does so regularly. Windows that are covered less than
+    `least_cover` are unknown.
     """
     windows, edges_us = grid.count, grid.edges_us
     at_us = _snapped(readings.at_us, grid)
@@ -300,7 +301,7 @@ def _intervals(
     counters: int,
     wide: int | None,
     needed: int | None,
-    step_s: float,
+    step_s: float | Floats,
 ) -> tuple[Flags, Integers, Integers]:
     """Of the interval that ends with each reading: whether it counts, its growth, its length.
 
@@ -320,21 +321,22 @@ def _intervals(
         values[:-1], values[1:], wide=wide, needed=needed
     )
     before_us = np.concatenate([[0], length_us[:-1]])
-    is_gap = gaps(length_us, before_us, step_s=step_s)
+    steps_s = step_s[readings.series[1:]] if isinstance(step_s, np.ndarray) else step_s
+    is_gap = gaps(length_us, before_us, step_s=steps_s)
     valid[1:] = follows & ~is_reset & ~is_incomplete & ~is_gap
     growth[1:] = np.where(valid[1:, None], grown, 0)
     interval_us[1:] = np.where(valid[1:], np.diff(at_us), 0)
     return valid, growth, interval_us
 
 
-def gaps(length_us: Integers, before_us: Integers, *, step_s: float = 0.0) -> Flags:
+def gaps(length_us: Integers, before_us: Integers, *, step_s: float | Floats = 0.0) -> Flags:
     """Which intervals are too long, by their length and that of the one before each.
 
     One before that is too long itself is no measure: whoever looks at a few windows only does not
     see where it began.
     """
-    sure_us = 1e6 * max(SURE_INTERVAL_S, GAP_FACTOR * step_s)
-    longest_us = 1e6 * max(LONGEST_INTERVAL_S, GAP_FACTOR * step_s)
+    sure_us = 1e6 * np.maximum(SURE_INTERVAL_S, GAP_FACTOR * step_s)
+    longest_us = 1e6 * np.maximum(LONGEST_INTERVAL_S, GAP_FACTOR * step_s)
     usual_us = np.where(before_us <= longest_us, before_us, 0)
     found: Flags = (length_us > longest_us) | (
         (length_us > sure_us) & (length_us > GAP_FACTOR * usual_us)

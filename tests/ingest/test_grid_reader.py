@@ -16,11 +16,12 @@ from ingest.grid_reader import (
     Subject,
     read_growth,
     read_growths,
+    read_newest,
     series_of,
 )
 from ingest.models import Host
 from tests.ingest.random_samples import RandomSamples
-from tests.ingest.scenario import Tenant, disk_line, write_lines
+from tests.ingest.scenario import Tenant, disk_line, nanoseconds, write_lines
 
 UNTIL = datetime(2026, 11, 20, 0, 20, tzinfo=UTC)
 SINCE = UNTIL - timedelta(minutes=50)
@@ -174,6 +175,43 @@ def test_interval_after_a_long_silence_is_judged_alike_in_any_look(tenant: Tenan
     looks = [read_growth(DISK, [subject], long.part(begin, long.count)) for begin in (0, 186, 190)]
 
     assert [found.seconds.any() for found in looks] == [False] * 3
+
+
+def rate_line(at: datetime, reads_per_s: float) -> str:
+    return (
+        f"iostat,host=h1,device=sda reads_per_s={reads_per_s},writes_per_s=0,read_bytes_per_s=0,"
+        f"write_bytes_per_s=0,read_await_ms=0,write_await_ms=0 {nanoseconds(at)}"
+    )
+
+
+def test_a_rate_says_nothing_of_a_hole_that_is_shorter_than_coarse_windows(tenant: Tenant) -> None:
+    start = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+    # A quarter of an hour, forty-five minutes without a reading, and a quarter again.
+    steps = [*range(0, 901, 10), *range(3600, 4501, 10)]
+    lines = [rate_line(start + timedelta(seconds=step), 5) for step in steps]
+    write_lines(tenant, *lines, at=start + timedelta(hours=2))
+    subject = Subject(host=tenant.host().pk, name="sda")
+
+    found = read_growth(DISK, [subject], grid_of(start, start + timedelta(minutes=75), 900))
+
+    # 5 reads a second in 900 seconds.
+    assert found.growth[DISK.counters.index("reads"), :, 0].tolist() == [4500, 0, 0, 0, 4500]
+    assert (found.seconds[:, 0] > 0).tolist() == [True, False, False, False, True]
+
+
+def test_the_newest_rates_are_read_as_totals(tenant: Tenant) -> None:
+    start = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+    for step, reads_per_s in ((0, 7), (10, 9), (20, 4)):
+        at = start + timedelta(seconds=step)
+        write_lines(tenant, rate_line(at, reads_per_s), at=at)
+    subject = Subject(host=tenant.host().pk, name="sda")
+
+    [(_, counters)] = read_newest(
+        DISK, subject, most=3, since=start - timedelta(hours=1), until=start + timedelta(hours=1)
+    )
+
+    # 9 a second for 10 seconds, and 4.
+    assert np.diff(counters[:, DISK.counters.index("reads")]).tolist() == [90, 40]
 
 
 def test_what_nobody_sent_is_unknown(tenant: Tenant) -> None:
