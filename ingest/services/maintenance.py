@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from accounts.models import Organisation
 from ingest.facts import drop_old_facts
 from ingest.kept_rows import note_dropped
-from ingest.models import OpenHour, RejectedLine, Series
+from ingest.models import OpenHour, RejectedLine, Series, UnknownMeasurement
 from ingest.open_hours import HOUR
 from ingest.partitions import SEALED_TABLES, TABLES, drop_partitions, ensure_parts, parts_of
 
@@ -55,6 +55,9 @@ def maintain_samples(*, now: datetime, retention: timedelta, rows: timedelta) ->
         series += _delete(silent.filter(organisation=organisation).exclude(host__in=unsealed))
         refused = RejectedLine.objects.filter(received_at__lt=expired)
         lines += _delete(refused.filter(organisation=organisation))
+        # So few are kept that old ones would keep out new ones.
+        forgotten = UnknownMeasurement.objects.filter(last_sent_at__lt=expired)
+        _delete(forgotten.filter(organisation=organisation))
     return Maintenance(
         partitions_made=made,
         partitions_dropped=dropped,

@@ -7,9 +7,12 @@ from datetime import timedelta
 import pytest
 
 from ingest.models import Series, UnknownMeasurement
+from ingest.services.maintenance import maintain_samples
 from ingest.sources.registry import find_head
 from ingest.unknown_measurements import MOST_KEPT, count_unknown
 from tests.ingest.scenario import Tenant, disk_line, now, write_lines
+
+SECOND = timedelta(seconds=1)
 
 
 def counted() -> list[tuple[str, str, int]]:
@@ -52,6 +55,17 @@ def test_known_measurements_stay_counted_when_the_bound_is_reached(tenant: Tenan
         count_unknown(tenant.organisation, names, now=now())
 
     assert UnknownMeasurement.objects.get(measurement="m7").lines == 2
+
+
+def test_what_nobody_sends_any_more_makes_room(tenant: Tenant, stranger: Tenant) -> None:
+    month = timedelta(days=30)
+    for one in (tenant, stranger):
+        count_unknown(one.organisation, {("h1", "old"): 1}, now=now() - month - SECOND)
+        count_unknown(one.organisation, {("h1", "new"): 1}, now=now() - month + 9 * SECOND)
+
+    maintain_samples(now=now(), retention=month, rows=month)
+
+    assert counted() == [("h1", "new", 1), ("h1", "new", 1)]
 
 
 @pytest.mark.parametrize("name", ["a" * 300, "nul\0", "שלום"])
