@@ -167,11 +167,12 @@ class _Reader:
         self, plan: HeadPlan | PointError, fields: Mapping[str, FieldValue], time: int | None
     ) -> None:
         if isinstance(plan, PointError):
-            raise plan
+            # A traceback would grow by the frames of each line that it refuses.
+            raise plan.with_traceback(None)
         plan.learn(fields)
         found = [
             (row, values)
-            for row in plan.rows.values()
+            for row in plan.rows(fields)
             if (values := row.values(fields)) is not None
         ]
         facts = plan.facts(fields)
@@ -223,8 +224,9 @@ class _Refused:
         self.lines += 1
         if isinstance(error, UnknownMeasurementError):
             self.unknown_lines += 1
-            if len(self.unknown) < MOST_REASONS:
-                self.unknown[error.host, error.measurement] += 1
+            key = (error.host, error.measurement)
+            if key in self.unknown or len(self.unknown) < MOST_REASONS:
+                self.unknown[key] += 1
         reason = str(error)
         if reason not in self._by_reason and len(self._by_reason) >= MOST_REASONS:
             reason = f"further lines, for other reasons than the first {MOST_REASONS}"

@@ -7,7 +7,7 @@ the heads of one collector and says for each field of a head where its numbers a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 
@@ -30,20 +30,25 @@ class SeriesKey:
     """A series of an organisation, in the columns of its row.
 
     `subject` is what it is about on its host. `tags` are in order of their names; together with
-    the table they tell it from other series.
+    the table and the form they tell it from other series, so two sources that count the same
+    thing add to one series, and totals and rates of it never do.
     """
 
     table: Measurement
-    host: str
-    subject: str
+    host: str = field(compare=False)
+    subject: str = field(compare=False)
     tags: tuple[tuple[str, str], ...]
-    source: str = ""
+    source: str = field(default="", compare=False)
     form: Form = Form.COUNTER
 
     @property
     def tags_key(self) -> str:
-        """The tags as one text; escapes keep two sets of tags from having the same."""
-        return ",".join(f"{_escaped(name)}={_escaped(value)}" for name, value in self.tags)
+        """The tags, and the form of rates, as one text.
+
+        Escapes keep two sets of tags from having the same, and every tag has a `=`.
+        """
+        pairs = [f"{_escaped(name)}={_escaped(value)}" for name, value in self.tags]
+        return ",".join(pairs if self.form is Form.COUNTER else [*pairs, self.form])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from operator import itemgetter
 from typing import Any
@@ -103,13 +104,20 @@ class RowPlan:
 class HeadPlan:
     """How the points of one head are kept; it learns the names of fields as they come."""
 
-    __slots__ = ("_facts", "_head", "_known", "rows")
+    __slots__ = ("_facts", "_head", "_known", "_of_field", "_rows")
 
     def __init__(self, head: Head) -> None:
         self._head = head
         self._known: set[str] = set()
         self._facts: dict[str, FactField] = {}
-        self.rows: dict[SeriesKey, RowPlan] = {}
+        self._rows: dict[SeriesKey, RowPlan] = {}
+        self._of_field: dict[str, list[RowPlan]] = defaultdict(list)
+
+    def rows(self, fields: Mapping[str, FieldValue]) -> Iterable[RowPlan]:
+        """The rows that these fields may belong to, however many others have."""
+        if len(self._rows) <= len(fields):
+            return self._rows.values()
+        return dict.fromkeys(row for name in fields for row in self._of_field.get(name, ()))
 
     def learn(self, fields: Mapping[str, FieldValue]) -> None:
         """Take in the fields that no point of this head had before."""
@@ -125,10 +133,11 @@ class HeadPlan:
             self._known.add(name)
 
     def _add(self, name: str, cell: Cell) -> None:
-        plan = self.rows.get(cell.series)
+        plan = self._rows.get(cell.series)
         if plan is None:
-            plan = self.rows[cell.series] = RowPlan(cell.series)
+            plan = self._rows[cell.series] = RowPlan(cell.series)
         plan.add(name, cell)
+        self._of_field[name].append(plan)
 
     def facts(self, fields: Mapping[str, FieldValue]) -> tuple[Fact, ...]:
         """What the point says of things, beside its numbers."""

@@ -11,10 +11,10 @@ from ingest.models.host import Host
 
 
 class Series(models.Model):
-    """One canonical table with one set of tags; `tags_key` is their text, which is unique.
+    """One canonical table with one set of tags and a form; `tags_key` is their text, and unique.
 
     `subject` is what the series is about on its host: a device, an interface, the path of a
-    cgroup; empty for the host itself. `source` is who sent it (`ingest.sources`).
+    cgroup; empty for the host itself. `source` is who sent it first (`ingest.sources`).
     """
 
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="series")

@@ -1,4 +1,5 @@
 import re
+import traceback
 from dataclasses import replace
 
 import pytest
@@ -8,7 +9,9 @@ from hypothesis import strategies as st
 from ingest.core import catalogue
 from ingest.core.batch import MOST_REASONS, Batch, Rules, UnknownMeasurementError, read_batch
 from ingest.core.line_protocol import Precision
-from ingest.core.mapping import SeriesKey
+from ingest.core.mapping import Head, SeriesKey, Tags
+from ingest.core.point import PointError
+from ingest.core.stored_values import RowPlan
 from ingest.sources.registry import find_head
 
 NOW_NS = 1_700_000_000_000_000_000
@@ -80,6 +83,26 @@ def test_tags_that_differ_in_escapes_only_are_different_series() -> None:
         "host=h1,interface=a\\,b\\=c",
         "b=c,host=h1,interface=a",
     ]
+
+
+def test_two_sources_that_count_one_disk_make_one_row() -> None:
+    batch = batch_of(
+        f"diskio,host=h1,name=sda reads=5i,writes=7i {NOW_NS}",
+        f"node_disk_reads_completed_total,host=h1,device=sda counter=6 {NOW_NS}",
+    )
+
+    assert [key.tags_key for key in batch.series] == ["host=h1,name=sda"]
+    assert [row[:2] for row in batch.rows[catalogue.DISKIO].values()] == [(6, 7)]
+
+
+def test_totals_and_rates_of_one_disk_are_two_series() -> None:
+    batch = batch_of(
+        f"diskio,host=h1,name=sda reads=5i {NOW_NS}",
+        f"iostat,host=h1,device=sda reads_per_s=2 {NOW_NS}",
+    )
+
+    assert [key.tags_key for key in batch.series] == ["host=h1,name=sda", "host=h1,name=sda,rate"]
+    assert [row[0] for row in batch.rows[catalogue.DISKIO].values()] == [5, 2000]
 
 
 def test_cgroup_line_becomes_a_row_per_device_and_one_of_pressure() -> None:
@@ -213,6 +236,41 @@ def test_whole_float_is_a_counter_too() -> None:
     batch = batch_of(f"diskio,host=h1,name=sda reads=5.0 {NOW_NS}")
 
     assert next(iter(batch.rows[catalogue.DISKIO].values()))[0] == 5
+
+
+def test_unknown_lines_stay_counted_beside_a_flood_of_names() -> None:
+    names = [f"m{number}" for number in range(MOST_REASONS + 5)]
+
+    batch = batch_of(*[f"{name},host=h1 v=1" for name in names * 2])
+
+    assert batch.unknown == {("h1", name): 2 for name in names[:MOST_REASONS]}
+
+
+def test_a_reason_that_many_lines_share_holds_none_of_them() -> None:
+    shared = PointError("no such disk")
+
+    def find_head(_measurement: str, _tags: Tags) -> Head:
+        raise shared
+
+    batch = read_batch("\n".join([GOOD] * 50).encode(), RULES, find_head)
+
+    assert reasons(batch) == [(1, "no such disk", 50)]
+    # Each frame of a traceback holds a line.
+    assert len(list(traceback.walk_tb(shared.__traceback__))) < 10
+
+
+def test_a_line_costs_no_more_for_the_fields_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each field of Ceph is a series of its own."""
+    asked = []
+    values = RowPlan.values
+    monkeypatch.setattr(
+        RowPlan, "values", lambda row, fields: asked.append(row) or values(row, fields)
+    )
+
+    batch = batch_of(*[f"ceph,host=h1 f{number}=1 {NOW_NS}" for number in range(100)])
+
+    assert len(batch.series) == 100
+    assert len(asked) == 100
 
 
 def test_token_of_one_host_takes_no_samples_of_another() -> None:
