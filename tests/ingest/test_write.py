@@ -113,6 +113,28 @@ def test_fields_that_come_apart_are_united(tenant: Tenant) -> None:
     assert disk_rows() == [("sda", at, 5, 6)]
 
 
+def test_two_collectors_may_tell_of_one_disk_in_one_body(tenant: Tenant) -> None:
+    at = now()
+
+    write_lines(
+        tenant,
+        disk_line(at, count=4),
+        f"node_disk_reads_completed_total,host=h1,device=sda counter=5 {nanoseconds(at)}",
+    )
+
+    assert disk_rows() == [("sda", at, 5, 4)]
+
+
+def test_rates_of_a_disk_leave_its_totals_as_they_are(tenant: Tenant) -> None:
+    at = now()
+    write_lines(tenant, disk_line(at, count=4))
+
+    write_lines(tenant, f"iostat,host=h1,device=sda reads_per_s=5 {nanoseconds(at)}")
+
+    forms = dict(DiskioSample.objects.values_list("series__form", "reads"))
+    assert forms == {"counter": 4, "rate": 5000}
+
+
 def test_system_lines_of_one_moment_are_one_row(tenant: Tenant) -> None:
     at = now()
 
