@@ -6,7 +6,7 @@ the heads of one collector and says for each field of a head where its numbers a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
@@ -139,10 +139,23 @@ def columns(
     return place
 
 
-def gauges(host: str, subject: str, tags: Tags, *, source: str) -> Callable[[str], Cell]:
-    """Every field as a gauge: what has no canonical figure is kept as it was sent."""
+def gauges(
+    host: str,
+    subject: str,
+    tags: Tags,
+    *,
+    source: str,
+    only: Collection[str] | None = None,
+    others: Callable[[str], Place] | None = None,
+) -> Callable[[str], Place]:
+    """Every field as a gauge: what has no canonical figure is kept as it was sent.
 
-    def place(field: str) -> Cell:
+    With `only` just these; the other fields belong where `others` says, or nowhere.
+    """
+
+    def place(field: str) -> Place:
+        if only is not None and field not in only:
+            return others(field) if others else None
         every = {**tags, "host": host, "subject": subject, "field": field}
         return Cell(
             series=series(GAUGE, host, subject, every, source=source), column=GAUGE.fields[0].name

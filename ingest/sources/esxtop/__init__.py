@@ -81,8 +81,10 @@ def _head(measurement: str, tags: Tags) -> Head:
         case "esxtop_physical_disk_nfs_volume":
             name = f"datastore/{required(tags, 'volume', of=measurement)}"
             key = _rates(DISKIO, host, name, {"host": host, "name": name})
-            places: dict[str, Place] = {**_disk(key, _VOLUME)}
-            return Head(host=host, place=_or_gauge(places, host, name))
+            places = _disk(key, _VOLUME).get
+            own = {"name": name}
+            kept = gauges(host, name, own, source=NAME, only=_KEPT, others=places)
+            return Head(host=host, place=kept)
         # Without the tag it is the sum of the disks of a machine.
         case "esxtop_virtual_disk" if "disk" in tags:
             return _guest_disk(host, required(tags, "vm", of=measurement), tags["disk"])
@@ -105,7 +107,7 @@ def _device(host: str, name: str) -> Head:
     wwn = name if name.startswith(("naa.", "eui.", "t10.")) else None
     return Head(
         host=host,
-        place=_or_gauge(places, host, name),
+        place=gauges(host, name, {"name": name}, source=NAME, only=_KEPT, others=places.get),
         facts=facts(host, "device", name, [("wwn", wwn)]),
     )
 
@@ -164,11 +166,6 @@ def _network(host: str, name: str, *, sent: str, received: str) -> Callable[[str
     for (percent, packets), way in zip(_DROPPED.items(), ways, strict=True):
         places[percent] = Cell(series=key, column=f"drop_{way}", scale=_PERCENT, times=packets)
     return places.get
-
-
-def _or_gauge(places: Mapping[str, Place], host: str, name: str) -> Callable[[str], Place]:
-    as_gauge = gauges(host, name, {"name": name}, source=NAME)
-    return lambda field: as_gauge(field) if field in _KEPT else places.get(field)
 
 
 def _said(host: str, guest: str, name: str) -> tuple[Fact, ...]:

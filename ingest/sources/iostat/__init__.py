@@ -52,9 +52,9 @@ def _head(measurement: str, tags: Tags) -> Head:
         "util_percent": Cell(series=key, column="io_time", scale=_PERCENT_IN_MS),
         "queue": Cell(series=key, column="weighted_io_time", scale=_SECOND_IN_MS),
     }
-    as_gauge = gauges(host, name, {"name": name}, source=NAME)
     return Head(
-        host=host, place=lambda field: as_gauge(field) if field in _KEPT else places.get(field)
+        host=host,
+        place=gauges(host, name, {"name": name}, source=NAME, only=_KEPT, others=places.get),
     )
 
 

@@ -69,10 +69,9 @@ def _head(measurement: str, tags: Tags) -> Head:
             }
             return Head(host=host, place=places.get)
         case "perfmon_logicaldisk":
-            kept = gauges(host, instance, {"volume": instance}, source=NAME)
-            return Head(
-                host=host, place=lambda field: kept(field) if field in _KEPT_OF_VOLUMES else None
-            )
+            own = {"volume": instance}
+            place = gauges(host, instance, own, source=NAME, only=_KEPT_OF_VOLUMES)
+            return Head(host=host, place=place)
         case "perfmon_network_interface":
             own = {"host": host, "interface": instance}
             key = series(NET, host, instance, own, source=NAME, form=Form.RATE)

@@ -74,10 +74,10 @@ def _of_node(measurement: str, tags: Tags) -> Head:
 
 def _of_storage(tags: Tags) -> Head:
     host, storage = host_of(tags, "nodename"), required(tags, "host", of="a storage")
-    kept = gauges(host, f"storage/{storage}", {"storage": storage}, source=NAME)
+    subject, own = f"storage/{storage}", {"storage": storage}
     return Head(
         host=host,
-        place=lambda field: kept(field) if field in _OF_STORAGE else None,
+        place=gauges(host, subject, own, source=NAME, only=_OF_STORAGE),
         facts=facts(host, "storage", storage, [("type", tags.get("type"))]),
     )
 

@@ -65,21 +65,23 @@ def _head(measurement: str, tags: Tags) -> Head:
             return Head(host=host, place=nowhere)
         case "vsphere_host_datastore":
             name = required(tags, "dsname", of=measurement)
-            place = _device(host, f"datastore/{name}", _DATASTORE)
+            datastore = f"datastore/{name}"
+            place = _device(host, datastore, _DATASTORE)
             return Head(
                 host=host,
-                place=_or_gauge(place, _SIOC, host, f"datastore/{name}"),
+                place=gauges(host, datastore, {}, source=NAME, only=_SIOC, others=place),
                 facts=_in_data_center(host, name, tags),
             )
         case "vsphere_host_disk":
-            place = _device(host, instance, _DEVICE)
+            device = _device(host, instance, _DEVICE)
+            place = gauges(host, instance, {}, source=NAME, only=_PARTS, others=device)
 
             def found(field: str) -> Place:
                 if field == "maxQueueDepth_average":
                     return FactField(
                         host=host, kind="device", subject=instance, name="queue_depth"
                     )
-                return _or_gauge(place, _PARTS, host, instance)(field)
+                return place(field)
 
             said = facts(host, "device", instance, [("wwn", instance)])
             return Head(host=host, place=found, facts=said)
@@ -150,13 +152,6 @@ def _network(host: str, name: str, *, as_guest: bool = False) -> Callable[[str],
         "bytesTx_average": Cell(series=key, column=sent, scale=_KIB),
     }
     return places.get
-
-
-def _or_gauge(
-    place: Callable[[str], Cell | None], kept: frozenset[str], host: str, subject: str
-) -> Callable[[str], Place]:
-    as_gauge = gauges(host, subject, {}, source=NAME)
-    return lambda field: as_gauge(field) if field in kept else place(field)
 
 
 def _rates(table: Measurement, host: str, subject: str, tags: Tags) -> SeriesKey:
