@@ -35,13 +35,10 @@ Counters that are not in this list come under their names in snake case as well.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from datetime import tzinfo
+from functools import partial
 
 from ingest.core.decoders.pdh_csv import decode_pdh_csv
-from ingest.core.decoders.pdh_header import Program, Tags, Wanted
-from ingest.core.decoders.rejections import Rejections
-from ingest.core.point import Point
+from ingest.core.decoders.pdh_header import Program, Tags
 
 STORAGE_AND_NETWORK = frozenset(
     {
@@ -64,29 +61,6 @@ _VIRTUAL_DISK = re.compile(r"(?P<vm>.+):(?P<disk>[a-z]+[0-9]+:[0-9]+)")
 _PORT = re.compile(
     r"(?P<switch>[^:]+):(?P<port>[0-9]+):(?:(?P<world>[0-9]+):)?(?P<client>.+)", re.DOTALL
 )
-
-
-def decode_esxtop(
-    chunks: Iterable[bytes],
-    rejections: Rejections,
-    *,
-    wanted: Wanted | None = None,
-    host: str | None = None,
-    zone: tzinfo | None = None,
-) -> Iterator[Point]:
-    """The points of a file of esxtop; times are nanoseconds since 1970.
-
-    `wanted` says of a measurement and field whether it is mapped; without it, all of
-    `STORAGE_AND_NETWORK` are. `host` and `zone` are used where the file names none; the errors of
-    `decode_pdh_csv` ask for them.
-    """
-    yield from decode_pdh_csv(
-        chunks, rejections, _ESXTOP, wanted=wanted or _is_mapped, host=host, zone=zone
-    )
-
-
-def _is_mapped(measurement: str, field: str) -> bool:  # noqa: ARG001 (a `Wanted`)
-    return measurement in STORAGE_AND_NETWORK
 
 
 def _instance_tags(group: str, instance: str) -> Tags:
@@ -115,4 +89,10 @@ def _named(pattern: re.Pattern[str], instance: str) -> Tags:
     return tuple((name, part) for name, part in found.groupdict().items() if part) if found else ()
 
 
-_ESXTOP = Program(name="esxtop", instance_tags=_instance_tags, first_row_is_empty=True)
+_ESXTOP = Program(
+    name="esxtop",
+    measurements=STORAGE_AND_NETWORK,
+    instance_tags=_instance_tags,
+    first_row_is_empty=True,
+)
+decode_esxtop = partial(decode_pdh_csv, program=_ESXTOP)

@@ -23,17 +23,20 @@ _MOST_NUMBERS = 50_000
 def decode_pdh_csv(
     chunks: Iterable[bytes],
     rejections: Rejections,
-    program: Program,
     *,
-    wanted: Wanted,
-    host: str | None,
-    zone: tzinfo | None,
+    program: Program,
+    wanted: Wanted | None = None,
+    host: str | None = None,
+    zone: tzinfo | None = None,
 ) -> Iterator[Point]:
     """One point per row and object (group and instance) with the wanted fields that have a value.
 
-    Times are nanoseconds since 1970. `host` and `zone` are used where the file names none.
-    Raises `FormatError`, `NeedsHostError` or `NeedsZoneError` before the first point.
+    Times are nanoseconds since 1970. `wanted` says of a measurement and field whether it is
+    mapped; without it, all of the program's measurements are. `host` and `zone` are used where the
+    file names none. Raises `FormatError`, `NeedsHostError` or `NeedsZoneError` before the first
+    point.
     """
+    wanted = wanted or (lambda measurement, _field: measurement in program.measurements)
     table: _Table | None = None
     for line_number, line, last in _numbered(lines(chunks, rejections)):
         if line.lstrip(b'"').startswith(b"(PDH-CSV"):

@@ -38,11 +38,12 @@ class CounterPath:
 class Program:
     """How one program uses the format.
 
-    `instance_tags` takes the group and its instance apart. `first_row_is_empty` says that rates
-    of the first row are zeros that were never measured.
+    `measurements` are those of use. `instance_tags` takes the group and its instance apart.
+    `first_row_is_empty` says that rates of the first row are zeros that were never measured.
     """
 
     name: str
+    measurements: frozenset[str]
     instance_tags: Callable[[str, str], Tags]
     first_row_is_empty: bool
 

@@ -23,13 +23,10 @@ Counters that are not in this list come under their names in snake case as well.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from datetime import tzinfo
+from functools import partial
 
 from ingest.core.decoders.pdh_csv import decode_pdh_csv
-from ingest.core.decoders.pdh_header import Program, Tags, Wanted
-from ingest.core.decoders.rejections import Rejections
-from ingest.core.point import Point
+from ingest.core.decoders.pdh_header import Program, Tags
 
 STORAGE_AND_NETWORK = frozenset(
     {
@@ -46,29 +43,6 @@ STORAGE_AND_NETWORK = frozenset(
 _PHYSICAL_DISK = re.compile(r"(?P<disk>[0-9]+)(?: (?P<volumes>.+))?")
 
 
-def decode_perfmon(
-    chunks: Iterable[bytes],
-    rejections: Rejections,
-    *,
-    wanted: Wanted | None = None,
-    host: str | None = None,
-    zone: tzinfo | None = None,
-) -> Iterator[Point]:
-    """The points of a file of the performance monitor; times are nanoseconds since 1970.
-
-    `wanted` says of a measurement and field whether it is mapped; without it, all of
-    `STORAGE_AND_NETWORK` are. `host` and `zone` are used where the file names none; the errors of
-    `decode_pdh_csv` ask for them.
-    """
-    yield from decode_pdh_csv(
-        chunks, rejections, _PERFMON, wanted=wanted or _is_mapped, host=host, zone=zone
-    )
-
-
-def _is_mapped(measurement: str, field: str) -> bool:  # noqa: ARG001 (a `Wanted`)
-    return measurement in STORAGE_AND_NETWORK
-
-
 def _instance_tags(group: str, instance: str) -> Tags:
     if group == "LogicalDisk":
         return (("volume", instance),)
@@ -77,4 +51,10 @@ def _instance_tags(group: str, instance: str) -> Tags:
 
 
 # A rate of the first row is an empty cell, and so it is absent without further ado.
-_PERFMON = Program(name="perfmon", instance_tags=_instance_tags, first_row_is_empty=False)
+_PERFMON = Program(
+    name="perfmon",
+    measurements=STORAGE_AND_NETWORK,
+    instance_tags=_instance_tags,
+    first_row_is_empty=False,
+)
+decode_perfmon = partial(decode_pdh_csv, program=_PERFMON)
