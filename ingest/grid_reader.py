@@ -193,6 +193,16 @@ class SubjectSeries:
         return np.isin(self.series, np.array(sorted(self.rates), dtype=np.int64))
 
     @cached_property
+    def with_rates(self) -> SubjectSeries:
+        """Those of the series whose readings are rates."""
+        return SubjectSeries(by_subject=[self.series[self.are_rates].tolist()])
+
+    @cached_property
+    def with_totals(self) -> SubjectSeries:
+        """The others."""
+        return SubjectSeries(by_subject=[self.series[~self.are_rates].tolist()])
+
+    @cached_property
     def merging(self) -> Merging:
         """Which of the series are those of each subject."""
         place = {one: index for index, one in enumerate(self.series.tolist())}
@@ -247,10 +257,29 @@ def _readings(
     kind: FigureKind[Any], wanted: SubjectSeries, grid: Grid, coarse_s: float
 ) -> Readings:
     """All readings that make the windows: those in them, and those on both sides of them."""
-    # Rates add up to totals only if each of them is there.
-    coarse_s = 0.0 if wanted.are_rates.any() else coarse_s
-    found = _sent(kind, wanted, grid, coarse_s)
+    if not wanted.are_rates.any():
+        return _sent(kind, wanted, grid, coarse_s)
+    if not coarse_s:
+        found = _sent(kind, wanted, grid, 0.0)
+    else:
+        # Rates add up to totals only if each of them is there.
+        found = _together(
+            wanted.series,
+            (wanted.with_totals, _sent(kind, wanted.with_totals, grid, coarse_s)),
+            (wanted.with_rates, _sent(kind, wanted.with_rates, grid, 0.0)),
+        )
     return totals_of_rates(found, wanted.are_rates, counters=len(kind.counters))
+
+
+def _together(series: Integers, *parts: tuple[SubjectSeries, Readings]) -> Readings:
+    """The readings of several parts of these series as those of one."""
+    own = np.concatenate(
+        [np.searchsorted(series, part.series)[found.series] for part, found in parts]
+    )
+    at_us = np.concatenate([found.at_us for _, found in parts])
+    values = np.concatenate([found.values for _, found in parts])
+    order = np.lexsort((at_us, own))
+    return Readings(series=own[order], at_us=at_us[order], values=values[order])
 
 
 def _sent(kind: FigureKind[Any], wanted: SubjectSeries, grid: Grid, coarse_s: float) -> Readings:

@@ -199,6 +199,25 @@ def test_a_rate_says_nothing_of_a_hole_that_is_shorter_than_coarse_windows(tenan
     assert (found.seconds[:, 0] > 0).tolist() == [True, False, False, False, True]
 
 
+def test_totals_are_read_alike_with_rates_beside_them(tenant: Tenant) -> None:
+    """Each step of a coarse window is one look-up for totals; of rates every reading is read."""
+    start = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+    times = [start + timedelta(seconds=7 + 10 * step) for step in range(60)]
+    lines = [disk_line(at, name="sdb", count=step**2) for step, at in enumerate(times)]
+    lines += [rate_line(at, 5) for at in times]
+    write_lines(tenant, *lines, at=start + timedelta(minutes=11))
+    rates, totals = (Subject(host=tenant.host().pk, name=name) for name in ("sda", "sdb"))
+    grid = grid_of(start + timedelta(minutes=2), start + timedelta(minutes=8), COARSE_WINDOW_S)
+
+    together = read_growth(DISK, [rates, totals], grid)
+
+    for column, subject in enumerate((rates, totals)):
+        alone = read_growth(DISK, [subject], grid)
+        assert together.growth[:, :, column].tolist() == alone.growth[:, :, 0].tolist()
+    # 5 a second in two minutes.
+    assert together.growth[DISK.counters.index("reads"), :, 0].tolist() == [600] * 3
+
+
 def test_the_newest_rates_are_read_as_totals(tenant: Tenant) -> None:
     start = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
     for step, reads_per_s in ((0, 7), (10, 9), (20, 4)):

@@ -74,14 +74,14 @@ def _head(measurement: str, tags: Tags) -> Head:
             )
         case "vsphere_host_disk":
             device = _device(host, instance, _DEVICE)
-            place = gauges(host, instance, {}, source=NAME, only=_PARTS, others=device)
+            kept = gauges(host, instance, {}, source=NAME, only=_PARTS, others=device)
 
             def found(field: str) -> Place:
                 if field == "maxQueueDepth_average":
                     return FactField(
                         host=host, kind="device", subject=instance, name="queue_depth"
                     )
-                return place(field)
+                return kept(field)
 
             said = facts(host, "device", instance, [("wwn", instance)])
             return Head(host=host, place=found, facts=said)
