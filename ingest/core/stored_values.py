@@ -8,7 +8,7 @@ from functools import cache
 from operator import itemgetter
 from typing import Any
 
-from ingest.core.catalogue import Field, FieldKind, Measurement
+from ingest.core.catalogue import GAUGE, Field, FieldKind, Measurement
 from ingest.core.line_protocol import LARGEST_INT64
 from ingest.core.mapping import Cell, Fact, FactField, Form, Head, SeriesKey
 from ingest.core.point import FieldValue, PointError
@@ -155,6 +155,9 @@ def _columns_of(table: Measurement) -> Mapping[str, tuple[int, Field]]:
 def _value(name: str, column: Field, cell: Cell, fields: Mapping[str, FieldValue]) -> Value:
     value, factor = fields.get(name), fields.get(cell.times) if cell.times else 1
     if value is None or factor is None:
+        return None
+    # Of all that a collector sends only numbers are gauges.
+    if cell.series.table is GAUGE and isinstance(value, str | bool):
         return None
     return _column_value(name, column, _scaled(name, value, factor, cell))
 

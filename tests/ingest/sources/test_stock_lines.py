@@ -273,6 +273,19 @@ def test_shape_is_kept(lines: list[str], expected: list[Kept]) -> None:
     assert kept(*lines) == expected
 
 
+# kept() holds that nothing is refused.
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('ceph_osdmap,host=c1 full=false,num_osds=9,state="up"', 9),
+        ('zfs_pool,host=c1,pool=tank health="ONLINE",free=6i', 6),
+        ("ceph,host=c1 op_latency=-1.5", -1.5),
+    ],
+)
+def test_numbers_beside_texts_and_flags_are_kept_as_gauges(line: str, expected: float) -> None:
+    assert [found.values for found in kept(line)] == [(("value", expected),)]
+
+
 @pytest.mark.parametrize(
     "line",
     [PROXMOX_GUEST, PROXMOX_DISK],
