@@ -99,14 +99,26 @@ def test_io_and_pressure_have_the_names_of_cgroup(tmp_path: Path) -> None:
 
 
 def test_devices_without_io_on_the_same_line_are_told_apart(tmp_path: Path) -> None:
-    # Kernels 5.10 to 5.12 forget the line break behind a device that was idle.
-    host = HostTree(str(plant(tmp_path, cgroup("/a", io="7:1 7:0 8:0 rios=5 wios=6\n"))))
+    # Linux 5.15 and 5.16 forget the line break behind a device that was idle, even the last.
+    io = "7:1 7:0 8:0 rios=5 wios=6\n7:2 7:3 "
+    host = HostTree(str(plant(tmp_path, cgroup("/a", io=io))))
 
     line = cgroup_line("h1", host, f"{MOUNT}/a")
 
     assert line is not None
     assert "io.stat.8:0.rios=5i,io.stat.8:0.wios=6i," in line
     assert "7:" not in line
+    assert host.problems == {}
+
+
+def test_counters_that_break_off_are_left_out_and_told(tmp_path: Path) -> None:
+    host = HostTree(str(plant(tmp_path, cgroup("/a", io="8:0 rios=5\n8:16 rios=7 wio"))))
+
+    line = cgroup_line("h1", host, f"{MOUNT}/a")
+
+    assert line is not None
+    assert "8:16" not in line
+    assert host.problems == {f"{MOUNT}/a/io.stat": "breaks off in line 2"}
 
 
 def test_values_that_are_no_counters_are_left_out(tmp_path: Path) -> None:
@@ -189,6 +201,21 @@ def test_five_thousand_containers_of_ten_seconds_leave_no_series(tmp_path: Path)
         assert watch.young == 2500
         for number in range(2500):
             (docker / f"{generation * 2500 + number:064x}").rmdir()
+
+
+def test_groups_of_builders_that_live_for_seconds_leave_no_series(tmp_path: Path) -> None:
+    # BuildKit makes one for each step of a build, under a name that says nothing.
+    host, watch = HostTree(str(plant(tmp_path, cgroup("/docker/buildkit")))), CgroupWatch()
+    watch.look(host, MOUNT)
+    for step in range(3):
+        folder = tmp_path / MOUNT.lstrip("/") / "docker" / "buildkit" / f"{step:x}k3v9q"
+        folder.mkdir()
+
+        found = watch.look(host, MOUNT)
+
+        assert [group.path for group in found] == ["/docker", "/docker/buildkit"]
+        assert watch.young == 1
+        folder.rmdir()
 
 
 def test_link_to_a_folder_is_no_group(tmp_path: Path) -> None:
