@@ -47,11 +47,12 @@ class Collecting:
             thread.start()
 
     def stop(self) -> None:
-        """End both threads; what is not delivered stays on disk."""
+        """End both threads, then send the last pass; what is not delivered stays on disk."""
         self._stopping.set()
         self._filled.set()
         for thread in self._threads:
             thread.join()
+        self._deliver()
 
     def _read(self) -> None:
         while True:
@@ -90,12 +91,13 @@ class Collecting:
                 break
             is_first = False
             self._deliver()
-        self._delivery.flush(now_s=time.monotonic())
 
     def _deliver(self) -> None:
-        """Send until nothing waits, or the agent is to stop."""
+        """Send until nothing waits, or the agent is to stop: then one body at most."""
         try:
-            while wait_s := self._delivery.flush(now_s=time.monotonic()):
+            while wait_s := self._delivery.flush(
+                now_s=time.monotonic(), is_over=self._stopping.is_set
+            ):
                 if self._stopping.wait(wait_s):
                     return
         except Exception:

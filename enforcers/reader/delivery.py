@@ -48,10 +48,11 @@ class Delivery:
         self._failures = 0
         self._counts = Counts()
 
-    def flush(self, *, now_s: float) -> float:
+    def flush(self, *, now_s: float, is_over: Callable[[], bool] = lambda: False) -> float:
         """Send until nothing waits or the service fails; the seconds to wait before the next.
 
-        0 means that everything is delivered.
+        0 means that everything is delivered, or that it `is_over` after a body: then the rest
+        stays, because the buffer of a day takes minutes and who stops the agent waits for it.
         """
         while now_s >= self._again_at_s:
             batches, lines = self._spool.oldest(most_lines=MOST_LINES)
@@ -62,6 +63,8 @@ class Delivery:
                 self._again_at_s = now_s + wait_s
                 break
             self._spool.remove(batches)
+            if is_over():
+                return 0.0
         return self._again_at_s - now_s
 
     def own_line(self, host: str) -> str:

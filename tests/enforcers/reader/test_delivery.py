@@ -131,6 +131,18 @@ def test_service_may_ask_for_patience(
     assert delivery.flush(now_s=0.0) == wait_s
 
 
+def test_who_stops_the_agent_waits_for_one_body_only(
+    delivery: Delivery, service: Service, spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So that each of the two passes is a body.
+    monkeypatch.setattr("enforcers.reader.delivery.MOST_LINES", 3)
+
+    assert delivery.flush(now_s=0.0, is_over=lambda: True) == 0.0
+
+    assert service.took == ["a 1", "b 1", "c 1"]
+    assert spool.waiting_lines == 1
+
+
 @pytest.mark.parametrize("status", [400, 406, 422])
 def test_lines_that_are_never_taken_are_dropped_and_counted(
     delivery: Delivery, service: Service, spool: Spool, status: int
