@@ -1,5 +1,6 @@
 """Samples that wait to be sent, on disk, so that an outage or a restart loses none of them."""
 
+import contextlib
 import gzip
 import logging
 import os
@@ -117,6 +118,9 @@ class Spool:
                 file.write(data)
             unfinished.replace(path)
         except OSError as error:
+            # A full disk still makes empty files.
+            with contextlib.suppress(OSError):
+                unfinished.unlink(missing_ok=True)
             if not self._is_disk_full:
                 log.warning("samples wait in memory only", extra={"error": str(error)})
             self._is_disk_full = True
@@ -148,10 +152,16 @@ def _first(batches: deque[Batch], most_lines: int) -> list[Batch]:
 
 
 def _unpack(batch: Batch, lines: list[str]) -> bool:
-    """Add the lines of a batch; False if its file cannot be read."""
+    """Add the lines of a batch; False if its file cannot be read.
+
+    After a power cut a file can be there and be empty, which gzip takes for whole.
+    """
     try:
         data = batch.data if batch.path is None else batch.path.read_bytes()
-        lines += gzip.decompress(data or b"").decode().split("\n")
+        found = gzip.decompress(data or b"").decode().split("\n")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError):
         return False
+    if len(found) != batch.line_count:
+        return False
+    lines += found
     return True

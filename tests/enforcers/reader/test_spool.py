@@ -86,12 +86,15 @@ def test_room_is_used_to_the_last_byte(tmp_path: Path) -> None:
     assert file.name == "000000000001-1.lp.gz"
 
 
-def test_file_that_is_damaged_is_counted_and_the_others_are_sent(tmp_path: Path) -> None:
+@pytest.mark.parametrize("left_bytes", [0, 10], ids=["empty after a power cut", "cut off"])
+def test_file_that_is_damaged_is_counted_and_the_others_are_sent(
+    tmp_path: Path, left_bytes: int
+) -> None:
     first = spool(tmp_path)
     first.put(("a 1", "b 1"))
     first.put(("a 2",))
     damaged = min((tmp_path / "samples").iterdir())
-    damaged.write_bytes(damaged.read_bytes()[:10])
+    damaged.write_bytes(damaged.read_bytes()[:left_bytes])
     again = spool(tmp_path)
 
     assert waiting(again) == ["a 2"]
@@ -134,6 +137,25 @@ def test_disk_that_takes_nothing_leaves_samples_in_memory(
 
     assert waiting(found) == ["a 1", "a 2", "a 3", "a 4"]
     assert [record.message for record in caplog.records] == ["samples wait in memory only"]
+
+
+def test_disk_that_fills_up_within_a_file_keeps_no_part_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = spool(tmp_path)
+    really = os.open
+
+    def nearly_full(path: Path, flags: int, mode: int) -> int:
+        # Opens as a full disk does, and takes no byte.
+        os.close(really(path, flags, mode))
+        return really("/dev/full", os.O_WRONLY)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", nearly_full)
+        found.put(("a 1",))
+
+    assert list((tmp_path / "samples").iterdir()) == []
+    assert waiting(found) == ["a 1"]
 
 
 def test_files_are_open_to_their_owner_only(tmp_path: Path) -> None:
