@@ -11,7 +11,8 @@ from itertools import pairwise
 from typing import Any
 
 _DEEPEST = 8
-_USER = re.compile(r"//[^/@]*@")
+_USER = re.compile(r"(?<=:)//[^/]*@")
+_WEB = re.compile(r"(?:https?|ftps?)://")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +102,8 @@ def _drives(said: list[tuple[str, dict[str, Any]]]) -> dict[str, str]:
     drives = (value for option, value in said if option == "drive")
     for number, drive in enumerate(drives):
         file = drive.get("file") or drive.get("file.filename")
-        if isinstance(file, str) and file:
-            places[str(drive.get("id") or f"drive{number}")] = _spelled(file)
+        if isinstance(file, str) and (place := _spelled(file)):
+            places[str(drive.get("id") or f"drive{number}")] = place
     return places
 
 
@@ -147,10 +148,14 @@ def _place(node: Any, nodes: dict[str, dict[str, Any]], *, depth: int) -> str | 
     return _place(node.get("file"), nodes, depth=depth + 1)
 
 
-def _spelled(file: str) -> str:
-    """A place without what follows it: keys of Ceph, a user and password of iSCSI or NBD."""
+def _spelled(file: str) -> str | None:
+    """A place without the secrets beside it: keys of Ceph, passwords and signatures."""
+    if file.startswith("json:"):
+        return _place(_nested(_value(file.removeprefix("json:"))), {}, depth=0)
     if file.startswith("rbd:"):
         return ":".join(file.split(":", 2)[:2])
+    if _WEB.match(file):
+        file = file.partition("?")[0]
     return _USER.sub("//", file)
 
 

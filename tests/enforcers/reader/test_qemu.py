@@ -68,13 +68,17 @@ def test_guest_of_libvirt() -> None:
         (["-blockdev", '{"node-name":"drive-scsi0","driver":"throttle","file":{"driver":"raw","file":{"driver":"host_device","filename":"/dev/dm-3"}}}', "-device", "scsi-hd,drive=drive-scsi0"], {"scsi0": "/dev/dm-3"}),  # noqa: E501
         (["-blockdev", '{"node-name":"n","driver":"rbd","pool":"p","image":"i","auth":"SECRET"}', "-device", "virtio-blk,drive=n,id=vd0"], {"vd0": "rbd:p/i"}),  # noqa: E501
         (["-drive", "id=i,file=iscsi://user%SECRET@san/iqn.2001-04.x/1"], {"i": "iscsi://san/iqn.2001-04.x/1"}),
+        (["-drive", "id=i,file=iscsi://user%SEC@SECRET@san/iqn.2001-04.x/1"], {"i": "iscsi://san/iqn.2001-04.x/1"}),
+        (["-drive", "id=i,file=https://san/a.iso?X-Signature=SECRET"], {"i": "https://san/a.iso"}),
+        (["-drive", 'id=i,file=json:{"driver":"raw",,"file":{"driver":"https",,"url":"https://san/a",,"cookie":"SECRET"}}'], {}),  # noqa: E501
+        (["-drive", 'id=i,file=json:{"driver":"qcow2",,"file":{"driver":"file",,"filename":"/a"}}'], {"i": "/a"}),  # noqa: E501
         (["-blockdev", '{"node-name":"a","driver":"raw","file":"a"}', "-device", "virtio-blk,drive=a"], {}),  # noqa: E501
         (["-blockdev", '{"node-name":"n","driver":"iscsi","target":"iqn.x"}', "-device", "sd,drive=n"], {"n": "iscsi:iqn.x/0"}),  # noqa: E501
         (["-blockdev", '{"node-name":"a', "-device", "virtio-blk,drive=a"], {}),
     ],
     ids=[
-        "comma", "dotted", "dotted node", "nested", "rbd", "iscsi", "iscsi node", "circle",
-        "broken JSON",
+        "comma", "dotted", "dotted node", "nested", "rbd", "iscsi", "password with an at sign",
+        "signed address", "JSON with a cookie", "JSON", "circle", "iscsi node", "broken JSON",
     ],
 )  # fmt: skip
 def test_disks_in_every_spelling(argv: list[str], disks: dict[str, str]) -> None:
