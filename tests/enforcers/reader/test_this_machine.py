@@ -73,7 +73,9 @@ def test_disks_and_interfaces_agree_with_psutil(psutil: ModuleType) -> None:
         for ours, theirs in (("reads", "read_count"), ("write_bytes", "write_bytes")):
             low, high = (getattr(one[0][name], theirs) for one in (before, after))
             assert low <= told[ours] <= high, (name, ours)  # type: ignore[operator]
-    up = {name for name, one in psutil.net_if_stats().items() if one.isup and name != "lo"}
+    # What psutil calls up has a carrier too, which an idle bridge lacks.
+    flags = {name: one.flags.split(",") for name, one in psutil.net_if_stats().items()}
+    up = {name for name, said in flags.items() if "up" in said and "loopback" not in said}
     assert set(fields(reading, "net")) == up
     for name, told in fields(reading, "net").items():
         for field in ("bytes_sent", "bytes_recv", "packets_sent", "packets_recv"):
@@ -82,13 +84,16 @@ def test_disks_and_interfaces_agree_with_psutil(psutil: ModuleType) -> None:
 
 
 def test_host_agrees_with_what_python_knows(psutil: ModuleType) -> None:
-    told = fields(read(), "system")["h1"]
+    def uptime_and_load() -> tuple[float, float]:
+        return float(Path("/proc/uptime").read_text().split()[0]), os.getloadavg()[0]
+
+    # The load is computed every five seconds: of two looks one is on the same side of it as ours.
+    before, told, after = uptime_and_load(), fields(read(), "system")["h1"], uptime_and_load()
 
     assert told["n_cpus"] == psutil.cpu_count()
-    assert abs(float(str(told["load1"])) - os.getloadavg()[0]) < 1.0
-    assert told["uptime"] == pytest.approx(
-        float(Path("/proc/uptime").read_text().split()[0]), abs=2
-    )
+    load = float(str(told["load1"]))
+    assert min(abs(load - before[1]), abs(load - after[1])) < 0.01
+    assert int(before[0]) <= told["uptime"] <= after[0]  # type: ignore[operator]
 
 
 def test_numbers_of_devices_are_those_of_the_kernel() -> None:
@@ -141,9 +146,11 @@ def test_guest_that_runs_here_is_found_with_its_disk(tmp_path: Path) -> None:
     disk = tmp_path / "disk, one.img"
     disk.write_bytes(bytes(1 << 20))
     uuid = "6f6c0b4e-3a52-4c36-8a3c-6d6f6a2b5a11"
+    # Another checkout may run its tests on this machine.
+    name = f"reader-lab-{os.getpid()}"
     spelled = str(disk).replace(",", ",,")
     argv = [
-        program, "-name", "guest=reader-lab,debug-threads=on", "-uuid", uuid, "-S", "-m", "16",
+        program, "-name", f"guest={name},debug-threads=on", "-uuid", uuid, "-S", "-m", "16",
         "-nodefaults", "-display", "none", "-accel", "tcg",
         "-blockdev", f"driver=file,node-name=f0,filename={spelled}",
         "-blockdev", "driver=raw,node-name=n0,file=f0",
@@ -152,7 +159,7 @@ def test_guest_that_runs_here_is_found_with_its_disk(tmp_path: Path) -> None:
     with subprocess.Popen(argv) as guest:
         try:
             deadline = time.monotonic() + 30
-            while not (found := read().facts.get(("workload", "vm/reader-lab"))):
+            while not (found := read().facts.get(("workload", f"vm/{name}"))):
                 assert guest.poll() is None
                 assert time.monotonic() < deadline
                 time.sleep(0.1)
