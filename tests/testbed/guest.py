@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from tests.testbed.programs import bed_file, find_virtiofsd
 
@@ -55,17 +56,15 @@ class Guest:
         self._files = folder / f"{name}.files"
         own_script = folder / f"{name}.sh"
         own_script.write_text(script)
-        files, qemu = (
-            self._start_files(folder / f"{name}.virtiofsd"),
-            self._qemu(name, own_script, port),
-        )
-        self._processes = [files]
-        with (folder / f"{name}.qemu").open("wb") as log:
-            self._processes.append(
-                subprocess.Popen(
-                    [*qemu, *devices], stdin=subprocess.DEVNULL, stdout=log, stderr=log
-                )
-            )
+        self._processes: list[subprocess.Popen[bytes]] = []
+        try:
+            self._start_files(folder / f"{name}.virtiofsd")
+            with (folder / f"{name}.qemu").open("wb") as log:
+                qemu = [*self._qemu(name, own_script, port), *devices]
+                self._start(qemu, log)
+        except BaseException:
+            self.stop()
+            raise
 
     def stop(self) -> None:
         """Take the guest away as a failing power supply does."""
@@ -79,23 +78,22 @@ class Guest:
             return self.console.read_text(errors="replace")[-4000:]
         return "the guest said nothing"
 
-    def _start_files(self, log: Path) -> subprocess.Popen[bytes]:
+    def _start(self, argv: list[str], log: BinaryIO) -> None:
+        self._processes.append(
+            subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        )
+
+    def _start_files(self, log: Path) -> None:
         program = find_virtiofsd()
         assert program is not None
+        options = "source=/,sandbox=chroot,cache=always,no_writeback"
         with log.open("wb") as output:
-            server = subprocess.Popen(
-                [
-                    program, f"--socket-path={self._files}",
-                    "-o", "source=/,sandbox=chroot,cache=always,no_writeback",
-                ],
-                stdout=output,
-                stderr=output,
-            )  # fmt: skip
+            self._start([program, f"--socket-path={self._files}", "-o", options], output)
         deadline = time.monotonic() + 30
         while not self._files.exists():
+            assert self._processes[0].poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.02)
-        return server
 
     def _qemu(self, name: str, script: Path, port: int) -> list[str]:
         # -cx16: QEMU 7.2 translates cmpxchg16b wrongly, and the kernel stumbles over it.

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 DOMAIN = "db-orders"
@@ -69,7 +70,11 @@ def libvirt_with_domain(log: Path) -> Iterator[str]:
             ios_per_s=IOS_PER_S,
         )
     )
-    as_user = _as_user(own, disk, definition)
+    settings = own / ".config/libvirt/qemu.conf"
+    settings.parent.mkdir(parents=True)
+    # Else a daemon for logs is started, which goes on for two minutes after all others.
+    settings.write_text('stdio_handler = "file"\n')
+    as_user = _as_user(own, disk, definition, settings.parent.parent, settings.parent)
     environment = {"PATH": os.environ["PATH"], "HOME": str(own), "XDG_RUNTIME_DIR": str(own)}
     with log.open("wb") as output:
         daemon = subprocess.Popen(
@@ -90,10 +95,27 @@ def libvirt_with_domain(log: Path) -> Iterator[str]:
         assert not refused, f"{refused}\n{log.read_text()}"
         yield address
     finally:
-        virsh("destroy", DOMAIN)
-        daemon.terminate()
+        try:
+            virsh("destroy", DOMAIN)
+        finally:
+            _end(daemon)
+            _kill_machine(own)
+            shutil.rmtree(own, ignore_errors=True)
+
+
+def _end(daemon: subprocess.Popen[bytes]) -> None:
+    daemon.terminate()
+    try:
         daemon.wait(30)
-        shutil.rmtree(own, ignore_errors=True)
+    except subprocess.TimeoutExpired:
+        daemon.kill()
+        daemon.wait()
+
+
+def _kill_machine(own: Path) -> None:
+    """The machine goes on without its daemon, should that not have ended it."""
+    with suppress(ProcessLookupError, ValueError, FileNotFoundError):
+        os.kill(int((own / f"libvirt/qemu/run/{DOMAIN}.pid").read_text()), signal.SIGKILL)
 
 
 def _as_user(*owned: Path) -> list[str]:

@@ -115,13 +115,16 @@ def hosts(laboratory: Laboratory, telegraf: Path) -> Iterator[Laboratory]:
         scripts = {
             READER: reader_script(laboratory), TELEGRAF: telegraf_script(laboratory, telegraf)
         }  # fmt: skip
-        guests = {
-            name: Guest(
-                name, folder, script=load + script, port=port, devices=shared_disk(lun, iops=300)
-            )
-            for name, script in scripts.items()
-        }
+        guests: dict[str, Guest] = {}
         try:
+            for name, script in scripts.items():
+                guests[name] = Guest(
+                    name,
+                    folder,
+                    script=load + script,
+                    port=port,
+                    devices=shared_disk(lun, iops=300),
+                )
             for name, guest in guests.items():
                 wait_for(
                     lambda name=name: all(grown(name, device) > 40 for device in ("sda", NFS)),

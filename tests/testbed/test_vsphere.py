@@ -47,12 +47,14 @@ def documented(address: str) -> str:
 def vcenter() -> Iterator[str]:
     """The address of a running vCenter."""
     process = subprocess.Popen([bed_file("vcenter")], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    address = process.stdout.readline().strip()
-    assert address, "the simulator did not start; its reason is above"
-    yield address
-    process.kill()
-    process.communicate()
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        assert address, "the simulator did not start; its reason is above"
+        yield address
+    finally:
+        process.kill()
+        process.communicate()
 
 
 @pytest.fixture(scope="module")
