@@ -58,13 +58,15 @@ class Reader:
         self._memory = FactMemory()
         self._facts: dict[Subject, Facts] = {}
         self._wwids: dict[str, str | None] = {}
+        self._interfaces: frozenset[str] | None = None
 
     def read(self, *, at_ns: int, now_s: float) -> Reading:
         """One pass; `at_ns` is the time of day that its lines carry, `now_s` never jumps."""
         self._turn += 1
         tree = self._tree
         tree.problems = {}
-        disks, interfaces, mounts = read_disks(tree), read_interfaces(tree), read_mounts(tree)
+        disks, mounts = read_disks(tree), read_mounts(tree)
+        interfaces = self._watched(read_interfaces(tree))
         mount = find_mount(tree)
         groups = self._cgroups.look(tree, mount) if mount else []
         figures = [
@@ -83,6 +85,16 @@ class Reader:
             problems=tree.problems,
             young=self._cgroups.young,
         )
+
+    def _watched(self, interfaces: dict[str, Interface]) -> dict[str, Interface]:
+        """Those that were there in the last pass too; at first, all.
+
+        Containers that live for seconds have an interface each, under a name that never returns.
+        """
+        before, self._interfaces = self._interfaces, frozenset(interfaces)
+        if before is None:
+            return interfaces
+        return {name: one for name, one in interfaces.items() if name in before}
 
     def _disk_lines(self, disks: dict[str, Disk]) -> Iterator[str]:
         for name, disk in disks.items():

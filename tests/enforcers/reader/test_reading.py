@@ -112,6 +112,24 @@ def test_new_disk_is_told_at_once_and_one_that_left_no_more(reader: Reader, root
     assert [name for kind, name in reading.facts if kind == "device"] == ["sdb", "sdc"]
 
 
+def test_interface_is_read_from_its_second_pass_on(reader: Reader, root: Path) -> None:
+    counters = "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"
+
+    def seen(*names: str) -> list[str]:
+        text = "".join(f"{name}: {counters}\n" for name in names)
+        (root / "proc/net/dev").write_text(text)
+        lines = read(reader).lines
+        told = [*only(lines, "net"), *only(lines, "sluice_nic")]
+        return sorted({line.partition(" ")[0].rpartition("=")[2] for line in told})
+
+    assert seen("eth0") == ["eth0"]
+    # Each of two containers of ten seconds has one.
+    assert seen("eth0", "veth1a") == ["eth0"]
+    assert seen("eth0", "veth2b") == ["eth0"]
+    assert seen("eth0", "veth2b", "eth1") == ["eth0", "veth2b"]
+    assert seen("eth0", "eth1") == ["eth0", "eth1"]
+
+
 def test_name_that_another_device_took_over_is_looked_up_again(reader: Reader, root: Path) -> None:
     read(reader)
     (root / "proc/diskstats").write_text(disk("sda", 48))
