@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import os
 import signal
 import socket
 import sys
@@ -40,10 +41,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help(sys.stderr)
         return EXIT_USAGE
     try:
-        return _run_command(options)
+        status = _run_command(options)
+        sys.stdout.flush()
     except EnforcerError as error:
         print(f"sluice-enforcer: {error}", file=sys.stderr)
         return EXIT_FAILURE
+    except BrokenPipeError:
+        # Who reads the output, such as `head`, has enough of it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status
 
 
 def _run_command(options: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -170,6 +171,17 @@ def test_one_pass_is_printed_and_nothing_is_sent(capsys: pytest.CaptureFixture[s
     assert status == 0
     assert all(",host=h9" in line for line in shown)
     assert any(line.startswith("sluice_host,") for line in shown)
+
+
+def test_output_of_which_somebody_has_enough_is_no_error(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "enforcers", "read", "--once", "--root", tmp_path]
+
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
+
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_facts_are_printed_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
