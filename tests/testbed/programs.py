@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 VIRTIOFSD = ("/usr/lib/qemu/virtiofsd", "/usr/libexec/virtiofsd")
+GUESTS_OWN = ("/dev", "/mnt", "/proc", "/run", "/sys")
+"""Folders that are a guest's own: those of the host it does not see."""
 
 
 def bed_file(name: str) -> Path:
@@ -22,6 +25,9 @@ def find_virtiofsd() -> str | None:
 
 def missing_for_guests() -> str | None:
     """Why no guest can be started here; None means that it can."""
+    for place in (Path(__file__).resolve(), Path(tempfile.gettempdir()).resolve()):
+        if own := next((own for own in GUESTS_OWN if place.is_relative_to(own)), None):
+            return f"{place} lies below {own}, which is another folder in a guest"
     if os.geteuid() != 0:
         return "not root"
     if shutil.which("qemu-system-x86_64") is None or find_virtiofsd() is None:
