@@ -18,11 +18,16 @@ _SUFFIX = ".lp.gz"
 _UNFINISHED = ".new"
 # Line protocol repeats itself: the quickest level saves nine tenths already.
 _LEVEL = 1
+# What a file takes is a multiple of this on common file systems, and a small host's pass is less.
+BLOCK_BYTES = 4096
 
 
 @dataclass(slots=True, eq=False)
 class Batch:
-    """The lines of one pass. `data` is held in memory where the disk took none of it."""
+    """The lines of one pass. `data` is held in memory where the disk took none of it.
+
+    `size_bytes` is what it takes on disk.
+    """
 
     number: int
     line_count: int
@@ -67,8 +72,9 @@ class Spool:
             number, self._next = self._next, self._next + 1
             path = self._write(number, len(lines), data)
             kept = None if path else data
-            self._batches.append(Batch(number, len(lines), len(data), path, kept))
-            self._bytes += len(data)
+            size_bytes = _taken(len(data))
+            self._batches.append(Batch(number, len(lines), size_bytes, path, kept))
+            self._bytes += size_bytes
             while self._bytes > self._most_bytes and len(self._batches) > 1:
                 oldest = self._batches.popleft()
                 self.dropped_lines += oldest.line_count
@@ -136,8 +142,14 @@ def _left_behind(folder: Path) -> list[Batch]:
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
         number, _, count = path.name.removesuffix(_SUFFIX).partition("-")
         if number.isdigit() and count.isdigit():
-            found.append(Batch(int(number), int(count), path.stat().st_size, path, None))
+            size_bytes = _taken(path.stat().st_size)
+            found.append(Batch(int(number), int(count), size_bytes, path, None))
     return found
+
+
+def _taken(size_bytes: int) -> int:
+    """What a file of this size takes on disk."""
+    return -(-size_bytes // BLOCK_BYTES) * BLOCK_BYTES
 
 
 def _first(batches: deque[Batch], most_lines: int) -> list[Batch]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enforcers.errors import StateError
-from enforcers.reader.spool import Spool
+from enforcers.reader.spool import BLOCK_BYTES, Spool
 
 
 def spool(folder: Path, *, most_bytes: int = 1_000_000) -> Spool:
@@ -60,30 +60,39 @@ def test_a_turn_takes_at_least_one_pass_and_at_most_so_many_lines(
 
 
 def test_oldest_goes_when_there_is_no_room_and_is_counted(tmp_path: Path) -> None:
-    # Numbers that do not compress, so that each pass takes about 400 bytes.
-    found = spool(tmp_path, most_bytes=2_000)
+    # Numbers that do not compress: each pass has about 6,000 bytes and takes two blocks of 4,096.
+    found = spool(tmp_path, most_bytes=41_000)
     for number in range(20):
-        found.put((os.urandom(200).hex(), f"a {number}"))
+        found.put((os.urandom(5000).hex(), f"a {number}"))
 
     left = [line for line in waiting(found) if line.startswith("a ")]
 
-    assert left == [f"a {number}" for number in range(20 - len(left), 20)]
-    assert 1 < len(left) < 20
-    assert found.dropped_lines == 2 * (20 - len(left))
+    assert left == [f"a {number}" for number in range(15, 20)]
+    assert found.dropped_lines == 2 * 15
     size = sum(file.stat().st_size for file in (tmp_path / "samples").iterdir())
-    assert size <= 2_000
+    assert 20_000 < size <= 41_000
+
+
+def test_small_pass_takes_a_whole_block_also_after_a_restart(tmp_path: Path) -> None:
+    first = spool(tmp_path, most_bytes=3 * BLOCK_BYTES)
+    for number in range(5):
+        first.put((f"a {number}",))
+    before = waiting(first)
+    again = spool(tmp_path, most_bytes=3 * BLOCK_BYTES)
+    again.put(("a 5",))
+
+    assert before == ["a 2", "a 3", "a 4"]
+    assert waiting(again) == ["a 3", "a 4", "a 5"]
 
 
 def test_room_is_used_to_the_last_byte(tmp_path: Path) -> None:
-    spool(tmp_path / "one").put(("a 1",))
-    (file,) = (tmp_path / "one" / "samples").iterdir()
-    found = spool(tmp_path / "two", most_bytes=2 * file.stat().st_size)
+    found = spool(tmp_path, most_bytes=2 * BLOCK_BYTES)
 
     for number in (1, 2):
         found.put((f"a {number}",))
 
     assert waiting(found) == ["a 1", "a 2"]
-    assert file.name == "000000000001-1.lp.gz"
+    assert min(file.name for file in (tmp_path / "samples").iterdir()) == "000000000001-1.lp.gz"
 
 
 @pytest.mark.parametrize("left_bytes", [0, 10], ids=["empty after a power cut", "cut off"])
