@@ -6,11 +6,13 @@ there, and one within another is named and left closed (but for single files pac
 
 from __future__ import annotations
 
+import io
+import lzma
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO
@@ -24,12 +26,27 @@ MOST_UNPACKED_BYTES = 256 * 1024**3
 MOST_MEMBERS = 100_000
 CUT_OFF = "the archive is cut off or damaged here; what was before it is taken"
 _CHUNK_BYTES = 1024 * 1024
+_LONGEST_NAME = 1000
 _TAR_CHUNK_BYTES = 16 * 1024
 """Of an archive that is cut off so much is lost at most."""
 _IN_MEMORY_BYTES = 16 * 1024 * 1024
+_LONGEST_HEADER_BYTES = 1024 * 1024
+"""Of a member's name and attributes in a tar, which are read at once."""
+_LONGEST_DIRECTORY_BYTES = 32 * 1024 * 1024
+"""Of the list of members in a zip, which is read at once and takes ten times as much memory."""
 _GZIP, _ZIP, _TAR = b"\x1f\x8b", b"PK\x03\x04", b"ustar"
 _TAR_AT = 257
 _IS_GZIP = 16 + zlib.MAX_WBITS
+_DAMAGE = (
+    tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError,
+    NotImplementedError, RecursionError,
+)  # fmt: skip
+"""What readers of archives raise for those that are damaged, or made so."""
+
+_READ_AT_ONCE = (
+    tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+)  # fmt: skip
 
 Open = Callable[[Rejections], Iterator[bytes]]
 """Begins to read a file anew; what is wrong with its archive goes to the rejections."""
@@ -63,30 +80,52 @@ class _Allowance:
     """How much an archive may unpack to, over all its members, each counted once."""
 
     packed_bytes: int
-    _read: dict[str, int] = field(default_factory=dict)
+    _members: int = 0
+    _unpacked_bytes: int = 0
 
-    def take(self, name: str, so_far: int) -> None:
-        """So much of a member was unpacked; raises `ArchiveError` if it is too much."""
-        self._read[name] = max(so_far, self._read.get(name, 0))
-        most = min(max(MOST_RATIO * self.packed_bytes, ALWAYS_ALLOWED_BYTES), MOST_UNPACKED_BYTES)
-        if len(self._read) > MOST_MEMBERS:
+    def count_member(self) -> None:
+        """One member more, of whatever sort; raises `ArchiveError` if there are too many."""
+        self._members += 1
+        if self._members > MOST_MEMBERS:
             raise ArchiveError(f"the archive has more than {MOST_MEMBERS} files")
-        if sum(self._read.values()) > most:
+
+    def count(self, unpacked_bytes: int) -> None:
+        """So much more was unpacked; raises `ArchiveError` if it is too much."""
+        self._unpacked_bytes += unpacked_bytes
+        most = min(max(MOST_RATIO * self.packed_bytes, ALWAYS_ALLOWED_BYTES), MOST_UNPACKED_BYTES)
+        if self._unpacked_bytes > most:
             raise ArchiveError(
                 f"the archive unpacks to more than {most} bytes, which no file of samples does"
             )
 
 
+@dataclass(slots=True)
+class _Part:
+    """What was unpacked of one member, which may be read several times."""
+
+    whole: _Allowance
+    counted_bytes: int = 0
+
+    def take(self, so_far: int) -> None:
+        """So much of it was unpacked since it was opened."""
+        if so_far > self.counted_bytes:
+            more, self.counted_bytes = so_far - self.counted_bytes, so_far
+            self.whole.count(more)
+
+
 def files_of(paths: list[Path], *, below: Path | None = None) -> Iterator[Found]:
     """Every file of the paths, in order of their names; links within folders are left out.
 
-    Names are told from `below` on, if it is stated.
+    Names are told from `below` on, if it is stated. They can be stored: a file's own may not.
     """
     for found in _files_of(paths):
-        if below is None:
-            yield found
-        else:
-            yield replace(found, name=found.name.removeprefix(f"{below}/"))
+        name = found.name if below is None else found.name.removeprefix(f"{below}/")
+        yield replace(found, name=_storable(name))
+
+
+def _storable(name: str) -> str:
+    plain = name.encode("utf-8", "replace").decode().replace("\0", "?")
+    return plain if len(plain) <= _LONGEST_NAME else f"...{plain[3 - _LONGEST_NAME :]}"
 
 
 def _files_of(paths: list[Path]) -> Iterator[Found]:
@@ -114,7 +153,9 @@ def _files_of_one(path: Path) -> Iterator[Found]:
             yield from _of_tar(path)
         else:
             allowance = _Allowance(packed_bytes=path.stat().st_size)
-            yield Member(name=str(path), chunks=_maybe_gzip(str(path), _file(path), allowance))
+            yield Member(
+                name=str(path), chunks=_maybe_gzip(str(path), _file(path), _Part(allowance))
+            )
     except (OSError, ArchiveError) as error:
         yield Unreadable(name=str(path), reason=str(error))
 
@@ -144,7 +185,7 @@ def _chunks_of(file: IO[bytes]) -> Iterator[bytes]:
         yield chunk
 
 
-def _maybe_gzip(name: str, packed: Open, allowance: _Allowance) -> Open:
+def _maybe_gzip(name: str, packed: Open, part: _Part) -> Open:
     """The file, unpacked if it is packed by gzip."""
 
     def chunks(rejections: Rejections) -> Iterator[bytes]:
@@ -157,7 +198,7 @@ def _maybe_gzip(name: str, packed: Open, allowance: _Allowance) -> Open:
         so_far = 0
         for chunk in _gunzipped(name, whole, rejections):
             so_far += len(chunk)
-            allowance.take(name, so_far)
+            part.take(so_far)
             yield chunk
 
     return chunks
@@ -194,24 +235,41 @@ def _gunzipped(name: str, packed: Iterator[bytes], rejections: Rejections) -> It
         rejections.add(name, CUT_OFF)
 
 
+class _ShortReads(io.BufferedReader):
+    """A zip, of whose list of members no more is read than fits into memory."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is not None and size > _LONGEST_DIRECTORY_BYTES:
+            raise ArchiveError(f"the archive has more than {MOST_MEMBERS} files")
+        return super().read(size)
+
+
 def _of_zip(path: Path) -> Iterator[Found]:
-    try:
-        archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, ValueError) as error:
-        reason = f"the archive is cut off or damaged: {error}"
-        yield Unreadable(name=str(path), reason=reason)
-        return
+    with _ShortReads(io.FileIO(path)) as file:
+        try:
+            archive = zipfile.ZipFile(file)
+        except ArchiveError:
+            raise
+        except _DAMAGE as error:
+            reason = f"the archive is cut off or damaged: {error}"
+            yield Unreadable(name=str(path), reason=reason)
+            return
+        with archive:
+            yield from _zip_members(path, archive)
+
+
+def _zip_members(path: Path, archive: zipfile.ZipFile) -> Iterator[Found]:
     allowance = _Allowance(packed_bytes=path.stat().st_size)
-    with archive:
-        for info in sorted(archive.infolist(), key=lambda one: one.filename):
-            name = f"{path}:{info.filename}"
-            if info.is_dir():
-                continue
-            if info.flag_bits & 1:
-                yield Unreadable(name=name, reason="it is encrypted")
-                continue
-            bounded = _bounded(name, _of_zip_member(archive, info, name), allowance)
-            yield _opened(name, _maybe_gzip(name, bounded, allowance))
+    for info in sorted(archive.infolist(), key=lambda one: one.filename):
+        name = f"{path}:{info.filename}"
+        allowance.count_member()
+        if info.is_dir():
+            continue
+        if info.flag_bits & 1:
+            yield Unreadable(name=name, reason="it is encrypted")
+            continue
+        bounded = _bounded(_of_zip_member(archive, info, name), _Part(allowance))
+        yield _opened(name, _maybe_gzip(name, bounded, _Part(allowance)))
 
 
 def _of_zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Open:
@@ -219,18 +277,18 @@ def _of_zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -
         try:
             with archive.open(info) as file:
                 yield from _chunks_of(file)
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError):
+        except (*_DAMAGE, OSError):
             rejections.add(name, CUT_OFF)
 
     return chunks
 
 
-def _bounded(name: str, source: Open, allowance: _Allowance) -> Open:
+def _bounded(source: Open, part: _Part) -> Open:
     def chunks(rejections: Rejections) -> Iterator[bytes]:
         so_far = 0
         for chunk in source(rejections):
             so_far += len(chunk)
-            allowance.take(f"{name}:", so_far)
+            part.take(so_far)
             yield chunk
 
     return chunks
@@ -247,34 +305,50 @@ def _opened(name: str, source: Open) -> Found:
 def _of_tar(path: Path) -> Iterator[Found]:
     """Members in the order of the archive, each copied once: its stream does not go back."""
     allowance = _Allowance(packed_bytes=path.stat().st_size)
-    packed = _maybe_gzip(str(path), _file(path), _Allowance(packed_bytes=path.stat().st_size))
+    stream_allowance = _Allowance(packed_bytes=path.stat().st_size)
+    packed = _maybe_gzip(str(path), _file(path), _Part(stream_allowance))
     damage = Rejections()
     stream = _Stream(packed(damage))
     try:
-        with tarfile.open(fileobj=stream, mode="r|") as archive:  # type: ignore[call-overload]  # it only reads
-            for info in archive:
+        with tarfile.open(fileobj=stream, mode="r|", tarinfo=_TarInfo) as archive:  # type: ignore[call-overload]  # it only reads
+            while (info := archive.next()) is not None:
+                # It would remember all of them.
+                archive.members = []
+                allowance.count_member()
                 name = f"{path}:{info.name}"
                 inside = archive.extractfile(info) if info.isreg() else None
                 if inside is None:
                     continue
                 with SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES) as copy:
-                    whole = _copied(name, inside, copy, allowance)
-                    yield _opened(name, _maybe_gzip(name, _spooled(name, copy, whole), allowance))
+                    whole = _copied(inside, copy, _Part(allowance))
+                    spooled = _spooled(name, copy, whole)
+                    yield _opened(name, _maybe_gzip(name, spooled, _Part(allowance)))
                 if not whole:
                     return
-    except (tarfile.TarError, EOFError, zlib.error):
+    except ArchiveError:
+        raise
+    except _DAMAGE:
         damage.add(str(path), CUT_OFF)
     for one in damage.all():
         yield Unreadable(name=str(path), reason=one.reason)
 
 
-def _copied(name: str, inside: IO[bytes], copy: IO[bytes], allowance: _Allowance) -> bool:
+class _TarInfo(tarfile.TarInfo):
+    """A member whose name and attributes are read only if they are not too long."""
+
+    def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        if self.type in _READ_AT_ONCE and self.size > _LONGEST_HEADER_BYTES:
+            raise ArchiveError("the archive has a member whose name is too long")
+        return super()._proc_member(archive)  # type: ignore[misc,no-any-return]  # the hook that its comments name
+
+
+def _copied(inside: IO[bytes], copy: IO[bytes], part: _Part) -> bool:
     """Whether all of the member was there."""
     so_far = 0
     try:
         while chunk := inside.read(_TAR_CHUNK_BYTES):
             so_far += len(chunk)
-            allowance.take(f"{name}:", so_far)
+            part.take(so_far)
             copy.write(chunk)
     except (tarfile.TarError, EOFError, zlib.error):
         return False
