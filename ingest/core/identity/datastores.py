@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from ingest.core.identity.disks import DiskFacts, disk_facts, group_disks
 from ingest.core.identity.exports import MountFacts, group_mounts, mount_facts, server_names
 from ingest.core.identity.facts import Facts, Kind, Place
-from ingest.core.identity.grouping import NOTHING_STATED, Grouping, Reason, Stated
+from ingest.core.identity.grouping import NOTHING_STATED, Grouping, Reason, Stated, Statement
 from ingest.core.identity.machines import machines_of
 from ingest.core.identity.stack import Stack, stacks_of
 
@@ -50,6 +50,7 @@ def find_storage(facts: Facts, stated: Stated = NOTHING_STATED) -> FoundStorage:
     The order of facts makes no difference, and a host only changes what it has a part in.
     """
     machines, stacks = machines_of(facts), stacks_of(facts)
+    stated = replace(stated, statements=_of_mount_points(facts, stated.statements))
     disks = group_disks(
         (
             disk_facts(facts, disk, machine=machines[host])
@@ -63,6 +64,22 @@ def find_storage(facts: Facts, stated: Stated = NOTHING_STATED) -> FoundStorage:
         datastores=(*_of_disks(disks), *_of_mounts(mounts, facts)),
         stacks=stacks,
         machines=machines,
+    )
+
+
+def _of_mount_points(facts: Facts, statements: Sequence[Statement]) -> tuple[Statement, ...]:
+    """Statements of mount points as those of what is mounted there: it is known by that."""
+    asked = {place for one in statements for place in (one.one, one.other)}
+    if all(place.kind != Kind.MOUNT for place in asked):
+        return tuple(statements)
+    mounted = {
+        place._replace(subject=point): place
+        for place in facts.places(Kind.MOUNT)
+        for point in facts.values(place, "mountpoint")
+    }
+    return tuple(
+        replace(one, one=mounted.get(one.one, one.one), other=mounted.get(one.other, one.other))
+        for one in statements
     )
 
 
@@ -99,7 +116,9 @@ def _of_disks(grouping: Grouping[DiskFacts]) -> Iterable[FoundDatastore]:
 
 
 def _reasons(places: Sequence[Place], notes: dict[Place, list[Reason]]) -> tuple[Reason, ...]:
-    return tuple(sorted({reason for place in places for reason in notes.get(place, ())}))
+    # A reason names all of its places, so telling two apart takes as long as there are places.
+    known = {id(reason): reason for place in places for reason in notes.get(place, ())}
+    return tuple(sorted(known.values()))
 
 
 def _once_per_machine(members: Sequence[DiskFacts] | Sequence[MountFacts]) -> list[Place]:
@@ -122,20 +141,22 @@ def _disk_keys(grouping: Grouping[DiskFacts], notes: dict[Place, list[Reason]]) 
     groups: dict[str, set[Place]] = defaultdict(set)
     beside: Counter[tuple[str, str]] = Counter()
     for one in {(one.machine, one.place.subject): one for one in members}.values():
-        beside.update((one.machine, key) for key in found[one.place])
-        for key in found[one.place]:
-            groups[key].add(min(grouping.group(one.place)))
+        for key in filter(None, found[one.place]):
+            beside[one.machine, key] += 1
+            groups[key].add(grouping.first(one.place))
+    copied_keys = {key for key, several in groups.items() if len(several) > 1}
     keys: _Keys = {}
-    for one in members:
-        group = [grouping.members[place] for place in grouping.group(one.place)]
-        machine = _only_machine(group, notes, copied={k for k, v in groups.items() if len(v) > 1})
-        keys[one.place] = []
-        for at, key in enumerate(found[one.place]):
-            where = f"@{machine}" if machine else ""
-            copied = beside[one.machine, key] > 1 if machine else len(groups[key]) > 1
-            if key and (one.sizes or not copied):
-                size = f"+{min(one.sizes)}" if copied else ""
-                keys[one.place].append((at, f"{key}{where}{size}"))
+    for places in grouping.groups():
+        group = [grouping.members[place] for place in places]
+        machine = _only_machine(group, notes, copied=copied_keys)
+        for one in group:
+            keys[one.place] = []
+            for at, key in enumerate(found[one.place]):
+                where = f"@{machine}" if machine else ""
+                copied = beside[one.machine, key] > 1 if machine else key in copied_keys
+                if key and (one.sizes or not copied):
+                    size = f"+{min(one.sizes)}" if copied else ""
+                    keys[one.place].append((at, f"{key}{where}{size}"))
     return keys
 
 

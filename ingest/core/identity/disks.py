@@ -277,7 +277,7 @@ def _merge(
     grouping: Grouping[DiskFacts], rule: str, what: str, found: Sequence[DiskFacts], *, sure: bool
 ) -> None:
     """Unite the disks with one identifier, or say why not."""
-    groups = {min(grouping.group(one.place)) for one in found}
+    groups = {grouping.first(one.place) for one in found}
     text = f"they have the same {what}"
     if len(groups) == 1:
         grouping.merge(rule, [one.place for one in found], text)
@@ -288,13 +288,14 @@ def _merge(
     for place, why in sorted(doubted.items()):
         grouping.refuse(rule, [place], f"{what} is of other disks too, but {place} {why}")
     rest = [one for one in found if one.place not in doubted]
-    whole = [grouping.members[place] for one in rest for place in grouping.group(one.place)]
+    first = dict.fromkeys(grouping.first(one.place) for one in rest)
+    whole = [grouping.members[place] for one in first for place in grouping.group(one)]
     if not doubted and contradiction(whole) is None:
         grouping.merge(rule, [one.place for one in found], text)
     elif sure:
         copies = {size for place in doubted for size in grouping.members[place].sizes}
         _merge_alike(grouping, rule, what, rest, copies)
-    elif len({min(grouping.group(one.place)) for one in rest}) > 1:
+    elif len({grouping.first(one.place) for one in rest}) > 1:
         why = contradiction(whole) or "another disk has it that cannot be the same"
         grouping.refuse(rule, [one.place for one in rest], f"{text}, but {why}")
 
@@ -303,8 +304,10 @@ def _networked(
     grouping: Grouping[DiskFacts], found: Sequence[DiskFacts], what: str
 ) -> list[DiskFacts]:
     """Those that several machines may reach: a serial number alone does not show that."""
-    rest = [one for one in found if one.networked or len(grouping.group(one.place)) > 1]
-    left = [one for one in found if one not in rest]
+    rest, left = [], []
+    for one in found:
+        is_shared = one.networked or len(grouping.group(one.place)) > 1
+        (rest if is_shared else left).append(one)
     if len({one.machine for one in found}) > 1:
         for one in left:
             why = one.local or "shows no network by which several machines reach it"
@@ -318,10 +321,14 @@ def _doubted(grouping: Grouping[DiskFacts], found: Sequence[DiskFacts]) -> dict[
     for one in found:
         devices.setdefault(one.machine, set()).add(one.place.subject)
     several = len(devices) > 1
+    united = {
+        first
+        for first in {grouping.first(one.place) for one in found}
+        if len({grouping.members[place].machine for place in grouping.group(first)}) > 1
+    }
     doubted = {}
     for one in found:
-        machines = {grouping.members[place].machine for place in grouping.group(one.place)}
-        if len(machines) > 1:
+        if grouping.first(one.place) in united:
             continue
         if one.local and several:
             doubted[one.place] = one.local

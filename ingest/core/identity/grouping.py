@@ -115,6 +115,10 @@ class Grouping(Generic[MemberT]):
         """All places that are one thing with this one."""
         return self._groups.get(self._roots.root(place), [place])
 
+    def first(self, place: Place) -> Place:
+        """The first place of its group, by which that is known."""
+        return self._roots.root(place)
+
     def groups(self) -> list[list[Place]]:
         """All groups, each sorted, in the order of their first places."""
         roots = {self._roots.root(place) for place in self.members}
@@ -171,7 +175,7 @@ class Grouping(Generic[MemberT]):
         )
 
     def reasons_by_place(self) -> dict[Place, list[Reason]]:
-        """What was noted about each place."""
+        """What was noted about each place; a reason that several have is one object."""
         found: dict[Place, list[Reason]] = {}
         for reason in sorted(set(self.reasons)):
             for place in reason.places:

@@ -5,6 +5,7 @@
     tier: low     where kind = container and namespace = "batch jobs"
     same: kvm-01:/dev/sdb = kvm-02:/dev/sdc
     apart: kvm-01:sdb kvm-03:sdb
+    apart: kvm-01:/mnt/vm kvm-02:nas:/export/vm
 
 A condition compares a field of the workload: `=` and `!=` take a word, `~` and `!~` a pattern in
 which `*` is any text and `?` any letter. Letter case makes no difference.
@@ -169,12 +170,17 @@ def _statement(words: Sequence[str]) -> Statement:
 
 
 def _place(text: str) -> Place:
-    """`host:device` or `host:/mount point`; a device may be written with its directory."""
+    """`host:device`, `host:/mount/point` or `host:server:/export`, which is known by its mount.
+
+    A device may be written with its directory.
+    """
     host, colon, subject = text.partition(":")
     if not host or not subject or not colon:
-        raise ValueError(f'"{text}" is no place; write HOST:DEVICE or HOST:/MOUNT/POINT')
+        raise ValueError(
+            f'"{text}" is no place; write HOST:DEVICE, HOST:/MOUNT/POINT or HOST:SERVER:/EXPORT'
+        )
     device = subject.removeprefix("/dev/")
-    kind = Kind.MOUNT if device.startswith("/") else Kind.DEVICE
+    kind = Kind.MOUNT if device.startswith("/") or ":/" in device else Kind.DEVICE
     return Place(host, kind, device)
 
 

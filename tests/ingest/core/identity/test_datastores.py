@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from ingest.core.identity.datastores import FoundDatastore, find_storage
 from ingest.core.identity.facts import Facts, Kind, Place
 from ingest.core.identity.grouping import Stated, Statement
+from ingest.core.identity.rules import read_rules
 from ingest.core.mapping import Fact
 from tests.ingest.core.identity.fleets import Fleet
 from tests.ingest.core.identity.scenario import (
     OTHER_WWN,
     WWN,
+    about,
     datastores,
     disk,
     host,
@@ -244,6 +246,24 @@ def test_host_that_sends_layers_alone_is_measured_by_them() -> None:
     assert found.measured == (Place("a", Kind.DEVICE, "dm-0"),)
 
 
+def test_statement_of_a_mount_is_of_what_is_mounted_there() -> None:
+    facts = [
+        *about(Kind.MOUNT, "a", "nas-a:/vm", export="nas-a:/vm", mountpoint=["/mnt/a", "/mnt/b"]),
+        *about(Kind.MOUNT, "b", "nas-b:/vm", export="nas-b:/vm", mountpoint="/mnt/b"),
+        *about(Kind.MOUNT, "c", "nas-a:/vm", export="nas-a:/vm", mountpoint="/mnt/c"),
+    ]
+    rules = {
+        "": [{"a:nas-a:/vm", "c:nas-a:/vm"}, {"b:nas-b:/vm"}],
+        "same: a:/mnt/b b:/mnt/b": [{"a:nas-a:/vm", "b:nas-b:/vm", "c:nas-a:/vm"}],
+        "same: a:nas-a:/vm b:nas-b:/vm": [{"a:nas-a:/vm", "b:nas-b:/vm", "c:nas-a:/vm"}],
+        "apart: a:/mnt/a c:/mnt/c": [{"a:nas-a:/vm"}, {"b:nas-b:/vm"}, {"c:nas-a:/vm"}],
+    }
+
+    for text, places in rules.items():
+        stated = Stated(statements=read_rules(text, tiers=[]).statements)
+        assert shared(facts, stated=stated) == places
+
+
 def test_machine_that_two_collectors_name_counts_once() -> None:
     facts = [
         fact
@@ -281,6 +301,19 @@ def test_keys_of_a_cloned_number_hold_on_their_machine() -> None:
     keys = [one.keys[0] for one in datastores(*facts)]
 
     assert keys == ["serial:/ssd870/s3z9nb0k123456@a", "serial:/ssd870/s3z9nb0k123456@b"]
+
+
+def test_keys_of_a_disk_on_a_network_are_the_same_whatever_is_beside_it() -> None:
+    lun = disk("a", "sdb", wwn=WWN, **SAN)
+    local = disk("a", "sda", serial="S3Z9NB0K123456", model="SSD 870", transport="sata")
+
+    keys = [
+        next(one.keys for one in datastores(*facts) if "device:a:sdb" in one.keys)
+        for facts in ([lun], [lun, local])
+    ]
+
+    # Nothing says that it may be a copy, so it is known by its number on any machine.
+    assert keys == [(f"wwn:{WWN[2:]}", "device:a:sdb")] * 2
 
 
 def named(found: FoundDatastore) -> str:
