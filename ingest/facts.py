@@ -44,14 +44,20 @@ class FactMemory:
         self._lock = Lock()
 
     def due(self, organisation: int, facts: Iterable[Fact], *, now: datetime) -> list[Fact]:
-        """Those of new subjects or values with all of their subject, and those to be repeated."""
+        """Those of new subjects or values with all of their subject, and those to be repeated.
+
+        Facts that cannot be kept are none.
+        """
         by_subject: dict[_Subject, list[Fact]] = defaultdict(list)
         news: set[_Subject] = set()
         with self._lock:
             for fact in facts:
                 subject = (organisation, fact.host, fact.kind, fact.subject)
-                by_subject[subject].append(fact)
                 written = self._written.get((organisation, fact))
+                if written is None and not _fits(fact):
+                    # It is never written, so it would be news again and again.
+                    continue
+                by_subject[subject].append(fact)
                 if written is None or now - written >= REPEAT:
                     news.add(subject)
         return [fact for subject in by_subject if subject in news for fact in by_subject[subject]]
@@ -82,7 +88,7 @@ def note_facts(
     memory: FactMemory = MEMORY,
 ) -> int:
     """Keep what a body says, in one statement if anything is to be written; how many facts."""
-    due = [fact for fact in memory.due(organisation.pk, facts, now=now) if _fits(fact)]
+    due = memory.due(organisation.pk, facts, now=now)
     if not due:
         return 0
     rows = sorted(set(due))
@@ -129,6 +135,14 @@ def _fits(fact: Fact) -> bool:
         and sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) <= _LONGEST_BYTES
         and not any("\ud800" <= letter <= "\udfff" for text in texts for letter in text)
     )
+
+
+def live_hosts(organisation: Organisation, *, after: datetime, now: datetime) -> frozenset[str]:
+    """The hosts that send now, so long after a time that what was said then does not hold."""
+    rows = Host.objects.filter(
+        organisation=organisation, last_sample_at__gt=max(after + HOLDS, now - HOLDS)
+    )
+    return frozenset(rows.values_list("name", flat=True))
 
 
 def current_facts(organisation: Organisation, *, now: datetime) -> list[Fact]:

@@ -22,7 +22,7 @@ from ingest.core.copy_encoding import encode_rows
 from ingest.core.decoders.rejections import Rejections
 from ingest.core.line_protocol import Precision, excerpt
 from ingest.core.point import Point
-from ingest.facts import note_facts
+from ingest.facts import live_hosts, note_facts
 from ingest.late_samples import Wrote, note_late_samples
 from ingest.models import RejectedLine
 from ingest.partitions import PART, ensure_parts
@@ -110,11 +110,19 @@ def store_points(
 def store_file(
     points: Iterable[Point], *, organisation: Organisation, now: datetime, retention: timedelta
 ) -> tuple[WriteResult, frozenset[str]]:
-    """The same of points of a file, with the hosts they are of; what is refused is only told."""
+    """The same of points of a file, with the hosts they are of; what is refused is only told.
+
+    What it says of things is left out where their host says itself what is so now.
+    """
     token = Token(organisation=organisation)
     rules = _rules(token=token, precision=Precision.NS, now=now, retention=retention)
+    points = list(points)
     batch = batch_of_points(points, rules, find_head)
-    kept = replace(batch, rejections=[], unknown={})
+    newest_ns = max((one.time for one in points if one.time is not None), default=None)
+    newest = now if newest_ns is None else _EPOCH + timedelta(microseconds=newest_ns // 1000)
+    live = live_hosts(organisation, after=newest, now=now)
+    facts = [fact for fact in batch.facts if fact.host not in live]
+    kept = replace(batch, rejections=[], unknown={}, facts=facts)
     changed_rows = _keep(kept, token=token, now=now)
     return _result(batch, changed_rows), frozenset(one.host for one in batch.series)
 

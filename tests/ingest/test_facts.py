@@ -9,8 +9,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from ingest.core.mapping import Fact
-from ingest.facts import FactMemory, current_facts, drop_old_facts, note_facts
+from ingest.core.point import Point
+from ingest.facts import MEMORY, FactMemory, current_facts, drop_old_facts, note_facts
 from ingest.models import StatedFact
+from ingest.write import store_file
 from tests.ingest.scenario import Tenant, make_tenant, now
 
 pytestmark = pytest.mark.django_db
@@ -130,6 +132,53 @@ def test_fact_that_cannot_be_kept_leaves_the_others(northgate: Tenant, wrong: Fa
     assert Collector(northgate).say(wrong, fact("model", "M")) == 1
 
     assert read(northgate) == [("sda", "model", "M")]
+
+
+def test_fact_that_cannot_be_kept_is_no_news_each_time(northgate: Tenant) -> None:
+    collector = Collector(northgate)
+    said = [fact("serial", "x" * 3000), fact("model", "M")]
+
+    assert [collector.say(*said, minutes=at) for at in (0, 1, 11)] == [1, 0, 1]
+
+
+def said_in_file(tenant: Tenant, host: str, value: str, *, at: float, sent: float) -> None:
+    """A file with a sample of minute `at` is imported in minute `sent`."""
+    point = Point(
+        measurement="diskio",
+        tags=(("host", host), ("name", "sda"), ("serial", value)),
+        fields={"reads": 1},
+        time=round((now() + timedelta(minutes=at)).timestamp()) * 1_000_000_000,
+    )
+    store_file(
+        [point], organisation=tenant.organisation, now=now() + timedelta(minutes=sent),
+        retention=timedelta(days=30),
+    )  # fmt: skip
+
+
+def test_old_file_ends_nothing_that_its_host_says_now(northgate: Tenant) -> None:
+    MEMORY.forget()
+    said_in_file(northgate, "h1", "S2", at=0, sent=0)
+
+    said_in_file(northgate, "h1", "S1", at=-60, sent=1)
+
+    assert read(northgate, minutes=1) == [("sda", "serial", "S2")]
+
+
+@pytest.mark.parametrize(("at", "sent"), [(-5, 1), (120, 121)], ids=["a moment ago", "later"])
+def test_file_of_a_host_that_says_nothing_else_now_is_believed(
+    northgate: Tenant, at: float, sent: float
+) -> None:
+    MEMORY.forget()
+    said_in_file(northgate, "h1", "S2", at=0, sent=0)
+    said_in_file(northgate, "h2", "S1", at=-600, sent=0)
+
+    said_in_file(northgate, "h1", "S1", at=at, sent=sent)
+    said_in_file(northgate, "h2", "S0", at=-60 * 20, sent=sent)
+
+    facts = current_facts(northgate.organisation, now=now() + timedelta(minutes=sent))
+    assert sorted((one.host, one.value) for one in facts if one.name == "serial") == [
+        ("h1", "S1"), ("h2", "S0"),
+    ]  # fmt: skip
 
 
 def test_old_facts_go(northgate: Tenant) -> None:
