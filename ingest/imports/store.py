@@ -26,6 +26,7 @@ from ingest.write import WriteResult, store_file
 
 BATCH_POINTS = 20_000
 NOT_RECOGNISED = "it is of no format that can be imported"
+_ENDED = (ImportState.DONE, ImportState.UNKNOWN)
 _NS = 1_000_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -82,7 +83,7 @@ def import_file(
     Raises a `QuestionError` where the file does not say what is needed.
     """
     row = _row(member, content, run, answers, earliest=earliest)
-    if row.state in (ImportState.DONE, ImportState.UNKNOWN):
+    if row.state in _ENDED:
         return row
     if content.form is None:
         row.state, row.problem = ImportState.UNKNOWN, NOT_RECOGNISED
@@ -110,7 +111,13 @@ def import_file(
 def _row(
     member: Member, content: Content, run: ImportRun, answers: Answers, *, earliest: datetime
 ) -> Import:
-    """The row of the content; a run that has it again takes it over."""
+    """The row of the content; a run that has it again takes it over.
+
+    What a run has imported needs none of the answers to what other files of it asked.
+    """
+    done = Import.objects.filter(run=run, digest=content.digest, state__in=_ENDED).first()
+    if done is not None:
+        return done
     said = answers.key + (";shifted" if run.is_shifted else "")
     row, is_new = Import.objects.get_or_create(
         organisation_id=run.organisation_id,

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connections
 from django.test import Client
+from django.test.client import FakePayload
 from django.utils import timezone
 
 from advisor import tasks
-from advisor.decisions.uploads import import_uploaded, waiting_uploads
+from advisor.decisions.uploads import (
+    KEPT_FOR,
+    drop_old_uploads,
+    import_uploaded,
+    waiting_uploads,
+)
 from config.database_roles import DatabaseRole
 from ingest.models import Import, ImportRun, ImportState, UploadedPart
 from tests.config.roles import acting_as, make_roles
@@ -161,6 +171,151 @@ def test_wrong_answer_is_told_and_nothing_is_kept(operator: Client) -> None:
 
     assert "there is no time zone &quot;Mars/Base&quot;" in response.content.decode()
     assert not ImportRun.objects.exists()
+
+
+@pytest.mark.usefixtures("fleet")
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"every_s": "nan"}, {"every_s": "inf"}, {"every_s": "-1"}, {"every_s": "soon"},
+        {"zone": "Europe"}, {"zone": "../../etc/passwd"}, {"zone": "\0"}, {"host": "a\0b"},
+        {"host": "h" * 254}, {"date_order": "year"}, {"first_at": "soon"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_answer_that_cannot_be_used_is_told(operator: Client, wrong: dict[str, str]) -> None:
+    file = SimpleUploadedFile("iostat.txt", b"x")
+
+    response = operator.post("/imports/upload/", {"files": [file], **wrong}, follow=True)
+
+    assert "Nothing was imported: " in response.content.decode()
+    assert not ImportRun.objects.exists()
+
+
+@pytest.mark.usefixtures("fleet")
+def test_answer_that_nothing_asks_for_leaves_the_run_as_it_is(operator: Client) -> None:
+    since = timezone.now().astimezone(UTC) - timedelta(minutes=30)
+    done = upload(operator, iostat(since))
+    work()
+    asking = upload(operator, iostat(since, zone=""))
+    work()
+    drop_old_uploads(now=timezone.now() + KEPT_FOR + timedelta(minutes=1))
+    before = list(ImportRun.objects.order_by("pk").values())
+
+    for run in (done, asking):
+        response = operator.post(f"/imports/{run.pk}/answer/", {"zone": "UTC"}, follow=True)
+        assert "no file waits for an answer" in response.content.decode()
+
+    assert list(ImportRun.objects.order_by("pk").values()) == before
+
+
+@pytest.mark.usefixtures("fleet")
+def test_answer_to_one_file_leaves_those_that_asked_nothing(operator: Client) -> None:
+    since = timezone.now().astimezone(UTC) - timedelta(minutes=30)
+    files = [
+        SimpleUploadedFile("asks.txt", iostat(since, zone="")),
+        SimpleUploadedFile("says.txt", iostat(since).replace(b"lab-1", b"lab-2")),
+    ]
+    operator.post("/imports/upload/", {"files": files})
+    run = ImportRun.objects.get()
+    work()
+
+    operator.post(f"/imports/{run.pk}/answer/", {"zone": "UTC"})
+    work()
+
+    rows = [(one.name, one.state, one.accepted) for one in run.files.order_by("name")]
+    assert rows == [("asks.txt", ImportState.DONE, 60), ("says.txt", ImportState.DONE, 60)]
+
+
+@pytest.mark.usefixtures("fleet")
+def test_upload_that_nobody_finished_ends_after_a_day(operator: Client) -> None:
+    run = upload(operator, b"nothing of any use")
+
+    drop_old_uploads(now=timezone.now() + KEPT_FOR + timedelta(minutes=1))
+
+    text = text_of(operator, run)
+    assert "This import cannot go on: it did not end within a day" in text
+    assert "every 3s" not in text
+    assert not UploadedPart.objects.exists()
+
+
+@pytest.mark.usefixtures("fleet")
+def test_files_of_one_name_and_of_long_names_are_all_imported(operator: Client) -> None:
+    since = timezone.now().astimezone(UTC) - timedelta(minutes=30)
+    # The third would have the first's name if it got its place before its own.
+    names = ["2-a", "a", "a", "\N{SNOWMAN}" * 100]
+    files = [
+        SimpleUploadedFile(name, iostat(since).replace(b"lab-1", b"lab-%d" % number))
+        for number, name in enumerate(names)
+    ]
+    operator.post("/imports/upload/", {"files": files})
+
+    work()
+
+    rows = {(one.name[:3], one.state, *one.hosts) for one in Import.objects.all()}
+    assert rows == {
+        (name[:3], ImportState.DONE, f"lab-{number}") for number, name in enumerate(names)
+    }
+
+
+@pytest.mark.usefixtures("fleet")
+def test_upload_that_another_worker_imports_is_left_to_it(operator: Client) -> None:
+    since = timezone.now().astimezone(UTC) - timedelta(minutes=30)
+    run = upload(operator, iostat(since))
+    other = connections.create_connection("default")
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(hashtextextended('upload', %s))", [run.pk])
+        work()
+        assert not Import.objects.exists()
+    finally:
+        other.close()
+
+    # The other worker is gone, and so is its hold.
+    work()
+
+    assert [one.state for one in Import.objects.all()] == [ImportState.DONE]
+
+
+@pytest.mark.usefixtures("fleet")
+def test_folder_of_a_killed_worker_is_deleted(
+    operator: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    old, young, foreign = [
+        tmp_path / name for name in ("sluice-upload-old", "sluice-upload-young", "other")
+    ]
+    for folder in (old, young, foreign):
+        folder.mkdir()
+        (folder / "file").write_bytes(b"x")
+    for folder in (old, foreign):
+        os.utime(folder, (0, 0))
+    upload(operator, b"nothing of any use")
+
+    work()
+
+    assert sorted(tmp_path.iterdir()) == [foreign, young]
+
+
+class _Unread(FakePayload):
+    """A body that nobody may read."""
+
+    def read(self, *_: Any, **__: Any) -> bytes:
+        raise AssertionError("the body was read")
+
+
+def test_upload_of_those_who_may_not_is_refused_before_it_is_read(
+    fleet: Fleet, viewer: Client
+) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.get("/login/")
+    extra = {"wsgi.input": _Unread(b"x" * 10_000), "CONTENT_LENGTH": "10000"}
+    content_type = "multipart/form-data; boundary=xx"
+
+    login = strict.generic("POST", "/imports/upload/", b"", content_type, **extra)
+    refused = viewer.generic("POST", "/imports/upload/", b"", content_type, **extra)
+
+    assert (login.status_code, refused.status_code) == (302, 403)
 
 
 @pytest.mark.usefixtures("fleet")

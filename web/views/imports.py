@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.conf import settings
 from django.contrib import messages
@@ -18,11 +16,11 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_POST
 
-from advisor.decisions.uploads import answer, upload
+from advisor.decisions.uploads import answer, is_asking, upload
+from advisor.errors import DecisionRefused
 from advisor.queries.import_report import import_report
-from ingest.core.imported.answers import DATE_ORDERS, Answers
-from ingest.core.lengths import LONGEST_HOST_NAME
-from ingest.models import ImportRun, ImportState
+from ingest.core.imported.answers import DATE_ORDERS, Answers, checked
+from ingest.models import ImportRun
 from web.access import Workspace, require_operator, workspace_view
 from web.page import render_page, render_part
 
@@ -57,8 +55,13 @@ def imports(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
 
 @csrf_exempt
 @require_POST
-def upload_files(request: HttpRequest) -> HttpResponseBase:
-    """Refuse what is too large before anything of it is read, also for the token of the form."""
+@workspace_view
+def upload_files(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
+    """Refuse who may not upload, and what is too large, before anything of it is read.
+
+    The token of the form is in what is read, so it is looked at after that.
+    """
+    require_operator(workspace)
     length = request.META.get("CONTENT_LENGTH") or ""
     if not length.isdecimal():
         return HttpResponse("The length of the upload is not stated.", status=411)
@@ -66,14 +69,12 @@ def upload_files(request: HttpRequest) -> HttpResponseBase:
         most = settings.MAX_UPLOAD_BYTES // _MIB
         text = f"The files are larger than {most} MiB together. Import them with sluice import."
         return HttpResponse(text, status=413, content_type="text/plain")
-    response: HttpResponseBase = _upload(request)
+    response: HttpResponseBase = _upload(request, workspace)
     return response
 
 
 @csrf_protect
-@workspace_view
 def _upload(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
-    require_operator(workspace)
     files = request.FILES.getlist("files")
     if not files:
         messages.error(request, "Nothing was imported: choose a file.")
@@ -107,9 +108,7 @@ def one_import(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespo
         "run": run,
         "report": import_report(run, now=now) if run.ended_at else None,
         "files": list(run.files.all()),
-        "asking": run.ended_at is not None
-        and run.files.filter(state=ImportState.QUESTION).exists()
-        and run.parts.exists(),
+        "asking": is_asking(run),
         "date_orders": list(DATE_ORDERS),
     }
     if "HX-Request" in request.headers:
@@ -128,7 +127,7 @@ def answer_files(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRes
     require_operator(workspace)
     try:
         answer(run, _answers(request.POST, Answers(**run.answers)))
-    except _WrongAnswerError as error:
+    except (_WrongAnswerError, DecisionRefused) as error:
         messages.error(request, f"Nothing was imported: {error}.")
     return redirect("import", run.pk)
 
@@ -147,16 +146,9 @@ def _answers(form: QueryDict, before: Answers) -> Answers:
         name: form.get(name, "").strip()
         for name in ("host", "zone", "date_order", "first_at", "every_s")
     }
-    if len(said["host"]) > LONGEST_HOST_NAME:
-        raise _WrongAnswerError(f"the host has more than {LONGEST_HOST_NAME} characters")
     try:
         every_s = float(said.pop("every_s") or before.every_s)
-        if said["zone"]:
-            ZoneInfo(said["zone"])
-        if said["first_at"]:
-            datetime.fromisoformat(said["first_at"])
-    except ZoneInfoNotFoundError as error:
-        raise _WrongAnswerError(f'there is no time zone "{said["zone"]}"') from error
+        given = {name: text for name, text in said.items() if text}
+        return checked(replace(before, every_s=every_s, **given))
     except ValueError as error:
-        raise _WrongAnswerError(f"a field cannot be read ({error})") from error
-    return replace(before, every_s=every_s, **{name: text for name, text in said.items() if text})
+        raise _WrongAnswerError(str(error)) from error

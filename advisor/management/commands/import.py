@@ -6,10 +6,8 @@ import sys
 import time
 from argparse import ArgumentParser
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.core.management.base import CommandError
 from django.utils import timezone
@@ -20,7 +18,7 @@ from advisor.management.import_text import report_json, report_text
 from advisor.management.product_command import ProductCommand
 from advisor.queries.import_report import import_report
 from ingest.core.decoders.errors import QuestionError
-from ingest.core.imported.answers import DATE_ORDERS, Answers, question_of
+from ingest.core.imported.answers import DATE_ORDERS, Answers, checked, question_of
 from ingest.imports.archives import files_of
 from ingest.imports.run import begin_run, import_files
 from ingest.models import Import
@@ -102,30 +100,15 @@ class Command(ProductCommand):
 def _answers(options: dict[str, Any]) -> Answers:
     given = Answers(
         host=options["host"],
-        zone=_zone(options["zone"]),
+        zone=options["zone"],
         date_order=options["date_order"],
         first_at=options["first_at"],
         every_s=options["every"],
     )
-    if given.first_at:
-        _time(given.first_at)
-    return given
-
-
-def _zone(name: str) -> str:
-    if name:
-        try:
-            ZoneInfo(name)
-        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise CommandError(f'there is no time zone "{name}"') from error
-    return name
-
-
-def _time(text: str) -> None:
     try:
-        datetime.fromisoformat(text)
+        return checked(given)
     except ValueError as error:
-        raise CommandError(f'"{text}" is no time such as 2026-03-22T10:00:00Z') from error
+        raise CommandError(str(error)) from error
 
 
 class _Asking:
@@ -144,10 +127,9 @@ class _Asking:
             if all(given.values()):
                 try:
                     every_s = float(given.pop("every_s", 0) or answers.every_s)
-                    _zone(given.get("zone", ""))
-                    more = replace(answers, every_s=every_s, **given)
+                    more = checked(replace(answers, every_s=every_s, **given))
                     assert more.first is None or more.first
-                except (ValueError, CommandError) as wrong:
+                except ValueError as wrong:
                     self.unanswered.append(f"{name}: {wrong}")
                     return None
                 return more

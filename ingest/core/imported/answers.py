@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ingest.core.decoders.errors import (
     NeedsDateOrderError,
@@ -16,11 +16,13 @@ from ingest.core.decoders.errors import (
 )
 from ingest.core.decoders.iostat_text import Schedule
 from ingest.core.decoders.local_time import DateOrder
+from ingest.core.lengths import LONGEST_HOST_NAME
 
 DATE_ORDERS: Mapping[str, DateOrder] = {
     "month": DateOrder.MONTH_FIRST,
     "day": DateOrder.DAY_FIRST,
 }
+_LONGEST_INTERVAL_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,36 @@ class Answers:
         if first is None or self.every_s <= 0:
             return None
         return Schedule(first_at=first, interval_s=self.every_s)
+
+
+def checked(answers: Answers) -> Answers:
+    """The same answers; raises `ValueError` with what is wrong with one of them."""
+    host, every_s = answers.host, answers.every_s
+    if len(host) > LONGEST_HOST_NAME:
+        raise ValueError(f"the host has more than {LONGEST_HOST_NAME} characters")
+    if not host.isprintable():
+        raise ValueError("the host has characters that no name has")
+    if answers.date_order not in ("", *DATE_ORDERS):
+        raise ValueError(
+            f'dates begin with {" or ".join(DATE_ORDERS)}, not "{answers.date_order}"'
+        )
+    if not 0 <= every_s <= _LONGEST_INTERVAL_S:
+        raise ValueError(f"reports are 0 to {_LONGEST_INTERVAL_S:.0f} s apart, not {every_s}")
+    _check_zone(answers.zone)
+    try:
+        datetime.fromisoformat(answers.first_at or "2026-01-01")
+    except ValueError as error:
+        raise ValueError(
+            f'"{answers.first_at}" is no time such as 2026-03-22T10:00:00Z'
+        ) from error
+    return answers
+
+
+def _check_zone(name: str) -> None:
+    try:
+        ZoneInfo(name or "UTC")
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError(f'there is no time zone "{name}"') from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
