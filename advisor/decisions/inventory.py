@@ -200,9 +200,9 @@ def set_allocation(
     controls = {"reservation": reservation, "limit": limit, "shares": shares}
     adapters = {"adapter_kind": adapter_kind, "adapter": adapter}
     workload = _workload(resource.organisation, workload_name, tier)
-    # What was found to use the resource by the same counters is this workload.
+    # What was found to use the resource by the same counters is this workload, and this disk.
     found = Allocation.objects.filter(resource=resource, host=host, found=True, **adapters)
-    found.exclude(workload=workload).delete()
+    found.exclude(workload=workload, vdisk=vdisk).delete()
     allocation, _ = Allocation.objects.update_or_create(
         resource=resource,
         workload=workload,

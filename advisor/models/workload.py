@@ -25,7 +25,8 @@ class Workload(models.Model):
     """A virtual machine, container, pod, unit or slice with I/O of its own.
 
     `found` ones follow what collectors say: `identity` is what they are known by again,
-    `attributes` are pairs that rules ask for. A tier that a person stated is `tier_stated`;
+    its `former` names there stand with the time until which it had them. `attributes` are pairs
+    that rules ask for. A tier that a person stated is `tier_stated`;
     otherwise `tier_reason` is the rule that gave it.
     """
 

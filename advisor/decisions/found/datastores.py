@@ -39,6 +39,9 @@ def keep_datastores(
             known[pk].vanished_at = now
     _save(rows, [row for row in known.values() if _columns(row) != before[row.pk]])
     _attach(organisation, found, rows, seen)
+    for pk, at in tracked.united.items():
+        if known[pk].discovered:
+            _take_along(known[pk], rows[at])
     return {one.keys: row for one, row in zip(found, rows, strict=True)}
 
 
@@ -97,10 +100,11 @@ def _rows(
 
 def _describe(row: Resource, one: FoundDatastore, facts: Facts, taken: set[str]) -> None:
     """What is known of the datastore; a name that a person gave stays."""
+    given = row.identity.get("given", "")
     if _is_renamed(row, one):
-        row.name = free_name(one.name, taken, longest=LONGEST_RESOURCE_NAME)
+        row.name = given = free_name(one.name, taken, longest=LONGEST_RESOURCE_NAME)
         taken.add(row.name)
-    row.identity = {"keys": _kept_keys(row, one), "given": row.name, "wanted": one.name}
+    row.identity = {"keys": _kept_keys(row, one), "given": given, "wanted": one.name}
     row.reasons = [_as_json(reason) for reason in one.reasons]
     size = _number(facts, one.places, "size_bytes")
     if size is not None and row.size_bytes in (None, row.derived.get("size_bytes")):
@@ -200,6 +204,18 @@ def _attach(
     _detach(present, wanted, seen)
 
 
+def _take_along(emptied: Resource, resource: Resource) -> None:
+    """What a person stated of a volume that turned out to be a datastore is of the datastore."""
+    for one in Allocation.objects.filter(resource=emptied, found=False):
+        same = Allocation.objects.filter(
+            resource=resource, workload=one.workload_id, host=one.host_id, vdisk=one.vdisk
+        )
+        same.filter(found=True).delete()
+        if not same.exists():
+            one.resource = resource
+            one.save(update_fields=["resource"])
+
+
 def _is_free(at: Attachment) -> bool:
     """Whether nobody stated of which resource the device is, and it may be a datastore's."""
     return at.resource.traits.found_by_identity and (at.resource.discovered or at.found)
@@ -212,9 +228,15 @@ def _detach(
 ) -> None:
     """Devices that are found to be layers, or no disks, do not count any more.
 
-    One that is not seen keeps its place: its host may be silent.
+    One that is not seen keeps its place: its host may be silent, or say only what it has.
     """
-    known = {(p.host, p.subject) for p in seen.facts.places(Kind.DEVICE)}
+    silent = {
+        place
+        for one in seen.storage.datastores
+        for place in one.places
+        if not seen.facts.is_seen(place)
+    }
+    known = {(p.host, p.subject) for p in seen.facts.places(Kind.DEVICE) if p not in silent}
     gone = [
         at.pk for key, at in present.items() if key in known and key not in wanted and _is_free(at)
     ]

@@ -34,6 +34,8 @@ _COLUMNS = (
 )  # fmt: skip
 FORGOTTEN = timedelta(days=30)
 """So long a workload that is gone is kept, in case it comes back."""
+MOST_FORMER_NAMES = 10
+"""So many names that a workload had are known, with the time until which it had them."""
 _KINDS = set(WorkloadKind.values)
 _CLIENT = "mount"
 _SHORT = 60
@@ -68,7 +70,7 @@ def keep_workloads(
     named = {row.name for one, row in zip(found, rows, strict=True) if _is_renamed(row, one)}
     taken = {row.name for row in known.values()} - named
     for one, row in zip(found, rows, strict=True):
-        _describe(row, one, seen, taken)
+        _describe(row, one, seen, taken, now=now)
     for pk in tracked.vanished | tracked.absorbed.keys():
         if known[pk].found and known[pk].vanished_at is None:
             known[pk].vanished_at = now
@@ -151,17 +153,24 @@ def _now_known(found: Sequence[FoundWorkload]) -> list[Known]:
     ]
 
 
-def _describe(row: Workload, one: FoundWorkload, seen: Look, taken: set[str]) -> None:
+def _describe(
+    row: Workload, one: FoundWorkload, seen: Look, taken: set[str], *, now: datetime
+) -> None:
     """What is known of the workload; a name or tier that a person gave stays."""
+    given, former = row.identity.get("given", ""), row.identity.get("former", [])
     if _is_renamed(row, one):
-        row.name = free_name(_told_apart(one, taken), taken, longest=LONGEST_STATED_NAME)
+        before = row.name
+        row.name = given = free_name(_told_apart(one, taken), taken, longest=LONGEST_STATED_NAME)
         taken.add(row.name)
+        if before not in ("", row.name):
+            former = [*former, [before, now.isoformat()]][-MOST_FORMER_NAMES:]
     if row.found:
         row.kind = one.kind if one.kind in _KINDS else WorkloadKind.SLICE
     row.identity = {
         "keys": _kept_keys(row, one),
-        "given": row.name if row.found else "",
+        "given": given,
         "wanted": one.name,
+        "former": former,
         "hosts": sorted({place.host for place in one.places}),
         "name": one.stated_name,
         "pid": one.pid,
@@ -329,15 +338,25 @@ def _allocate(
     *,
     now: datetime,
 ) -> None:
-    """Make the allocations that are missing, mark those of before that are not seen any more."""
+    """Make the allocations that are missing, mark those of before that are not seen any more.
+
+    What a person stated takes the place of the default there, also of another workload that is
+    found by the same counters.
+    """
     new: list[Allocation] = []
     changed: list[Allocation] = []
+    stated = [one for row in known.values() for one in row.allocations.all() if not one.found]
+    taken = {_counters(one) for one in stated} | {
+        (one.workload_id, *_place(one)) for one in stated
+    }
     for key in {**known, **uses}:
-        wanted = dict(uses.get(key, {}))
+        wanted = {
+            where: one
+            for where, one in uses.get(key, {}).items()
+            if taken.isdisjoint((_counters(one), (key, *_place(one))))
+        }
         for present in known[key].allocations.all() if key in known else ():
             if not present.found:
-                # A person stated what it has there.
-                wanted = {use: one for use, one in wanted.items() if not _same_use(use, present)}
                 continue
             one = wanted.pop((present.resource_id, present.host_id, present.vdisk), None)
             if _renew(present, one, now=now):
@@ -352,16 +371,22 @@ def _allocate(
         restate_parties(resource)
 
 
+def _place(one: Allocation) -> tuple[int, int]:
+    return one.resource_id, one.host_id
+
+
+def _counters(one: Allocation) -> tuple[int, int, str, str, str]:
+    """The counters that measure an allocation: of virtual disks and mounts those of its name."""
+    named = one.adapter_kind in (AdapterKind.VDISK, AdapterKind.MOUNT)
+    return (*_place(one), one.adapter_kind, one.adapter, one.vdisk if named else "")
+
+
 def _drop_forgotten(organisation: Organisation, *, now: datetime) -> None:
     """Workloads that are gone for long and of which nobody stated anything leave nothing."""
     gone = Workload.objects.filter(
         organisation=organisation, found=True, tier_stated=False, vanished_at__lt=now - FORGOTTEN
     )
     gone.exclude(allocations__found=False).delete()
-
-
-def _same_use(key: _Where, present: Allocation) -> bool:
-    return key[:2] == (present.resource_id, present.host_id)
 
 
 def _renew(present: Allocation, one: Allocation | None, *, now: datetime) -> bool:

@@ -38,12 +38,14 @@ class Known:
 class Tracked:
     """`known` has the number of the row of each thing found again; others found are new.
 
-    `absorbed` are rows that turned out to be one with another: by their number, the thing found.
-    `vanished` are the rows that nothing found is.
+    `absorbed` are rows that turned out to be one with another: by their number, the thing found;
+    `united` are those of them of which a person stated something. `vanished` are the rows that
+    nothing found is, and those of which a person stated something.
     """
 
     known: Mapping[int, int]
     absorbed: Mapping[int, int]
+    united: Mapping[int, int]
     vanished: frozenset[int]
 
 
@@ -59,13 +61,15 @@ def track(remembered: Sequence[Known], found: Sequence[Known]) -> Tracked:
                 matched[one.number] = before.number
                 taken[before.number] = one.number
     absorbed: dict[int, int] = {}
+    united: dict[int, int] = {}
     for pairs in (_own_pairs(remembered, found), _slot_pairs(remembered, found)):
         for _, one, before in sorted(pairs, key=lambda pair: _order(*pair)):
-            if before.number not in taken and not before.stated:
-                absorbed.setdefault(before.number, one.number)
+            if before.number not in taken:
+                (united if before.stated else absorbed).setdefault(before.number, one.number)
     return Tracked(
         known=matched,
         absorbed=absorbed,
+        united=united,
         vanished=frozenset(one.number for one in remembered) - taken.keys() - absorbed.keys(),
     )
 

@@ -167,6 +167,78 @@ def test_datastore_that_is_gone_is_marked_and_comes_back(acme: Organisation) -> 
     assert (back.vanished_at, back.name) == (None, "h1/sdc")
 
 
+def test_lun_that_another_host_shows_is_the_datastore_that_it_was(acme: Organisation) -> None:
+    local = disk("h1", "sda", serial="S3Z9NB0K111111", model="X", transport="sata")
+    tell(acme, *local, *disk("h1", "sdb", wwn=WWN, transport="fc"))
+    before = Resource.objects.get(name="h1/sdb")
+
+    tell(acme, *local, *disk("h2", "sdk", wwn=WWN, transport="fc"), minutes=30)
+
+    after = Resource.objects.get(name="h2/sdk")
+    assert (after.pk, after.vanished_at) == (before.pk, None)
+
+
+def test_disk_that_only_says_what_it_is_keeps_its_device(acme: Organisation) -> None:
+    tell(acme, *disk("h1", "sda"), *disk("h1", "sdb", wwn=WWN))
+    said = disk("h1", "sdb", wwn=WWN)[1:]
+
+    tell(acme, *disk("h1", "sda"), *said, minutes=30)
+
+    rows = {row.name: row.vanished_at is None for row in Resource.objects.all()}
+    assert rows == {"h1/sda": True, "h1/sdb": False}
+    assert attached(Resource.objects.filter(name="h1/sda")) == {"h1/sda": ["h1:sda"]}
+    assert [str(one) for one in Resource.objects.get(name="h1/sdb").attachments.all()] == [
+        "h1:sdb"
+    ]
+
+
+def test_what_a_person_stated_of_two_volumes_that_are_one_is_of_that_one(
+    acme: Organisation,
+) -> None:
+    paths = {"h1": "/qemu.slice/101.scope", "h2": "/qemu.slice/102.scope"}
+    lines = [
+        line
+        for host, path in paths.items()
+        for line in (*disk(host, "sdb"), number(host, "sdb", 0), cgroup(host, path))
+    ]
+    tell(acme, *lines)
+    for host, path in paths.items():
+        set_allocation(
+            resource=Resource.objects.get(name=f"{host}/sdb"), workload_name=f"of {host}",
+            host_name=host, adapter_kind=AdapterKind.CGROUP, adapter=path, shares=9,
+        )  # fmt: skip
+
+    said = [line for host in paths for line in disk(host, "sdb", wwn=WWN)]
+    tell(acme, *lines, *said, minutes=1)
+
+    assert attached() == {WWN: ["h1:sdb", "h2:sdb"]}
+    assert allocations() == {(f"of {host}", WWN, host, "cgroup", "") for host in paths}
+    assert {one.shares for one in Allocation.objects.filter(vanished_at=None)} == {9}
+
+
+def test_name_that_a_person_gave_stays_when_collectors_state_another(acme: Organisation) -> None:
+    tell(acme, guest("h1", "libvirt/db1", name="db1", host_pid="7"), *disk("h1", "sdb", wwn=WWN))
+    Workload.objects.update(name="orders")
+    Resource.objects.update(name="gold")
+    tell(acme, cgroup("h1", "/system.slice/x.service"), minutes=1)
+
+    said = guest("h1", "libvirt/db1", name="db2", host_pid="7")
+    tell(acme, said, *disk("h2", "sdb", wwn=WWN), minutes=2)
+
+    assert Workload.objects.filter(kind="vm").get().name == "orders"
+    assert attached() == {"gold": ["h1:sdb", "h2:sdb"]}
+
+
+def test_names_that_a_workload_had_are_known_with_the_time(acme: Organisation) -> None:
+    tell(acme, guest("h1", "libvirt/db1", name="db1", host_pid="7"))
+
+    at = tell(acme, guest("h1", "libvirt/db1", name="db2", host_pid="7"), minutes=1)
+    tell(acme, *disk("h1", "sda"), minutes=2)
+
+    (found,) = Workload.objects.all()
+    assert (found.name, found.identity["former"]) == ("db2", [["db1", at.isoformat()]])
+
+
 def test_stated_values_are_kept_and_derived_ones_follow(acme: Organisation) -> None:
     tell(acme, *disk("h1", "sda", size_bytes="1000", queue_depth="32"))
     tell(acme, *disk("h1", "sda", size_bytes="2000", queue_depth="64"), minutes=1)
@@ -299,6 +371,43 @@ def test_allocation_that_a_person_stated_stays_alone(acme: Organisation) -> None
     assert Allocation.objects.get(vanished_at=None).shares == 9
 
 
+@pytest.mark.parametrize("disk_name", ["", "disk-0"])
+def test_allocation_that_is_stated_of_a_found_workload_is_its_only_one(
+    acme: Organisation, disk_name: str
+) -> None:
+    lines = [
+        *disk("h1", "sda"), number("h1", "sda", 0), cgroup("h1", "/qemu.slice/101.scope"),
+        guest("h1", "qemu/101", name="db1"),
+    ]  # fmt: skip
+    tell(acme, *lines)
+    assert allocations() == {("db1", "h1/sda", "h1", "cgroup", "")}
+    set_allocation(
+        resource=Resource.objects.get(), workload_name="db1", host_name=None, vdisk=disk_name,
+        adapter_kind=AdapterKind.CGROUP, adapter="/qemu.slice/101.scope", reservation=0, shares=9,
+    )  # fmt: skip
+
+    tell(acme, *lines, guest("h1", "qemu/102", name="web1"), minutes=1)
+
+    assert allocations() == {("db1", "h1/sda", "h1", "cgroup", disk_name)}
+
+
+def test_guest_of_another_name_does_not_count_what_a_person_stated_beside_it(
+    acme: Organisation,
+) -> None:
+    lines = [*disk("h1", "sda"), number("h1", "sda", 0), cgroup("h1", "/qemu.slice/101.scope")]
+    tell(acme, *lines, guest("h1", "qemu/101", name="db1"))
+    set_allocation(
+        resource=Resource.objects.get(), workload_name="orders", host_name=None,
+        adapter_kind=AdapterKind.CGROUP, adapter="/qemu.slice/101.scope", shares=9,
+    )  # fmt: skip
+    tell(acme, *lines, guest("h1", "qemu/101", name="db1"), minutes=1)
+
+    # Nobody tells its process, so it is another machine to us; the person named the cgroup.
+    tell(acme, *lines, guest("h1", "qemu/101", name="db2"), minutes=2)
+
+    assert allocations() == {("orders", "h1/sda", "h1", "cgroup", "")}
+
+
 def test_rules_give_tiers_and_a_stated_tier_wins(acme: Organisation) -> None:
     rules = "tier: high where name ~ db-*\ntier: low where namespace = batch"
     WorkloadRules.objects.create(organisation=acme, text=rules, stated_at=NOW)
@@ -358,6 +467,39 @@ def test_inventory_of_many_takes_as_many_statements_as_that_of_few(acme: Organis
 
     assert Allocation.objects.count() == 120
     assert many <= few + 4
+
+
+def test_look_at_what_has_not_changed_writes_nothing(acme: Organisation) -> None:
+    lines = [
+        line
+        for at in range(30)
+        for line in (
+            *disk(f"h{at}", "sda", serial=f"S3Z9NB0K{at:06}", model="X", transport="sata"),
+            *disk(f"h{at}", "sdb", wwn=WWN, size_bytes="1000", model="LUN", transport="fc"),
+            number(f"h{at}", "sda", 0), number(f"h{at}", "sdb", 16),
+            *(cgroup(f"h{at}", f"/qemu.slice/{vmid}.scope", "8:16") for vmid in range(101, 104)),
+            *(guest(f"h{at}", f"qemu/{vmid}", name=f"vm-{at}-{vmid}") for vmid in range(101, 104)),
+        )
+    ]  # fmt: skip
+    tell(acme, *lines)
+    rows = [
+        [*model.objects.order_by("pk").values()]
+        for model in (Resource, Attachment, Workload, Allocation)
+    ]
+    assert [len(found) for found in rows] == [31, 60, 90, 90]
+
+    with CaptureQueriesContext(connection) as asked:
+        assert keep_inventory(acme, now=NOW + timedelta(minutes=6))
+
+    wrote = [
+        one["sql"] for one in asked if one["sql"].startswith(("INSERT", "UPDATE", "DELETE FROM"))
+    ]
+    assert wrote == []
+    assert len(asked) < 25
+    assert rows == [
+        [*model.objects.order_by("pk").values()]
+        for model in (Resource, Attachment, Workload, Allocation)
+    ]
 
 
 def test_nothing_new_reads_nothing(acme: Organisation) -> None:
