@@ -41,12 +41,16 @@ class AllocationLine:
 def allocation_lines(
     resource: Resource, *, policy: Policy | None, incident: Incident | None, now: datetime
 ) -> list[AllocationLine]:
-    """The allocations, largest reservation first; `policy` is the one in force."""
-    allocations = allocations_in_order(resource)
+    """The allocations, largest reservation first; `policy` is the one in force.
+
+    Charts have those of workloads that are not seen there any more, too.
+    """
+    every = allocations_in_order(resource)
+    allocations = [one for one in every if one.vanished_at is None]
     rates = current_rates(allocations, now=now)
     granted = {item["allocation"]: item for item in policy.allocations} if policy else {}
     records = _newest_records(resource, now)
-    colours = colours_of([allocation.workload.name for allocation in allocations])
+    colours = colours_of([allocation.workload.name for allocation in every])
     roles = _roles(incident)
     lines = []
     for allocation in allocations:

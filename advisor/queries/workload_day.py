@@ -64,8 +64,9 @@ class AllocationDay:
 
 
 def allocation_days(workload: Workload, *, now: datetime) -> list[AllocationDay]:
-    """Its allocations in order of their resources."""
-    rows = workload.allocations.select_related("resource", "host", "workload")
+    """Its allocations of the last day, in order of their resources."""
+    of_day = Q(vanished_at=None) | Q(vanished_at__gt=now - LENGTH)
+    rows = workload.allocations.filter(of_day).select_related("resource", "host", "workload")
     allocations = list(rows.order_by("resource__name", "host__name", "pk"))
     promises = promises_of(allocations)
     together: dict[float, list[Allocation]] = defaultdict(list)
@@ -86,13 +87,20 @@ def allocation_days(workload: Workload, *, now: datetime) -> list[AllocationDay]
 
 
 def incidents_with(scope: Scope, workload: Workload, *, now: datetime) -> list[IncidentLine]:
-    """The incidents of the last week with it as victim or aggressor, newest first."""
-    named = [{"workload": workload.name}]
-    rows = incident_rows(scope).filter(
-        Q(victims__contains=named) | Q(aggressors__contains=named),
-        started_at__gt=now - INCIDENTS_OF,
-    )
+    """The incidents of the last week with it as victim or aggressor, newest first.
+
+    Those of before it was renamed have the name that it had then.
+    """
+    is_party = _is_party(workload.name)
+    for name, until in workload.identity.get("former", ()):
+        is_party |= _is_party(name) & Q(started_at__lt=datetime.fromisoformat(until))
+    rows = incident_rows(scope).filter(is_party, started_at__gt=now - INCIDENTS_OF)
     return incident_lines(list(rows[:MOST_INCIDENTS]), now=now)
+
+
+def _is_party(name: str) -> Q:
+    named = [{"workload": name}]
+    return Q(victims__contains=named) | Q(aggressors__contains=named)
 
 
 def _allocation_day(

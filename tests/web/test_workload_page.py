@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+import pytest
 from django.test import Client
 from django.urls import reverse
 
-from advisor.models import Workload
+from advisor.models import Incident, Resource, Workload
 from tests.web.fleet import Fleet
 from tests.web.html import Page, page_of
 
@@ -69,3 +72,99 @@ def test_outsider_sees_no_workload(outsider: Client, fleet: Fleet) -> None:
     pk = Workload.objects.get(name="db-orders").pk
 
     assert outsider.get(reverse("workload", args=[pk])).status_code == 404
+
+
+def test_page_tells_where_disks_and_nics_are_and_by_which_rules(
+    viewer: Client, fleet: Fleet
+) -> None:
+    row = Workload.objects.get(name="mail-1")
+    row.found, row.identity = True, {"given": "mail-1", "name": "mail-1"}
+    row.tier_reason = "line 1: tier: high where name ~ mail-*"
+    row.reasons = [
+        {"rule": "uuid", "text": "the UUID is of a copy", "places": ["h3:a"], "merged": False},
+        {
+            "rule": "cgroup",
+            "text": "they are the same cgroup",
+            "places": ["a", "b"],
+            "merged": True,
+        },
+    ]
+    row.save()
+    nfs = row.allocations.get(resource__name="nfs-07")
+    beside = {
+        "rule": "wwn",
+        "text": "they are others",
+        "merged": True,
+        "places": ["x:sda", "y:sda"],
+    }
+    own = {
+        "rule": "export", "text": "they mount /vm of one server", "merged": True,
+        "places": [f"{nfs.host.name}:/mnt", "kvm-09:/mnt"],
+    }  # fmt: skip
+    Resource.objects.filter(pk=nfs.resource_id).update(reasons=[beside, own])
+    row.allocations.filter(pk=nfs.pk).update(
+        found=True, adapter_kind="vdisk", adapter="qemu/101", vdisk="scsi0"
+    )
+
+    page = workload_page(viewer, "mail-1")
+
+    told = page.text("#identity")
+    host = nfs.host.name
+    assert "Namecollectors call it mail-1" in told
+    assert "line 1: tier: high where name ~ mail-*" in told
+    assert (
+        f"virtual disk scsi0 on {host}nfs-07: its virtual disk lies on nfs-07; "
+        f"{host}:/mnt and kvm-09:/mnt: they mount /vm of one server (rule export)"
+    ) in told
+    assert "kvm-02/eno1: stated: a person set the allocation" in told
+    assert "they are others" not in told
+    assert told.index("they are the same cgroup (rule cgroup)") < told.index(
+        "not one: the UUID is of a copy (rule uuid)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "identity", "reason"),
+    [
+        (False, {"name": "db1"}, "a person gave it; collectors call it db1"),
+        (False, {}, "a person gave it"),
+        (True, {"given": "other"}, "a person gave it"),
+        (True, {"given": "mail-1"}, "no collector names it"),
+    ],
+)
+def test_page_tells_where_the_name_comes_from(
+    viewer: Client, fleet: Fleet, found: bool, identity: dict[str, str], reason: str
+) -> None:
+    Workload.objects.filter(name="mail-1").update(found=found, identity=identity)
+
+    assert f"Name{reason}" in workload_page(viewer, "mail-1").text("#identity")
+
+
+def test_incidents_of_before_a_workload_was_renamed_are_its_own(
+    viewer: Client, fleet: Fleet
+) -> None:
+    row = Workload.objects.get(name="db-orders")
+    incident = Incident.objects.filter(victims__contains=[{"workload": "db-orders"}]).order_by(
+        "started_at"
+    )[0]
+    row.name = "orders"
+    for seconds, is_own in ((1, True), (-1, False)):
+        until = incident.started_at + timedelta(seconds=seconds)
+        row.identity = {"former": [["db-orders", until.isoformat()]]}
+        row.save()
+
+        links = workload_page(viewer, "orders").links().values()
+        assert (f"/incidents/{incident.pk}/" in links) is is_own
+
+
+def test_workload_that_is_gone_says_since_when(viewer: Client, fleet: Fleet) -> None:
+    row = Workload.objects.get(name="mail-1")
+    row.allocations.update(found=True, vanished_at=fleet.now - timedelta(days=2))
+    Workload.objects.filter(pk=row.pk).update(vanished_at=fleet.now - timedelta(days=2))
+
+    page = workload_page(viewer, "mail-1")
+
+    assert "No host has shown it since" in page.text("#workload")
+    assert "nfs-07" not in page.links()
+    resource = page_of(viewer.get(reverse("resource", args=[fleet.resources["nfs-07"].pk])))
+    assert "mail-1" not in resource.text("#resource-allocations")

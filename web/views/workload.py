@@ -11,6 +11,7 @@ from django.utils import timezone
 from advisor.core.duration import duration_text
 from advisor.models import Workload
 from advisor.queries.hosts import sample_trouble
+from advisor.queries.identity import workload_identity
 from advisor.queries.resources import resource_line
 from advisor.queries.workload_charts import workload_chart_plans
 from advisor.queries.workload_day import LENGTH, AllocationDay, allocation_days, incidents_with
@@ -39,6 +40,7 @@ def workload(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
         "web/workload.html",
         now=now,
         section="workloads",
+        identity=workload_identity(row),
         **context,
         **_incidents(workspace, row, now),
         **charts_context(
