@@ -25,7 +25,7 @@ from advisor.history.levels import read_points
 from advisor.history.reader import read_history
 from advisor.history.recordset import write_rows
 from advisor.history.usual_rates import UsualAsked, usual_by_workload
-from advisor.models import Incident, Resource
+from advisor.models import Incident, Resource, ResourceStatus
 from ingest.core.grid import grid_of
 from ingest.grid_reader import array_of
 
@@ -87,8 +87,15 @@ def update_incidents(new: Sequence[NewPoints]) -> None:
 def restate_parties(resource: Resource) -> None:
     """Recompute the victims and aggressors of the open incident after a change of allocations.
 
-    Its windows were evaluated with the allocations of that time.
+    Its windows were evaluated with the allocations of that time. Nobody judges the resource
+    meanwhile. Where windows are judged again, those that are still to come are of other incidents,
+    and are judged with the new allocations anyway.
     """
+    if not Incident.objects.filter(resource=resource, ended_at=None).exists():
+        return
+    status = ResourceStatus.objects.select_for_update().filter(resource=resource).first()
+    if status is not None and status.is_rejudging:
+        return
     running = Incident.objects.filter(resource=resource, ended_at=None).first()
     points = [] if running is None else read_points(resource, since=running.started_at)
     if running is None or not points:
