@@ -9,15 +9,18 @@ from __future__ import annotations
 import gc
 from collections import OrderedDict, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
 from django.db import connection
+from django.db.models import Q
 
 from advisor.history.agents import Queued, queued
 from advisor.history.layout import Layout, Places, layout_of, places_in
+from advisor.history.own_times import Mounted, OwnTime, mounted, own_times
 from advisor.models import AdapterKind, Allocation, Attachment, Resource, Unit
 from ingest import queries
 from ingest.core.catalogue import BLOCK_DEVICE
@@ -41,13 +44,14 @@ class Inventory:
     `parts` are parts of this that were asked for lately.
 
     `numbers` (`major:minor`) are those of the devices of allocations on cgroups; an allocation
-    without one is not measured.
+    without one is not measured. `gone_at` is when the newest vanished of those that are left out.
     """
 
     resources: Sequence[Resource]
     attachments: Mapping[int, list[Attachment]]
     allocations: Mapping[int, list[Allocation]]
     numbers: Mapping[int, str]
+    gone_at: datetime | None = None
     whole: Inventory | None = None
     parts: dict[tuple[int, ...], Inventory] = field(default_factory=dict, repr=False)
 
@@ -101,6 +105,16 @@ class Inventory:
     def queued(self) -> Queued:
         """The allocations of all resources whose queues agents see."""
         return queued(row for rows in self.allocations.values() for row in rows)
+
+    @cached_property
+    def shared_adapters(self) -> list[OwnTime]:
+        """The times of allocations whose adapter was another's before, or is not theirs now."""
+        return own_times([row for rows in self.allocations.values() for row in rows])
+
+    @cached_property
+    def mounted(self) -> list[Mounted]:
+        """The mounts that count I/O of other allocations, too."""
+        return mounted([row for rows in self.allocations.values() for row in rows])
 
     @cached_property
     def places(self) -> Places:
@@ -237,9 +251,15 @@ def tcp_subject(attachment: Attachment) -> Subject:
 
 
 def inventory_of(
-    resources: Sequence[Resource], allocations: Sequence[Allocation] | None = None
+    resources: Sequence[Resource],
+    allocations: Sequence[Allocation] | None = None,
+    *,
+    since: datetime | None = None,
 ) -> Inventory:
-    """Of all allocations of the resources, or of those given."""
+    """Of all allocations of the resources, or of those given.
+
+    One that vanished is left out, unless it was still seen after `since`.
+    """
     keys = [resource.pk for resource in resources]
     attached: dict[int, list[Attachment]] = {key: [] for key in keys}
     rows = Attachment.objects.filter(resource__in=keys).select_related("host")
@@ -247,7 +267,10 @@ def inventory_of(
         attached[attachment.resource_id].append(attachment)
     if allocations is None:
         # What is not seen any more got its share by default, so it leaves nothing open.
-        every = Allocation.objects.filter(resource__in=keys, vanished_at=None)
+        is_seen = Q(vanished_at=None)
+        if since is not None:
+            is_seen |= Q(vanished_at__gt=since)
+        every = Allocation.objects.filter(is_seen, resource__in=keys)
         allocations = list(
             every.select_related("workload", "host", "resource").order_by("workload__name", "pk")
         )
@@ -266,7 +289,7 @@ def inventory_of(
 
 _STAMP = """
     WITH allocation AS MATERIALIZED (
-        SELECT id, host_id, workload_id, xmin::text::bigint AS written
+        SELECT id, host_id, workload_id, vanished_at, xmin::text::bigint AS written
           FROM advisor_allocation WHERE resource_id = ANY(%(resources)s::bigint[])
     ), attachment AS MATERIALIZED (
         SELECT id, host_id, xmin::text::bigint AS written
@@ -274,7 +297,8 @@ _STAMP = """
     ), host AS MATERIALIZED (
         SELECT host_id AS id FROM allocation UNION SELECT host_id FROM attachment
     )
-    SELECT (SELECT (count(*), sum(hashint8extended(id, xmin::text::bigint)))::text
+    SELECT (SELECT max(vanished_at) FROM allocation),
+           (SELECT (count(*), sum(hashint8extended(id, xmin::text::bigint)))::text
               FROM advisor_resource WHERE id = ANY(%(resources)s::bigint[])),
            (SELECT (count(*), sum(hashint8extended(id, written)))::text FROM attachment),
            (SELECT (count(*), sum(hashint8extended(id, written)))::text FROM allocation),
@@ -314,7 +338,7 @@ def kept_inventory(resources: Sequence[Resource]) -> Inventory:
             # Parts know the whole: without them it goes at once.
             inventory.parts.clear()
         # The stamp is older than what is read now, so a change meanwhile is seen next time.
-        inventory = inventory_of(resources)
+        inventory = replace(inventory_of(resources), gone_at=stamp[0])
         _spare_collector(inventory)
     _kept[key] = stamp, inventory
     while sum(one.size for _, one in _kept.values()) > MOST_KEPT and len(_kept) > 1:

@@ -5,7 +5,7 @@ The number of statements does not depend on how many resources, hosts or workloa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -27,7 +27,7 @@ from advisor.history.measured import Measured, devices_by_resource, measure, rat
 from advisor.models import Allocation, Resource, ThresholdMode
 from advisor.models import LearntThreshold as LearntRow
 from ingest.core.figures import PRESSURE, CgroupFigures
-from ingest.core.grid import Floats, Grid, Integers
+from ingest.core.grid import Flags, Floats, Grid, Integers
 from ingest.grid_reader import Subject
 
 PRESSURE_OF_BACKLOG = 0.05
@@ -38,7 +38,7 @@ def read_history(
     resource: Resource, grid: Grid, *, allocations: Sequence[Allocation] | None = None
 ) -> History:
     """The history of one resource; of all its allocations, or of those given in their order."""
-    inventory = inventory_of([resource], allocations)
+    inventory = inventory_of([resource], allocations, since=grid.since)
     return read_histories([resource], grid, inventory=inventory)[resource.pk]
 
 
@@ -53,7 +53,7 @@ def read_histories(
 
     What is to be judged now has no levels: they are looked for only where `is_judged`.
     """
-    inventory = inventory or inventory_of(resources)
+    inventory = inventory or inventory_of(resources, since=grid.since)
     measured = measure(inventory, grid)
     levels = dict.fromkeys((one.pk for one in resources), NO_LEVELS)
     if is_judged:
@@ -137,6 +137,10 @@ def _allocation_columns(inventory: Inventory, measured: Measured) -> dict[int, A
     backlogged[:, known] = _waits_at(measured, layout.pressures)
     size[:, known] = found.done.mean_io_bytes
     reads[:, known] = _read_ratio(found.done)
+    columns = (found.rate, backlogged, size, reads, waiting, drops)
+    for place, others in _of_others(inventory, measured.grid, found.rate):
+        for column in columns:
+            column[others, place] = np.nan
     held = throttled(
         found.rate,
         np.concatenate([limits[key] for key in layout.parts], axis=1) if limits else found.rate,
@@ -161,6 +165,17 @@ def _allocation_columns(inventory: Inventory, measured: Measured) -> dict[int, A
         )
         for key, part in layout.parts.items()
     }
+
+
+def _of_others(inventory: Inventory, grid: Grid, rate: Floats) -> Iterator[tuple[int, Flags]]:
+    """By place of an allocation the windows in which what is counted for it is of others.
+
+    `rate` is (windows, allocations), and is asked after the windows before were taken away.
+    """
+    for own in inventory.shared_adapters:
+        yield own.place, (grid.ends_us <= own.since_us) | (grid.ends_us > own.until_us)
+    for mount in inventory.mounted:
+        yield mount.place, ~np.isnan(rate[:, mount.workloads]).all(axis=1)
 
 
 def _read_ratio(done: CgroupFigures) -> Floats:

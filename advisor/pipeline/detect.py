@@ -23,7 +23,7 @@ from advisor.core.detection.congestion import (
     after_quiet_windows,
 )
 from advisor.history.history import History
-from advisor.history.inventory import Inventory, kept_inventory
+from advisor.history.inventory import Inventory, inventory_of, kept_inventory
 from advisor.history.lately import Lately
 from advisor.history.level_store import save_points
 from advisor.history.newest_rates import save_newest_rates
@@ -65,6 +65,9 @@ from ingest.core.grid import grid_of
 from ingest.grid_reader import array_of
 
 log = logging.getLogger(__name__)
+
+VANISHES_WITHIN = timedelta(minutes=1)
+"""What sent within the last minute vanishes only where another takes its place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,10 +278,18 @@ def _histories(turns: Sequence[_Turn], known: Inventory) -> dict[int, History]:
         together[turn.resource.window_s, turn.since, turn.until].append(turn)
     for (window_s, since, until), group in together.items():
         grid = grid_of(since, until, window_s)
+        inventory = _inventory(group, known, since=since)
         resources = [turn.resource for turn in group]
-        inventory = known.part(resources)
         found |= read_histories(resources, grid, inventory=inventory, is_judged=False)
     return found
+
+
+def _inventory(turns: Sequence[_Turn], known: Inventory, *, since: datetime) -> Inventory:
+    """That of turns; windows of the past have what was seen then, though it vanished since."""
+    resources = [turn.resource for turn in turns]
+    if known.gone_at is not None and since + VANISHES_WITHIN < known.gone_at:
+        return inventory_of(resources, since=since)
+    return known.part(resources)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -15,6 +15,7 @@ from accounts.models import Organisation
 from advisor.decisions.found import keep
 from advisor.decisions.found.keep import keep_inventory
 from advisor.models import Incident, Resource, Workload
+from advisor.pipeline.attribute import study_incident
 from advisor.pipeline.detect import detect
 from ingest import facts as stored_facts
 from tests.advisor.samples import send
@@ -85,3 +86,21 @@ def test_culprit_of_a_contended_export_is_named_after_three_minutes(acme: Organi
     assert backup["part_ratio"] == pytest.approx(5 / 6)
     assert {one["workload"] for one in incident.victims} <= {"db-orders", "web"}
     assert set(Workload.objects.values_list("name", flat=True)) == {"backup", "db-orders", "web"}
+
+
+def test_culprit_that_is_gone_is_still_named(acme: Organisation) -> None:
+    """Its machine ends after the contention; twenty minutes later it is not known any more."""
+    end = run(acme)
+    at = end + timedelta(minutes=20)
+    stamp = int(at.timestamp()) * 1_000_000_000
+    rest = [one for one in lines(CALM_S + CONTENDED_S) if "domain_name=backup" not in one]
+    send(acme, "\n".join(f"{line} {stamp}" for line in rest), now=at)
+
+    keep_inventory(acme, now=at)
+
+    assert Workload.objects.get(name="backup").vanished_at == at
+    incident = Incident.objects.get(resource__name=EXPORT)
+    assert [one["workload"] for one in incident.aggressors] == ["backup"]
+    study = study_incident(incident=incident, now=at)
+    assert study.attribution is not None
+    assert study.attribution.aggressors == ("backup",)

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from advisor.models import DetectorCheckpoint, Incident
+from advisor.models import Allocation, DetectorCheckpoint, Incident
 from advisor.pipeline.amend import figures_of
 from advisor.pipeline.detect import detect
 from advisor.pipeline.incidents import pack, unpack
@@ -55,6 +55,19 @@ def test_open_incident_says_the_same_whenever_its_windows_came() -> None:
     (incident,) = one_by_one.incidents()
     assert "ended_at" not in incident
     assert [incident] == at_once.incidents()
+
+
+def test_workload_that_vanished_since_counts_in_the_windows_of_its_time() -> None:
+    there, gone = Lun(GOES_ON), Lun(GOES_ON)
+    batch = Allocation.objects.filter(resource=gone.resource, workload__name="batch")
+    batch.update(found=True, vanished_at=START + gone.steps * STEP)
+
+    for lun in (there, gone):
+        lun.play(in_one_go(lun.steps), look_each=10_000)
+
+    (incident,) = gone.incidents()
+    assert [one["workload"] for one in incident["aggressors"]] == ["batch"]
+    assert [incident] == there.incidents()
 
 
 def test_incident_that_ended_says_the_same_whenever_its_windows_came() -> None:
