@@ -290,7 +290,8 @@ def _users(scope: Scope, by: str) -> tuple[dict[int, set[str]], Counter[int]]:
     """The tiers and the number of workloads with an allocation, by resource or host."""
     tiers: dict[int, set[str]] = defaultdict(set)
     counts: Counter[int] = Counter()
-    rows = Allocation.objects.filter(workload__in=scope.rows(Workload)).order_by()
+    present = Allocation.objects.filter(vanished_at=None, workload__in=scope.rows(Workload))
+    rows = present.order_by()
     # A workload has one tier, so those of several tiers are never the same.
     counted = rows.values(by, "workload__tier").annotate(count=Count("workload", distinct=True))
     for place, tier, count in counted.values_list(by, "workload__tier", "count"):

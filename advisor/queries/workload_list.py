@@ -81,7 +81,9 @@ def _workloads(scope: Scope) -> _Workloads:
 
 
 def _allocations(scope: Scope, inventory: _Inventory, host_pk: int | None) -> _Allocations:
-    rows = Allocation.objects.filter(resource__organisation=scope.organisation).order_by()
+    rows = Allocation.objects.filter(
+        resource__organisation=scope.organisation, vanished_at=None
+    ).order_by()
     if host_pk is not None:
         rows = rows.filter(host=host_pk)
     # In one answer: a tuple for each row would cost more.

@@ -63,7 +63,8 @@ def host_placement_inputs(resource: Resource, now: datetime) -> list[HostPlaceme
         promises = _promises(uplink)
         rates[host].append(uplink.line_rate or uplink.capacity or 0.0)
         carries[host] = min(carries.get(host, _ENDLESS), _carried(uplink))
-        for allocation in uplink.allocations.select_related("workload").order_by("pk"):
+        present = uplink.allocations.filter(vanished_at=None)
+        for allocation in present.select_related("workload").order_by("pk"):
             granted = promises.get(allocation.pk)
             asked = NetworkWorkload(
                 workload=allocation.workload.name,

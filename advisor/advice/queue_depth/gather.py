@@ -26,7 +26,8 @@ def queue_depth_inputs(resource: Resource, now: datetime) -> list[QueueDepthInpu
     if resource.lun_queue_depth is None or not attachments:
         return []
     shares: dict[int, int] = defaultdict(int)
-    for allocation in resource.allocations.select_related("workload"):
+    present = resource.allocations.filter(vanished_at=None)
+    for allocation in present.select_related("workload"):
         shares[allocation.host_id] += allocation.weight
     points = [window.load_point for window in device_day(resource, until=now)]
     return [

@@ -64,8 +64,9 @@ class WhatIfScene:
 
 
 def scene_of(resource: Resource, *, now: datetime) -> WhatIfScene:
-    """The allocations in a stable order, the largest promise first."""
-    rows = resource.allocations.select_related("workload", "host", "resource")
+    """The allocations in a stable order, the largest promise first; none of what is gone."""
+    rows = resource.allocations.filter(vanished_at=None)
+    rows = rows.select_related("workload", "host", "resource")
     allocations = tuple(rows.order_by("-reservation", "workload__name", "host__name", "pk"))
     policy = resource.policies.order_by("-version").first()
     even = tuple(_plain(allocation, EVEN_SHARES) for allocation in allocations)
