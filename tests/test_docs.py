@@ -137,3 +137,15 @@ def test_example_of_a_mechanism_is_the_one_that_is_tested() -> None:
         "python": (folder / "mechanism.py").read_text(),
         "toml": (folder / "sample.toml").read_text(),
     }
+
+
+@pytest.mark.parametrize("collector", ["Telegraf", "libvirt", "Proxmox VE", "esxtop"])
+def test_readme_connects_a_collector_with_at_most_five_lines(collector: str) -> None:
+    text = (ROOT / "README.md").read_text().partition("## Connect hosts\n")[2]
+
+    block = text.partition(f"\n**[{collector}](")[2].partition("```\n")[2].partition("```")[0]
+
+    assert 1 <= len(block.splitlines()) <= 5
+    if block.startswith("["):
+        output = tomllib.loads(block)["outputs"]["influxdb_v2"]
+        assert [sorted(one) for one in output] == [["token", "urls"]]

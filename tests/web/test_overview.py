@@ -170,8 +170,8 @@ def test_new_organisation_is_told_the_one_step(nothing_yet: Fleet) -> None:
     page = overview(client_of(nothing_yet.people.viewer))
 
     assert page.text("h1") == "No host has sent a sample yet"
-    assert "sluice token create" in page.text("pre")
-    assert "SLUICE_URL=http://testserver" in page.text("pre")
+    assert "sluice enroll h1 --reader" in page.text("pre")
+    assert "--url http://testserver" in page.text("pre")
 
 
 def test_first_host_without_devices_says_what_will_appear(nothing_yet: Fleet) -> None:
