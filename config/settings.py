@@ -97,6 +97,15 @@ HISTORY_EXACT_DAYS = env.integer("SLUICE_HISTORY_EXACT_DAYS", 30, minimum=1)
 HISTORY_QUARTER_DAYS = env.integer("SLUICE_HISTORY_QUARTER_DAYS", 366, minimum=1)
 HISTORY_DAY_DAYS = env.integer("SLUICE_HISTORY_DAY_DAYS", 5 * 366, minimum=1)
 
+# --- Quotas of an organisation that has none of its own (0: no quota)
+
+QUOTAS = {
+    "points_per_s": env.integer("SLUICE_QUOTA_POINTS_PER_S", 0),
+    "bytes_per_s": env.integer("SLUICE_QUOTA_BYTES_PER_S", 0),
+    "series": env.integer("SLUICE_QUOTA_SERIES", 0),
+    "hosts": env.integer("SLUICE_QUOTA_HOSTS", 0),
+}
+
 # --- Requests
 
 DEBUG = env.boolean("SLUICE_DEBUG", default=False)

@@ -30,11 +30,18 @@ class OrganisationQuerySet(models.QuerySet["Organisation"]):
 
 
 class Organisation(models.Model):
-    """A tenant: every other row belongs to exactly one."""
+    """A tenant: every other row belongs to exactly one.
+
+    Of the quotas None is the default of the installation, and 0 means that there is none.
+    """
 
     slug = models.SlugField(unique=True)
     name = models.CharField(max_length=200)
     created_at = models.DateTimeField(auto_now_add=True)
+    quota_points_per_s = models.PositiveBigIntegerField(null=True, blank=True)
+    quota_bytes_per_s = models.PositiveBigIntegerField(null=True, blank=True)
+    quota_series = models.PositiveBigIntegerField(null=True, blank=True)
+    quota_hosts = models.PositiveBigIntegerField(null=True, blank=True)
 
     objects = OrganisationQuerySet.as_manager()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.contrib.auth import get_user_model
@@ -20,6 +21,13 @@ class NewOrganisation:
     organisation: Organisation
     admin_username: str
     password: str | None
+
+
+def set_quotas(organisation: Organisation, quotas: Mapping[str, int | None]) -> None:
+    """Change quotas by name, such as `series`; None is the installation's default, 0 none."""
+    for name, quota in quotas.items():
+        setattr(organisation, f"quota_{name}", quota)
+    organisation.save(update_fields=[f"quota_{name}" for name in quotas])
 
 
 @transaction.atomic
