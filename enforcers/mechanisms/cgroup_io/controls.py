@@ -47,7 +47,7 @@ def wanted_controls(
     allocation: Allocation, *, unit: Unit, scale: float, is_iocost_enabled: bool
 ) -> Controls:
     """The values of an allocation's group. Without iocost a weight cannot even be written."""
-    value = UNLIMITED if allocation.limit is None else str(max(1, int(allocation.limit)))
+    value = UNLIMITED if allocation.limit is None else str(int(allocation.limit))
     return Controls(
         io_max=dict.fromkeys(limit_keys(unit), value),
         weight=max(1, round(allocation.shares * scale)) if is_iocost_enabled else None,

@@ -31,6 +31,7 @@ from enforcers.mechanisms.cgroup_io.observed import (
 )
 
 CGROUP = "cgroup"
+SMALLEST_LIMIT = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,9 +124,10 @@ class CgroupIo:
         notes: dict[str, Note] = {}
         kept: set[str] = set()
         scale = controls.weight_scale(allocations)
+        shares_differ = len({item.shares for item in allocations}) > 1
         for item in allocations:
             group = item.selector.value
-            problem = self._group_problem(item) or _missing(group, observed)
+            problem = self._group_problem(item) or _missing(group, observed) or _too_small(item)
             if problem is None and group in kept:
                 problem = Note(
                     outcome=Outcome.FAILED,
@@ -142,7 +144,8 @@ class CgroupIo:
             changes += more
             found += before
             wanted[item.id] = _setting(target.io_max, target.weight, unit, scale, observed)
-            if (note := _shortfall(item, observed.groups[group], observed)) is not None:
+            note = _shortfall(item, observed.groups[group], observed, shares_differ=shares_differ)
+            if note is not None:
                 notes[item.id] = note
         undo, restored = controls.restoring_changes(kept, observed)
         return Plan(
@@ -214,8 +217,23 @@ def _missing(group: str, observed: IoObserved) -> Note | None:
     return None
 
 
-def _shortfall(item: Allocation, present: Group, observed: IoObserved) -> Note | None:
-    """What the kernel cannot do for this allocation although its group is there."""
+def _too_small(item: Allocation) -> Note | None:
+    if item.limit is None or item.limit >= SMALLEST_LIMIT:
+        return None
+    return Note(
+        outcome=Outcome.UNSUPPORTED,
+        reason=f"io.max takes whole numbers from {SMALLEST_LIMIT}; a limit of {item.limit:g} "
+        "would be exceeded",
+    )
+
+
+def _shortfall(
+    item: Allocation, present: Group, observed: IoObserved, *, shares_differ: bool
+) -> Note | None:
+    """What the policy asks for this allocation and the kernel cannot do.
+
+    Equal shares are what a kernel without weights gives.
+    """
     without_shares = None
     if present.weight is None:
         without_shares = "this kernel has no io.weight (CONFIG_BLK_CGROUP_IOCOST is off)"
@@ -226,10 +244,10 @@ def _shortfall(item: Allocation, present: Group, observed: IoObserved) -> Note |
         )
     if item.reservation > 0:
         reason = "cgroup v2 has no reservation of I/O"
-        if without_shares is not None:
+        if without_shares is not None and shares_differ:
             reason = f"{reason}; {without_shares}"
         return Note(outcome=Outcome.UNSUPPORTED, reason=reason)
-    if without_shares is not None:
+    if without_shares is not None and shares_differ:
         return Note(outcome=Outcome.INEFFECTIVE, reason=without_shares)
     return None
 

@@ -168,15 +168,46 @@ def test_what_the_kernel_cannot_do_is_said_while_the_limit_holds(
     cgroups.add_group(VM1)
     io_rig = start_rig(tmp_path, FakeTc(), host_fs=cgroups)
 
-    plan = io_rig.apply(
-        IO, desired(datastore(), group(VM1, limit=500.0, shares=300, reservation=reservation))
-    )
+    cgroups.add_group(VM2)
+    first = group(VM1, limit=500.0, shares=300, reservation=reservation)
 
-    (note,) = plan.notes.values()
+    plan = io_rig.apply(IO, desired(datastore(), first, group(VM2)))
+
+    note = plan.notes[first.id]
     assert note.outcome is outcome
     assert reason in note.reason
     assert "riops=500" in cgroups.text(VM1, "io.max")
     assert ("8:0 300" in cgroups.text(VM1, "io.weight")) is iocost
+
+
+def test_limit_holds_without_a_remark_on_shares_that_nobody_asked_for(tmp_path: Path) -> None:
+    """Every stock host is without iocost, and equal shares are what it gives."""
+    cgroups = FakeCgroups(tmp_path / "root", iocost=False)
+    for path in (VM1, VM2):
+        cgroups.add_group(path)
+    io_rig = start_rig(tmp_path, FakeTc(), host_fs=cgroups)
+
+    plan = io_rig.apply(IO, desired(datastore(), group(VM1, limit=500.0), group(VM2)))
+
+    assert plan.notes == {}
+    assert "riops=500" in cgroups.text(VM1, "io.max")
+
+
+@pytest.mark.parametrize(("limit", "is_taken"), [(0.4, False), (0.999, False), (1.0, True)])
+def test_limit_below_one_is_refused_instead_of_exceeded(
+    tmp_path: Path, limit: float, is_taken: bool
+) -> None:
+    cgroups = FakeCgroups(tmp_path / "root", iocost=False)
+    cgroups.add_group(VM1)
+    io_rig = start_rig(tmp_path, FakeTc(), host_fs=cgroups)
+    only = group(VM1, limit=limit)
+
+    plan = io_rig.apply(IO, desired(datastore(), only))
+
+    assert ("riops=1" in cgroups.text(VM1, "io.max")) is is_taken
+    if not is_taken:
+        assert plan.notes[only.id].outcome is Outcome.UNSUPPORTED
+        assert "io.max takes whole numbers from 1" in plan.notes[only.id].reason
 
 
 @pytest.mark.parametrize("reservation", [0.0, 100.0])
@@ -184,12 +215,14 @@ def test_nobody_is_told_to_switch_iocost_on_with_a_guessed_model(
     tmp_path: Path, reservation: float
 ) -> None:
     cgroups = FakeCgroups(tmp_path / "root", iocost=False)
-    cgroups.add_group(VM1)
+    for path in (VM1, VM2):
+        cgroups.add_group(path)
     io_rig = start_rig(tmp_path, FakeTc(), host_fs=cgroups)
+    first = group(VM1, reservation=reservation, shares=300)
 
-    plan = io_rig.plan(IO, desired(datastore(), group(VM1, reservation=reservation)))
+    plan = io_rig.plan(IO, desired(datastore(), first, group(VM2)))
 
-    (note,) = plan.notes.values()
+    note = plan.notes[first.id]
     told = (note.reason, io_rig.mechanisms[IO].support().reason, README.read_text())
     # With it the kernel guesses the model: 2000 IOPS became 393 and 430 in two measurements.
     assert not [text for text in told if "enable=1" in text or "switch it on" in text]
