@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -20,13 +20,23 @@ class AuditLog:
         self._path = path
         self._clock = clock
 
-    def record(self, change: Change, *, error: str | None) -> None:
-        """Note a write and how it went.
+    def record(self, changes: Sequence[Change], *, error: str | None) -> None:
+        """Note writes that went the same way, a line each.
 
-        A line that cannot be written goes to the log instead: with a full disk, too, it must be
+        Lines that cannot be written go to the log instead: with a full disk, too, it must be
         possible to put the kernel back.
         """
-        line = {
+        lines = [self._line(change, error) for change in changes]
+        try:
+            self._rotate()
+            with self._path.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(line) + "\n" for line in lines)
+        except OSError:
+            for line in lines:
+                log.exception("audit line not written", extra=line)
+
+    def _line(self, change: Change, error: str | None) -> dict[str, str | None]:
+        return {
             "at": self._clock().isoformat(),
             "target": change.target,
             "before": change.before,
@@ -35,12 +45,6 @@ class AuditLog:
             "allocation": change.allocation,
             "error": error,
         }
-        try:
-            self._rotate()
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
-        except OSError:
-            log.exception("audit line not written", extra=line)
 
     def _rotate(self) -> None:
         if self._path.exists() and self._path.stat().st_size > LARGEST_FILE_BYTES:

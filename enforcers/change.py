@@ -14,9 +14,15 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A change made by running a program."""
+    """A change made by running a program.
+
+    `batch` is the program that makes many such changes in one run: it reads the words after
+    the program's name, one change a line, stops at the first line that fails, and names it as
+    `Command failed -:LINE` (tc-batch in iproute2's tc(8)). None: it has no such form.
+    """
 
     argv: tuple[str, ...]
+    batch: tuple[str, ...] | None = None
 
     def __str__(self) -> str:
         return shlex.join(self.argv)

@@ -1,7 +1,10 @@
 """The only writer: every change to the kernel passes here."""
 
 import logging
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from enforcers.audit import AuditLog
 from enforcers.change import Change, Command, FileWrite, in_safe_order
@@ -12,13 +15,30 @@ from enforcers.runner import Runner
 
 log = logging.getLogger(__name__)
 
+_FAILED_LINE = re.compile(r"Command failed \S*:(\d+)")
+# Quotes, backslashes and # have a meaning in a batch.
+_PLAIN_WORD = re.compile(r"[A-Za-z0-9_.:/@+=,%-]+")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """How far a run came; `error` is None if every change was made."""
+    """How far a run came; `error` is None if every change was made.
+
+    `made` holds also what may have been made by a program that was cut short.
+    """
 
     made: tuple[Change, ...]
     error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Step:
+    """How one run of a program went. Of `doubtful` changes nobody knows: it was cut short."""
+
+    made: Sequence[Change] = ()
+    failed: Sequence[Change] = ()
+    doubtful: Sequence[Change] = ()
+    error: str | None = None
 
 
 class Executor:
@@ -55,14 +75,13 @@ class Executor:
             "invariant ledger-before-kernel: a thing is about to change and cannot be put back"
         )
         made: list[Change] = []
-        for change in needed:
-            error = self._make(change)
-            self._audit.record(change, error=error)
-            if error is not None:
-                log.warning("change failed", extra={"change": str(change), "error": error})
-                return Execution(made=tuple(made), error=error)
-            log.info("change made", extra={"change": str(change)})
-            made.append(change)
+        for together in _runs(needed):
+            step = self._make(together)
+            self._tell(step.made, error=None)
+            made += step.made
+            if step.error is not None:
+                self._tell([*step.failed, *step.doubtful], error=step.error)
+                return Execution(made=(*made, *step.doubtful), error=step.error)
         return Execution(made=tuple(made), error=None)
 
     def release(self, restored: tuple[LedgerEntry, ...]) -> None:
@@ -70,16 +89,61 @@ class Executor:
         if not self.dry_run:
             self._ledger.release(restored)
 
-    def _make(self, change: Change) -> str | None:
-        match change.write:
-            case Command(argv=argv):
-                try:
+    def _tell(self, changes: Sequence[Change], *, error: str | None) -> None:
+        self._audit.record(changes, error=error)
+        for change in changes:
+            if error is None:
+                log.info("change made", extra={"change": str(change)})
+            else:
+                log.warning("change failed", extra={"change": str(change), "error": error})
+
+    def _make(self, together: Sequence[Change]) -> _Step:
+        first = together[0]
+        batch = _batch(first)
+        if batch is not None:
+            return self._make_batch(batch, together)
+        try:
+            match first.write:
+                case Command(argv=argv):
                     self._runner.run(argv)
-                except CommandError as error:
-                    return str(error)
-            case FileWrite(path=path, text=text):
-                try:
+                case FileWrite(path=path, text=text):
                     self._host_fs.write(path, text)
-                except OSError as error:
-                    return f"{change.write}: {error.strerror}"
+        except CommandError as error:
+            return _Step(failed=(first,), error=str(error))
+        except OSError as error:
+            return _Step(failed=(first,), error=f"{first.write}: {error.strerror}")
+        return _Step(made=(first,))
+
+    def _make_batch(self, batch: tuple[str, ...], together: Sequence[Change]) -> _Step:
+        argvs = [change.write.argv for change in together if isinstance(change.write, Command)]
+        try:
+            self._runner.run(batch, stdin="".join(f"{' '.join(argv[1:])}\n" for argv in argvs))
+        except CommandError as error:
+            failed = _FAILED_LINE.search(error.answer)
+            if failed is None:
+                return _Step(doubtful=together, error=str(error))
+            count = int(failed[1]) - 1
+            answer = _FAILED_LINE.sub("", error.answer).strip()
+            return _Step(
+                made=together[:count],
+                failed=together[count : count + 1],
+                error=str(CommandError(argvs[count], answer)),
+            )
+        return _Step(made=together)
+
+
+def _runs(changes: Sequence[Change]) -> Iterator[list[Change]]:
+    """Neighbours that one program makes in one run; a change without a batch is alone."""
+    for batch, neighbours in groupby(changes, _batch):
+        if batch is None:
+            yield from ([change] for change in neighbours)
+        else:
+            yield list(neighbours)
+
+
+def _batch(change: Change) -> tuple[str, ...] | None:
+    """The program for a run of changes; None if it would read a word in another way."""
+    write = change.write
+    if isinstance(write, FileWrite) or not all(map(_PLAIN_WORD.fullmatch, write.argv)):
         return None
+    return write.batch

@@ -65,6 +65,8 @@ class SimulatedKernel:
             return json.dumps({name: _shown(item) for name, item in self.interfaces.items()})
         if program == "ip":
             return self._links(words)
+        if words == ["-batch", "-"]:
+            return self._batch(stdin.splitlines())
         return self._traffic_control(words)
 
     def advance(self, now_s: float) -> None:
@@ -99,6 +101,15 @@ class SimulatedKernel:
         links = [{"ifname": name, "mtu": 1500, "gso_max_segs": 1} for name in self.interfaces]
         return json.dumps(links)
 
+    def _batch(self, lines: Sequence[str]) -> str:
+        """Do what each line says, up to the first that is refused."""
+        for number, line in enumerate(lines, start=1):
+            try:
+                self._traffic_control(line.split())
+            except Refused as refusal:
+                raise Refused(f"{refusal}\nCommand failed -:{number}") from refusal
+        return ""
+
     def _traffic_control(self, words: Sequence[str]) -> str:
         plain = [word for word in words if word not in {"-s", "-d"}]
         kind, verb, _, device, *_ = plain
@@ -118,10 +129,7 @@ def _in_fresh_namespace(words: Sequence[str], stdin: str) -> str:
     if command != ["tc", "-batch", "-"]:
         raise Refused(f"unshare {' '.join(words)}: not simulated")
     fresh = SimulatedKernel(wire_bits_per_s=1.0, uplink="lo", vnics=(), now_s=0.0)
-    printed = [
-        fresh.answer(["tc", *line.split()], stdin="", now_s=0.0) for line in stdin.splitlines()
-    ]
-    return "".join(printed)
+    return fresh.answer(command, stdin=stdin, now_s=0.0)
 
 
 def _shown(item: Interface) -> dict[str, int]:

@@ -97,6 +97,8 @@ class SimulatedTree:
         self.flows.clear()
 
     def _set_queue(self, words: dict[str, str]) -> None:
+        if "bfifo" not in words:
+            raise Refused("Error: Specified qdisc kind is unknown.")
         self._class(words["parent"]).queue_bytes = int(words["limit"])
 
     def _set_class(self, words: dict[str, str]) -> None:

@@ -27,6 +27,14 @@ class FakeClass:
 
 
 @dataclass(slots=True, kw_only=True)
+class FakeLeaf:
+    """A queue below a class, with options as tc is told them."""
+
+    kind: str
+    options: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
 class FakeDevice:
     """One interface with its queueing disciplines as text, and an HTB tree if there is one."""
 
@@ -35,7 +43,7 @@ class FakeDevice:
     foreign: list[str] | None = None
     htb: tuple[str, str] | None = None
     classes: dict[str, FakeClass] = field(default_factory=dict)
-    leaves: dict[str, str] = field(default_factory=dict)
+    leaves: dict[str, FakeLeaf] = field(default_factory=dict)
     filters: dict[str, dict[str, str]] = field(default_factory=dict)
     mtu: int = 1500
     gso_max_segs: int = 65535
@@ -51,9 +59,25 @@ class FakeTc:
         self.kill: str | None = None
         self.deaf_to: str | None = None
         self.is_installed = True
+        self.has_fq_codel = True
         self._next_filter = 0x800
 
     def run(self, argv: Sequence[str], *, stdin: str = "") -> str:
+        if list(argv) == ["tc", "-batch", "-"]:
+            return self._run_batch(argv, stdin)
+        return self.run_one(argv, stdin)
+
+    def _run_batch(self, argv: Sequence[str], stdin: str) -> str:
+        """Each line a command, up to the first that fails, as iproute2 does."""
+        for number, line in enumerate(stdin.splitlines(), start=1):
+            try:
+                self.run_one(["tc", *line.split()])
+            except CommandError as error:
+                raise CommandError(argv, f"{error.answer} Command failed -:{number}") from error
+        return ""
+
+    def run_one(self, argv: Sequence[str], stdin: str = "") -> str:
+        """One command, also a line of a batch."""
         command = " ".join(argv)
         if not self.is_installed:
             raise CommandError(argv, "No such file or directory")
@@ -62,7 +86,7 @@ class FakeTc:
         if self.refuse is not None and self.refuse in command:
             raise CommandError(argv, "RTNETLINK answers: Invalid argument")
         if argv[0] == "unshare" or argv[1] == "-V":
-            return ""
+            return self._try_out(argv, stdin)
         if argv[0] == "ip":
             return self._links()
         words = [word for word in argv[1:] if word not in {"-s", "-d"}]
@@ -78,6 +102,11 @@ class FakeTc:
             getattr(self, f"_{verb}_{kind}")(self.devices[name], rest)
         except (KeyError, ValueError) as error:
             raise CommandError(argv, f"RTNETLINK answers: {error}") from error
+        return ""
+
+    def _try_out(self, argv: Sequence[str], stdin: str) -> str:
+        if "fq_codel" in stdin and not self.has_fq_codel:
+            raise CommandError(argv, "Error: Specified qdisc kind is unknown.")
         return ""
 
     def text(self, name: str) -> str:
@@ -107,9 +136,8 @@ class FakeTc:
             handle, default = device.htb
             root = f"qdisc htb {handle} root refcnt 3 r2q 10 default 0x{default}"
             leaves = [
-                f"qdisc bfifo 80{index:02x}: parent {classid} limit "
-                f"{f'{limit}b' if limit.isdigit() else limit}"
-                for index, (classid, limit) in enumerate(device.leaves.items())
+                _leaf_text(f"80{index:02x}:", classid, leaf)
+                for index, (classid, leaf) in enumerate(device.leaves.items())
             ]
             lines = [root, *leaves]
         return "\n".join([*lines, *device.other]) + "\n"
@@ -145,10 +173,17 @@ class FakeTc:
         device.filters.clear()
 
     def _replace_qdisc(self, device: FakeDevice, words: list[str]) -> None:
-        options = _pairs(words)
-        if options["parent"] not in device.classes:
+        _, classid, kind, *options = words
+        if classid not in device.classes:
             raise ValueError("No such file or directory")
-        device.leaves[options["parent"]] = options["limit"]
+        if kind == "fq_codel" and not self.has_fq_codel:
+            raise ValueError("Specified qdisc kind is unknown.")
+        present = device.leaves.get(classid)
+        if present is None or present.kind != kind:
+            present = device.leaves[classid] = FakeLeaf(kind=kind)
+        elif "flows" in options:
+            raise ValueError("Invalid argument")
+        present.options |= dict(zip(options[::2], options[1::2], strict=True))
 
     def _add_class(self, device: FakeDevice, words: list[str]) -> None:
         options = _pairs(words)
@@ -194,6 +229,15 @@ class FakeTc:
 
 def _pairs(words: list[str]) -> dict[str, str]:
     return dict(itertools.pairwise(words))
+
+
+def _leaf_text(handle: str, classid: str, leaf: FakeLeaf) -> str:
+    shown = dict(leaf.options)
+    if shown["limit"].isdigit():
+        shown["limit"] += "p" if leaf.kind == "fq_codel" else "b"
+    words = " ".join(f"{name} {value}" for name, value in shown.items())
+    rest = " memory_limit 32Mb ecn drop_batch 64" if leaf.kind == "fq_codel" else ""
+    return f"qdisc {leaf.kind} {handle} parent {classid} {words}{rest}"
 
 
 def _class_text(name: str, item: FakeClass) -> str:

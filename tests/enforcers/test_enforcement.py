@@ -151,21 +151,21 @@ def test_going_back_that_fails_too_is_said_and_can_still_be_restored(
     tmp_path: Path, tc: FakeTc, rig: Rig
 ) -> None:
     before = tc.text("up0")
-    original = tc.run
+    original = tc.run_one
     calls = 0
 
     # From the third command on, nothing works: neither adding nor taking away.
-    def fails_after_two(argv: list[str], *, stdin: str = "") -> str:
+    def fails_after_two(argv: list[str], stdin: str = "") -> str:
         nonlocal calls
         writes = argv[0] == "tc" and "show" not in argv
         calls += writes
         tc.refuse = "dev" if writes and calls > 2 else None
-        return original(argv, stdin=stdin)
+        return original(argv, stdin)
 
-    tc.run = fails_after_two  # type: ignore[method-assign, assignment]
+    tc.run_one = fails_after_two  # type: ignore[method-assign, assignment]
 
     result = rig.enforcement.run(FIRST, previous=None, now_s=0.0)
-    tc.run, tc.refuse = original, None  # type: ignore[method-assign]
+    tc.run_one, tc.refuse = original, None  # type: ignore[method-assign]
 
     assert "going back failed too" in reasons(result)
     start_rig(tmp_path, tc).enforcement.run(None, previous=None, now_s=0.0)

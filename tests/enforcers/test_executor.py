@@ -1,5 +1,7 @@
 """The only writer: order, equality, audit, dry run, and what is on disk before the first write."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -109,6 +111,72 @@ def test_failure_stops_the_run_and_is_audited(tmp_path: Path) -> None:
     assert '"error": "`set b`: no such thing"' in (tmp_path / "audit.jsonl").read_text()
 
 
+def in_batch(name: str, depth: int = 1) -> Change:
+    """A change that `set -batch` makes, one line of many."""
+    write = Command(argv=("set", *name.split()), batch=("set", "-batch"))
+    return replace(change(name, depth=depth), write=write)
+
+
+def test_changes_of_one_batch_are_made_by_one_run_in_their_order(tmp_path: Path) -> None:
+    runner = RecordedRunner()
+    given_changes = (in_batch("leaf 2", depth=3), in_batch("root 1", depth=1), change("file"))
+
+    execution = executor(tmp_path, runner).run(given_changes, ())
+
+    # What is alone stays in its place of the order: depth 1 comes before depth 3.
+    assert runner.commands == ["set -batch", "set file", "set -batch"]
+    assert runner.inputs == ["root 1\n", "", "leaf 2\n"]
+    assert [item.target for item in execution.made] == ["root 1", "file", "leaf 2"]
+    audit = (tmp_path / "audit.jsonl").read_text().splitlines()
+    assert [json.loads(line)["write"] for line in audit] == [
+        "set root 1",
+        "set file",
+        "set leaf 2",
+    ]
+
+
+def test_batch_that_fails_in_the_middle_tells_what_was_made_before(tmp_path: Path) -> None:
+    answer = "RTNETLINK answers: No such file or directory Command failed -:3"
+    runner = RecordedRunner(answers={"set -batch": CommandError(("set", "-batch"), answer)})
+    names = ("a 1", "b 2", "c 3", "d 4")
+
+    execution = executor(tmp_path, runner).run(tuple(map(in_batch, names)), ())
+
+    assert [item.target for item in execution.made] == ["a 1", "b 2"]
+    assert execution.error == "`set c 3`: RTNETLINK answers: No such file or directory"
+    audit = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
+    assert [(line["target"], line["error"] is None) for line in audit] == [
+        ("a 1", True),
+        ("b 2", True),
+        ("c 3", False),
+    ]
+
+
+def test_batch_that_was_cut_short_counts_as_made_and_as_failed(tmp_path: Path) -> None:
+    """Whoever goes back must take back what may be in the kernel."""
+    error = CommandError(("set", "-batch"), "no answer within 15 s")
+    runner = RecordedRunner(answers={"set -batch": error})
+
+    execution = executor(tmp_path, runner).run((in_batch("a 1"), in_batch("b 2")), ())
+
+    assert [item.target for item in execution.made] == ["a 1", "b 2"]
+    assert execution.error == "`set -batch`: no answer within 15 s"
+    audit = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
+    assert [line["error"] for line in audit] == [execution.error] * 2
+
+
+@pytest.mark.parametrize("word", ["a#b", "a'b", 'a"b', "a\\b", "a b", ""])
+def test_word_that_a_batch_would_read_in_another_way_is_given_by_itself(
+    tmp_path: Path, word: str
+) -> None:
+    runner = RecordedRunner()
+    odd = replace(in_batch("x"), write=Command(argv=("set", word), batch=("set", "-batch")))
+
+    executor(tmp_path, runner).run((in_batch("a 1"), odd), ())
+
+    assert runner.commands == ["set -batch", f"set {word}"]
+
+
 def test_failed_file_write_is_an_error_with_the_file(tmp_path: Path) -> None:
     missing = Change(
         target="x",
@@ -174,7 +242,7 @@ def test_audit_log_begins_a_new_file_above_8_mib(tmp_path: Path, more: int, kept
         file.truncate(8 * 1024 * 1024 + more)
     assert LARGEST_FILE_BYTES == 8 * 1024 * 1024
 
-    AuditLog(path, lambda: NOON).record(change("one"), error=None)
+    AuditLog(path, lambda: NOON).record([change("one")], error=None)
 
     assert (tmp_path / "audit.1.jsonl").exists() is kept
     assert (path.stat().st_size < 1000) is kept

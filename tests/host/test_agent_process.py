@@ -234,7 +234,7 @@ def test_lease_that_is_not_renewed_ends_by_itself(host: Host, quiet_network: Net
 def test_policy_changes_and_drift_are_reported_as_they_happen(
     host: Host, quiet_network: Network
 ) -> None:
-    host.publish(vnic(1, 75e6), vnic(2))
+    host.publish(vnic(1, 75e6, limit=90e6), vnic(2))
     host.start()
     host.report(is_enforcing(1))
 
@@ -242,14 +242,14 @@ def test_policy_changes_and_drift_are_reported_as_they_happen(
         ["tc", "class", "change", "dev", "up0", "classid", "51ce:10", "htb", "rate", "1mbit"]
     )
     drifted = host.report(lambda r: r.allocations[0].outcome is Outcome.DRIFTED)
-    host.publish(vnic(1, 40e6), vnic(2), revision=2)
+    host.publish(vnic(1, 75e6, limit=80e6), vnic(2), revision=2)
     changed = host.report(is_enforcing(2))
 
     assert "rate 1000000 ceil 1000000" in drifted.allocations[0].reason
     outcomes = [item.outcome for item in changed.allocations]
     assert outcomes == [Outcome.APPLIED, Outcome.UNCHANGED]
     assert changed.allocations[0].read_back is not None
-    assert changed.allocations[0].read_back.reservation == 40e6
+    assert changed.allocations[0].read_back.limit == 80e6
 
 
 def test_status_and_plan_tell_from_outside(host: Host) -> None:

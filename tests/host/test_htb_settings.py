@@ -294,9 +294,7 @@ def test_failure_midway_leaves_the_real_kernel_as_found(
 
     class Breaking:
         def run(self, argv: list[str], *, stdin: str = "") -> str:
-            if "p3" in argv:
-                argv = [word.replace("p3", "nonesuch") for word in argv]
-            return original(argv, stdin=stdin)
+            return original(argv, stdin=stdin.replace("indev p3 ", "indev nonesuch "))
 
     rig = start_rig(host_rig.directory, Breaking())  # type: ignore[arg-type]
 

@@ -1,16 +1,16 @@
 """The changes that turn the observed tree into the wanted one. Pure."""
 
 from enforcers.change import Change, Command, Effect
+from enforcers.mechanisms.tc_htb.leaf_queue import LeafQueue
 from enforcers.mechanisms.tc_htb.observed import DEFAULT_CLASS, HANDLE, ROOT_CLASS, HtbObserved
 from enforcers.mechanisms.tc_htb.sizing import ClassNumbers
-from enforcers.mechanisms.tc_htb.tc_text import Filter, HtbClass, parse_size_bytes
+from enforcers.mechanisms.tc_htb.tc_text import Filter, HtbClass
 from enforcers.mechanisms.tc_htb.tree import Branch, Tree
 
+TC_BATCH = ("tc", "-batch", "-")
 # The kernel keeps bursts as time in ticks, so they come back a little smaller.
 BURST_TOLERANCE_RATIO = 0.02
 BURST_TOLERANCE_S = 2e-6
-# By less than so many bytes, in print_size of iproute2; what it prints in bytes is exact.
-SHOWN_SIZE_ROUNDING = (("Mb", 1024), ("Kb", 16))
 
 
 def build_changes(tree: Tree, observed: HtbObserved) -> list[Change]:
@@ -21,11 +21,11 @@ def build_changes(tree: Tree, observed: HtbObserved) -> list[Change]:
         changes.append(_add_root(device, observed))
     changes += _class_changes(device, ROOT_CLASS, tree.root, observed, None)
     changes += _class_changes(device, DEFAULT_CLASS, tree.default, observed, None)
-    changes += _leaf_changes(device, DEFAULT_CLASS, tree.host_queue_limit_bytes, observed, None)
+    changes += _leaf_changes(device, DEFAULT_CLASS, tree.default_queue, observed, None)
     for branch in tree.branches:
         owner = branch.allocation.id
         changes += _class_changes(device, branch.classid, branch.numbers, observed, owner)
-        changes += _leaf_changes(device, branch.classid, tree.queue_limit_bytes, observed, owner)
+        changes += _leaf_changes(device, branch.classid, branch.queue, observed, owner)
         changes += _filter_changes(device, branch, observed)
     return changes + _removals(device, tree, observed)
 
@@ -36,7 +36,7 @@ def remove_root(device: str, observed: HtbObserved) -> Change:
         target=f"{device} root qdisc",
         before=f"htb {HANDLE}",
         after=observed.entries[0].found,
-        write=Command(argv=("tc", "qdisc", "del", "dev", device, "root")),
+        write=_tc("qdisc", "del", "dev", device, "root"),
         effect=Effect.SHRINK,
         depth=0,
         allocation=None,
@@ -49,11 +49,9 @@ def _add_root(device: str, observed: HtbObserved) -> Change:
         target=f"{device} root qdisc",
         before=observed.found_text,
         after=f"htb {HANDLE} default {minor}",
-        write=Command(
-            argv=(
-                *("tc", "qdisc", "add", "dev", device, "root"),
-                *("handle", HANDLE, "htb", "default", minor),
-            )
+        write=_tc(
+            *("qdisc", "add", "dev", device, "root"),
+            *("handle", HANDLE, "htb", "default", minor),
         ),
         effect=Effect.GROW,
         depth=0,
@@ -82,14 +80,12 @@ def _class_changes(
             target=f"{device} class {classid}",
             before=None if present is None else _present_text(present),
             after=_wanted_text(wanted),
-            write=Command(
-                argv=(
-                    *("tc", "class", verb, "dev", device, "parent", parent, "classid", classid),
-                    *("htb", "rate", f"{wanted.rate_bits_per_s}bit"),
-                    *("ceil", f"{wanted.ceil_bits_per_s}bit"),
-                    *("quantum", str(wanted.quantum_bytes)),
-                    *("burst", str(wanted.burst_bytes), "cburst", str(wanted.cburst_bytes)),
-                )
+            write=_tc(
+                *("class", verb, "dev", device, "parent", parent, "classid", classid),
+                *("htb", "rate", f"{wanted.rate_bits_per_s}bit"),
+                *("ceil", f"{wanted.ceil_bits_per_s}bit"),
+                *("quantum", str(wanted.quantum_bytes)),
+                *("burst", str(wanted.burst_bytes), "cburst", str(wanted.cburst_bytes)),
             ),
             effect=Effect.SHRINK if shrinks else Effect.GROW,
             depth=1 if classid == ROOT_CLASS else 2,
@@ -99,26 +95,17 @@ def _class_changes(
 
 
 def _leaf_changes(
-    device: str, classid: str, limit: int, observed: HtbObserved, allocation: str | None
+    device: str, classid: str, queue: LeafQueue, observed: HtbObserved, allocation: str | None
 ) -> list[Change]:
     present = observed.leaf(classid)
-    before = None
-    if present is not None:
-        shown = present.option("limit") or "?"
-        before = f"{present.kind} limit {shown}"
-        if present.kind == "bfifo" and _is_size(shown, limit):
-            return []
+    if present is not None and queue.is_in(present):
+        return []
     return [
         Change(
             target=f"{device} queue of {classid}",
-            before=before,
-            after=f"bfifo limit {limit}b",
-            write=Command(
-                argv=(
-                    *("tc", "qdisc", "replace", "dev", device, "parent", classid),
-                    *("bfifo", "limit", str(limit)),
-                )
-            ),
+            before=None if present is None else queue.shown(present),
+            after=str(queue),
+            write=_tc("qdisc", "replace", "dev", device, "parent", classid, *queue.words(present)),
             effect=Effect.GROW,
             depth=3,
             allocation=allocation,
@@ -135,13 +122,11 @@ def _filter_changes(device: str, branch: Branch, observed: HtbObserved) -> list[
             target=f"{device} filter to {branch.classid}",
             before=None,
             after=" ".join(match.argv),
-            write=Command(
-                argv=(
-                    *("tc", "filter", "add", "dev", device, "parent", HANDLE),
-                    *("protocol", match.protocol, "pref", str(match.pref), "u32"),
-                    *match.argv,
-                    *("classid", branch.classid),
-                )
+            write=_tc(
+                *("filter", "add", "dev", device, "parent", HANDLE),
+                *("protocol", match.protocol, "pref", str(match.pref), "u32"),
+                *match.argv,
+                *("classid", branch.classid),
             ),
             effect=Effect.GROW,
             depth=3,
@@ -158,23 +143,27 @@ def _removals(device: str, tree: Tree, observed: HtbObserved) -> list[Change]:
     for item in observed.filters:
         if _is_wanted(item, tree):
             continue
-        argv = _filter_del(device, item, tree)
-        if argv not in seen:
-            seen.add(argv)
-            changes.append(_removal(f"{device} filter to {item.flowid}", _text(item), argv, 3))
+        words = _filter_del(device, item, tree)
+        if words not in seen:
+            seen.add(words)
+            changes.append(_removal(f"{device} filter to {item.flowid}", _text(item), words, 3))
     for classid, present in observed.classes.items():
         if classid not in kept:
-            argv = ("tc", "class", "del", "dev", device, "classid", classid)
-            changes.append(_removal(f"{device} class {classid}", _present_text(present), argv, 2))
+            words = ("class", "del", "dev", device, "classid", classid)
+            changes.append(_removal(f"{device} class {classid}", _present_text(present), words, 2))
     return changes
 
 
-def _removal(target: str, before: str, argv: tuple[str, ...], depth: int) -> Change:
+def _tc(*words: str) -> Command:
+    return Command(argv=("tc", *words), batch=TC_BATCH)
+
+
+def _removal(target: str, before: str, words: tuple[str, ...], depth: int) -> Change:
     return Change(
         target=target,
         before=before,
         after=None,
-        write=Command(argv=argv),
+        write=_tc(*words),
         effect=Effect.SHRINK,
         depth=depth,
         allocation=None,
@@ -188,14 +177,14 @@ def _is_wanted(item: Filter, tree: Tree) -> bool:
 
 
 def _filter_del(device: str, item: Filter, tree: Tree) -> tuple[str, ...]:
-    argv = (
-        *("tc", "filter", "del", "dev", device, "parent", HANDLE),
+    words = (
+        *("filter", "del", "dev", device, "parent", HANDLE),
         *("protocol", item.protocol, "pref", str(item.pref)),
     )
     place = (item.protocol, item.pref)
     is_shared = any((b.match.protocol, b.match.pref) == place for b in tree.branches)
     # Without a handle all of the preference goes, its empty hash table included.
-    return (*argv, "handle", item.handle, item.kind) if is_shared and item.handle else argv
+    return (*words, "handle", item.handle, item.kind) if is_shared and item.handle else words
 
 
 def _text(item: Filter) -> str:
@@ -216,12 +205,6 @@ def _has_numbers(present: HtbClass, wanted: ClassNumbers) -> bool:
 def _is_burst(shown: int, wanted: int, rate_bits_per_s: int) -> bool:
     tolerance = wanted * BURST_TOLERANCE_RATIO + rate_bits_per_s / 8 * BURST_TOLERANCE_S
     return abs(shown - wanted) <= tolerance
-
-
-def _is_size(shown: str, wanted: int) -> bool:
-    """Whether tc shows this size: it rounds what is near a whole kibibyte or mebibyte."""
-    rounded_by = next((by for unit, by in SHOWN_SIZE_ROUNDING if shown.endswith(unit)), 1)
-    return abs(parse_size_bytes(shown) - wanted) < rounded_by
 
 
 def _present_text(present: HtbClass) -> str:

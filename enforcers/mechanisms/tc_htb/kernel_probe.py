@@ -21,7 +21,7 @@ def missing_in_kernel(runner: Runner, *, is_root: bool) -> str | None:
 
     The steps are tried for real; the host's own interfaces are not touched.
     """
-    namespace = ("unshare", "--net") if is_root else ("unshare", "--user", "-r", "--net")
+    namespace = _namespace(is_root=is_root)
     for program in ("tc", "ip"):
         try:
             runner.run([program, "-V"])
@@ -38,6 +38,22 @@ def missing_in_kernel(runner: Runner, *, is_root: bool) -> str | None:
         except CommandError as error:
             return f"{option} is off in this kernel or its module is missing ({error.answer})"
     return None
+
+
+def has_fq_codel(runner: Runner, *, is_root: bool) -> bool:
+    """Whether this kernel has fq_codel; requires a kernel in which nothing is missing."""
+    tried = [step for _, step in _STEPS[:2]] + ["qdisc replace dev lo parent 1:1 fq_codel"]
+    try:
+        runner.run(
+            [*_namespace(is_root=is_root), "tc", "-batch", "-"], stdin="\n".join(tried) + "\n"
+        )
+    except CommandError:
+        return False
+    return True
+
+
+def _namespace(*, is_root: bool) -> tuple[str, ...]:
+    return ("unshare", "--net") if is_root else ("unshare", "--user", "-r", "--net")
 
 
 def may_change_network(host_fs: HostFs) -> bool:

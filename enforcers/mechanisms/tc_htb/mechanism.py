@@ -5,13 +5,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from enforcers.contract import Control, Holds, MechanismSupport, Outcome, Unit
+from enforcers.contract import (
+    Allocation,
+    Control,
+    Holds,
+    MechanismSupport,
+    Outcome,
+    ResourceSpec,
+    Unit,
+)
 from enforcers.executor import Execution, Executor
 from enforcers.ledger import LedgerEntry
 from enforcers.mechanism import Counters, Desired, HostAccess, Note, Plan, Seen
 from enforcers.mechanisms.tc_htb import kernel_probe
 from enforcers.mechanisms.tc_htb.classify import Kind
 from enforcers.mechanisms.tc_htb.diff import build_changes, remove_root
+from enforcers.mechanisms.tc_htb.leaf_queue import FIFO, FQ_CODEL
 from enforcers.mechanisms.tc_htb.observed import ROOT_THING, HtbObserved, observe
 from enforcers.mechanisms.tc_htb.sizing import ClassNumbers
 from enforcers.mechanisms.tc_htb.tc_text import HtbClass
@@ -54,11 +63,21 @@ class TcHtb:
         return MechanismSupport(
             mechanism=self.name,
             supported=problem is None,
-            reason=problem or "HTB, bfifo and u32 work, tried in a namespace of their own",
+            reason=problem
+            or f"HTB, {self._queues} and u32 work, tried in a namespace of their own",
             units=(Unit.BITS_PER_S,),
             selectors=tuple(Kind),
             holds=HOLDS,
         )
+
+    @cached_property
+    def _has_fq_codel(self) -> bool:
+        is_root = kernel_probe.may_change_network(self._host_fs)
+        return kernel_probe.has_fq_codel(self._runner, is_root=is_root)
+
+    @property
+    def _queues(self) -> str:
+        return FQ_CODEL if self._has_fq_codel else f"{FIFO} (no {FQ_CODEL})"
 
     def observe(self, desired: Desired, entries: tuple[LedgerEntry, ...]) -> HtbObserved:
         return observe(self._runner, desired.device, entries)
@@ -70,7 +89,7 @@ class TcHtb:
         if problem is not None:
             note = Note(outcome=Outcome.UNSUPPORTED, reason=problem)
             return Plan(notes={item.id: note for item in desired.allocations})
-        tree, notes = wanted_tree(desired.spec, desired.allocations, observed)
+        tree, notes = self._tree(desired.spec, desired.allocations, observed)
         if tree is None:
             return Plan(notes=notes)
         return Plan(
@@ -89,7 +108,7 @@ class TcHtb:
     def read_back(self, desired: Desired, observed: HtbObserved) -> Mapping[str, Seen]:
         if desired.spec is None or not observed.is_ours:
             return {}
-        tree, _ = wanted_tree(desired.spec, desired.allocations, observed)
+        tree, _ = self._tree(desired.spec, desired.allocations, observed)
         if tree is None:
             return {}
         return {
@@ -97,6 +116,11 @@ class TcHtb:
             for branch in tree.branches
             if (present := observed.classes.get(branch.classid)) is not None
         }
+
+    def _tree(
+        self, spec: ResourceSpec, allocations: tuple[Allocation, ...], observed: HtbObserved
+    ) -> tuple[Tree | None, dict[str, Note]]:
+        return wanted_tree(spec, allocations, observed, has_fq_codel=self._has_fq_codel)
 
     def _obstacle(self, device: str, observed: HtbObserved) -> str | None:
         if device not in self._interfaces:

@@ -1,4 +1,4 @@
-"""The numbers of an HTB tree: rates, quanta, bursts and queue bounds.
+"""The numbers of an HTB tree: rates, quanta and bursts.
 
 Sources of the rules: the kernel's sch_htb, and measurements with three senders on one link
 (README.md beside this file has the table).
@@ -23,9 +23,6 @@ ROUNDS_OF_WAITING = 2
 LONGEST_SAVING_S = 0.25
 # Below this ratio the reserved class takes more than its share of the rest.
 QUANTUM_TO_BURST = 6
-QUEUE_S = 0.05
-SMALLEST_QUEUE_PACKETS = 4
-SMALLEST_HOST_QUEUE_PACKETS = 2
 ETHERNET_HEADER_BYTES = 18
 
 
@@ -137,22 +134,3 @@ def base_quantum_bytes(
 def quantum_bytes(base_bytes: int, shares: int, smallest_shares: int) -> int:
     """The quantum of a class: proportional to its shares."""
     return min(round(base_bytes * shares / smallest_shares), LARGEST_QUANTUM_BYTES)
-
-
-def queue_limit_bytes(capacity_bits_per_s: float, packets: Packets) -> int:
-    """The bound of a workload's queue: 50 ms of the link, at least four largest packets."""
-    return round(
-        max(capacity_bits_per_s / 8 * QUEUE_S, SMALLEST_QUEUE_PACKETS * packets.largest_bytes)
-    )
-
-
-def host_queue_limit_bytes(host_rate_bits_per_s: float, packets: Packets) -> int:
-    """The bound of the queue of the host's own traffic: 50 ms of its rate.
-
-    At least two largest packets, or a sender with offload could fill it with one.
-    """
-    return round(
-        max(
-            host_rate_bits_per_s / 8 * QUEUE_S, SMALLEST_HOST_QUEUE_PACKETS * packets.largest_bytes
-        )
-    )

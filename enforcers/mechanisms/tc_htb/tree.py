@@ -15,6 +15,7 @@ from enforcers.contract import (
 from enforcers.mechanism import Note
 from enforcers.mechanisms.tc_htb import sizing
 from enforcers.mechanisms.tc_htb.classify import Kind, Match, match_for
+from enforcers.mechanisms.tc_htb.leaf_queue import LeafQueue, leaf_queue
 from enforcers.mechanisms.tc_htb.observed import DEFAULT_CLASS, MAJOR, ROOT_CLASS, HtbObserved
 from enforcers.mechanisms.tc_htb.sizing import ClassNumbers, Guarantee, Packets
 
@@ -27,23 +28,23 @@ RELATIVE_ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """The class of one allocation and how its packets find it."""
+    """The class of one allocation, its queue, and how its packets find it."""
 
     allocation: Allocation
     classid: str
     match: Match
     numbers: ClassNumbers
+    queue: LeafQueue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """Root class, class for unclassified traffic, and one branch per allocation."""
+    """Root class, class and queue for unclassified traffic, and one branch per allocation."""
 
     root: ClassNumbers
     default: ClassNumbers
+    default_queue: LeafQueue
     branches: tuple[Branch, ...]
-    queue_limit_bytes: int
-    host_queue_limit_bytes: int
     base_quantum_bytes: int
     smallest_shares: int
 
@@ -68,7 +69,11 @@ def describe(classid: str, numbers: ClassNumbers) -> str:
 
 
 def wanted_tree(
-    spec: ResourceSpec, allocations: tuple[Allocation, ...], observed: HtbObserved
+    spec: ResourceSpec,
+    allocations: tuple[Allocation, ...],
+    observed: HtbObserved,
+    *,
+    has_fq_codel: bool,
 ) -> tuple[Tree | None, dict[str, Note]]:
     """The tree and what is to be said of allocations that are not in it.
 
@@ -86,7 +91,8 @@ def wanted_tree(
                 outcome=Outcome.FAILED, reason=f"no class number is free on {observed.device}"
             )
     placed = [item for item in accepted if item.id in classids]
-    return _sized(spec, placed, matches, classids, observed), notes
+    tree = _sized(spec, placed, matches, classids, observed, has_fq_codel=has_fq_codel)
+    return tree, notes
 
 
 def guarantee(spec: ResourceSpec, allocation: Allocation) -> Guarantee:
@@ -199,9 +205,14 @@ class _Turns:
     quanta: Mapping[str, int]
 
     @property
+    def round_bytes(self) -> int:
+        """What a turn of all classes sends, that of unclassified traffic included."""
+        return sum(self.quanta.values()) + self.base_bytes
+
+    @property
     def round_s(self) -> float:
-        """How long a turn of all classes lasts, that of unclassified traffic included."""
-        return (sum(self.quanta.values()) + self.base_bytes) * 8 / self.capacity
+        """How long a turn of all classes lasts."""
+        return self.round_bytes * 8 / self.capacity
 
 
 def _sized(
@@ -210,6 +221,8 @@ def _sized(
     matches: Mapping[str, Match],
     classids: Mapping[str, str],
     observed: HtbObserved,
+    *,
+    has_fq_codel: bool,
 ) -> Tree:
     packets = _packets(observed, [matches[item.id] for item in allocations])
     capacity = sizing.shown_rate_bits_per_s(spec.capacity)
@@ -218,24 +231,41 @@ def _sized(
         {item.id: guarantee(spec, item) for item in allocations}, capacity - host_rate
     )
     turns = _turns(allocations, capacity, packets, highest_rate=max([host_rate, *rates.values()]))
+    rest = capacity - host_rate - sum(rates.values())
+    default = _branch_numbers(turns, host_rate, limit=None, quantum_bytes=turns.base_bytes)
+
+    def branch(item: Allocation) -> Branch:
+        numbers = _branch_numbers(
+            turns, rates[item.id], limit=item.limit, quantum_bytes=turns.quanta[item.id]
+        )
+        return Branch(
+            allocation=item,
+            classid=classids[item.id],
+            match=matches[item.id],
+            numbers=numbers,
+            queue=_queue(turns, numbers, rest, has_fq_codel=has_fq_codel),
+        )
+
     return Tree(
         root=_root_numbers(turns),
-        default=_branch_numbers(turns, host_rate, limit=None, quantum_bytes=turns.base_bytes),
-        branches=tuple(
-            Branch(
-                allocation=item,
-                classid=classids[item.id],
-                match=matches[item.id],
-                numbers=_branch_numbers(
-                    turns, rates[item.id], limit=item.limit, quantum_bytes=turns.quanta[item.id]
-                ),
-            )
-            for item in allocations
-        ),
-        queue_limit_bytes=sizing.queue_limit_bytes(capacity, packets),
-        host_queue_limit_bytes=sizing.host_queue_limit_bytes(host_rate, packets),
+        default=default,
+        default_queue=_queue(turns, default, rest, has_fq_codel=has_fq_codel),
+        branches=tuple(branch(item) for item in allocations),
         base_quantum_bytes=turns.base_bytes,
         smallest_shares=turns.smallest_shares,
+    )
+
+
+def _queue(turns: _Turns, numbers: ClassNumbers, rest: float, *, has_fq_codel: bool) -> LeafQueue:
+    """The queue of a class by what HTB gives it when all classes want more than they get."""
+    own_turn = numbers.quantum_bytes / turns.round_bytes
+    return leaf_queue(
+        rate_bits_per_s=min(
+            numbers.rate_bits_per_s + max(rest, 0.0) * own_turn, numbers.ceil_bits_per_s
+        ),
+        ceil_bits_per_s=numbers.ceil_bits_per_s,
+        packets=turns.packets,
+        has_fq_codel=has_fq_codel,
     )
 
 

@@ -76,6 +76,23 @@ def test_shaped_interface_shows_its_filters():
     assert found.matches == ("00000000/00000000 at 0",)
 
 
+def test_batch_is_done_up_to_the_line_that_is_refused():
+    lines = (ADD_ROOT, *ADD_CLASSES[:2], ADD_CLASSES[4], *ADD_CLASSES[2:4])
+    batch = "".join(f"{line.removeprefix('tc ')}\n" for line in lines)
+    kernel = new_kernel()
+
+    with pytest.raises(Refused, match=r"class not found\.\nCommand failed -:4$"):
+        ask(kernel, "tc -batch -", stdin=batch)
+
+    classes = tc_text.parse_classes(ask(kernel, "tc -s -d class show dev up0"))
+    assert [item.classid for item in classes] == ["51ce:1", "51ce:2"]
+
+
+def test_simulated_kernel_has_no_fq_codel():
+    with pytest.raises(Refused, match="kind is unknown"):
+        ask(shaped_kernel(), "tc qdisc replace dev up0 parent 51ce:2 fq_codel limit 64")
+
+
 def test_deleted_root_shows_what_was_there_before():
     shows = [f"tc {kind} show dev up0" for kind in ("qdisc", "class", "filter")]
     kernel = new_kernel()

@@ -169,23 +169,3 @@ def test_quantum_is_proportional_to_shares_up_to_the_kernels_limit(
     quantum = sizing.quantum_bytes(base_bytes, shares, min(shares, smallest))
 
     assert quantum == min(round(base_bytes * shares / min(shares, smallest)), 2**30)
-
-
-@pytest.mark.parametrize(
-    ("capacity", "limit_bytes"),
-    [(94e6, 587_500), (1e6, 262_216)],
-    ids=["50 ms of the link", "four largest packets"],
-)
-def test_queue_holds_time_and_packets(capacity: float, limit_bytes: int) -> None:
-    assert sizing.queue_limit_bytes(capacity, OFFLOAD) == limit_bytes
-
-
-@pytest.mark.parametrize(
-    ("host_rate", "limit_bytes"),
-    [(9.4e6, 131_108), (50e6, 312_500)],
-    ids=["two largest packets", "50 ms of its own rate"],
-)
-def test_queue_of_the_hosts_traffic_follows_its_own_rate(
-    host_rate: float, limit_bytes: int
-) -> None:
-    assert sizing.host_queue_limit_bytes(host_rate, OFFLOAD) == limit_bytes

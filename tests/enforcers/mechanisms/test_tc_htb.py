@@ -69,9 +69,7 @@ def test_unclassified_traffic_has_a_class_and_every_class_a_bounded_queue(
 
     device = tc.devices["up0"]
     assert device.htb == ("51ce:", "2")
-    # 50 ms of 94 Mbit/s; 50 ms of the host's 9.4 Mbit/s are less than two packets of 65554.
-    workloads = dict.fromkeys(("51ce:10", "51ce:11", "51ce:12"), "587500")
-    assert device.leaves == {"51ce:2": "131108", **workloads}
+    assert device.leaves.keys() == {"51ce:2", "51ce:10", "51ce:11", "51ce:12"}
 
 
 def test_vnic_traffic_is_recognised_by_the_interface_it_came_in_by(tc: FakeTc, rig: Rig) -> None:
@@ -146,7 +144,8 @@ def test_live_change_touches_only_the_classes_that_differ(tc: FakeTc, rig: Rig) 
 
     rig.apply(HTB, desired(uplink(), vnic(1, 50e6), vnic(2), vnic(3, limit=9e6)))
 
-    verbs = [re.findall(r"class (\w+) .*classid (\S+)", command)[0] for command in tc.commands]
+    classes = [command for command in tc.commands if command.startswith("tc class")]
+    verbs = [re.findall(r"class (\w+) .*classid (\S+)", command)[0] for command in classes]
     assert verbs == [("change", "51ce:10"), ("change", "51ce:12")]
 
 
@@ -221,34 +220,6 @@ def test_second_filter_into_the_class_of_another_is_removed(tc: FakeTc, rig: Rig
 
     assert left.changes == ()
     assert filters == before
-
-
-@pytest.mark.parametrize(
-    ("shown", "link", "is_right"),
-    [
-        ("587500", LINK, True),
-        ("587501", LINK, False),
-        # 6.4 Gbit/s for 50 ms are 40,000,000 bytes; tc shows 40,000,512 as 39063Kb.
-        ("40000000", 6.4e9, True),
-        ("39063Kb", 6.4e9, False),
-        # 94.3718 Mbit/s for 50 ms are 589,824 bytes less 0.25, which is 576 KiB.
-        ("576Kb", 94.3718e6, True),
-        ("577Kb", 94.3718e6, False),
-        # 167.936 Mbit/s for 50 ms are 1,049,600 bytes, 1024 above a mebibyte.
-        ("1Mb", 167.936e6, False),
-        ("1Mb", 167.9358e6, True),
-    ],
-)
-def test_queue_is_right_where_tc_shows_its_size(
-    tc: FakeTc, rig: Rig, shown: str, link: float, is_right: bool
-) -> None:
-    wanted = desired(uplink(capacity=link), vnic(1))
-    rig.apply(HTB, wanted)
-    tc.devices["up0"].leaves["51ce:10"] = shown
-
-    plan = rig.plan(HTB, wanted)
-
-    assert (plan.changes == ()) is is_right
 
 
 def test_largest_packet_is_one_frame_where_nobody_offloads(tc: FakeTc, rig: Rig) -> None:
