@@ -175,7 +175,8 @@ def _of_others(inventory: Inventory, grid: Grid, rate: Floats) -> Iterator[tuple
     for own in inventory.shared_adapters:
         yield own.place, (grid.ends_us <= own.since_us) | (grid.ends_us > own.until_us)
     for mount in inventory.mounted:
-        yield mount.place, ~np.isnan(rate[:, mount.workloads]).all(axis=1)
+        seen: Flags = ~np.isnan(rate[:, mount.workloads])
+        yield mount.place, np.any(seen, axis=1)
 
 
 def _read_ratio(done: CgroupFigures) -> Floats:

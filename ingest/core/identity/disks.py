@@ -304,7 +304,8 @@ def _networked(
     grouping: Grouping[DiskFacts], found: Sequence[DiskFacts], what: str
 ) -> list[DiskFacts]:
     """Those that several machines may reach: a serial number alone does not show that."""
-    rest, left = [], []
+    rest: list[DiskFacts] = []
+    left: list[DiskFacts] = []
     for one in found:
         is_shared = one.networked or len(grouping.group(one.place)) > 1
         (rest if is_shared else left).append(one)
