@@ -57,6 +57,18 @@ class _Attempt:
     error: str | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Settled:
+    """What was in force after the last pass, and on which things of the kernel."""
+
+    desired: Desired
+    things: Mapping[str, str | None]
+
+    def is_on(self, allocation: str, seen: Seen) -> bool:
+        """Whether it was in force on the very thing that is there now."""
+        return allocation in self.things and self.things[allocation] == seen.thing
+
+
 class Enforcement:
     """Brings every device to what the policy wants, each on its own."""
 
@@ -72,7 +84,7 @@ class Enforcement:
         self._executor = executor
         self._ledger = ledger
         self._retries = Retries(first_s=first_retry_s)
-        self._settled: dict[Target, Desired] = {}
+        self._settled: dict[Target, _Settled] = {}
 
     def run(
         self,
@@ -99,10 +111,11 @@ class Enforcement:
                 enforced += self._preview(target, desired)
                 continue
             attempt = self._attempt(target, desired, fallback.get(target, nothing), now_s)
-            enforced += _results(desired, attempt, was_settled=self._is_settled(target, desired))
+            enforced += _results(desired, attempt, self._settled_as(target, desired))
             is_changed = is_changed or bool(attempt.made)
             if attempt.error is None:
-                self._settled[target] = desired
+                things = {key: seen.thing for key, seen in attempt.seen.items()}
+                self._settled[target] = _Settled(desired=desired, things=things)
                 continue
             self._settled.pop(target, None)
             if not desired.allocations:
@@ -126,8 +139,9 @@ class Enforcement:
                 result.append((target[1], plan))
         return result
 
-    def _is_settled(self, target: Target, desired: Desired) -> bool:
-        return self._settled.get(target) == desired
+    def _settled_as(self, target: Target, desired: Desired) -> _Settled | None:
+        settled = self._settled.get(target)
+        return settled if settled is not None and settled.desired == desired else None
 
     def _look(self, target: Target, desired: Desired) -> tuple[Plan, Mapping[str, Seen]]:
         mechanism = self._mechanisms.get(target[0])
@@ -220,11 +234,12 @@ def _by_target(document: PolicyDocument | None) -> dict[Target, Desired]:
     return result
 
 
-def _results(desired: Desired, attempt: _Attempt, *, was_settled: bool) -> list[Enforced]:
-    return [_result(item, attempt, was_settled=was_settled) for item in desired.allocations]
+def _results(desired: Desired, attempt: _Attempt, settled: _Settled | None) -> list[Enforced]:
+    return [_result(item, attempt, settled) for item in desired.allocations]
 
 
-def _result(item: Allocation, attempt: _Attempt, *, was_settled: bool) -> Enforced:
+def _result(item: Allocation, attempt: _Attempt, settled: _Settled | None) -> Enforced:
+    seen = attempt.seen.get(item.id, Seen(setting=None, counters=None))
     made = [change for change in attempt.made if change.allocation == item.id]
     note = attempt.plan.notes.get(item.id)
     wanted = attempt.plan.wanted.get(item.id)
@@ -233,19 +248,28 @@ def _result(item: Allocation, attempt: _Attempt, *, was_settled: bool) -> Enforc
     elif note is not None:
         outcome, reason = note.outcome, note.reason
     elif made:
-        outcome = Outcome.DRIFTED if was_settled else Outcome.APPLIED
-        found = "; ".join(str(change) for change in made)
-        reason = f"somebody else changed it, put right: {found}" if was_settled else found
+        outcome, reason = _made(
+            made, was_on_it=settled is not None and settled.is_on(item.id, seen)
+        )
+        if settled is not None and outcome is Outcome.APPLIED:
+            reason = f"the workload was started again: {reason}"
     else:
         outcome, reason = Outcome.UNCHANGED, RIGHT_ALREADY
     return Enforced(
         allocation=item,
         applied=wanted,
-        seen=attempt.seen.get(item.id, Seen(setting=None, counters=None)),
+        seen=seen,
         outcome=outcome,
         reason=reason,
         is_changed=bool(made),
     )
+
+
+def _made(made: list[Change], *, was_on_it: bool) -> tuple[Outcome, str]:
+    found = "; ".join(str(change) for change in made)
+    if was_on_it:
+        return Outcome.DRIFTED, f"somebody else changed it, put right: {found}"
+    return Outcome.APPLIED, found
 
 
 def _preview_result(item: Allocation, plan: Plan, seen: Seen) -> Enforced:
@@ -264,4 +288,4 @@ def _preview_result(item: Allocation, plan: Plan, seen: Seen) -> Enforced:
 
 def _all_failed(desired: Desired, error: str) -> list[Enforced]:
     attempt = _Attempt(plan=Plan(), made=(), seen={}, error=error)
-    return _results(desired, attempt, was_settled=False)
+    return _results(desired, attempt, None)

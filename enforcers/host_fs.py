@@ -38,3 +38,13 @@ class HostFs:
     def is_dir(self, host_path: str) -> bool:
         """Whether a directory is there."""
         return self.path(host_path).is_dir()
+
+    def identity(self, host_path: str) -> str | None:
+        """What tells a directory from one that is made anew in its place; None if none is there.
+
+        The number of a control group is never given again (kernfs).
+        """
+        try:
+            return str(self.path(host_path).stat().st_ino)
+        except OSError:
+            return None

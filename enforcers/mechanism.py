@@ -70,10 +70,15 @@ class Counters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What the kernel shows for one allocation; None where it has nothing for it."""
+    """What the kernel shows for one allocation; None where it has nothing for it.
+
+    `thing` names what it is set on, as long as that lives: another one means that the workload
+    was started again.
+    """
 
     setting: Setting | None
     counters: Counters | None
+    thing: str | None = None
 
 
 class EnforcementMechanism(Protocol[ObservedT]):

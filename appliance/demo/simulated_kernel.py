@@ -98,7 +98,10 @@ class SimulatedKernel:
     def _links(self, words: Sequence[str]) -> str:
         if words != ["-j", "-d", "link", "show"]:
             raise Refused(f"ip {' '.join(words)}: not simulated")
-        links = [{"ifname": name, "mtu": 1500, "gso_max_segs": 1} for name in self.interfaces]
+        links = [
+            {"ifname": name, "ifindex": number, "mtu": 1500, "gso_max_segs": 1}
+            for number, name in enumerate(self.interfaces, start=1)
+        ]
         return json.dumps(links)
 
     def _batch(self, lines: Sequence[str]) -> str:

@@ -45,6 +45,7 @@ class FakeDevice:
     classes: dict[str, FakeClass] = field(default_factory=dict)
     leaves: dict[str, FakeLeaf] = field(default_factory=dict)
     filters: dict[str, dict[str, str]] = field(default_factory=dict)
+    index: int = 7
     mtu: int = 1500
     gso_max_segs: int = 65535
 
@@ -121,6 +122,7 @@ class FakeTc:
             [
                 {
                     "ifname": name,
+                    "ifindex": device.index,
                     "mtu": device.mtu,
                     "gso_max_size": 65536,
                     "gso_max_segs": device.gso_max_segs,

@@ -94,6 +94,45 @@ def test_change_by_somebody_else_is_put_right_as_drift(
     assert tc.devices["up0"].classes["51ce:10"].options["rate"] == wanted
 
 
+def test_vnic_that_was_made_anew_is_a_workload_that_started_again(tc: FakeTc, rig: Rig) -> None:
+    rig.enforcement.run(FIRST, previous=None, now_s=0.0)
+    # A filter on an interface that is gone stays, without its name.
+    tc.devices["p1"].index = 8
+    tc.devices["up0"].filters["800::800"]["indev"] = "gone"
+
+    result = rig.enforcement.run(FIRST, previous=FIRST, now_s=1.0)
+
+    first = result.enforced[0]
+    assert (first.allocation.id, first.outcome) == ("net-1", Outcome.APPLIED)
+    assert first.reason.startswith("the workload was started again: up0 class 51ce:12: absent")
+    # From now on a change of it is somebody's.
+    tc.devices["up0"].classes["51ce:12"].options["rate"] = "1000000bit"
+    again = rig.enforcement.run(FIRST, previous=FIRST, now_s=2.0)
+    assert outcomes(again)["net-1"] is Outcome.DRIFTED
+
+
+@pytest.mark.parametrize("is_seen_gone", [False, True], ids=["between passes", "seen gone"])
+def test_container_that_restarts_is_no_drift(tmp_path: Path, is_seen_gone: bool) -> None:
+    cgroups = FakeCgroups(tmp_path / "root")
+    path = "/machine.slice/vm1"
+    cgroups.add_group(path)
+    rig = start_rig(tmp_path, FakeTc(), host_fs=cgroups)
+    policy = document(group(path, limit=500.0))
+    rig.enforcement.run(policy, previous=None, now_s=0.0)
+    place = cgroups.path(f"/sys/fs/cgroup{path}")
+    place.rename(tmp_path / "ended")
+    if is_seen_gone:
+        gone = rig.enforcement.run(policy, previous=policy, now_s=1.0)
+        assert gone.enforced[0].outcome is Outcome.FAILED
+    cgroups.add_group(path)
+
+    (found,) = rig.enforcement.run(policy, previous=policy, now_s=2.0).enforced
+
+    assert found.outcome is Outcome.APPLIED
+    assert found.reason.startswith("the workload was started again: /machine.slice/vm1 io.max")
+    assert "riops=500" in cgroups.text(path, "io.max")
+
+
 @pytest.mark.parametrize("last", [None, document(revision=2)], ids=["no policy", "empty policy"])
 def test_no_allocations_put_everything_back(tc: FakeTc, rig: Rig, last: object) -> None:
     before = tc.text("up0")

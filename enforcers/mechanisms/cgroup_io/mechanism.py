@@ -282,4 +282,4 @@ def _seen(present: Group, unit: Unit, scale: float, observed: IoObserved) -> See
     if present.stat is not None:
         total = sum(present.stat.get(key, 0) for key in controls.stat_keys(unit))
         counters = Counters(total=float(total), drops=None, overlimits=None, backlog_bytes=None)
-    return Seen(setting=setting, counters=counters)
+    return Seen(setting=setting, counters=counters, thing=present.identity)

@@ -15,8 +15,12 @@ IO_COST_QOS = "io.cost.qos"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """A control group's values for one device; None where it has no such control file."""
+    """A control group's values for one device; None where it has no such control file.
 
+    `identity` is that of the group as long as it lives.
+    """
+
+    identity: str | None
     io_max: Mapping[str, str] | None
     weight: str | None
     stat: Mapping[str, int] | None
@@ -138,6 +142,7 @@ def _read_group(host_fs: HostFs, path: str, number: str) -> Group:
     weight = host_fs.read_or_none(f"{path}/{IO_WEIGHT}")
     stat = host_fs.read_or_none(f"{path}/{IO_STAT}")
     return Group(
+        identity=host_fs.identity(path),
         io_max=None if io_max is None else io_text.parse_io_max(io_max, number),
         weight=None if weight is None else io_text.parse_weight(weight, number),
         stat=None if stat is None else io_text.parse_io_stat(stat, number),

@@ -112,7 +112,7 @@ class TcHtb:
         if tree is None:
             return {}
         return {
-            branch.allocation.id: _seen(tree, branch, present)
+            branch.allocation.id: _seen(tree, branch, present, observed)
             for branch in tree.branches
             if (present := observed.classes.get(branch.classid)) is not None
         }
@@ -153,7 +153,7 @@ def _entry(observed: HtbObserved) -> LedgerEntry:
     )
 
 
-def _seen(tree: Tree, branch: Branch, present: HtbClass) -> Seen:
+def _seen(tree: Tree, branch: Branch, present: HtbClass, observed: HtbObserved) -> Seen:
     numbers = ClassNumbers(
         rate_bits_per_s=present.rate_bits_per_s,
         ceil_bits_per_s=present.ceil_bits_per_s,
@@ -161,7 +161,9 @@ def _seen(tree: Tree, branch: Branch, present: HtbClass) -> Seen:
         burst_bytes=present.burst_bytes,
         cburst_bytes=present.cburst_bytes,
     )
+    vnic = observed.links.get(branch.match.indev or "")
     return Seen(
+        thing=None if vnic is None else str(vnic.index),
         setting=tree.setting(numbers, branch.classid),
         counters=Counters(
             total=present.sent_bytes * 8.0,

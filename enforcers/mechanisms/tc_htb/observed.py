@@ -23,6 +23,7 @@ class Link:
     """A network interface; `largest_bytes` is its largest packet, offload included."""
 
     name: str
+    index: int
     frame_bytes: int
     largest_bytes: int
 
@@ -108,6 +109,7 @@ def parse_links(text: str) -> dict[str, Link]:
         gso_bytes = int(item.get("gso_max_size", 0)) + ETHERNET_HEADER_BYTES
         links[item["ifname"]] = Link(
             name=item["ifname"],
+            index=int(item["ifindex"]),
             frame_bytes=frame_bytes,
             largest_bytes=max(frame_bytes, gso_bytes) if offloads else frame_bytes,
         )
