@@ -36,7 +36,7 @@ _ESXTOP = re.compile(
 )
 _SYSSTAT = re.compile(r'\{\s*"sysstat"\s*:')
 _SADF = re.compile(r'"(?:sysdata-version|file-date)"|"timestamp"\s*:\s*\{')
-_IOSTAT = re.compile(r"^(?:Device:?\s.*\S/s|.*\S/s.*\sDevice:?\s*$)", re.MULTILINE)
+_DEVICE = frozenset({"Device", "Device:"})
 _DISKSTATS = re.compile(r" *\d+ +\d+ \S+(?: \d+){11,17} *")
 _METRIC = re.compile(
     r'(?:[a-zA-Z_:][\w:]*(?:\{.*\})?|\{__name__=".*\}) +(?:[-+]?[\d.][-+.\de]*|NaN|[-+]?Inf)'
@@ -54,7 +54,7 @@ def recognise(start: bytes) -> Format | None:
         return Format.ESXTOP if _ESXTOP.search(text) else _perfmon(text)
     if _SYSSTAT.match(text.lstrip("\ufeff \t\r\n")):
         return Format.SADF if _SADF.search(text) else Format.IOSTAT_JSON
-    if _IOSTAT.search(text):
+    if any(map(_heads_devices, text.splitlines())):
         return Format.IOSTAT
     lines = _first_lines(text)
     # Times stand between copies.
@@ -63,6 +63,13 @@ def recognise(start: bytes) -> Format | None:
     if _most(lines, lambda line: _METRIC.fullmatch(line) is not None):
         return Format.PROMETHEUS
     return Format.LINE_PROTOCOL if _most(lines, _is_sample) else None
+
+
+def _heads_devices(line: str) -> bool:
+    """Whether the line is above a table of devices, of which some columns are per second."""
+    words = line.split()
+    ends = {*words[:1], *words[-1:]}
+    return not ends.isdisjoint(_DEVICE) and any("/s" in word[1:] for word in words)
 
 
 def _text(start: bytes) -> str:

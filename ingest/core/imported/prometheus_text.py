@@ -19,7 +19,7 @@ from ingest.core.point import Point
 
 _SAMPLE = re.compile(
     r"(?P<name>[a-zA-Z_:][\w:]*)?(?:\{(?P<labels>.*)\})?"
-    r" +(?P<value>\S+) +(?P<time>-?\d+(?:\.\d+)?)"
+    r" +(?P<value>\S+) +(?P<time>-?\d{1,19}(?:\.\d+)?)"
 )
 _LABEL = re.compile(r'\s*(?P<name>[a-zA-Z_]\w*)="(?P<value>(?:[^"\\]|\\.)*)"\s*(?:,|$)')
 _ESCAPED = re.compile(r"\\(.)")

@@ -10,6 +10,7 @@ from ingest.core.decoders.errors import NeedsZoneError
 from ingest.core.decoders.rejections import Rejections
 from ingest.core.imported.answers import Answers
 from ingest.core.imported.formats import Format, recognise
+from ingest.core.imported.prometheus_text import decode_prometheus_text
 from ingest.core.point import Point
 from ingest.imports.decode import divided, moved, points_of
 
@@ -82,6 +83,21 @@ def test_file_is_recognised_and_decoded(form: Format, text: str, count: int) -> 
 )
 def test_other_files_are_not_recognised(text: str) -> None:
     assert recognise(text.encode()) is None
+
+
+def test_a_long_line_is_looked_at_once() -> None:
+    """Once from each of its slashes would be sixteen thousand million steps."""
+    assert recognise(b"a/s " * 65_536) is None
+
+
+def test_a_time_of_too_many_digits_costs_its_line_alone() -> None:
+    refused = Rejections()
+    text = f"up 1 {'9' * 5000}\nup 2 1774173610\n"
+
+    points = list(decode_prometheus_text([text.encode()], refused))
+
+    assert [point.fields for point in points] == [{"value": 2.0}]
+    assert [found.reason for found in refused.all()] == ["the line is no sample with a time"]
 
 
 def test_file_of_windows_in_utf_16_is_recognised() -> None:
