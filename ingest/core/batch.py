@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ingest.core.catalogue import Measurement
+from ingest.core.lengths import shortened
 from ingest.core.line_protocol import (
     Precision,
     excerpt,
@@ -19,6 +20,7 @@ from ingest.core.stored_values import HeadPlan, RowPlan, Value
 
 MOST_REASONS = 20
 """Reasons that are reported one by one; of more, bad lines are only counted."""
+_LONGEST_REASON = 500
 
 Rows = dict[tuple[int, int], tuple[Value, ...]]
 FindHead = Callable[[str, Tags], Head]
@@ -227,7 +229,7 @@ class _Refused:
             key = (error.host, error.measurement)
             if key in self.unknown or len(self.unknown) < MOST_REASONS:
                 self.unknown[key] += 1
-        reason = str(error)
+        reason = shortened(str(error), _LONGEST_REASON)
         if reason not in self._by_reason and len(self._by_reason) >= MOST_REASONS:
             reason = f"further lines, for other reasons than the first {MOST_REASONS}"
         known = self._by_reason.get(reason)

@@ -259,6 +259,14 @@ def test_a_reason_that_many_lines_share_holds_none_of_them() -> None:
     assert len(list(traceback.walk_tb(shared.__traceback__))) < 10
 
 
+def test_a_reason_is_short_however_long_the_names_in_it_are() -> None:
+    batch = batch_of(f"{'m' * 100_000},host=h1,object=qemu,nodename=n1 v=1 {NOW_NS}")
+
+    [(_, reason, _)] = reasons(batch)
+    assert reason.startswith('tag "vmid" is missing: mmm')
+    assert len(reason) == 500
+
+
 def test_a_line_costs_no_more_for_the_fields_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each field of Ceph is a series of its own."""
     asked = []
