@@ -188,7 +188,10 @@ def series(
         source=source,
         form=form,
     )
-    if len(key.tags_key.encode()) > MOST_TAGS_BYTES:
+    tags_key = key.tags_key
+    if "\0" in tags_key:
+        raise PointError("a tag holds a NUL character")
+    if len(tags_key.encode()) > MOST_TAGS_BYTES:
         raise PointError(f"the tags together are longer than {MOST_TAGS_BYTES} bytes")
     return key
 

@@ -7,10 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.core import catalogue
-from ingest.core.batch import MOST_REASONS, Batch, Rules, UnknownMeasurementError, read_batch
+from ingest.core.batch import (
+    MOST_REASONS,
+    Batch,
+    Rules,
+    UnknownMeasurementError,
+    batch_of_points,
+    read_batch,
+)
 from ingest.core.line_protocol import Precision
 from ingest.core.mapping import Head, SeriesKey, Tags
-from ingest.core.point import PointError
+from ingest.core.point import Point, PointError
 from ingest.core.stored_values import RowPlan
 from ingest.sources.registry import find_head
 
@@ -257,6 +264,23 @@ def test_a_reason_that_many_lines_share_holds_none_of_them() -> None:
     assert reasons(batch) == [(1, "no such disk", 50)]
     # Each frame of a traceback holds a line.
     assert len(list(traceback.walk_tb(shared.__traceback__))) < 10
+
+
+def test_a_name_that_the_database_cannot_hold_costs_its_point_alone() -> None:
+    points = [
+        Point(
+            measurement="iostat",
+            tags=(("device", "sda"), ("host", host)),
+            fields={"reads_per_s": 2.0},
+            time=NOW_NS,
+        )
+        for host in ("h\0", "h1")
+    ]
+
+    batch = batch_of_points(points, RULES, find_head)
+
+    assert reasons(batch) == [(1, "a tag holds a NUL character", 1)]
+    assert [key.host for key in batch.series] == ["h1"]
 
 
 def test_a_reason_is_short_however_long_the_names_in_it_are() -> None:
