@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from math import ceil, floor
 from typing import TypeVar
 
@@ -26,6 +27,7 @@ LONGEST_INTERVAL_S = 900.0
 """Readings further apart never make a rate, unless a coarser step was asked for."""
 
 WRAP_32 = 2**32
+_LARGEST_TOTAL = 2.0**62
 NOT_SENT = -1
 """No counter is negative, so this stands for one that was not sent."""
 
@@ -278,7 +280,10 @@ def totals_of_rates(readings: Readings, rates: Flags, *, counters: int) -> Readi
     length_us = np.where(follows, np.concatenate([[0], np.diff(at_us)]), 0)
     rate = values[:, :counters]
     grown = np.where(rate == NOT_SENT, 0.0, rate * (length_us[:, None] / 1e9))
-    totals = np.rint(np.cumsum(grown, axis=0)).astype(np.int64)
+    # Each series for itself: what one adds up to takes digits from those behind it.
+    edges = [*np.flatnonzero(~follows).tolist(), len(series)]
+    sums = np.concatenate([np.cumsum(grown[begin:end], axis=0) for begin, end in pairwise(edges)])
+    totals = np.rint(np.minimum(sums, _LARGEST_TOTAL)).astype(np.int64)
     values = values.copy()
     values[:, :counters] = np.where(rate == NOT_SENT, NOT_SENT, totals + 1)
     every = readings.values.copy()

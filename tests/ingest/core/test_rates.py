@@ -81,6 +81,21 @@ def test_series_beside_it_and_what_was_not_sent_stay_as_they_are() -> None:
     assert found.values[2:, 1].tolist() == [NOT_SENT, NOT_SENT]
 
 
+@pytest.mark.parametrize("huge", [10**17, 2**63 - 1])
+def test_a_series_of_huge_rates_takes_nothing_from_the_next(huge: int) -> None:
+    both = Readings(
+        series=np.array([0, 0, 0, 1, 1, 1]),
+        at_us=START_US + np.array([0, 900, 1800, 0, 10, 20]) * 1_000_000,
+        values=np.array([[huge], [huge], [huge], [100], [100], [100]]),
+    )
+
+    found = totals_of_rates(both, np.array([True, True]), counters=1)
+
+    # A tenth a second in ten seconds.
+    assert np.diff(found.values[3:, 0]).tolist() == [1, 1]
+    assert (np.diff(found.values[:3, 0]) >= 0).all()
+
+
 def test_a_reading_without_the_rate_leaves_both_intervals_unknown() -> None:
     found = totals(
         readings(
