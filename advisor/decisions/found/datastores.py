@@ -50,11 +50,8 @@ def _places(one: FoundDatastore, seen: Look) -> list[Place]:
 
 
 def _remembered(organisation: Organisation, rows: Iterable[Resource]) -> list[Known]:
-    relied_on = set(
-        Allocation.objects.filter(resource__organisation=organisation, found=False).values_list(
-            "resource_id", flat=True
-        )
-    )
+    stated = Allocation.objects.filter(resource__organisation=organisation, found=False)
+    relied_on = set(stated.order_by().values_list("resource_id", flat=True))
     return [
         Known(
             number=row.pk,
@@ -175,7 +172,7 @@ def _attach(
     seen: Look,
 ) -> None:
     """Each measured device belongs to its datastore; what people attached stays."""
-    attachments = Attachment.objects.filter(resource__organisation=organisation)
+    attachments = Attachment.objects.filter(resource__organisation=organisation).order_by("pk")
     present = {
         (at.host.name, at.device): at for at in attachments.select_related("host", "resource")
     }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import connection
+from django.db.models import Prefetch
 
 from accounts.models import Organisation
 from advisor.decisions.found.rules import rules_of
@@ -49,7 +50,8 @@ class Look:
 
 def look(organisation: Organisation, *, now: datetime) -> Look:
     """Read what is sent and said, in as many statements however many hosts there are."""
-    hosts = {host.name: host for host in Host.objects.filter(organisation=organisation)}
+    rows = Host.objects.filter(organisation=organisation).order_by("pk")
+    hosts = {host.name: host for host in rows}
     sent = _Sent()
     for row in _series(organisation):
         sent.add(*row)
@@ -90,7 +92,7 @@ def _owners(organisation: Organisation) -> dict[Place, str]:
         resource__kind="datastore",
         resource__discovered=False,
         found=False,
-    )
+    ).order_by("pk")
     return {
         device_place(host, device): name
         for host, device, name in rows.values_list("host__name", "device", "resource__name")
@@ -165,4 +167,5 @@ def _series(organisation: Organisation) -> Iterable[tuple[str, str, str, str, fl
 def datastores(organisation: Organisation) -> list[Resource]:
     """All datastores with their attachments, the oldest first."""
     rows = Resource.objects.filter(organisation=organisation, kind="datastore")
-    return list(rows.order_by("pk").prefetch_related("attachments__host"))
+    attachments = Attachment.objects.order_by("pk").select_related("host")
+    return list(rows.order_by("pk").prefetch_related(Prefetch("attachments", attachments)))

@@ -8,6 +8,8 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import Prefetch
+
 from accounts.models import Organisation
 from advisor.core.resource import Tier
 from advisor.decisions.found.look import Look
@@ -52,12 +54,10 @@ def keep_workloads(
     now: datetime,
 ) -> None:
     """Bring workloads and their default allocations up to date."""
-    known = {
-        row.pk: row
-        for row in Workload.objects.filter(organisation=organisation).prefetch_related(
-            "allocations__host"
-        )
-    }
+    # Their usual order would join all that they are of.
+    own = Allocation.objects.order_by("pk").select_related("host")
+    every = Workload.objects.filter(organisation=organisation).order_by("pk")
+    known = {row.pk: row for row in every.prefetch_related(Prefetch("allocations", own))}
     found = [*seen.workloads, *_clients(seen)]
     tracked = track([_remembered(row) for row in known.values()], _now_known(found))
     rows = [
