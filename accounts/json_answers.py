@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import wraps
+from http import HTTPStatus
 from typing import Any
 
 from django.db import InterfaceError, OperationalError
@@ -27,19 +28,24 @@ class RequestError(Exception):
         self.code = code
 
 
-def error_answer(status: int, code: str, message: str) -> HttpResponse:
+def error_answer(
+    status: int, code: str, message: str, *, retry_after_s: int | None = None
+) -> HttpResponse:
     """One error as every endpoint gives it."""
     answer = JsonResponse({"code": code, "message": message}, status=status)
-    if status == 503:
+    if retry_after_s is None and status == HTTPStatus.SERVICE_UNAVAILABLE:
+        retry_after_s = RETRY_AFTER_S
+    if retry_after_s is not None:
         # Telegraf understands seconds only, no dates.
-        answer.headers["Retry-After"] = str(RETRY_AFTER_S)
+        answer.headers["Retry-After"] = str(retry_after_s)
     return answer
 
 
 def answers_in_json(refusals: Refusals, *, no_database: str) -> Callable[[View], View]:
     """Turn what can go wrong into `{"code", "message"}` with the fitting status.
 
-    `refusals` are the errors of these views beside those of authentication and `RequestError`;
+    `refusals` are the errors of these views beside those of authentication and `RequestError`; one
+    with `retry_after_s` says so in a header;
     `no_database` says what it means for the request that the database does not answer.
     """
     known: dict[type[Exception], tuple[int, str]] = {
@@ -59,7 +65,8 @@ def answers_in_json(refusals: Refusals, *, no_database: str) -> Callable[[View],
                 return error_answer(503, "unavailable", no_database)
             except tuple(known) as error:
                 status, code = next(known[kind] for kind in known if isinstance(error, kind))
-                return error_answer(status, code, str(error))
+                retry_after_s = getattr(error, "retry_after_s", None)
+                return error_answer(status, code, str(error), retry_after_s=retry_after_s)
 
         return answering
 

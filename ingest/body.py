@@ -71,6 +71,11 @@ def read_body(stream: Readable, *, encoding: str, length: int, max_bytes: int) -
     return bytes(body)
 
 
+def line_count(body: bytes) -> int:
+    """The lines of an unpacked body, empty ones and comments among them."""
+    return body.count(b"\n") + (not body.endswith(b"\n"))
+
+
 def _too_large(body: bytes, following: Iterator[bytes], max_bytes: int) -> BodyError:
     """Which error it is: a body of several lines can be sent in parts, a single line cannot."""
     too_large = BodyTooLargeError(

@@ -24,14 +24,22 @@ from ingest.core.decoders.otlp_protobuf import partial_success
 from ingest.core.decoders.rejections import Rejections
 from ingest.core.decoders.remote_write import Version, decode_remote_write
 from ingest.core.point import Point
+from ingest.quotas.entry import Use, counted
 from ingest.retention import retention
-from ingest.views import MOST_LINES, answer_write, answers_telegraf, body_of, reasons
+from ingest.views import (
+    MOST_LINES,
+    answer_write,
+    answers_telegraf,
+    answers_those_who_drop_429,
+    body_of,
+    reasons,
+)
 from ingest.write import WriteResult, store, store_points
 
 
 @csrf_exempt
 @require_POST
-@answers_telegraf
+@answers_those_who_drop_429
 def write_v1(request: HttpRequest) -> HttpResponse:
     """POST /write: line protocol as clients of InfluxDB 1 send it; the password is the token."""
     token = _token(request, password=request.GET.get("p", ""))
@@ -52,20 +60,20 @@ def query_v1(request: HttpRequest) -> HttpResponse:
 
 @csrf_exempt
 @require_POST
-@answers_telegraf
+@answers_those_who_drop_429
 def remote_write(request: HttpRequest) -> HttpResponse:
     """POST /api/v1/write: Prometheus remote write, versions 1 and 2."""
     token = _token(request)
     version = Version.V2 if Version.V2 in request.headers.get("Content-Type", "") else Version.V1
     refused = Rejections()
     try:
-        points = decode_remote_write(
-            _body(request, encoding=""),
-            refused,
-            most_bytes=settings.MAX_BODY_BYTES,
-            version=version,
-        )
-        result = _store(points, refused, token=token)
+        with counted(token.organisation) as use:
+            body = _body(request, encoding="")
+            use.add(size_bytes=len(body))
+            points = decode_remote_write(
+                body, refused, most_bytes=settings.MAX_BODY_BYTES, version=version
+            )
+            result = _store(points, refused, token=token, use=use)
     except DecodeError as error:
         raise _refusal(error) from error
     answer = _written(result)
@@ -86,8 +94,11 @@ def otlp_metrics(request: HttpRequest) -> HttpResponse:
         raise RequestError(415, "unsupported media type", f"send the body as {allowed}")
     encoding, refused = Encoding(kind), Rejections()
     try:
-        points = decode_otlp(_body(request), refused, encoding=encoding)
-        result = _store(points, refused, token=token)
+        with counted(token.organisation) as use:
+            body = _body(request)
+            use.add(size_bytes=len(body))
+            points = decode_otlp(body, refused, encoding=encoding)
+            result = _store(points, refused, token=token, use=use)
     except DecodeError as error:
         raise _refusal(error) from error
     if _nothing_kept(result):
@@ -113,10 +124,12 @@ def _body(request: HttpRequest, *, encoding: str | None = None) -> bytes:
     return body_of(request, encoding=sent)
 
 
-def _store(points: Iterable[Point], refused: Rejections, *, token: Token) -> WriteResult:
-    return store_points(
+def _store(points: Iterable[Point], refused: Rejections, *, token: Token, use: Use) -> WriteResult:
+    result = store_points(
         _bounded(points), refused, token=token, now=timezone.now(), retention=retention()
     )
+    use.add(points=result.accepted + result.ignored + result.rejected)
+    return result
 
 
 def _bounded(points: Iterable[Point]) -> Iterator[Point]:

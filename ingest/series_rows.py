@@ -15,6 +15,7 @@ from accounts.models import Organisation
 from ingest.core.grid import moment
 from ingest.core.mapping import SeriesKey
 from ingest.models import Host, Series
+from ingest.quotas.new_series import check_new_series
 
 _QUARTER_US = 900_000_000
 _HOUR_US = 3_600_000_000
@@ -28,10 +29,12 @@ def series_ids(organisation: Organisation, keys: Sequence[SeriesKey]) -> list[in
     """The row of each series, in the same order; hosts and series that are new are made.
 
     Rows are made in the order of their keys, so that two writers cannot wait for each other.
+    Raises `SeriesOverQuotaError` before anything is made if not all of them may be.
     """
     found = _found_series(organisation, keys)
     missing = [key for key in keys if (key.table.name, key.tags_key) not in found]
     if missing:
+        check_new_series(organisation, missing)
         hosts = _host_ids(organisation, {key.host for key in missing})
         Series.objects.bulk_create(
             [

@@ -1,8 +1,8 @@
 """Line protocol over UDP, as Proxmox sends it by default.
 
-Nothing is acknowledged: what the network, a full buffer or a database that is away loses is lost,
-and whoever sent it does not know. Each datagram has whole lines, so they are stored together, once
-a second. A datagram bears no token, so one token stands for all that is received.
+Nothing is acknowledged: what the network, a full buffer, a quota or a database that is away loses
+is lost, and whoever sent it does not know. Each datagram has whole lines, so they are stored
+together, once a second. A datagram bears no token, so one token stands for all that is received.
 """
 
 from __future__ import annotations
@@ -17,8 +17,12 @@ from django.db import DatabaseError, InterfaceError, OperationalError, close_old
 from django.utils import timezone
 
 from accounts.authentication import AuthenticationError, ForbiddenError, authenticate
-from accounts.models import Scope
+from accounts.models import Scope, Token
+from ingest.body import line_count
 from ingest.core.line_protocol import Precision
+from ingest.core.quota.limits import QuotaExceededError
+from ingest.quotas.entry import counted
+from ingest.quotas.new_series import OverQuota
 from ingest.series_rows import SeriesDeletedError
 from ingest.write import store
 
@@ -75,22 +79,35 @@ class Receiver:
         try:
             authorization = f"Token {self._secret}"
             token = authenticate(authorization, scope=Scope.INGEST, now=now)
+            self._store(token, now)
+        except (OperationalError, InterfaceError, SeriesDeletedError) as error:
+            # They wait for the next second.
+            self._tell("%d datagrams wait: %s", len(self._lines), error)
+            return
+        except (
+            AuthenticationError,
+            ForbiddenError,
+            QuotaExceededError,
+            # What the database refuses once, it refuses always.
+            DatabaseError,
+        ) as error:
+            self._tell("%d datagrams were dropped: %s", len(self._lines), error)
+        self._lines.clear()
+        self._bytes = 0
+
+    def _store(self, token: Token, now: datetime) -> None:
+        lines = sum(map(line_count, self._lines))
+        with counted(token.organisation, lost_points=lines) as use:
+            use.add(points=lines, size_bytes=self._bytes)
             store(
                 b"\n".join(self._lines),
                 token=token,
                 precision=Precision.NS,
                 now=now,
                 retention=self._retention,
+                # Nobody keeps what has to wait.
+                over_quota=OverQuota.REFUSE,
             )
-        except (OperationalError, InterfaceError, SeriesDeletedError) as error:
-            # They wait for the next second.
-            self._tell("%d datagrams wait: %s", len(self._lines), error)
-            return
-        except (AuthenticationError, ForbiddenError, DatabaseError) as error:
-            # What the database refuses once, it refuses always.
-            self._tell("%d datagrams were dropped: %s", len(self._lines), error)
-        self._lines.clear()
-        self._bytes = 0
 
     def _tell(self, message: str, *arguments: object) -> None:
         """Once a minute, because datagrams come by the thousand."""

@@ -2,7 +2,7 @@
 
 The answers follow what Telegraf does with them: it drops a batch that is answered 400, splits one
 that is answered 413, and keeps everything else for later. So 400 is only for what can never be
-stored.
+stored. After 429 and 503 it sends nothing until the time of `Retry-After` is over.
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.authentication import authenticate
-from accounts.json_answers import RequestError, answers_in_json, error_answer
+from accounts.json_answers import RequestError, View, answers_in_json, error_answer
 from accounts.models import Scope, Token
 from ingest.body import (
     BodyTooLargeError,
     LineTooLargeError,
     UnknownEncodingError,
     UnreadableBodyError,
+    line_count,
     read_body,
 )
 from ingest.core.line_protocol import Precision
+from ingest.core.quota.limits import QuotaExceededError
+from ingest.quotas.entry import counted
 from ingest.retention import retention
 from ingest.write import WriteResult, record_oversized_line, store
 
@@ -37,16 +40,24 @@ MOST_LINES = 200_000
 _SHOWN_REASONS = 5
 
 
+def _answers(*, over_quota: tuple[int, str]) -> Callable[[View], View]:
+    return answers_in_json(
+        {
+            BodyTooLargeError: (413, "request too large"),
+            UnknownEncodingError: (415, "unsupported media type"),
+            LineTooLargeError: (400, "invalid"),
+            UnreadableBodyError: (400, "invalid"),
+            QuotaExceededError: over_quota,
+        },
+        no_database="the database does not answer; nothing of this body is stored",
+    )
+
+
 # Telegraf shows the reason, as it does with the answers of InfluxDB.
-answers_telegraf = answers_in_json(
-    {
-        BodyTooLargeError: (413, "request too large"),
-        UnknownEncodingError: (415, "unsupported media type"),
-        LineTooLargeError: (400, "invalid"),
-        UnreadableBodyError: (400, "invalid"),
-    },
-    no_database="the database does not answer; nothing of this body is stored",
-)
+answers_telegraf = _answers(over_quota=(429, "too many requests"))
+# Telegraf's output for InfluxDB 1 and, unless it is told otherwise, Prometheus drop what is
+# answered 429, and keep what is answered 503.
+answers_those_who_drop_429 = _answers(over_quota=(503, "too many requests"))
 
 
 @csrf_exempt
@@ -68,12 +79,14 @@ def answer_write(
     """Read the body of a write, store it, and say what became of it."""
     now = timezone.now()
     precision = _precision(request)
-    try:
-        body = _body(request)
-    except LineTooLargeError as error:
-        record_oversized_line(error.start, reason=str(error), token=token, now=now)
-        raise
-    result = store(body, token=token, precision=precision, now=now, retention=retention())
+    with counted(token.organisation) as use:
+        try:
+            body = _body(request)
+        except LineTooLargeError as error:
+            record_oversized_line(error.start, reason=str(error), token=token, now=now)
+            raise
+        use.add(points=line_count(body), size_bytes=len(body))
+        result = store(body, token=token, precision=precision, now=now, retention=retention())
     return _written(result)
 
 

@@ -26,6 +26,7 @@ from ingest.facts import live_hosts, note_facts
 from ingest.late_samples import Wrote, note_late_samples
 from ingest.models import RejectedLine
 from ingest.partitions import PART, ensure_parts
+from ingest.quotas.new_series import OverQuota, save_within_quotas
 from ingest.series_rows import (
     SeriesDeletedError,
     note_open_hours,
@@ -64,12 +65,21 @@ class WriteResult:
 
 
 def store(
-    body: bytes, *, token: Token, precision: Precision, now: datetime, retention: timedelta
+    body: bytes,
+    *,
+    token: Token,
+    precision: Precision,
+    now: datetime,
+    retention: timedelta,
+    over_quota: OverQuota = OverQuota.HOLD,
 ) -> WriteResult:
-    """Store the good lines of a body for the token's organisation and record the others."""
+    """Store the good lines of a body for the token's organisation and record the others.
+
+    Raises `QuotaExceededError` if all of it has to wait at its sender.
+    """
     rules = _rules(token=token, precision=precision, now=now, retention=retention)
     batch = read_batch(body, rules, find_head)
-    return _result(batch, _keep(batch, token=token, now=now))
+    return _result(*_keep(batch, token=token, now=now, over_quota=over_quota))
 
 
 def _result(batch: Batch, changed_rows: int) -> WriteResult:
@@ -104,7 +114,8 @@ def store_points(
         rejected_lines=batch.rejected_lines + refused.count,
         rejections=[*batch.rejections, *undecoded],
     )
-    return _result(batch, _keep(batch, token=token, now=now))
+    # Those who send points send for many hosts, and none of these may wait for another.
+    return _result(*_keep(batch, token=token, now=now, over_quota=OverQuota.REFUSE))
 
 
 def store_file(
@@ -112,7 +123,8 @@ def store_file(
 ) -> tuple[WriteResult, frozenset[str]]:
     """The same of points of a file, with the hosts they are of; what is refused is only told.
 
-    What it says of things is left out where their host says itself what is so now.
+    What it says of things is left out where their host says itself what is so now. Raises
+    `QuotaExceededError` if there is no room for all of its series.
     """
     token = Token(organisation=organisation)
     rules = _rules(token=token, precision=Precision.NS, now=now, retention=retention)
@@ -123,7 +135,7 @@ def store_file(
     live = live_hosts(organisation, after=newest, now=now)
     facts = [fact for fact in batch.facts if fact.host not in live]
     kept = replace(batch, rejections=[], unknown={}, facts=facts)
-    changed_rows = _keep(kept, token=token, now=now)
+    _, changed_rows = _keep(kept, token=token, now=now, over_quota=OverQuota.FAIL)
     return _result(batch, changed_rows), frozenset(one.host for one in batch.series)
 
 
@@ -157,12 +169,19 @@ def _parts(batch: Batch) -> list[datetime]:
     return [_EPOCH + number * PART for number in sorted(numbers)]
 
 
-def _keep(batch: Batch, *, token: Token, now: datetime) -> int:
-    """Save the samples and what was said beside them; the rows that changed."""
-    changed_rows = _save_until_undisturbed(batch, token=token, now=now)
-    if batch.facts:
-        note_facts(token.organisation, batch.facts, now=now)
-    return changed_rows
+def _keep(
+    batch: Batch, *, token: Token, now: datetime, over_quota: OverQuota
+) -> tuple[Batch, int]:
+    """Save the samples and what was said beside them: what was saved, and the rows changed."""
+    saved, changed_rows = save_within_quotas(
+        batch,
+        lambda one: _save_until_undisturbed(one, token=token, now=now),
+        organisation=token.organisation,
+        over=over_quota,
+    )
+    if saved.facts:
+        note_facts(token.organisation, saved.facts, now=now)
+    return saved, changed_rows
 
 
 def _save_until_undisturbed(batch: Batch, *, token: Token, now: datetime) -> int:

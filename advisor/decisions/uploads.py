@@ -24,6 +24,7 @@ from ingest.imports.archives import Found, files_of
 from ingest.imports.run import begin_run, import_files
 from ingest.imports.store import Interrupted
 from ingest.models import Import, ImportRun, ImportState, UploadedPart
+from ingest.quotas.entry import import_wait_s
 
 KEPT_FOR = timedelta(days=1)
 """A file that asks something waits so long for the answer."""
@@ -73,8 +74,11 @@ def waiting_uploads() -> QuerySet[ImportRun]:
 def import_uploaded(run: ImportRun, *, now: datetime) -> None:
     """Import what is there of a run, in about two minutes; the next call goes on.
 
-    A run that another worker imports at this moment is left to it.
+    A run that another worker imports at this moment is left to it. None waits for the quota of
+    points, because others wait for the worker.
     """
+    if import_wait_s(run.organisation):
+        return
     with _turn(run) as is_ours:
         if is_ours and waiting_uploads().filter(pk=run.pk).exists():
             run.refresh_from_db()
@@ -100,6 +104,7 @@ def _import(run: ImportRun, *, now: datetime) -> None:
                 earliest=kept_since(run.organisation, now=now),
                 ask=_nobody_answers,
                 progress=stop_in_time,
+                pause=_go_on_later,
             )
         except Interrupted:
             return
@@ -165,6 +170,10 @@ def drop_old_uploads(*, now: datetime) -> int:
 
 def _nobody_answers(_name: str, _error: QuestionError, _answers: Answers) -> None:
     return None
+
+
+def _go_on_later(_wait_s: float) -> None:
+    raise Interrupted
 
 
 def _write(run: ImportRun, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -13,6 +14,7 @@ from ingest.core.imported.answers import Answers
 from ingest.imports.archives import ArchiveError, Found, Member, Unreadable
 from ingest.imports.store import (
     Content,
+    Pause,
     Progress,
     content_of,
     import_file,
@@ -57,11 +59,12 @@ def import_files(
     earliest: datetime,
     ask: Ask,
     progress: Progress = lambda _row, _read: None,
+    pause: Pause = time.sleep,
 ) -> None:
     """Import every file; one that fails is noted in its row, and the others go on.
 
-    `earliest` is the time from which samples are kept. What `progress` raises ends the run, which
-    goes on where it was if it is called again.
+    `earliest` is the time from which samples are kept. What `progress` or `pause` raises ends the
+    run, which goes on where it was if it is called again.
     """
     answers = Answers(**run.answers)
     if run.is_shifted and run.shift_s is None:
@@ -73,7 +76,14 @@ def import_files(
             _note_unreadable(run, found)
             continue
         answers = _import_one(
-            found, run, answers, now=now, earliest=earliest, ask=ask, progress=progress
+            found,
+            run,
+            answers,
+            now=now,
+            earliest=earliest,
+            ask=ask,
+            progress=progress,
+            pause=pause,
         )
 
 
@@ -86,6 +96,7 @@ def _import_one(
     earliest: datetime,
     ask: Ask,
     progress: Progress,
+    pause: Pause,
 ) -> Answers:
     """The answers so far, which hold for the next files too."""
     try:
@@ -103,6 +114,7 @@ def _import_one(
                 now=now,
                 earliest=earliest,
                 progress=progress,
+                pause=pause,
             )
         except QuestionError as error:
             more = ask(member.name, error, answers)

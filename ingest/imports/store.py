@@ -7,6 +7,7 @@ after an end in between changes nothing.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,19 +20,25 @@ from ingest.core.decoders.rejections import Rejection, Rejections
 from ingest.core.imported.answers import Answers
 from ingest.core.imported.formats import START_BYTES, Format, recognise
 from ingest.core.point import Point
+from ingest.core.quota.limits import QuotaExceededError
 from ingest.imports.archives import ArchiveError, Member
 from ingest.imports.decode import moved, points_of
 from ingest.models import Import, ImportRun, ImportState
+from ingest.quotas.entry import count_import, import_wait_s, most_import_points
 from ingest.write import WriteResult, store_file
 
 BATCH_POINTS = 20_000
 NOT_RECOGNISED = "it is of no format that can be imported"
+WAITS_FOR_QUOTA = "it waits for the quota of points a second"
+LONGEST_PAUSE_S = 5.0
 _ENDED = (ImportState.DONE, ImportState.UNKNOWN)
 _NS = 1_000_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Progress = Callable[[Import, int], None]
 """Told after each batch of how far a file is: its row, and the bytes that were read."""
+Pause = Callable[[float], None]
+"""Waits for some seconds, because the quota of points is used up; may raise `Interrupted`."""
 
 
 class Interrupted(Exception):
@@ -77,10 +84,12 @@ def import_file(
     now: datetime,
     earliest: datetime,
     progress: Progress = lambda _row, _read: None,
+    pause: Pause = time.sleep,
 ) -> Import:
     """Store what a file says, and return its row; one that was imported before stays as it is.
 
-    Raises a `QuestionError` where the file does not say what is needed.
+    Raises a `QuestionError` where the file does not say what is needed. A file with more new
+    series than may be stored fails; imported again, it goes through.
     """
     row = _row(member, content, run, answers, earliest=earliest)
     if row.state in _ENDED:
@@ -92,12 +101,14 @@ def import_file(
     reading = _Reading(member)
     try:
         points = points_of(content.form, reading.chunks(), reading.rejections, answers)
-        _store_points(points, row, reading, now=now, earliest=earliest, progress=progress)
+        _store_points(
+            points, row, reading, now=now, earliest=earliest, progress=progress, pause=pause
+        )
     except QuestionError as error:
         row.state, row.problem = ImportState.QUESTION, str(error)
         row.save()
         raise
-    except (DecodeError, ArchiveError) as error:
+    except (DecodeError, ArchiveError, QuotaExceededError) as error:
         row.state, row.problem = ImportState.FAILED, str(error)
     else:
         row.state, row.problem = ImportState.DONE, ""
@@ -170,21 +181,34 @@ def _store_points(
     now: datetime,
     earliest: datetime,
     progress: Progress,
+    pause: Pause,
 ) -> None:
     shifted = moved(points, by_ns=row.shift_s * _NS) if row.shift_s else points
     skipped = sum(1 for _ in islice(shifted, row.position))
     assert skipped <= row.position
     earliest_ns = (earliest - _EPOCH) // timedelta(microseconds=1) * 1000
-    while batch := list(islice(shifted, BATCH_POINTS)):
+    while batch := list(islice(shifted, _batch_points(row, pause))):
         young = [one for one in batch if one.time is None or one.time >= earliest_ns]
         result, hosts = store_file(
             young, organisation=row.organisation, now=now, retention=now - earliest
         )
+        count_import(row.organisation, points=len(batch))
         _note(row, batch, young, result)
         row.hosts = sorted({*row.hosts, *hosts})
-        row.state = ImportState.RUNNING
+        row.state, row.problem = ImportState.RUNNING, ""
         row.save()
         progress(row, reading.read_bytes)
+
+
+def _batch_points(row: Import, pause: Pause) -> int:
+    """How many points may be stored next, after a wait for the quota of points."""
+    while wait_s := import_wait_s(row.organisation):
+        row.state, row.problem = ImportState.RUNNING, WAITS_FOR_QUOTA
+        row.save()
+        pause(min(wait_s, LONGEST_PAUSE_S))
+        # Somebody may have changed the quota.
+        row.organisation.refresh_from_db()
+    return most_import_points(row.organisation, most=BATCH_POINTS)
 
 
 def _note(row: Import, batch: list[Point], young: list[Point], result: WriteResult) -> None:

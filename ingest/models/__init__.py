@@ -4,6 +4,7 @@ from ingest.models.imported_file import Import, ImportRun, ImportState, Uploaded
 from ingest.models.kept_rows import KeptRows
 from ingest.models.late_samples import LateSamples
 from ingest.models.open_hour import OpenHour
+from ingest.models.quota_hit import QuotaHit
 from ingest.models.rejected_line import RejectedLine
 from ingest.models.samples import (
     BlockDeviceSample,
@@ -41,6 +42,7 @@ __all__ = [
     "NetSample",
     "NstatSample",
     "OpenHour",
+    "QuotaHit",
     "RejectedLine",
     "ScsiReservationSample",
     "Series",

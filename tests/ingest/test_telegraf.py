@@ -10,15 +10,21 @@ from pathlib import Path
 
 import pytest
 
+from accounts.models import Organisation
 from ingest.core.catalogue import DISKIO
+from ingest.core.quota.bucket import BURST_S
+from ingest.core.quota.limits import Quota
 from ingest.models import (
     CollectorSample,
     DiskioSample,
+    Host,
     NetSample,
     NstatSample,
+    QuotaHit,
     RejectedLine,
     SystemSample,
 )
+from ingest.quotas.shared_account import report
 from tests.ingest.scenario import Tenant, disk_line, make_tenant, now
 from tests.ingest.wire import CONFIGURATION, Collector, WebServer, eventually
 
@@ -134,6 +140,60 @@ def test_server_that_restarts_in_between_loses_nothing(
 
     eventually(lambda: sent_samples() == expected, what=f"all samples; see {collector.log}")
     assert some < len(expected)
+
+
+@pytest.mark.valkey
+@pytest.mark.telegraf
+def test_what_is_above_the_rate_waits_as_long_as_told_and_arrives(
+    server: WebServer, collector: Collector, northgate: Tenant, tmp_path: Path, valkey_url: str
+) -> None:
+    lines, expected = made_samples(400)
+    rate = 100
+    Organisation.objects.update(quota_points_per_s=rate)
+    # The organisation owes what comes in ten seconds.
+    used = {Quota.POINTS: round(rate * (BURST_S + 10))}
+    report(northgate.organisation.pk, {Quota.POINTS: rate}, used)
+    server.start()
+    collector.start(script=lines_file(tmp_path, lines))
+    eventually(
+        lambda: "(429 Too Many Requests)" in collector.log.read_text(),
+        what=f"a body that is refused; see {collector.log}",
+    )
+
+    eventually(lambda: sent_samples() == expected, what=f"all samples; see {collector.log}")
+    told = re.search(r"will retry in ([0-9.]+)s. \(429", collector.log.read_text())
+    assert told is not None
+    # The debt, and up to half longer by chance; the machine may have been slow.
+    assert 1 <= float(told[1]) <= 15
+    assert QuotaHit.objects.get().quota == Quota.POINTS
+    assert not RejectedLine.objects.exists()
+
+
+@pytest.mark.telegraf
+def test_new_host_above_the_quota_waits_in_telegraf_and_arrives_once_there_is_room(
+    server: WebServer, collector: Collector, northgate: Tenant, tmp_path: Path
+) -> None:
+    Organisation.objects.update(quota_hosts=1)
+    Host.objects.create(organisation=northgate.organisation, name="known", heard_at=now())
+    times = {now() - timedelta(seconds=s): s for s in range(50)}
+    lines = [disk_line(at, host="real", name="made", count=s) for at, s in times.items()]
+    server.start()
+    collector.start(script=lines_file(tmp_path, lines))
+    eventually(QuotaHit.objects.exists, what=f"a body that is refused; see {collector.log}")
+    assert set(Host.objects.values_list("name", flat=True)) == {"known"}
+
+    Organisation.objects.update(quota_hosts=2)
+    # Sooner than in the five minutes that it was told.
+    collector.kill()
+    collector.start()
+
+    def arrived() -> dict[datetime, int]:
+        rows = DiskioSample.objects.filter(series__subject="made")
+        return dict(rows.values_list("time", "reads"))
+
+    eventually(lambda: arrived() == times, what=f"all samples; see {collector.log}")
+    assert "will retry in 5m0s. (429 Too Many Requests)" in collector.log.read_text()
+    assert not RejectedLine.objects.exists()
 
 
 @pytest.mark.telegraf

@@ -82,6 +82,7 @@ class Command(ProductCommand):
             earliest=kept_since(organisation, now=now),
             ask=asking.ask,
             progress=progress.show,
+            pause=progress.pause,
         )
         progress.say("Judging what was stored, up to now")
         judge_imported(run, now=timezone.now())
@@ -155,6 +156,11 @@ class _Progress:
         done = read_bytes / row.size_bytes if row.size_bytes else 1.0
         text = f"{done:4.0%} of {row.size_bytes / _MIB:.0f} MiB, {row.accepted} samples"
         self.say(f"{row.name}: {text}")
+
+    def pause(self, wait_s: float) -> None:
+        """Say why nothing goes on, and wait."""
+        self.say("Waiting for the quota of points a second")
+        time.sleep(wait_s)
 
     def say(self, words: str) -> None:
         if self._is_shown:
