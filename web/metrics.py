@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from advisor.core.health.checks import checks
-from advisor.core.health.figures import Evaluation, Figures, Spread, Work
+from advisor.core.health.figures import Evaluation, Figures, QuotaUse, Spread, Work
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
@@ -29,6 +29,7 @@ class _Figures(Collector):
         """The metrics, in the order of the checks."""
         figures = self.figures
         yield from _ingest(figures)
+        yield from _quotas(figures.quotas)
         yield from _evaluation(figures.evaluation)
         yield _gauge(
             "queue_server_up", "1 if the queue's server answers", figures.work is not None
@@ -49,6 +50,20 @@ def _ingest(figures: Figures) -> Iterator[Metric]:
     yield _gauge("hosts_silent", "Hosts without a sample for two minutes", found.silent)
     lags = [([one.host], one.lag_s) for one in found.lags]
     yield _gauges("ingest_lag_seconds", "Age of the host's newest sample", ["host"], lags)
+
+
+def _quotas(found: Sequence[QuotaUse]) -> Iterator[Metric]:
+    def rows(name: str) -> list[tuple[list[str], float | None]]:
+        return [([one.quota], getattr(one, name)) for one in found]
+
+    yield _gauges("quota", "The organisation's quotas", ["quota"], rows("limit"))
+    yield _gauges("quota_used", "What it uses of each", ["quota"], rows("used"))
+    about = "Time since a quota was last used up"
+    yield _gauges("quota_hit_seconds", about, ["quota"], rows("hit_s"))
+    about = "Bodies that were refused, and are sent again"
+    yield _gauges("quota_refused_bodies", about, ["quota"], rows("refused_bodies"))
+    about = "Points that were lost"
+    yield _gauges("quota_lost_points", about, ["quota"], rows("lost_points"))
 
 
 def _evaluation(found: Evaluation) -> Iterator[Metric]:

@@ -26,6 +26,7 @@ from advisor.core.health.figures import (
     Ingest,
     Process,
     Queue,
+    QuotaUse,
     SlowTask,
     Spread,
     Storage,
@@ -33,7 +34,9 @@ from advisor.core.health.figures import (
 )
 from advisor.models import FailedWork, Resource
 from advisor.pipeline import work_figures
+from ingest.core.quota.limits import WORDS
 from ingest.models import Host
+from ingest.quotas.figures import quota_figures
 
 MOST_FAILURES = 50
 P50, P99 = 0.5, 0.99
@@ -55,6 +58,7 @@ def health_figures(
         evaluation=_evaluation(organisation, now),
         work=_work(organisation, now),
         ingest=_ingest(organisation, now),
+        quotas=_quotas(organisation, now),
         storage=_storage(),
         failing=_failing(organisation),
         failing_installation=_failing(None),
@@ -172,6 +176,25 @@ def _ingest(organisation: Organisation, now: datetime) -> Ingest:
             for name, at in oldest.values_list("name", "last_sample_at")
             if at is not None
         ),
+    )
+
+
+def _quotas(organisation: Organisation, now: datetime) -> tuple[QuotaUse, ...]:
+    return tuple(
+        QuotaUse(
+            quota=one.quota,
+            name=WORDS[one.quota],
+            limit=one.limit,
+            used=one.used,
+            hit_s=(
+                None
+                if one.last_hit_at is None
+                else max(0.0, (now - one.last_hit_at).total_seconds())
+            ),
+            refused_bodies=one.refused_bodies,
+            lost_points=one.lost_points,
+        )
+        for one in quota_figures(organisation, now=now)
     )
 
 

@@ -11,6 +11,7 @@ from django.test import Client, override_settings
 from advisor.models import ResourceStatus
 from advisor.pipeline import work_figures
 from advisor.pipeline.failed_work import INSTALLATION, Subject, keep_failure, solve
+from ingest.models import QuotaHit
 from tests.web.conftest import client_of
 from tests.web.fleet import Fleet
 from tests.web.html import Page, page_of
@@ -129,3 +130,36 @@ def test_update_in_place_is_the_same_page_without_its_frame(viewer: Client, flee
 
     assert b"<html" not in part.content
     assert b"Health of Sluice" in part.content
+
+
+def test_quotas_are_shown_with_their_use_and_when_they_were_used_up(
+    viewer: Client, fleet: Fleet
+) -> None:
+    fleet.organisation.quota_hosts = 5000
+    fleet.organisation.save()
+    QuotaHit.objects.create(
+        organisation=fleet.organisation,
+        quota="hosts",
+        refused_bodies=1234,
+        last_hit_at=fleet.now - timedelta(minutes=3),
+    )
+
+    page = shown(viewer)
+
+    found = rows(page, "Quotas of this organisation and their use")
+    heard = sum(host.heard_at is not None for host in fleet.hosts.values())
+    assert found["Hosts"] == f"Hosts 5,000 {heard} 3 min ago 1,234 0"
+    assert "there is no quota" in found["Series"]
+    assert "the queue's server does not answer" in found["Points a second"]
+    said = rows(page, "Checks of Sluice itself")["Quotas"]
+    assert said == f"Quotas limited {heard} of 5,000 hosts, used up 3 min ago"
+
+
+def test_quotas_of_others_are_not_shown(outsider: Client, fleet: Fleet) -> None:
+    fleet.organisation.quota_hosts = 5000
+    fleet.organisation.save()
+
+    page = shown(outsider)
+
+    assert "there is no quota" in rows(page, "Quotas of this organisation and their use")["Hosts"]
+    assert "Quotas" not in rows(page, "Checks of Sluice itself")

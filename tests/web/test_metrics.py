@@ -43,6 +43,8 @@ def samples(answer: HttpResponse) -> dict[tuple[str, ...], float]:
 
 def test_figures_are_those_of_the_health(client: Client, fleet: Fleet) -> None:
     now = fleet.now
+    fleet.organisation.quota_hosts = 5000
+    fleet.organisation.save()
     nfs = fleet.resources["nfs-07"]
     ResourceStatus.objects.update(looked_at=now - timedelta(seconds=4))
     ResourceStatus.objects.filter(resource=nfs).update(looked_at=now - timedelta(minutes=11))
@@ -79,6 +81,9 @@ def test_figures_are_those_of_the_health(client: Client, fleet: Fleet) -> None:
     assert found[("sluice_database_bytes",)] > 5_000_000
     assert found[("sluice_disk_free_bytes",)] <= found[("sluice_disk_bytes",)]
     attention = {key[1] for key, value in found.items() if value and "_attention" in key[0]}
+    assert found["sluice_quota", "hosts"] == 5000.0
+    assert found["sluice_quota_used", "points_per_s"] == 0.0
+    assert ("sluice_quota", "series") not in found
     assert {"Evaluation lag", "Failed work", "Ingest lag", "Scheduler"} <= attention
     assert "Worker of evaluate" not in attention
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.http import HttpRequest, HttpResponseBase
@@ -25,6 +26,10 @@ def health(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     context: dict[str, Any] = {
         "checks": found,
         "attention": [check for check in found if check.needs_attention],
+        "quotas": [
+            (one, None if one.hit_s is None else now - timedelta(seconds=one.hit_s))
+            for one in figures.quotas
+        ],
         "failures": figures.failures,
         "hidden_failures": max(0, shown - MOST_FAILURES),
         "without_reason": 0 if runs_it else figures.failing_installation,

@@ -13,6 +13,7 @@ from advisor.core.health.figures import (
     Evaluation,
     Figures,
     Ingest,
+    QuotaUse,
     SlowTask,
     Spread,
     Storage,
@@ -21,6 +22,8 @@ from advisor.core.health.figures import (
 
 SILENT_AFTER_S = 30.0
 """Workers and the scheduler give a sign of life every few seconds."""
+QUOTA_HIT_S = 600.0
+"""A quota that was used up so lately needs attention."""
 LOW_BYTES, LOW_RATIO = 1 << 30, 0.05
 """Less free space than either is low."""
 
@@ -31,6 +34,7 @@ class Condition(StrEnum):
     CLEAR = "clear"
     BEHIND = "behind"
     SILENT = "silent"
+    LIMITED = "limited"
     LOW = "low"
     FAILING = "failing"
     UNKNOWN = "unknown"
@@ -40,6 +44,7 @@ class Checked(StrEnum):
     """What a check is about; of queues and workers there are several."""
 
     INGEST = "ingest"
+    QUOTAS = "quotas"
     EVALUATION = "evaluation"
     QUEUE = "queue"
     WORKER = "worker"
@@ -67,6 +72,7 @@ def checks(figures: Figures) -> tuple[Check, ...]:
     """Every check, in the order in which work flows."""
     return (
         _ingest(figures.ingest),
+        *_quotas(figures.quotas),
         _evaluation(figures.evaluation),
         *_work(figures.work),
         _storage(figures.storage),
@@ -84,6 +90,23 @@ def _ingest(found: Ingest) -> Check:
         text += f"; age of the newest sample, oldest first: {worst}"
     condition = Condition.BEHIND if found.silent else Condition.CLEAR
     return Check(about=about, name=name, condition=condition, text=text)
+
+
+def _quotas(found: Sequence[QuotaUse]) -> Iterator[Check]:
+    """Nothing where there is no quota."""
+    limited = [one for one in found if one.limit is not None]
+    if not limited:
+        return
+    used_up = [one for one in limited if one.hit_s is not None and one.hit_s <= QUOTA_HIT_S]
+    condition = Condition.LIMITED if used_up else Condition.CLEAR
+    text = "; ".join(_quota(one) for one in used_up or limited)
+    yield Check(about=Checked.QUOTAS, name="Quotas", condition=condition, text=text)
+
+
+def _quota(found: QuotaUse) -> str:
+    used = "use not known" if found.used is None else f"{found.used:,.0f}"
+    text = f"{used} of {found.limit:,} {found.name}"
+    return text if found.hit_s is None else f"{text}, used up {_length(found.hit_s)} ago"
 
 
 def _evaluation(found: Evaluation) -> Check:

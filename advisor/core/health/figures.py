@@ -101,6 +101,24 @@ class Storage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaUse:
+    """What the organisation may send or have, by the key of programs and the words of people.
+
+    `limit` is None where there is no quota, `used` where it cannot be known; rates are means of
+    the last whole minute. `hit_s` is how long ago the quota was last used up, None for never;
+    since then bodies were refused, which come again, and points were lost.
+    """
+
+    quota: str
+    name: str
+    limit: int | None
+    used: float | None
+    hit_s: float | None
+    refused_bodies: int
+    lost_points: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
     """Work that failed; `solved_at` is None while it still fails."""
 
@@ -125,6 +143,7 @@ class Figures:
     evaluation: Evaluation
     work: Work | None
     ingest: Ingest
+    quotas: tuple[QuotaUse, ...]
     storage: Storage
     failing: int
     failing_installation: int

@@ -14,6 +14,7 @@ from advisor.core.health.figures import (
     Ingest,
     Process,
     Queue,
+    QuotaUse,
     SlowTask,
     Spread,
     Storage,
@@ -21,6 +22,20 @@ from advisor.core.health.figures import (
 )
 
 GIB = 1 << 30
+
+
+def quota(name: str, *, limit: int | None, hit_s: float | None = None) -> QuotaUse:
+    return QuotaUse(
+        quota=name,
+        name=name,
+        limit=limit,
+        used=1200.4,
+        hit_s=hit_s,
+        refused_bodies=0,
+        lost_points=0,
+    )
+
+
 SPREAD = Spread(p50_s=2.0, p99_s=9.44, worst_s=61.0, worst="nfs-07")
 WELL = Figures(
     evaluation=Evaluation(resources=40, stale=0, age=SPREAD, recent=SPREAD),
@@ -37,6 +52,7 @@ WELL = Figures(
         silent=0,
         lags=tuple(HostLag(host=f"h{age:.0f}", lag_s=age) for age in (11.0, 9.0, 8.0, 7.0)),
     ),
+    quotas=(quota("series", limit=None), quota("hosts", limit=None)),
     storage=Storage(
         directory="/data",
         free_bytes=50 * 10**9,
@@ -212,3 +228,30 @@ def test_size_has_three_digits(size: int, text: str) -> None:
     storage = replace(WELL.storage, database_bytes=size)
 
     assert found(replace(WELL, storage=storage))["Free disk"].text.endswith(f"has {text}")
+
+
+@pytest.mark.parametrize(
+    ("hit_s", "condition", "said"),
+    [
+        (None, "clear", "1,200 of 5,000 series"),
+        (660.0, "clear", "1,200 of 5,000 series, used up 11 min ago"),
+        (599.0, "limited", "1,200 of 5,000 series, used up 9 min ago"),
+    ],
+    ids=["never", "long ago", "lately"],
+)
+def test_quota_needs_attention_while_it_is_used_up(
+    hit_s: float | None, condition: str, said: str
+) -> None:
+    figures = replace(WELL, quotas=(quota("series", limit=5000, hit_s=hit_s),))
+
+    check = found(figures)["Quotas"]
+
+    assert (check.condition, check.text) == (condition, said)
+
+
+def test_use_that_is_not_known_is_said() -> None:
+    unknown = replace(quota("points a second", limit=10), used=None)
+
+    check = found(replace(WELL, quotas=(unknown,)))["Quotas"]
+
+    assert check.text == "use not known of 10 points a second"
