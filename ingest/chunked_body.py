@@ -2,12 +2,16 @@
 
 Django reads as many bytes as Content-Length says. A chunked request has none, so Django would take
 it for empty: Telegraf's batches would be answered as if they held nothing, and be lost.
+
+A chunked body is read when it is asked for, so nothing is read of a sender who is refused.
 """
 
 import json
 from collections.abc import Callable, Iterable
 from io import BytesIO
 from typing import Any, BinaryIO
+
+from ingest.body import BodyTooLargeError, UnreadableBodyError
 
 Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
@@ -42,21 +46,70 @@ class ChunkedBody:
             return self.application(environ, start_response)
         if not environ.get("wsgi.input_terminated"):
             return _unreadable(start_response)
-        content = _read(body, self.max_body_bytes + 1)
-        if len(content) > self.max_body_bytes:
-            _drain(body, DRAINED_BYTES)
-            return self._too_large(start_response)
         del environ["HTTP_TRANSFER_ENCODING"]
-        environ["wsgi.input"] = BytesIO(content)
-        environ["CONTENT_LENGTH"] = str(len(content))
-        return self.application(environ, start_response)
+        environ["wsgi.input"] = LateBody(body, self.max_body_bytes)
+        # Nobody may read more; the body ends where it ends.
+        environ["CONTENT_LENGTH"] = str(self.max_body_bytes + 1)
+        try:
+            return self.application(environ, start_response)
+        except BodyTooLargeError:
+            return self._too_large(start_response)
 
     def _too_large(self, start_response: StartResponse) -> list[bytes]:
-        message = (
-            f"the body is larger than {self.max_body_bytes} bytes; send it in smaller parts "
-            "(SLUICE_MAX_BODY_BYTES sets the limit)"
+        return _answer(
+            start_response,
+            "413 Content Too Large",
+            "request too large",
+            _too_large_text(self.max_body_bytes),
         )
-        return _answer(start_response, "413 Content Too Large", "request too large", message)
+
+
+class LateBody:
+    """A chunked body, read whole when anything of it is asked for.
+
+    Raises `BodyTooLargeError` then, or `UnreadableBodyError` if it is cut off.
+    """
+
+    def __init__(self, body: BinaryIO, max_body_bytes: int) -> None:
+        self._body = body
+        self._max_body_bytes = max_body_bytes
+        self._content: BytesIO | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the whole body."""
+        return self._whole().getbuffer().nbytes
+
+    def read(self, size: int = -1) -> bytes:
+        return self._whole().read(size)
+
+    def readline(self, size: int = -1) -> bytes:
+        return self._whole().readline(size)
+
+    def _whole(self) -> BytesIO:
+        if self._content is None:
+            try:
+                content = _read(self._body, self._max_body_bytes + 1)
+                if len(content) > self._max_body_bytes:
+                    _drain(self._body, DRAINED_BYTES)
+                    raise BodyTooLargeError(_too_large_text(self._max_body_bytes))
+            except OSError as error:
+                raise UnreadableBodyError(f"the body ends too early: {error}") from error
+            self._content = BytesIO(content)
+        return self._content
+
+
+def announced_bytes(environ: Environ) -> int:
+    """The length of the body: as it was announced, or of a chunked one, which is read for that."""
+    body = environ["wsgi.input"]
+    return body.size_bytes if isinstance(body, LateBody) else _content_length(environ)
+
+
+def _too_large_text(max_body_bytes: int) -> str:
+    return (
+        f"the body is larger than {max_body_bytes} bytes; send it in smaller parts "
+        "(SLUICE_MAX_BODY_BYTES sets the limit)"
+    )
 
 
 def _unreadable(start_response: StartResponse) -> list[bytes]:

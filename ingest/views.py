@@ -27,6 +27,7 @@ from ingest.body import (
     line_count,
     read_body,
 )
+from ingest.chunked_body import announced_bytes
 from ingest.core.line_protocol import Precision
 from ingest.core.quota.limits import QuotaExceededError
 from ingest.quotas.entry import counted
@@ -132,7 +133,7 @@ def body_of(request: HttpRequest, *, encoding: str) -> bytes:
     return read_body(
         request,
         encoding=encoding,
-        length=int(request.META.get("CONTENT_LENGTH") or 0),
+        length=announced_bytes(request.META),
         max_bytes=settings.MAX_BODY_BYTES,
     )
 
