@@ -33,6 +33,7 @@ COMMANDS = {
         "enroll": "write the configuration and keys of a host's agent",
         "token": "list, create and revoke tokens",
         "organisation": "list organisations, or create one with its administrator",
+        "quota": "what an organisation may send and have, what it uses, and changes of that",
     },
     "Operate": {
         "run": "start the server with everything it needs",

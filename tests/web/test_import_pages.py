@@ -14,6 +14,7 @@ from django.test import Client
 from django.test.client import FakePayload
 from django.utils import timezone
 
+from accounts.models import Organisation
 from advisor import tasks
 from advisor.decisions.uploads import (
     KEPT_FOR,
@@ -23,6 +24,7 @@ from advisor.decisions.uploads import (
 )
 from config.database_roles import DatabaseRole
 from ingest.models import Import, ImportRun, ImportState, UploadedPart
+from ingest.quotas.entry import spending_of
 from tests.config.roles import acting_as, make_roles
 from tests.web.fleet import Fleet
 
@@ -126,6 +128,23 @@ def test_page_that_asks_is_loaded_anew_at_the_end(operator: Client) -> None:
     after = operator.get(f"/imports/{run.pk}/", headers={"HX-Request": "true"})
     assert after["HX-Refresh"] == "true"
     assert "it is of no format that can be imported" in text_of(operator, run)
+
+
+def test_upload_that_waits_for_a_quota_keeps_no_worker(operator: Client, fleet: Fleet) -> None:
+    Organisation.objects.filter(pk=fleet.organisation.pk).update(quota_points_per_s=1)
+    spending_of.cache_clear()
+    run = upload(operator, iostat(timezone.now().astimezone(UTC) - timedelta(minutes=30)))
+
+    work()
+    waiting = Import.objects.get(run=run)
+    said = text_of(operator, run)
+    Organisation.objects.filter(pk=fleet.organisation.pk).update(quota_points_per_s=0)
+    work()
+
+    # Of a minute's worth, 60 points, half is left for others: two batches of 15.
+    assert (waiting.state, waiting.position) == (ImportState.RUNNING, 30)
+    assert "it waits for the quota of points a second" in said
+    assert Import.objects.get(run=run).state == ImportState.DONE
 
 
 @pytest.mark.usefixtures("fleet")
