@@ -14,6 +14,7 @@ from advisor.advice.placement.fleet_loads import (
     VdiskLoad,
     loads_of_round,
 )
+from advisor.advice.placement.stated_rules import stated_rules
 from advisor.advice.shared.vdisk_names import vdisk_names
 from advisor.models import Allocation, Incident, Resource, Unit
 from advisor.resource_kinds import registry
@@ -47,9 +48,10 @@ def placement_inputs(resource: Resource, now: datetime) -> list[PlacementInputs]
         return []
     allocations = _allocations(stores)
     loads = loads_of_round(stores, allocations, now=now)
+    names = vdisk_names(allocations)
     vdisks = [
         _vdisk(allocation, name, loads.vdisks[allocation.pk])
-        for allocation, name in zip(allocations, vdisk_names(allocations), strict=True)
+        for allocation, name in zip(allocations, names, strict=True)
         if allocation.pk in loads.vdisks
     ]
     lying: dict[str, list[VdiskState]] = {store.name: [] for store in stores}
@@ -61,6 +63,7 @@ def placement_inputs(resource: Resource, now: datetime) -> list[PlacementInputs]
                 _datastore(store, loads.stores[store.pk], lying[store.name]) for store in stores
             ),
             vdisks=tuple(vdisks),
+            rules=stated_rules(resource.organisation, allocations, names),
             now=now,
             threshold_ms=resource.threshold * loads.stores[resource.pk].size_cost,
             samples=sum(store.windows for store in loads.stores.values()),

@@ -6,9 +6,12 @@
     same: kvm-01:/dev/sdb = kvm-02:/dev/sdc
     apart: kvm-01:sdb kvm-03:sdb
     apart: kvm-01:/mnt/vm kvm-02:nas:/export/vm
+    keep-together: db-01
+    keep-apart:    db-01/scsi0:0 db-01/scsi0:1
 
 A condition compares a field of the workload: `=` and `!=` take a word, `~` and `!~` a pattern in
 which `*` is any text and `?` any letter. Letter case makes no difference.
+A member of keep-together: and keep-apart: is a workload, or `WORKLOAD/DISK`.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from ingest.core.identity.grouping import Statement
 
 FIELDS = ("name", "kind", "namespace", "pool", "tag", "host", "cluster", "unit")
 """What a condition may ask for, beside `label.NAME`."""
+KEEP_TOGETHER, KEEP_APART = "keep-together:", "keep-apart:"
 _OPERATORS = ("!=", "!~", "=", "~")
 
 
@@ -61,11 +65,20 @@ class TierRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementRule:
+    """Disks to keep on one datastore, or each on another; `members` are as they were written."""
+
+    together: bool
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
     """All rules of a text, in its order."""
 
     tiers: tuple[TierRule, ...] = ()
     statements: tuple[Statement, ...] = ()
+    placement: tuple[PlacementRule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +106,7 @@ def read_rules(text: str, *, tiers: Iterable[str]) -> Rules:
     problems: list[str] = []
     found: list[TierRule] = []
     statements: list[Statement] = []
+    placement: list[PlacementRule] = []
     for number, line in enumerate(text.splitlines(), start=1):
         try:
             rule = _rule(number, line, known)
@@ -101,15 +115,34 @@ def read_rules(text: str, *, tiers: Iterable[str]) -> Rules:
             continue
         if isinstance(rule, TierRule):
             found.append(rule)
+        elif isinstance(rule, PlacementRule):
+            placement.append(rule)
         elif rule is not None:
             statements.append(rule)
     problems.extend(_opposite(statements))
     if problems:
         raise RuleError(problems)
-    return Rules(tiers=tuple(found), statements=tuple(statements))
+    return Rules(tiers=tuple(found), statements=tuple(statements), placement=tuple(placement))
 
 
-def _rule(number: int, line: str, tiers: Sequence[str]) -> TierRule | Statement | None:
+def rule_line(word: str, members: Sequence[str]) -> str:
+    """A line that gives these words to the rule; empty if they cannot be written in one."""
+    quoted = [f'"{name}"' if "'" in name else f"'{name}'" for name in members]
+    line = " ".join([word, *quoted])
+    return line if _words(line) == [word, *members] else ""
+
+
+def _words(line: str) -> list[str]:
+    """The words of a line; none if it is several lines, or a quote is open."""
+    try:
+        return shlex.split(_spaced(line), comments=True) if len(line.splitlines()) == 1 else []
+    except ValueError:
+        return []
+
+
+def _rule(
+    number: int, line: str, tiers: Sequence[str]
+) -> TierRule | Statement | PlacementRule | None:
     """The rule of one line; None for a line without any."""
     words = shlex.split(_spaced(line), comments=True)
     if not words:
@@ -118,7 +151,11 @@ def _rule(number: int, line: str, tiers: Sequence[str]) -> TierRule | Statement 
         return _tier_rule(number, line.strip(), words[1:], tiers)
     if words[0] in ("same:", "apart:"):
         return _statement(words)
-    raise ValueError(f'"{words[0]}" is no rule; write tier:, same: or apart:')
+    if words[0] in (KEEP_TOGETHER, KEEP_APART):
+        return _placement_rule(words)
+    raise ValueError(
+        f'"{words[0]}" is no rule; write tier:, same:, apart:, {KEEP_TOGETHER} or {KEEP_APART}'
+    )
 
 
 def _spaced(line: str) -> str:
@@ -167,6 +204,13 @@ def _statement(words: Sequence[str]) -> Statement:
     if one == other:
         raise ValueError(f"{one} is stated twice")
     return Statement(one=one, other=other, same=words[0] == "same:")
+
+
+def _placement_rule(words: Sequence[str]) -> PlacementRule:
+    members = tuple(dict.fromkeys(words[1:]))
+    if not all(members) or not members:
+        raise ValueError(f"{words[0]} takes workloads or disks: {words[0]} db-01/scsi0:0 db-02")
+    return PlacementRule(together=words[0] == KEEP_TOGETHER, members=members)
 
 
 def _place(text: str) -> Place:

@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from ingest.core.identity.facts import Kind, Place
 from ingest.core.identity.grouping import Statement
-from ingest.core.identity.rules import FIELDS, RuleError, decide_tier, read_rules
+from ingest.core.identity.rules import (
+    FIELDS,
+    KEEP_APART,
+    KEEP_TOGETHER,
+    PlacementRule,
+    RuleError,
+    decide_tier,
+    read_rules,
+    rule_line,
+)
 
 TIERS = ("high", "medium", "low")
 
@@ -84,7 +93,7 @@ def test_every_wrong_line_is_named() -> None:
         "line 2: write a condition: tier: high where name ~ db-*",
         'line 3: ">" is no operator; there are != !~ = ~',
         f'line 4: "size" is no field; there are {", ".join(FIELDS)} and label.NAME',
-        'line 5: "shares:" is no rule; write tier:, same: or apart:',
+        'line 5: "shares:" is no rule; write tier:, same:, apart:, keep-together: or keep-apart:',
         "line 6: same: takes two places: same: kvm-01:sdb kvm-02:sdc",
         'line 9: "b" stands where "and" was expected; quote words with spaces',
         "line 10: No closing quotation",
@@ -101,3 +110,43 @@ def test_any_text_is_read_or_refused_with_its_lines(text: str) -> None:
         problems = error.problems
 
     assert problems
+
+
+def test_disks_are_kept_together_or_apart() -> None:
+    rules = read_rules(
+        "keep-together: db-01\nkeep-apart: 'web one' \"web two/scsi0:1\" # both", tiers=TIERS
+    )
+
+    assert rules.placement == (
+        PlacementRule(together=True, members=("db-01",)),
+        PlacementRule(together=False, members=("web one", "web two/scsi0:1")),
+    )
+
+
+def test_rule_of_placement_without_members_is_wrong() -> None:
+    with pytest.raises(RuleError, match="keep-apart: takes workloads or disks"):
+        read_rules("keep-apart:", tiers=TIERS)
+
+
+@given(
+    st.sampled_from([KEEP_APART, KEEP_TOGETHER]),
+    st.lists(
+        st.text(min_size=1) | st.sampled_from(["a=b", "it's", "# x", "a\nb", "'\""]), min_size=1
+    ),
+)
+def test_written_rule_is_read_as_it_was_meant_or_is_not_written(
+    word: str, members: list[str]
+) -> None:
+    line = rule_line(word, members)
+
+    if line:
+        (found,) = read_rules(line, tiers=TIERS).placement
+        assert found == PlacementRule(
+            together=word == KEEP_TOGETHER, members=tuple(dict.fromkeys(members))
+        )
+    else:
+        # Only what has both quotes, or what ends a line, has no form.
+        assert any(
+            ('"' in name and "'" in name) or len(f"{name}.".splitlines()) > 1 or "\\" in name
+            for name in members
+        )
