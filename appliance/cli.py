@@ -28,6 +28,7 @@ COMMANDS = {
     "Describe": {
         "resource": "list, add and change datastores and uplinks",
         "allocation": "list and set the shares, reservations and limits of workloads",
+        "import-vcenter": "shares, limits, thresholds and rules that a vCenter has",
         "rules": "rules that give tiers, and say which devices are one or are not",
         "maintenance": "list and add maintenance windows, which silence expected congestion",
         "enroll": "write the configuration and keys of a host's agent",
@@ -50,6 +51,8 @@ COMMANDS = {
 }
 RENAMED = {"claim": "allocation", "episodes": "incidents", "job": "maintenance"}
 """Former names of commands; they work for one release."""
+TWO_WORDS = {("import", "vcenter"): "import-vcenter"}
+"""Commands that people type as two words."""
 REFUSED = {"status": StatusExit.NO_ANSWER}
 """The exit status of a command that could not do its work; 1 for all others."""
 HELP_WORDS = ("--help", "-h", "help")
@@ -65,7 +68,13 @@ def main() -> None:
         return
     if arguments[0] in HELP_WORDS:
         arguments = [arguments[1], "--help"]
-    sys.exit(run_command(_by_new_name(arguments)))
+    sys.exit(run_command(_by_new_name(_as_one_word(arguments))))
+
+
+def _as_one_word(arguments: Sequence[str]) -> Sequence[str]:
+    """The arguments with the name of the command that two words stand for."""
+    name = TWO_WORDS.get((arguments[0], arguments[1])) if len(arguments) > 1 else None
+    return arguments if name is None else [name, *arguments[2:]]
 
 
 def _by_new_name(arguments: Sequence[str]) -> Sequence[str]:

@@ -183,12 +183,14 @@ def set_allocation(
     selector: tuple[str, str] | None = None,
     facts: Mapping[str, Any] | None = None,
     may_exceed: bool = False,
+    restates: bool = True,
 ) -> Allocation:
     """Set the allocation of a workload on a resource; creates a missing workload.
 
     The adapter is used for measuring. `selector`, a kind and a value, is how the host's agent
     recognises the workload's I/O; None means by the adapter. `facts` are more of its columns. With
     `may_exceed` a reservation that does not fit here is accepted, so that a move is recommended.
+    Who sets many does without `restates` and calls `restate_parties` once for each resource.
     """
     _check_names(workload_name, vdisk, adapter)
     _check_controls(workload_name, reservation, limit, shares, unit=resource.unit)
@@ -217,7 +219,8 @@ def set_allocation(
             "vanished_at": None,
         },
     )
-    restate_parties(resource)
+    if restates:
+        restate_parties(resource)
     return allocation
 
 

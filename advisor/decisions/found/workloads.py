@@ -345,9 +345,11 @@ def _allocate(
     """
     new: list[Allocation] = []
     changed: list[Allocation] = []
+    moved, replaced = _follow_guests(known, uses)
     stated = [one for row in known.values() for one in row.allocations.all() if not one.found]
+    # What is stated of one virtual disk leaves the defaults of the others.
     taken = {_counters(one) for one in stated} | {
-        (one.workload_id, *_place(one)) for one in stated
+        (one.workload_id, *_place(one)) for one in stated if one.adapter_kind != AdapterKind.VDISK
     }
     for key in {**known, **uses}:
         wanted = {
@@ -356,17 +358,18 @@ def _allocate(
             if taken.isdisjoint((_counters(one), (key, *_place(one))))
         }
         for present in known[key].allocations.all() if key in known else ():
-            if not present.found:
+            if not present.found or present.pk in replaced:
                 continue
             one = wanted.pop((present.resource_id, present.host_id, present.vdisk), None)
             if _renew(present, one, now=now):
                 changed.append(present)
         new.extend(wanted.values())
+    Allocation.objects.bulk_update(moved, ["host", "adapter"], batch_size=1000)
     Allocation.objects.bulk_update(
         changed, ["adapter_kind", "adapter", "vanished_at"], batch_size=1000
     )
     Allocation.objects.bulk_create(new, batch_size=1000, ignore_conflicts=True)
-    touched = {one.resource_id for one in (*new, *changed)}
+    touched = {one.resource_id for one in (*new, *changed, *moved)}
     for resource in Resource.objects.filter(pk__in=touched).order_by("pk"):
         restate_parties(resource)
 
@@ -387,6 +390,43 @@ def _drop_forgotten(organisation: Organisation, *, now: datetime) -> None:
         organisation=organisation, found=True, tier_stated=False, vanished_at__lt=now - FORGOTTEN
     )
     gone.exclude(allocations__found=False).delete()
+
+
+def _follow_guests(
+    known: Mapping[int, Workload], uses: Mapping[int, Mapping[_Where, Allocation]]
+) -> tuple[list[Allocation], set[int]]:
+    """Let what is stated of virtual disks follow their VMs to other hosts.
+
+    Those that moved, and the keys of defaults in whose place they came, which are gone.
+    """
+    moved: list[Allocation] = []
+    replaced: set[int] = set()
+    for key, wanted in uses.items():
+        rows = list(known[key].allocations.all()) if key in known else []
+        followed = _follow([one for one in rows if not one.found], wanted)
+        places = {_where(one) for one in followed}
+        replaced |= {one.pk for one in rows if one.found and _where(one) in places}
+        moved += followed
+    if replaced:
+        Allocation.objects.filter(pk__in=replaced).delete()
+    return moved, replaced
+
+
+def _follow(stated: Sequence[Allocation], wanted: Mapping[_Where, Allocation]) -> list[Allocation]:
+    """Those of one workload that moved: its disk is on one other host, and there alone."""
+    places = {_where(one) for one in stated}
+    moved = []
+    for one in stated:
+        own = [use for use in wanted if (use[0], use[2]) == (one.resource_id, one.vdisk)]
+        is_vdisk = one.adapter_kind == AdapterKind.VDISK
+        if is_vdisk and len(own) == 1 and own[0] not in places:
+            one.host, one.adapter = wanted[own[0]].host, wanted[own[0]].adapter
+            moved.append(one)
+    return moved
+
+
+def _where(one: Allocation) -> _Where:
+    return one.resource_id, one.host_id, one.vdisk
 
 
 def _renew(present: Allocation, one: Allocation | None, *, now: datetime) -> bool:

@@ -1,0 +1,118 @@
+"""`sluice import vcenter`: take over what Storage I/O Control and Storage DRS were told."""  # noqa: N999 (the word people type)
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser
+from getpass import getpass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from accounts.models import Organisation
+from advisor.decisions.vcenter.apply import import_vcenter
+from advisor.management.product_command import ProductCommand
+from advisor.management.vcenter_text import import_json, import_text
+from ingest.core.vcenter.errors import VcenterError
+from ingest.core.vcenter.managed_object import ManagedObject
+from ingest.core.vcenter.read_inventory import read_inventory
+from ingest.imports.vcenter import Account, read_file, read_live
+
+
+class Command(ProductCommand):
+    help = (
+        "Take shares, limits, reservations, congestion thresholds and rules from a vCenter, or "
+        "from a file that govc wrote, and say what has no counterpart. Shows what would change; "
+        "changes it with --apply, but on no host. Also typed as: sluice import vcenter"
+    )
+
+    def add_own_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "source", metavar="URL|FILE",
+            help="https://vcenter.example.com, or a file of: govc collect -json",
+        )  # fmt: skip
+        parser.add_argument("--user", help="account with the role Read-only")
+        parser.add_argument(
+            "--password-file", type=Path, metavar="FILE",
+            help="file with the password; otherwise SLUICE_VCENTER_PASSWORD, or it is asked for",
+        )  # fmt: skip
+        parser.add_argument(
+            "--ca-file", type=Path, metavar="FILE",
+            help="certificate of the authority that signed the vCenter's, in PEM",
+        )  # fmt: skip
+        parser.add_argument(
+            "--name",
+            help="name of the vCenter in the rules; default: its host, or the file's name",
+        )
+        parser.add_argument("--apply", action="store_true", help="take over what is shown")
+
+    def run(self, *, organisation: Organisation, **options: Any) -> None:
+        try:
+            inventory = read_inventory(self._objects(options))
+        except VcenterError as error:
+            raise CommandError(str(error)) from error
+        if not (inventory.guests or inventory.stores):
+            raise CommandError(
+                "no virtual machine and no datastore was read; give the account the role "
+                "Read-only on the vCenter, with propagation, or export more of it"
+            )
+        found = import_vcenter(
+            organisation,
+            inventory,
+            name=_name(options),
+            apply=options["apply"],
+            now=timezone.now(),
+        )
+        if options["as_json"]:
+            self.show_json(import_json(found))
+        else:
+            self.stdout.write(import_text(found))
+
+    def _objects(self, options: dict[str, Any]) -> list[ManagedObject]:
+        if "://" not in options["source"]:
+            return read_file(Path(options["source"]))
+        if not options["user"]:
+            raise CommandError("a running vCenter needs --user")
+        account = Account(user=options["user"], password=_password(options))
+        return read_live(
+            options["source"], account, ca_file=options["ca_file"], progress=self._progress
+        )
+
+    def _progress(self, kind: str, count: int) -> None:
+        if self.stderr.isatty():
+            self.stderr.write(f"\r\x1b[K{count} of {kind}", ending="")
+            self.stderr.flush()
+
+
+def _password(options: dict[str, Any]) -> str:
+    """From the file, the environment or the terminal, never from the command line."""
+    if options["password_file"]:
+        try:
+            text: str = options["password_file"].read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise CommandError(f"{options['password_file']} cannot be read: {error}") from error
+        found = text.removesuffix("\n")
+    else:
+        found = os.environ.get("SLUICE_VCENTER_PASSWORD", "")
+        if not found and sys.stdin.isatty():
+            found = getpass(f"Password of {options['user']}: ")
+    if not found:
+        raise CommandError(
+            "there is no password; give --password-file, or set SLUICE_VCENTER_PASSWORD"
+        )
+    if not found.isprintable():
+        raise CommandError("the password has letters that cannot be sent, such as a line end")
+    return found
+
+
+def _name(options: dict[str, Any]) -> str:
+    source: str = options["source"]
+    given = options["name"] or (
+        urlsplit(source).hostname if "://" in source else Path(source).stem
+    )
+    # It stands in a comment of the rules, on one line.
+    return " ".join(str(given or "vcenter").split())
