@@ -1,6 +1,7 @@
 """An export of a vCenter as `govc collect -json` writes it, with the names of the public API.
 
-Written by us: the simulator has no method for all of what is stated here.
+Written by us, in the form in which govc 0.52 exports the simulator: without the types of values.
+The simulator has no method for all of what is stated here.
 """
 
 from __future__ import annotations
@@ -23,20 +24,18 @@ def disk(
 ) -> dict[str, Any]:  # fmt: skip
     """A virtual disk of the controller `scsi0`."""
     return {
-        "_typeName": "VirtualDisk",
         "key": key,
         "controllerKey": CONTROLLER,
         "unitNumber": unit,
+        "capacityInKB": 10 * GIB // 1024,
         "capacityInBytes": 10 * GIB,
-        "deviceInfo": {"_typeName": "Description", "label": f"Hard disk {unit + 1}"},
+        "deviceInfo": {"label": f"Hard disk {unit + 1}"},
         "backing": {
-            "_typeName": "VirtualDiskFlatVer2BackingInfo",
             "datastore": {"type": "Datastore", "value": store},
         },
         "storageIOAllocation": {
-            "_typeName": "StorageIOAllocationInfo",
             "limit": limit,
-            "shares": {"_typeName": "SharesInfo", "shares": shares, "level": level},
+            "shares": {"shares": shares, "level": level},
             "reservation": reservation,
         },
         **more,
@@ -47,13 +46,17 @@ def guest(
     number: int, *disks: dict[str, Any], name: str | None = None, host: int = 1, **more: Any
 ) -> dict[str, Any]:
     """A virtual machine with the number `vm-<number>`."""
-    controller = {"_typeName": "ParaVirtualSCSIController", "key": CONTROLLER, "busNumber": 0}
+    controller = {
+        "key": CONTROLLER,
+        "deviceInfo": {"label": "SCSI controller 0"},
+        "busNumber": 0,
+        "scsiCtlrUnitNumber": 7,
+    }
     values = {
         "name": name or f"vm{number}",
         "config.uuid": uuid_of(number),
         "config.template": False,
         "config.hardware.device": {
-            "_typeName": "ArrayOfVirtualDevice",
             "_value": [controller, *disks],
         },
         "runtime.host": {"type": "HostSystem", "value": f"host-{host}"},
@@ -70,15 +73,12 @@ def datastore(
     number: int = 1, *, name: str = "nfs-08", hosts: tuple[int, ...] = (1, 2), **iorm: Any
 ) -> dict[str, Any]:
     """A datastore; `iorm` are the fields of its `StorageIORMInfo`."""
-    mounts = [
-        {"_typeName": "DatastoreHostMount", "key": {"type": "HostSystem", "value": f"host-{host}"}}
-        for host in hosts
-    ]
+    mounts = [{"key": {"type": "HostSystem", "value": f"host-{host}"}} for host in hosts]
     values = {
         "name": name,
         "summary.capacity": 1000 * GIB,
-        "host": {"_typeName": "ArrayOfDatastoreHostMount", "_value": mounts},
-        "iormConfiguration": {"_typeName": "StorageIORMInfo", "enabled": False, **iorm},
+        "host": {"_value": mounts},
+        "iormConfiguration": {"enabled": False, **iorm},
     }
     return content("Datastore", f"datastore-{number}", values)
 

@@ -52,7 +52,7 @@ def _objects(value: Any, depth: int = 0) -> Iterator[ManagedObject]:
             yield from _objects(one, depth)
     elif isinstance(value, dict):
         if "Obj" in value or "Self" in value:
-            raise ExportError("govc before 0.30 wrote it, without types of devices; take a newer")
+            raise ExportError("govc before 0.30 wrote it, with other names; take a newer one")
         kind, moid = reference(value.get("self"))
         if kind and moid:
             yield ManagedObject(kind=kind, moid=moid, properties=value)

@@ -95,10 +95,14 @@ class Congestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """A datastore; `hosts` are the names of those that mount it, as far as they are told."""
+    """A datastore; `hosts` are the names of those that mount it, as far as they are told.
+
+    `called` is what samples may call it: its name, the last part of its URL, or its number.
+    """
 
     moid: str
     name: str
+    called: tuple[str, ...]
     hosts: tuple[str, ...]
     size_bytes: int | None
     congestion: Congestion | None

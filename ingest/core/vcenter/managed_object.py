@@ -1,7 +1,8 @@
 """Objects of the vSphere API as plain values, whichever way they were read.
 
 A value is None, a text, number, boolean, list or mapping by the names of the API. A mapping has
-`_typeName` where the type was told; a reference is `{"type": ..., "value": ...}`.
+`_typeName` where the type is told, which exports do not. A reference is a mapping of `type` and
+`value`.
 """
 
 from __future__ import annotations
@@ -50,11 +51,17 @@ def managed_objects(contents: Iterable[Any]) -> Iterator[ManagedObject]:
                     if isinstance(one, dict) and "name" in one
                 },
                 unreadable={
-                    text(within(one, "path")): type_name(within(one, "fault", "fault"))
-                    or "refused"
+                    text(within(one, "path")): _fault(within(one, "fault"))
                     for one in many(within(content, "missingSet"))
                 },
             )
+
+
+def _fault(value: Any) -> str:
+    """The type of a fault, else what it says; exports do not tell types."""
+    return (
+        type_name(within(value, "fault")) or text(within(value, "localizedMessage")) or "refused"
+    )
 
 
 def merged(objects: Iterable[ManagedObject]) -> list[ManagedObject]:

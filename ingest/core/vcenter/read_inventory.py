@@ -36,7 +36,7 @@ from ingest.core.vcenter.managed_object import (
 
 WANTED: Mapping[str, tuple[str, ...]] = {
     "HostSystem": ("name",),
-    "Datastore": ("name", "iormConfiguration", "summary.capacity", "host"),
+    "Datastore": ("name", "iormConfiguration", "summary.capacity", "summary.url", "host"),
     "StoragePod": ("name", "childEntity", "podStorageDrsEntry.storageDrsConfig"),
     "DistributedVirtualSwitch": (
         "name", "config.infrastructureTrafficResourceConfig", "networkResourcePool",
@@ -49,7 +49,9 @@ WANTED: Mapping[str, tuple[str, ...]] = {
 
 _BUSES = (("NVME", "nvme"), ("AHCI", "sata"), ("SATA", "sata"), ("IDE", "ide"), ("SCSI", "scsi"),
           ("LsiLogic", "scsi"), ("BusLogic", "scsi"))  # fmt: skip
-"""What samples call the disks of a controller, by a part of its type's name."""
+"""What samples call the disks of a controller, by a part of its type's name or of its label."""
+_FIRST_KEYS = {200: "ide", 1000: "scsi", 15000: "sata", 31000: "nvme"}
+"""The number that vSphere gives the first controller of each bus; there are at most four."""
 _RAW = "RawDiskMapping"
 _MBIT = 1_000_000.0
 _UNLIMITED = -1
@@ -108,11 +110,7 @@ def _guest(one: ManagedObject, hosts: Mapping[str, str], problems: _Problems) ->
     if not devices and "config.hardware.device" not in one.unreadable:
         problems.note(name, "no devices are told of it, so none of its disks is known")
     buses = _buses(devices)
-    disks = [
-        _disk(device, buses, name, problems)
-        for device in devices
-        if type_name(device) == "VirtualDisk"
-    ]
+    disks = [_disk(device, buses, name, problems) for device in devices if _is_disk(device)]
     return Guest(
         moid=one.moid,
         name=name,
@@ -128,12 +126,30 @@ def _buses(devices: Sequence[Any]) -> dict[int, str]:
     found: dict[int, str] = {}
     for device in devices:
         key, number = whole(within(device, "key")), whole(within(device, "busNumber"))
-        kind = type_name(device)
-        if key is not None and number is not None:
-            bus = next((bus for part, bus in _BUSES if part.lower() in kind.lower()), None)
-            if bus is not None:
-                found[key] = f"{bus}{number}"
+        if key is not None and number is not None and (bus := _bus(device, key)) is not None:
+            found[key] = f"{bus}{number}"
     return found
+
+
+def _bus(device: Any, key: int) -> str | None:
+    """The bus of a controller: of its type, else of its label, else of its number."""
+    for told in (type_name(device), text(within(device, "deviceInfo", "label"))):
+        for part, bus in _BUSES:
+            if part.casefold() in told.casefold():
+                return bus
+    if whole(within(device, "scsiCtlrUnitNumber")) is not None:
+        return "scsi"
+    return next((bus for first, bus in _FIRST_KEYS.items() if first <= key < first + 4), None)
+
+
+def _is_disk(device: Any) -> bool:
+    """Whether it is a disk: exports do not tell types, and only disks have a capacity."""
+    kind = type_name(device)
+    return kind == "VirtualDisk" if kind else whole(within(device, "capacityInKB")) is not None
+
+
+def _is_raw(backing: Any) -> bool:
+    return _RAW in type_name(backing) or bool(text(within(backing, "compatibilityMode")))
 
 
 def _disk(device: Any, buses: Mapping[int, str], guest: str, problems: _Problems) -> Disk | None:
@@ -162,7 +178,7 @@ def _disk(device: Any, buses: Mapping[int, str], guest: str, problems: _Problems
             defaults=_SHARES,
             problems=problems,
         ),
-        is_raw=_RAW in type_name(backing),
+        is_raw=_is_raw(backing),
         filters=tuple(filter(None, map(text, many(within(device, "iofilter"))))),
     )
 
@@ -222,10 +238,12 @@ def _controls(
 
 def _store(one: ManagedObject, hosts: Mapping[str, str], problems: _Problems) -> Store:
     name = plain_name(one)
+    volume = text(one.get("summary.url")).rstrip("/").rpartition("/")[2]
     mounted = (reference(within(mount, "key"))[1] for mount in many(one.get("host")))
     return Store(
         moid=one.moid,
         name=name,
+        called=tuple(dict.fromkeys(filter(None, (name, volume, one.moid)))),
         hosts=tuple(sorted({hosts[moid] for moid in mounted if moid in hosts})),
         size_bytes=whole(one.get("summary.capacity")) or None,
         congestion=_congestion(one.get("iormConfiguration"), name, problems),
@@ -308,7 +326,8 @@ def _plain(value: Any) -> int | bool | str | None:
 def _guests_apart(rule: Any, cluster: str, problems: _Problems) -> PlacementRule | None:
     name = text(within(rule, "name")) or "a rule"
     members = tuple((moid, None) for _, moid in map(reference, many(within(rule, "vm"))) if moid)
-    if type_name(rule) != "ClusterAntiAffinityRuleSpec" or len(members) < 2:
+    # An export does not tell the type; Storage DRS has no rule that keeps VMs together.
+    if type_name(rule) not in ("", "ClusterAntiAffinityRuleSpec") or len(members) < 2:
         problems.note(f"{name} of {cluster}", "it is no rule that keeps two VMs or more apart")
         return None
     return _rule(rule, cluster, RuleKind.GUESTS_APART, members)

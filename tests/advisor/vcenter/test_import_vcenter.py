@@ -138,7 +138,7 @@ def test_second_import_changes_nothing(acme: Organisation, tmp_path: Path) -> No
 
 def rule_for(*numbers: int) -> dict[str, Any]:
     machines = [{"type": "VirtualMachine", "value": f"vm-{number}"} for number in numbers]
-    return {"_typeName": "ClusterAntiAffinityRuleSpec", "name": "never both", "vm": machines}
+    return {"name": "never both", "vm": machines}
 
 
 def test_samples_that_go_on_leave_what_was_stated(acme: Organisation, tmp_path: Path) -> None:
@@ -280,6 +280,19 @@ def test_datastores_of_one_name_are_told_by_their_hosts(
 
     assert [one["after"] for one in found["thresholds"]] == [20.0]
     assert set(left_out(found, "not seen yet")) == {"nfs-08"}
+
+
+@pytest.mark.parametrize("called", ["nfs-08", "5f3a-1b", "datastore-1"])
+def test_datastore_is_known_by_all_that_samples_call_it(
+    acme: Organisation, tmp_path: Path, called: str
+) -> None:
+    seen(acme, (7, "esx1"), store=called)
+    store = datastore()
+    store["changeSet"].append({"name": "summary.url", "val": "ds:///vmfs/volumes/5f3a-1b/"})
+
+    found = imported(written(tmp_path, store, guest(7, disk(limit=9))))
+
+    assert [one["of"] for one in found["allocations"]] == ["vm7 scsi0:0"]
 
 
 def test_automatic_threshold_is_learnt_here(acme: Organisation, tmp_path: Path) -> None:

@@ -3,13 +3,20 @@
 // The simulator's virtual disks have no instances and no latencies: they are given those of one disk.
 // And it answers a question about every instance of a counter with one that is called "*": a real
 // vCenter answers with each.
-// It prints its address and goes on until it is stopped.
+// Its settings of shares, limits, Storage I/O Control, Storage DRS and Network I/O Control are put in
+// place here: the simulator keeps them, but has no methods for all of them.
+// It prints its address and goes on until it is stopped. With -tls it speaks TLS, and prints the file of
+// its certificate after the address.
 package main
 
 import (
+	"crypto/tls"
+	"flag"
 	"fmt"
 	"log"
+	"net/url"
 	"os"
+	"strings"
 
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/simulator/vpx"
@@ -67,7 +74,71 @@ func (m *performance) QueryPerf(ctx *simulator.Context, req *types.QueryPerf) so
 	return m.PerformanceManager.QueryPerf(ctx, req)
 }
 
+// What an administrator has set: the first VM has a fast disk with a limit, the second is of no weight.
+func set(registry *simulator.Registry) {
+	var guests []types.ManagedObjectReference
+	for _, entity := range registry.All("VirtualMachine") {
+		guest := entity.(*simulator.VirtualMachine)
+		guests = append(guests, guest.Self)
+		isFirst := strings.HasSuffix(guest.Name, "_VM0")
+		for _, device := range guest.Config.Hardware.Device {
+			if disk, is := device.(*types.VirtualDisk); is {
+				if isFirst {
+					disk.StorageIOAllocation = &types.StorageIOAllocationInfo{
+						Limit:       types.NewInt64(500),
+						Shares:      &types.SharesInfo{Level: types.SharesLevelHigh, Shares: 2000},
+						Reservation: types.NewInt32(0),
+					}
+				} else {
+					disk.StorageIOAllocation = &types.StorageIOAllocationInfo{
+						Limit:  types.NewInt64(-1),
+						Shares: &types.SharesInfo{Level: types.SharesLevelCustom, Shares: 300},
+					}
+				}
+			}
+			if card, is := device.(types.BaseVirtualEthernetCard); is && isFirst {
+				card.GetVirtualEthernetCard().ResourceAllocation = &types.VirtualEthernetCardResourceAllocation{
+					Limit:       types.NewInt64(100),
+					Reservation: types.NewInt64(0),
+					Share:       types.SharesInfo{Level: types.SharesLevelNormal, Shares: 50},
+				}
+			}
+		}
+	}
+	for _, entity := range registry.All("Datastore") {
+		entity.(*simulator.Datastore).IormConfiguration = &types.StorageIORMInfo{
+			Enabled:                 true,
+			CongestionThresholdMode: string(types.StorageIORMThresholdModeManual),
+			CongestionThreshold:     20,
+			PercentOfPeakThroughput: 90,
+			StatsCollectionEnabled:  types.NewBool(true),
+		}
+	}
+	for _, entity := range registry.All("StoragePod") {
+		config := &entity.(*simulator.StoragePod).PodStorageDrsEntry.StorageDrsConfig.PodConfig
+		config.DefaultVmBehavior = string(types.StorageDrsPodConfigInfoBehaviorAutomated)
+		config.Rule = []types.BaseClusterRuleInfo{&types.ClusterAntiAffinityRuleSpec{
+			ClusterRuleInfo: types.ClusterRuleInfo{Name: "never both", Enabled: types.NewBool(true)},
+			Vm:              guests,
+		}}
+	}
+	for _, entity := range registry.All("DistributedVirtualSwitch") {
+		config := entity.(*simulator.DistributedVirtualSwitch).Config.GetDVSConfigInfo()
+		config.InfrastructureTrafficResourceConfig = []types.DvsHostInfrastructureTrafficResource{{
+			Key: "vmotion",
+			AllocationInfo: types.DvsHostInfrastructureTrafficResourceAllocation{
+				Limit:       types.NewInt64(-1),
+				Shares:      &types.SharesInfo{Level: types.SharesLevelLow, Shares: 25},
+				Reservation: types.NewInt64(250),
+			},
+		}}
+	}
+}
+
 func main() {
+	encrypted := flag.Bool("tls", false, "speak TLS")
+	machines := flag.Int("machines", 2, "virtual machines")
+	flag.Parse()
 	log.SetOutput(os.Stderr)
 	for _, counter := range vpx.PerfCounter {
 		if counter.RollupType != types.PerfSummaryTypeAverage {
@@ -86,14 +157,28 @@ func main() {
 	model := simulator.VPX()
 	model.Host = 0
 	model.ClusterHost = 2
-	model.Machine = 2
+	model.Machine = *machines
+	model.Pod = 1
 	if err := model.Create(); err != nil {
 		log.Fatal(err)
 	}
 	registry := model.Map()
 	own := registry.Get(*model.ServiceContent.PerfManager).(*simulator.PerformanceManager)
 	registry.Put(&performance{own})
+	set(registry)
+	// Those of the documented configuration of Telegraf.
+	model.Service.Listen = &url.URL{User: url.UserPassword("reader@vsphere.local", "...")}
+	if *encrypted {
+		model.Service.TLS = new(tls.Config)
+	}
 	server := model.Service.NewServer()
 	fmt.Println(server.URL.Host)
+	if *encrypted {
+		file, err := server.CertificateFile()
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(file)
+	}
 	select {}
 }

@@ -65,7 +65,7 @@ class Matches:
     ) -> Match[PresentResource]:
         device = f"{_DATASTORE}/{store.name}"
         kinds = [one for one in present.resources if one.kind == _DATASTORE]
-        own = {(host, device) for host in store.hosts}
+        own = {(host, f"{_DATASTORE}/{name}") for host in store.hosts for name in store.called}
         reached = [one for one in kinds if one.places & own]
         alone = sum(one.name == store.name for one in inventory.stores) == 1
         if not reached and alone:

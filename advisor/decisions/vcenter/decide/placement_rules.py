@@ -59,7 +59,7 @@ def _line(rule: PlacementRule, guests: dict[str, Guest], matches: Matches) -> tu
         names.append(name if disk is None else f"{name}/{disk.instance}")
     if not rule.enabled:
         gap, kind = "it is switched off", WhyLeftOut.NO_COUNTERPART
-    line = "" if gap else rule_line(_WORDS[rule.kind], names)
+    line = "" if gap else rule_line(_WORDS[rule.kind], sorted(names))
     if not line and not gap:
         gap, kind = "one of its names cannot be written in a rule", WhyLeftOut.NO_COUNTERPART
     what = f"rule {rule.name or rule.kind.replace('_', ' ')} of {rule.cluster}"

@@ -62,6 +62,29 @@ def test_disk_has_its_shares_limit_reservation_and_place() -> None:
 
 
 @pytest.mark.parametrize(
+    ("label", "key", "instance"),
+    [
+        ("SCSI controller 0", 1000, "scsi0:0"),
+        ("NVME controller 0", 31000, "nvme0:0"),
+        ("SATA controller 0", 15000, "sata0:0"),
+        ("IDE 0", 200, "ide0:0"),
+        # Labels are in the language of the vCenter.
+        ("Контроллер 0", 31000, "nvme0:0"),
+        ("控制器 0", 15001, "sata0:0"),
+        ("控制器 0", 200, "ide0:0"),
+    ],
+)
+def test_bus_of_a_disk_is_known_without_types(label: str, key: int, instance: str) -> None:
+    controller = {"key": key, "busNumber": 0, "deviceInfo": {"label": label}}
+
+    found = read(
+        guest(7, **{"config.hardware.device": {"_value": [controller, disk(controllerKey=key)]}})
+    )
+
+    assert [one.instance for one in found.guests[0].disks] == [instance]
+
+
+@pytest.mark.parametrize(
     ("controller", "instance"),
     [
         ("ParaVirtualSCSIController", "scsi0:0"),
@@ -72,7 +95,10 @@ def test_disk_has_its_shares_limit_reservation_and_place() -> None:
     ],
 )
 def test_disk_is_called_as_its_samples_are(controller: str, instance: str) -> None:
-    devices = [{"_typeName": controller, "key": CONTROLLER, "busNumber": 0}, disk()]
+    devices = [
+        {"_typeName": controller, "key": CONTROLLER, "busNumber": 0},
+        disk(_typeName="VirtualDisk"),
+    ]
 
     found = read(guest(7, **{"config.hardware.device": {"_value": devices}}))
 
@@ -102,6 +128,18 @@ def test_wrong_settings_of_one_disk_are_named_and_others_are_kept(
     (problem,) = problems(found)
     assert problem.startswith("scsi0:0 of vm7: ")
     assert complaint in problem
+
+
+def test_raw_mapping_is_known_with_and_without_types() -> None:
+    backings = (
+        {"compatibilityMode": "physicalMode", "lunUuid": "02000"},
+        {"_typeName": "VirtualDiskRawDiskMappingVer1BackingInfo"},
+        {"diskMode": "persistent"},
+    )
+
+    found = read(guest(7, *(disk(unit=at, backing=one) for at, one in enumerate(backings))))
+
+    assert [one.is_raw for one in found.guests[0].disks] == [True, True, False]
 
 
 def test_disk_without_controller_is_named() -> None:
