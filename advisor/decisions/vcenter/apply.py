@@ -35,6 +35,7 @@ from advisor.models import AdapterKind, Allocation, Resource, Unit, Workload
 from advisor.pipeline.incidents import restate_parties
 from ingest.core.vcenter.inventory import Inventory
 from ingest.core.vcenter.managed_object import unescaped
+from ingest.models import Host
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +97,12 @@ def present_in(organisation: Organisation) -> Present:
     return Present(
         resources=tuple(map(_resource, resources.prefetch_related("attachments__host"))),
         workloads=tuple(
-            PresentWorkload(pk=one.pk, name=one.name, keys=tuple(one.identity.get("keys", ())))
+            PresentWorkload(
+                pk=one.pk,
+                name=one.name,
+                keys=tuple(one.identity.get("keys", ())),
+                hosts=tuple(one.identity.get("hosts", ())),
+            )
             for one in Workload.objects.filter(organisation=organisation).order_by("pk")
         ),
         allocations=tuple(map(_allocation, allocations.select_related("host").order_by("pk"))),
@@ -139,13 +145,16 @@ def _take(
     rows = Allocation.objects.filter(resource__organisation=organisation).select_related(
         "resource", "workload", "host"
     )
-    known = rows.in_bulk([one.allocation for one in proposal.allocations])
+    known = rows.in_bulk([one.allocation for one in proposal.allocations if one.allocation])
+    stores = Resource.objects.filter(organisation=organisation).in_bulk(
+        {one.resource_key for one in proposal.allocations}
+    )
     refused: list[LeftOut] = []
     changes: list[AllocationChange] = []
     # What takes less comes first, so that it makes room.
     for change in sorted(proposal.allocations, key=_asked):
         try:
-            _state(known[change.allocation], change.after)
+            _state(stores[change.resource_key], known.get(change.allocation or 0), change)
             changes.append(change)
         except InventoryError as error:
             stated = stated_text(change.after, change.unit)
@@ -160,26 +169,32 @@ def _take(
             size_bytes=size
         )
     taken = replace(proposal, allocations=tuple(sorted(changes, key=lambda one: one.of)))
-    return taken, refused, {known[one.allocation].resource_id for one in changes}
+    return taken, refused, {one.resource_key for one in changes}
 
 
 def _asked(change: AllocationChange) -> tuple[float, str]:
     return change.after.reservation - change.before.reservation, change.of
 
 
-def _state(row: Allocation, after: Stated) -> None:
+@transaction.atomic
+def _state(resource: Resource, row: Allocation | None, change: AllocationChange) -> None:
     """State the controls of an allocation; how it is measured and recognised stays."""
+    if row is not None and change.moved_from:
+        Allocation.objects.filter(pk=row.pk).update(
+            host=Host.objects.get(organisation=resource.organisation, name=change.host)
+        )
+    selector = (row.selector_kind, row.selector) if row is not None and row.selector_kind else None
     set_allocation(
-        resource=row.resource,
-        workload_name=row.workload.name,
-        host_name=row.host.name,
-        adapter_kind=AdapterKind(row.adapter_kind),
-        adapter=row.adapter,
-        vdisk=row.vdisk,
-        reservation=after.reservation,
-        limit=after.limit,
-        shares=after.shares,
-        selector=(row.selector_kind, row.selector) if row.selector_kind else None,
+        resource=resource,
+        workload_name=change.workload,
+        host_name=change.host,
+        adapter_kind=AdapterKind.VDISK if row is None else AdapterKind(row.adapter_kind),
+        adapter=change.adapter,
+        vdisk=change.vdisk,
+        reservation=change.after.reservation,
+        limit=change.after.limit,
+        shares=change.after.shares,
+        selector=selector,
         restates=False,
     )
 

@@ -170,6 +170,37 @@ def test_what_is_stated_of_a_disk_follows_its_machine(acme: Organisation, tmp_pa
     assert imported(path, "--apply")["changes"] is False
 
 
+def test_disk_lies_where_vcenter_says_if_its_host_has_several_datastores(
+    acme: Organisation, tmp_path: Path
+) -> None:
+    seen(acme, store="gold")
+    seen(acme, (7, "esx1"))
+    assert not Allocation.objects.exists()
+    stores = datastore(), datastore(2, name="gold")
+    settings = disk(**HIGH, limit=800)
+    first = written(tmp_path, *stores, guest(7, settings), guest(8, disk(limit=9)))
+
+    imported(first, "--apply")
+    seen(acme, (7, "esx1"), minutes=1)
+    again = imported(first, "--apply")
+
+    assert stated() == {("vm7", "esx1", "scsi0:0"): (2000, 800.0, 0.0)}
+    assert Allocation.objects.get().resource.name == "nfs-08"
+    # Its size became known once it was there; what is not seen is not made.
+    assert (again["allocations"], again["sizes"]) == ([], 1)
+    assert list(left_out(again, "not seen yet")) == ["vm8 scsi0:0"]
+
+    elsewhere = written(tmp_path, *stores, guest(7, settings, host=2))
+    # It is still seen on the first host.
+    assert imported(elsewhere)["changes"] is False
+    seen(acme, (7, "esx2"), store="gold", minutes=60)
+    seen(acme, (7, "esx2"), minutes=60)
+    moved = imported(elsewhere, "--apply")
+
+    assert [one["moved_from"] for one in moved["allocations"]] == ["esx1"]
+    assert stated() == {("vm7", "esx2", "scsi0:0"): (2000, 800.0, 0.0)}
+
+
 def test_reservation_needs_a_capacity_and_others_are_taken_all_the_same(
     acme: Organisation, tmp_path: Path
 ) -> None:
@@ -212,6 +243,17 @@ def test_iops_are_nothing_for_a_datastore_counted_in_bytes(
 
     assert stated() == {}
     assert "counted in bytes_per_s" in left_out(found, "no counterpart")["vm7 scsi0:0"]
+
+
+def test_raw_disks_and_filters_have_no_counterpart(acme: Organisation, tmp_path: Path) -> None:
+    seen(acme, (7, "esx1"))
+    raw = disk(limit=9, backing={"compatibilityMode": "physicalMode"})
+    filtered = disk(2001, unit=1, iofilter=["VMW_spm_1.0.0"])
+
+    found = imported(written(tmp_path, datastore(), guest(7, raw, filtered)))
+
+    assert found["allocations"] == []
+    assert set(left_out(found, "no counterpart")) == {"vm7 scsi0:0", "vm7 scsi0:1"}
 
 
 def test_two_machines_of_one_name_are_told_by_their_numbers(

@@ -91,6 +91,13 @@ class Matches:
             return Match(gap="no samples of the disk are here")
         return _of_host(named, guest.host)
 
+    def is_measured(
+        self, guest: Guest, workload: PresentWorkload, resource: PresentResource
+    ) -> bool:
+        """Whether samples count its disks by its number, on a host that reaches the datastore."""
+        by_number = any(key.endswith(f"/vm/{guest.moid}") for key in workload.keys)
+        return by_number and is_there(guest.host, workload, resource)
+
     def nic(self, guest: Guest, workload: PresentWorkload, key: int) -> Match[PresentAllocation]:
         """The allocation of a network adapter on an uplink."""
         rows = [one for one in self._rows[workload.pk] if one.adapter_kind == _VNIC]
@@ -100,6 +107,11 @@ class Matches:
         if not named:
             return Match(gap="it is not known by which uplink it sends")
         return _of_host(named, guest.host)
+
+
+def is_there(host: str | None, workload: PresentWorkload, resource: PresentResource) -> bool:
+    """Whether the workload is seen on a host that reaches the resource."""
+    return host in workload.hosts and host in {name for name, _ in resource.places}
 
 
 def _of_host(rows: Sequence[PresentAllocation], host: str | None) -> Match[PresentAllocation]:

@@ -51,11 +51,12 @@ class PresentAllocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PresentWorkload:
-    """A workload and the keys by which it is known again."""
+    """A workload, the keys by which it is known again, and the hosts where it is seen."""
 
     pk: int
     name: str
     keys: tuple[str, ...]
+    hosts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,15 +70,22 @@ class Present:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationChange:
-    """Other controls for an allocation; `of` is what vCenter calls it."""
+    """Other controls for an allocation; `of` is what vCenter calls it.
 
-    allocation: int
+    `allocation` None is one that is made, measured by the counters of `adapter`. `moved_from` is
+    the host where it was stated before its VM moved, empty if it did not.
+    """
+
+    allocation: int | None
     of: str
     workload: str
     resource: str
+    resource_key: int
     unit: Unit
     host: str
     vdisk: str
+    adapter: str
+    moved_from: str
     before: Stated
     after: Stated
 

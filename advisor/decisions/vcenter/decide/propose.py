@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from advisor.core.detection.threshold import ThresholdMode
 from advisor.core.resource import Unit
-from advisor.decisions.vcenter.decide.match import Matches
+from advisor.decisions.vcenter.decide.match import Matches, is_there
 from advisor.decisions.vcenter.decide.placement_rules import placement_rules
 from advisor.decisions.vcenter.decide.proposal import (
     AllocationChange,
@@ -35,6 +35,11 @@ from ingest.core.vcenter.inventory import (
 from ingest.core.vcenter.inventory import ThresholdMode as SiocMode
 
 _NOTHING = Stated()
+
+
+_NEW = 0
+"""The number of an allocation that is not there yet."""
+_VDISK = "vdisk"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -126,17 +131,10 @@ def _propose_disk(
     guest: Guest, disk: Disk, matches: Matches, draft: _Draft, *, store: str
 ) -> None:
     of, controls = f"{guest.name} {disk.instance}", disk.controls
-    for name in disk.filters:
-        why = "what an I/O filter does is not told; if it limits I/O, state the limit"
-        draft.leave(WhyLeftOut.NO_COUNTERPART, of, f"I/O filter {name}", why)
-    if controls is None:
+    _leave_filters(of, disk, draft)
+    if controls is None or disk.is_raw:
         return
     stated = controls_text(controls, Unit.IOPS)
-    if disk.is_raw:
-        if not controls.is_default:
-            why = "a raw disk is a LUN of its own, which no other virtual machine contends for"
-            draft.leave(WhyLeftOut.NO_COUNTERPART, of, stated, why)
-        return
     row, resource, gap = _allocation_of(guest, disk, matches, store)
     workload = matches.guests[guest.moid].found
     if row is None or resource is None or workload is None:
@@ -145,13 +143,42 @@ def _propose_disk(
         else:
             draft.leave(WhyLeftOut.NOT_SEEN, of, stated, gap)
         return
-    if row.size_bytes is None and disk.size_bytes:
+    if row.pk and row.size_bytes is None and disk.size_bytes:
         draft.sizes[row.pk] = disk.size_bytes
     if resource.unit is not Unit.IOPS and (controls.limit or controls.reservation):
         why = f"rates of {resource.name} are counted in {resource.unit}, not in IOPS"
         draft.leave(WhyLeftOut.NO_COUNTERPART, of, stated, why)
         return
-    _compare(of, controls, row, (workload, resource), draft)
+    _compare(of, controls, row, (workload, resource), draft, host=guest.host)
+
+
+def _leave_filters(of: str, disk: Disk, draft: _Draft) -> None:
+    """What has no counterpart whatever else is stated of the disk."""
+    for name in disk.filters:
+        why = "what an I/O filter does is not told; if it limits I/O, state the limit"
+        draft.leave(WhyLeftOut.NO_COUNTERPART, of, f"I/O filter {name}", why)
+    if disk.is_raw and disk.controls is not None and not disk.controls.is_default:
+        why = "a raw disk is a LUN of its own, for which no other virtual machine contends"
+        stated = controls_text(disk.controls, Unit.IOPS)
+        draft.leave(WhyLeftOut.NO_COUNTERPART, of, stated, why)
+
+
+def _new_row(
+    guest: Guest, disk: Disk, workload: PresentWorkload, resource: PresentResource
+) -> PresentAllocation:
+    return PresentAllocation(
+        pk=_NEW,
+        resource=resource.pk,
+        workload=workload.pk,
+        host=guest.host or "",
+        vdisk=disk.instance,
+        adapter_kind=_VDISK,
+        adapter=f"vm/{guest.moid}",
+        stated=Stated(),
+        by_person=False,
+        is_gone=False,
+        size_bytes=disk.size_bytes,
+    )
 
 
 def _allocation_of(
@@ -166,6 +193,11 @@ def _allocation_of(
     if resource.found is None:
         return None, None, f"{store}: {resource.gap}"
     match = matches.disk(guest, workload.found, resource.found, disk.instance)
+    says_something = disk.controls is not None and not disk.controls.is_default
+    where = workload.found, resource.found
+    if match.found is None and says_something and matches.is_measured(guest, *where):
+        # Its samples do not tell on which of several datastores it lies; the vCenter does.
+        return _new_row(guest, disk, *where), resource.found, ""
     return match.found, resource.found, match.gap
 
 
@@ -175,16 +207,25 @@ def _compare(
     row: PresentAllocation,
     where: tuple[PresentWorkload, PresentResource],
     draft: _Draft,
+    *,
+    host: str | None,
 ) -> None:
     """Propose what vCenter says; its default leaves what a person stated here."""
     workload, resource = where
+    # Samples say where the VM is; an export may be older.
+    moves = (
+        row.by_person
+        and row.adapter_kind == _VDISK
+        and row.host not in workload.hosts
+        and is_there(host, workload, resource)
+    )
     after = Stated(
         # The level normal is what everything has of which nobody said anything.
         shares=None if controls.level is ShareLevel.NORMAL else controls.shares,
         limit=controls.limit,
         reservation=controls.reservation,
     )
-    if row.stated == after:
+    if row.stated == after and not moves:
         draft.same += not controls.is_default
         draft.defaults += controls.is_default
     elif controls.is_default:
@@ -197,13 +238,16 @@ def _compare(
     else:
         draft.allocations.append(
             AllocationChange(
-                allocation=row.pk,
+                allocation=row.pk or None,
                 of=of,
                 workload=workload.name,
                 resource=resource.name,
+                resource_key=resource.pk,
                 unit=resource.unit,
-                host=row.host,
+                host=(host or row.host) if moves else row.host,
                 vdisk=row.vdisk,
+                adapter=row.adapter,
+                moved_from=row.host if moves else "",
                 before=row.stated,
                 after=after,
             )
@@ -224,7 +268,7 @@ def _propose_nic(guest: Guest, nic: Nic, matches: Matches, draft: _Draft) -> Non
         draft.leave(WhyLeftOut.NOT_SEEN, of, stated, match.gap)
         return
     uplink = matches.resources[match.found.resource]
-    _compare(of, nic.controls, match.found, (workload.found, uplink), draft)
+    _compare(of, nic.controls, match.found, (workload.found, uplink), draft, host=guest.host)
 
 
 def left_by_kind(proposal: Proposal) -> Iterator[tuple[WhyLeftOut, list[LeftOut]]]:

@@ -10,6 +10,8 @@ from ingest.core.vcenter.inventory import StorageCluster, Store, ThresholdMode
 PEAK_PERCENT = 90
 """Of the peak throughput: where the threshold lies that is learnt here."""
 
+DEFAULT_MS = 30
+"""The congestion threshold of a datastore of which nobody said anything."""
 _MOVES = "Sluice recommends where disks should lie, and moves none"
 _SPACE = 80
 _FIXED: dict[str, tuple[int, str]] = {
@@ -44,7 +46,7 @@ def store_left_out(store: Store) -> Iterator[LeftOut]:
     automatic = found.mode is ThresholdMode.AUTOMATIC
     percent = found.percent_of_peak
     if not found.enabled:
-        if found.mode is ThresholdMode.MANUAL:
+        if found.mode is ThresholdMode.MANUAL and found.threshold_ms not in (None, DEFAULT_MS):
             stated = f"Storage I/O Control off, threshold {found.threshold_ms} ms"
             yield _left(store.name, stated, "a threshold that is switched off says nothing")
         if found.collects_statistics:
