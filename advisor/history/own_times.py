@@ -7,11 +7,13 @@ counted until then is not the later one's.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from advisor.models import AdapterKind, Allocation
-from ingest.core.grid import microseconds
+from ingest.core.grid import Flags, Floats, Grid, microseconds
 
 _NEVER_US = 2**63 - 1
 
@@ -73,3 +75,16 @@ def mounted(rows: Sequence[Allocation]) -> list[Mounted]:
         if where in others
         for place in places
     ]
+
+
+def windows_of_others(
+    times: Iterable[OwnTime], mounts: Iterable[Mounted], grid: Grid, rate: Floats
+) -> Iterator[tuple[int, Flags]]:
+    """By place of an allocation the windows in which what is counted for it is of others.
+
+    `rate` is (windows, allocations). It is asked for mounts last, without what was yielded before.
+    """
+    for own in times:
+        yield own.place, (grid.ends_us <= own.since_us) | (grid.ends_us > own.until_us)
+    for mount in mounts:
+        yield mount.place, ~np.isnan(rate[:, mount.workloads]).all(axis=1)

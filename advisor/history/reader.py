@@ -5,7 +5,7 @@ The number of statements does not depend on how many resources, hosts or workloa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -24,10 +24,11 @@ from advisor.history.inventory import Inventory, inventory_of
 from advisor.history.layout import columns_of
 from advisor.history.levels import NO_LEVELS, Levels, read_levels
 from advisor.history.measured import Measured, devices_by_resource, measure, rates_at
+from advisor.history.own_times import windows_of_others
 from advisor.models import Allocation, Resource, ThresholdMode
 from advisor.models import LearntThreshold as LearntRow
 from ingest.core.figures import PRESSURE, CgroupFigures
-from ingest.core.grid import Flags, Floats, Grid, Integers
+from ingest.core.grid import Floats, Grid, Integers
 from ingest.grid_reader import Subject
 
 PRESSURE_OF_BACKLOG = 0.05
@@ -138,7 +139,10 @@ def _allocation_columns(inventory: Inventory, measured: Measured) -> dict[int, A
     size[:, known] = found.done.mean_io_bytes
     reads[:, known] = _read_ratio(found.done)
     columns = (found.rate, backlogged, size, reads, waiting, drops)
-    for place, others in _of_others(inventory, measured.grid, found.rate):
+    of_others = windows_of_others(
+        inventory.shared_adapters, inventory.mounted, measured.grid, found.rate
+    )
+    for place, others in of_others:
         for column in columns:
             column[others, place] = np.nan
     held = throttled(
@@ -165,18 +169,6 @@ def _allocation_columns(inventory: Inventory, measured: Measured) -> dict[int, A
         )
         for key, part in layout.parts.items()
     }
-
-
-def _of_others(inventory: Inventory, grid: Grid, rate: Floats) -> Iterator[tuple[int, Flags]]:
-    """By place of an allocation the windows in which what is counted for it is of others.
-
-    `rate` is (windows, allocations), and is asked after the windows before were taken away.
-    """
-    for own in inventory.shared_adapters:
-        yield own.place, (grid.ends_us <= own.since_us) | (grid.ends_us > own.until_us)
-    for mount in inventory.mounted:
-        seen: Flags = ~np.isnan(rate[:, mount.workloads])
-        yield mount.place, np.any(seen, axis=1)
 
 
 def _read_ratio(done: CgroupFigures) -> Floats:

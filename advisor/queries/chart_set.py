@@ -6,10 +6,12 @@ from collections import defaultdict
 from collections.abc import Callable, Collection
 from datetime import datetime
 
+import numpy as np
 from django.db.models import Q
 
 from advisor.history.inventory import cgroup_device_numbers, device_subject, rate_subjects
 from advisor.history.measured import devices_of, rates_of, read_measured
+from advisor.history.own_times import mounted, own_times, windows_of_others
 from advisor.models import Incident, Resource
 from advisor.queries.allocation_rates import allocations_in_order, workload_tracks
 from advisor.queries.charts import (
@@ -57,12 +59,17 @@ def _figures(resource: Resource, grid: Grid) -> ResourceFigures:
     wanted = defaultdict(list, subjects.wanted)
     wanted[resource.traits.reader.figures] += [device_subject(one) for one in attachments]
     measured = read_measured(wanted, grid)
+    rate = rates_of(subjects, measured).rate
+    for place, others in windows_of_others(
+        own_times(allocations), mounted(allocations), grid, rate
+    ):
+        rate[others, place] = np.nan
     return ResourceFigures(
         resource=resource,
         grid=grid,
         attachments=attachments,
         devices=devices_of(resource, attachments, measured),
-        tracks=workload_tracks(allocations, rates_of(subjects, measured).rate),
+        tracks=workload_tracks(allocations, rate),
     )
 
 

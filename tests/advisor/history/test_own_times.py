@@ -10,6 +10,7 @@ import pytest
 from advisor.history.own_times import Mounted, OwnTime, mounted, own_times
 from advisor.history.reader import read_history
 from advisor.models import AdapterKind, Allocation, Workload
+from advisor.queries.chart_set import chart_set
 from ingest.core.grid import grid_of, microseconds
 from tests.advisor.deliveries import START, STEP, Lun, in_one_go
 
@@ -70,8 +71,9 @@ def test_mount_counts_the_workloads_that_are_found_on_it() -> None:
     assert mounted([mount, stated]) == []
 
 
-@pytest.mark.django_db
-def test_adapter_that_is_used_again_counts_for_each_in_its_time() -> None:
+@pytest.fixture
+def used_again(db: None) -> Lun:
+    """A datastore on which the cgroup of web is that of web9 from the tenth window on."""
     lun = Lun([5.0] * 20)
     lun.play(in_one_go(lun.steps), look_each=10_000)
     (web,) = Allocation.objects.filter(workload__name="web")
@@ -83,13 +85,29 @@ def test_adapter_that_is_used_again_counts_for_each_in_its_time() -> None:
         adapter_kind=web.adapter_kind, adapter=web.adapter,
     )  # fmt: skip
     Allocation.objects.filter(pk=web.pk).update(found=True, vanished_at=START + 10 * STEP)
+    return lun
 
-    found = read_history(lun.resource, grid_of(START, START + 20 * STEP, 10.0)).allocations
+
+def test_adapter_that_is_used_again_counts_for_each_in_its_time(used_again: Lun) -> None:
+    grid = grid_of(START, START + 20 * STEP, 10.0)
+
+    found = read_history(used_again.resource, grid).allocations
 
     rates = dict(zip(found.workloads, found.rate.T, strict=True))
     # It does 100 I/Os a second all the time.
     np.testing.assert_array_equal(rates["web"], [100.0] * 10 + [np.nan] * 10)
     np.testing.assert_array_equal(rates["web9"], [np.nan] * 10 + [100.0] * 10)
+
+
+def test_charts_draw_an_adapter_for_each_in_its_time(used_again: Lun) -> None:
+    until = START + 20 * STEP
+
+    found = chart_set(used_again.resource, since=START, until=until, points=1000, now=until)
+
+    (chart,) = [one for one in found.charts if one.key == "workloads"]
+    values = {one.label: one.values for one in chart.tracks}
+    assert values["web"] == (100.0,) * 10 + (None,) * 10
+    assert values["web9"] == (None,) * 10 + (100.0,) * 10
 
 
 @pytest.mark.django_db
