@@ -16,6 +16,7 @@ from advisor.core.duration import duration_text
 from advisor.core.enumeration import listed
 from advisor.core.standing import workload_words
 from advisor.decisions.imported import hosts_of, resources_of
+from advisor.history.inventory import inventory_of
 from advisor.history.levels import read_levels
 from advisor.models import Allocation, Attachment, Incident, Resource
 from advisor.pipeline.attribute import study_incident
@@ -220,7 +221,11 @@ def _would_have_helped(incident: Incident, until: datetime) -> str:
     end = min(incident.ended_at or until, until)
     if not _has_workloads(incident):
         return f"cannot be told: {NO_WORKLOADS}"
-    inputs = policy_inputs(incident.resource, incident, policy=None, until=end, now=end)
+    # What a process remembers is for workers: threads of a web server would share it.
+    known = inventory_of([incident.resource])
+    inputs = policy_inputs(
+        incident.resource, incident, policy=None, until=end, now=end, known=known
+    )
     plain = json.loads(dumps(POLICY.decide(inputs)))
     return str(plain["summary"])
 

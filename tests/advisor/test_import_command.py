@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+from collections import OrderedDict
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from io import StringIO
@@ -15,8 +16,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from accounts.models import Organisation
+from advisor.history import inventory
 from advisor.models import Incident, Resource
-from ingest.models import DiskioSample, Import, ImportState
+from advisor.queries.import_report import import_report
+from ingest.models import DiskioSample, Import, ImportRun, ImportState
 
 pytestmark = pytest.mark.django_db
 
@@ -248,6 +251,21 @@ def test_culprit_of_a_file_of_esxtop_is_named(tmp_path: Path) -> None:
     assert incident["by_whom"].startswith("backup (")
     assert incident["at_expense_of"] == "nobody got less than its entitlement"
     assert "naa.6001" in incident["would_have_helped"]
+
+
+def test_report_remembers_nothing_that_threads_of_a_web_server_would_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "esx1.csv").write_text(esxtop(congested_since()))
+    printed(tmp_path)
+    kept: OrderedDict[object, object] = OrderedDict()
+    monkeypatch.setattr(inventory, "_kept", kept)
+
+    report = import_report(ImportRun.objects.get(), now=datetime.now(UTC))
+
+    (incident,) = [one for resource in report.resources for one in resource.incidents]
+    assert "naa.6001" in incident.would_have_helped
+    assert not kept
 
 
 def test_devices_are_found_though_a_moment_ago_it_was_looked_for_others(

@@ -52,9 +52,14 @@ def policy_inputs(
     policy: Policy | None,
     until: datetime,
     now: datetime,
+    known: Inventory | None = None,
 ) -> AdviceInputs:
-    """The inputs as they are known now; the past ends with `until`, the last judged window."""
-    day, past = _read(resource, incident, policy=policy, until=until, now=now)
+    """The inputs as they are known now; the past ends with `until`, the last judged window.
+
+    `known` is the inventory of the resource, otherwise what this process remembers of it.
+    """
+    known = known or kept_inventory([resource])
+    day, past = _read(resource, incident, known, policy=policy, until=until, now=now)
     return AdviceInputs(
         resource=resource.name,
         kind=resource.kind,
@@ -86,13 +91,13 @@ class _Day:
 def _read(
     resource: Resource,
     incident: Incident,
+    known: Inventory,
     *,
     policy: Policy | None,
     until: datetime,
     now: datetime,
 ) -> tuple[_Day, Past]:
     """The day that ends with the incident, and the past week; no window is read twice."""
-    known = kept_inventory([resource])
     allocations = sorted(known.allocations[resource.pk], key=lambda row: row.pk)
     inventory = known.workloads(resource, allocations)
     most = max(FEWEST_WINDOWS, min(MOST_WINDOWS, MOST_CELLS // max(len(allocations), 1)))
