@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +12,8 @@ from advisor.models import EarlierStates, Resource, State
 
 SHOWN = 3
 """So many times that windows were judged again, the newest ones."""
+MOST_STRETCHES = 10
+"""So many stretches of each of these times; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +30,8 @@ class EarlierRun:
 class EarlierStretch:
     """The states of windows in (since, until] as they were said until `replaced_at`.
 
-    `runs` are the first of those that were not clear, and `left_out` counts the others.
+    `runs` are the first of those that were not clear, and `left_out` counts the others. `more`
+    counts the later stretches of that time that are left out.
     """
 
     replaced_at: datetime
@@ -36,17 +39,20 @@ class EarlierStretch:
     until: datetime
     runs: tuple[EarlierRun, ...]
     left_out: int
+    more: int = 0
 
 
 def earlier_states(resource: Resource) -> list[EarlierStretch]:
     """The newest times that windows of the resource were judged again and changed."""
     rows = EarlierStates.objects.filter(resource=resource)
     times = rows.order_by("-replaced_at").values_list("replaced_at", flat=True).distinct()
-    return [
-        _stretch(at, stretch)
-        for at in times[:SHOWN]
-        for stretch in _stretches(rows.filter(replaced_at=at).order_by("since"))
-    ]
+    found: list[EarlierStretch] = []
+    for at in times[:SHOWN]:
+        own = _stretches(rows.filter(replaced_at=at).order_by("since"))
+        shown = [_stretch(at, one) for one in own[:MOST_STRETCHES]]
+        shown[-1] = replace(shown[-1], more=len(own) - len(shown))
+        found += shown
+    return found
 
 
 def _stretches(rows: Iterable[EarlierStates]) -> list[list[EarlierStates]]:

@@ -66,6 +66,16 @@ def test_windows_between_two_portions_stayed_as_they_were_and_are_not_told(disk:
     assert [(one.since, one.until) for one in found] == [(at(0), at(5)), (at(60), at(65))]
 
 
+def test_many_stretches_of_one_time_are_counted(disk: Resource) -> None:
+    for number in range(13):
+        said(disk, (4 * number, 4 * number + 2, "congested", 60.0))
+
+    found = earlier_states(disk)
+
+    assert [one.since for one in found] == [at(4 * number) for number in range(10)]
+    assert [one.more for one in found] == [0] * 9 + [3]
+
+
 def test_three_stretches_are_told_and_the_others_counted(disk: Resource) -> None:
     runs = [(k, k + 1, "unknown" if k % 2 else "clear", None) for k in range(10)]
     said(disk, *runs)
