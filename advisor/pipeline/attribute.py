@@ -10,6 +10,7 @@ from statistics import fmean
 
 import numpy as np
 from django.core.cache import cache
+from django.db.models import Max
 
 from advisor.core.allocation import Allocation as SolverAllocation
 from advisor.core.allocation import ReservationMode, entitlements
@@ -65,9 +66,14 @@ class Study:
 
 
 def study_incident(*, incident: Incident, now: datetime) -> Study:
-    """Attribute the incident from its stored samples; the answer is kept for a short time."""
+    """Attribute the incident from its stored samples; the answer is kept for a short time.
+
+    It is given up when samples that came late amend the incident.
+    """
     until = _studied_until(incident, now)
-    key = f"incident-study:{incident.pk}:{until.timestamp():.0f}"
+    amended_at = incident.versions.aggregate(newest=Max("replaced_at"))["newest"]
+    times = [f"{one.timestamp():.0f}" for one in (until, amended_at) if one is not None]
+    key = f"incident-study:{incident.pk}:{':'.join(times)}"
     found: Study | None = cache.get(key)
     if found is None:
         found = _study(incident, until)

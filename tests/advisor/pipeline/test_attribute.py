@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from advisor.core.detection.external_workload import ExternalState
-from advisor.models import Incident, Unit
+from advisor.models import Incident, IncidentVersion, Unit
+from advisor.pipeline.amend import figures_of
 from advisor.pipeline.attribute import Study, study_incident
 from advisor.pipeline.look_outside import look_outside
 from tests.advisor.disk_samples import CgroupPhase, DiskPhase, cgroup_lines, disk_lines
@@ -25,24 +26,31 @@ def cluster() -> Cluster:
     return make_cluster()
 
 
-def bursts(cluster: Cluster) -> Incident:
-    """web-2 comes and goes every five minutes; while it is on, web-1 misses its reservation."""
-    calm = Phase(
-        intervals=30,
-        sent={"up0": 60 * MBIT},
-        received={"p1": 55 * MBIT, "p2": 1 * MBIT, "p3": 4e6},
+START = NOW - timedelta(hours=1)
+LENGTH = 30
+
+
+def bursts_of(interface: str) -> str:
+    """What the interface of web-2 counts: it comes and goes every five minutes."""
+    calm, full = (
+        Phase(intervals=LENGTH, sent={}, received={interface: rate * MBIT}) for rate in (1, 59)
     )
-    full = Phase(
-        intervals=30,
-        sent={"up0": 93 * MBIT},
-        received={"p1": 30 * MBIT, "p2": 59 * MBIT, "p3": 4e6},
+    return net_lines("h1", [calm, full] * 6, start=START)
+
+
+def bursts(cluster: Cluster, *, culprit: bool = True) -> Incident:
+    """web-2 comes and goes; while it is on, web-1 misses its reservation."""
+    calm, full = (
+        Phase(intervals=LENGTH, sent={"up0": sent}, received={"p1": own, "p3": 4e6})
+        for sent, own in ((60 * MBIT, 55 * MBIT), (93 * MBIT, 30 * MBIT))
     )
-    start = NOW - timedelta(hours=1)
-    send(cluster.organisation, net_lines("h1", [calm, full] * 6, start=start), now=NOW)
+    send(cluster.organisation, net_lines("h1", [calm, full] * 6, start=START), now=NOW)
+    if culprit:
+        send(cluster.organisation, bursts_of("p2"), now=NOW)
     return Incident.objects.create(
         organisation=cluster.organisation,
         resource=cluster.uplink,
-        started_at=start + timedelta(minutes=5),
+        started_at=START + timedelta(minutes=5),
         ended_at=NOW,
         peak_value=0.99,
         threshold=0.9,
@@ -63,6 +71,25 @@ def test_workload_that_comes_and_goes_with_the_harm_is_named(cluster: Cluster) -
     assert first.experiment is not None
     # On is worse: what web-1 misses of its 75 is part of its entitlement.
     assert first.experiment.shift > 0.1
+
+
+def test_cause_of_an_incident_that_is_amended_is_looked_for_anew(cluster: Cluster) -> None:
+    """Samples of the culprit come late; without them its traffic is other traffic."""
+    incident = bursts(cluster, culprit=False)
+    before = study(incident).attribution
+    send(cluster.organisation, bursts_of("p2"), now=NOW)
+    kept = study(incident).attribution
+
+    IncidentVersion.objects.create(
+        incident=incident, replaced_at=NOW, figures=figures_of(incident)
+    )
+
+    after = study(incident).attribution
+    assert before is not None
+    assert after is not None
+    assert kept == before
+    assert before.aggressors != ("web-2",)
+    assert after.aggressors == ("web-2",)
 
 
 def test_innocent_neighbour_has_its_reason(cluster: Cluster) -> None:
