@@ -87,4 +87,5 @@ def windows_of_others(
     for own in times:
         yield own.place, (grid.ends_us <= own.since_us) | (grid.ends_us > own.until_us)
     for mount in mounts:
-        yield mount.place, ~np.isnan(rate[:, mount.workloads]).all(axis=1)
+        is_counted: Flags = np.logical_or.reduce(~np.isnan(rate[:, mount.workloads]), axis=1)
+        yield mount.place, is_counted
