@@ -28,6 +28,7 @@ from ingest.body import (
     read_body,
 )
 from ingest.chunked_body import announced_bytes
+from ingest.core.batch import Rejection
 from ingest.core.line_protocol import Precision
 from ingest.core.quota.limits import QuotaExceededError
 from ingest.quotas.entry import counted
@@ -159,8 +160,13 @@ def _written(result: WriteResult) -> HttpResponse:
 def reasons(result: WriteResult) -> str:
     """Why lines were refused, the first few reasons."""
     shown = [
-        f"line {rejection.line_number}: {rejection.reason}"
+        f"{_where(rejection)}: {rejection.reason}"
         for rejection in result.rejections[:_SHOWN_REASONS]
     ]
     hidden = len(result.rejections) - len(shown)
     return "; ".join(shown) + (f"; and {hidden} other reasons" if hidden else "")
+
+
+def _where(rejection: Rejection) -> str:
+    """What was refused: a line by its number, a part that is none by its name."""
+    return f"line {rejection.line_number}" if rejection.line_number else rejection.line

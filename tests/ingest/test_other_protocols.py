@@ -53,7 +53,9 @@ class TestInfluxV1:
 
         assert answer.status_code == 204
 
-    @pytest.mark.parametrize("credentials", ["", "Basic", "Basic %%%", "Basic bm9ib2R5"])
+    @pytest.mark.parametrize(
+        "credentials", ["", "Basic", "Basic %%%", "Basic bm9ib2R5", "Basic \u00e9", "Basic /w=="]
+    )
     def test_without_a_token_nothing_is_taken(
         self, client: Client, tenant: Tenant, credentials: str
     ) -> None:
@@ -229,6 +231,16 @@ class TestOtlp:
         partial = json.loads(answer.content)["partialSuccess"]
         assert partial["rejectedDataPoints"] == "1"
         assert 'unknown measurement "my.own.metric"' in partial["errorMessage"]
+
+    def test_what_could_not_be_read_is_named(self, client: Client, tenant: Tenant) -> None:
+        found = self.request(**{"system.network.io": 5, "system.network.packets": 2})
+        found["resourceMetrics"][0]["scopeMetrics"][0]["metrics"][1]["sum"]["dataPoints"][0][
+            "asInt"
+        ] = "many"
+
+        partial = json.loads(self.answer(client, tenant, found).content)["partialSuccess"]
+
+        assert partial["errorMessage"] == "system.network.packets: a number is not a whole number"
 
     def test_metrics_in_protocol_buffers_are_stored(self, client: Client, tenant: Tenant) -> None:
         def attribute(key: str, value: str) -> tuple[int, bytes]:
