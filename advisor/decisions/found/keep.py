@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from datetime import datetime, timedelta
-from time import perf_counter
+from time import monotonic, perf_counter, sleep
 
 from django.db import connection, transaction
 
@@ -12,12 +12,16 @@ from accounts.models import Organisation
 from advisor.decisions.found.datastores import keep_datastores
 from advisor.decisions.found.look import look
 from advisor.decisions.found.workloads import keep_workloads
+from advisor.errors import InventoryError
 
 EVERY = timedelta(minutes=5)
 """So often it is looked for what is gone, even if nothing new was said or sent."""
 
 MOST_OF_TIME = 0.05
 """Looking takes no more of a worker's time than this, however often something is new."""
+
+LONGEST_WAIT_S = 120.0
+_ASKED_EVERY_S = 0.2
 
 _looked: dict[tuple[str, int], tuple[Hashable, datetime, timedelta]] = {}
 """By database and organisation what was there, when it was looked, and how long not to look."""
@@ -26,11 +30,12 @@ _looked: dict[tuple[str, int], tuple[Hashable, datetime, timedelta]] = {}
 def keep_inventory(organisation: Organisation, *, now: datetime, is_asked: bool = False) -> bool:
     """Make, find again and mark what is found; False if nothing is new since the last time.
 
-    Where somebody asked for it and waits, it is looked in any case.
-    Two that run at once do it one after the other.
+    Where somebody asked for it and waits, it is looked in any case, after whoever looks already.
+    Without that, what somebody else looks at is left to them.
     """
     with transaction.atomic():
-        _wait_for_turn(organisation)
+        if not _has_turn(organisation, wait_s=LONGEST_WAIT_S if is_asked else 0.0):
+            return False
         stamp, key = _stamp(organisation), (connection.settings_dict["NAME"], organisation.pk)
         before, at, rest = _looked.get(key, (None, now - EVERY, EVERY))
         if not is_asked and at <= now < at + (EVERY if before == stamp else rest):
@@ -45,15 +50,31 @@ def keep_inventory(organisation: Organisation, *, now: datetime, is_asked: bool 
     return True
 
 
-def _wait_for_turn(organisation: Organisation) -> None:
-    """Hold the organisation's inventory until the transaction ends.
+def _has_turn(organisation: Organisation, *, wait_s: float) -> bool:
+    """Hold the organisation's inventory until the transaction ends; False if others hold it.
 
-    Workers may not change organisations, so they cannot lock their rows.
+    Workers may not change organisations, so they cannot lock their rows. It is asked again and
+    again because a look may take longer than the database lets anybody wait for a lock. Raises
+    `InventoryError` after waiting in vain.
     """
+    deadline = monotonic() + wait_s
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtextextended('inventory', %s))", [organisation.pk]
-        )
+        while True:
+            cursor.execute(
+                "SELECT pg_try_advisory_xact_lock(hashtextextended('inventory', %s))",
+                [organisation.pk],
+            )
+            row = cursor.fetchone()
+            if row is not None and row[0]:
+                return True
+            if not wait_s:
+                return False
+            if monotonic() > deadline:
+                raise InventoryError(
+                    f"{organisation}: others have been looking for devices and workloads for "
+                    f"{wait_s:.0f} s; try again"
+                )
+            sleep(_ASKED_EVERY_S)
 
 
 def _stamp(organisation: Organisation) -> Hashable:

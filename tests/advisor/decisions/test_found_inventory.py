@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 import pytest
-from django.db import connection
+from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Organisation
 from advisor.decisions.found import keep
 from advisor.decisions.found.keep import keep_inventory
 from advisor.decisions.inventory import add_resource, set_allocation
+from advisor.errors import InventoryError
 from advisor.models import AdapterKind, Allocation, Attachment, Resource, Workload, WorkloadRules
 from ingest import facts as stored_facts
 from tests.advisor.samples import send
@@ -510,6 +511,25 @@ def test_nothing_new_reads_nothing(acme: Organisation) -> None:
 
     assert keep_inventory(acme, now=at + timedelta(minutes=1)) is False
     assert keep_inventory(acme, now=at + timedelta(minutes=6)) is True
+
+
+def test_look_that_somebody_else_takes_is_left_to_them_unless_it_was_asked_for(
+    acme: Organisation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keep, "LONGEST_WAIT_S", 0.5)
+    other = connections.create_connection("default")
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(hashtextextended('inventory', %s))", [acme.pk])
+
+        assert keep_inventory(acme, now=NOW) is False
+        with pytest.raises(InventoryError, match="try again"):
+            keep_inventory(acme, now=NOW, is_asked=True)
+    finally:
+        other.close()
+    monkeypatch.setattr(keep, "LONGEST_WAIT_S", 60.0)
+
+    assert keep_inventory(acme, now=NOW, is_asked=True) is True
 
 
 def test_organisations_do_not_share_datastores(acme: Organisation) -> None:
