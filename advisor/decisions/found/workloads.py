@@ -13,6 +13,7 @@ from django.db.models import Prefetch
 from accounts.models import Organisation
 from advisor.core.resource import Tier
 from advisor.decisions.found.look import Look
+from advisor.decisions.found.migrated import follow
 from advisor.decisions.found.names import free_name
 from advisor.models import (
     AdapterKind,
@@ -80,6 +81,9 @@ def keep_workloads(
         row.pk: _uses(one, row, seen, resources) | _on_uplinks(one, row, seen, uplinks)
         for one, row in zip(found, rows, strict=True)
     }
+    for one, row in zip(found, rows, strict=True):
+        if row.pk in known:
+            follow(row, one, uses[row.pk].values(), now=now)
     _allocate(known, uses, now=now)
     _drop_forgotten(organisation, now=now)
 

@@ -349,6 +349,39 @@ def test_vm_that_migrates_takes_its_allocation_along(acme: Organisation) -> None
     assert Allocation.objects.exclude(vanished_at=None).count() == 1
 
 
+def test_promise_that_a_person_stated_goes_with_a_vm_that_migrates(acme: Organisation) -> None:
+    luns = [*disk("h1", "sda", wwn=WWN), *disk("h2", "sda", wwn=WWN)]
+    luns += [number("h1", "sda", 0), number("h2", "sda", 0)]
+    scope = "/machine.slice/machine-qemu\\x2d{}\\x2ddb1.scope"
+    said = {"uuid": "b1f0a3c2-7e64-4d0b-9d6e-0f1a2b3c4d5e", "name": "db1"}
+    tell(acme, *luns, guest("h1", "libvirt/db1", **said), cgroup("h1", scope.format(1)))
+    set_allocation(
+        resource=Resource.objects.get(), workload_name="db1", host_name="h1", shares=9,
+        adapter_kind=AdapterKind.CGROUP, adapter=scope.format(1),
+    )  # fmt: skip
+    stated = Allocation.objects.get()
+
+    there = [*luns, guest("h2", "libvirt/db1", **said), cgroup("h2", scope.format(7))]
+    tell(acme, *there, minutes=1)
+    # While both hosts show it, it is where it was stated.
+    assert Allocation.objects.get(pk=stated.pk).host.name == "h1"
+    tell(acme, *there, minutes=40)
+
+    stated.refresh_from_db()
+    assert allocations() == {("db1", WWN, "h2", "cgroup", "")}
+    assert (stated.host.name, stated.adapter, stated.shares) == ("h2", scope.format(7), 9)
+    past = Allocation.objects.exclude(pk=stated.pk).get()
+    assert (past.host.name, past.adapter, past.found) == ("h1", scope.format(1), True)
+
+    back = [*luns, guest("h1", "libvirt/db1", **said), cgroup("h1", scope.format(8))]
+    tell(acme, *back, minutes=41)
+    tell(acme, *back, minutes=80)
+
+    stated.refresh_from_db()
+    assert (stated.host.name, stated.adapter) == ("h1", scope.format(8))
+    assert allocations() == {("db1", WWN, "h1", "cgroup", "")}
+
+
 def test_vmid_that_is_used_again_is_another_workload(acme: Organisation) -> None:
     tell(acme, guest("pve1", "qemu/101", name="db1", host_pid="41"))
 
