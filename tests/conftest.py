@@ -70,6 +70,35 @@ def django_db_modify_db_settings(postgres_server: None) -> None:
     """pytest-django makes the test database after this, so the server is there."""
 
 
+@pytest.fixture(autouse=True)
+def _committed_samples_go(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test commits into the sample tables is gone after it.
+
+    Django empties the tables that it manages; whichever test came next would find these full.
+    """
+    if not commits(request.node):
+        yield
+        return
+    blocker = request.getfixturevalue("django_db_blocker")
+    yield
+    from django.db import connection
+
+    from ingest.partitions import TABLES
+
+    with blocker.unblock(), connection.cursor() as cursor:
+        for table in TABLES:
+            cursor.execute(f"SELECT EXISTS (SELECT FROM {table})")
+            if cursor.fetchone() == (True,):
+                cursor.execute(f"TRUNCATE {table}")
+
+
+def commits(test: pytest.Item) -> bool:
+    """Whether what a test writes is really committed."""
+    marker = test.get_closest_marker("django_db")
+    is_marked = marker is not None and bool(marker.kwargs.get("transaction"))
+    return is_marked or "transactional_db" in getattr(test, "fixturenames", ())
+
+
 @pytest.fixture(scope="session")
 def valkey_url() -> Iterator[str]:
     """The address of a private valkey for this run; its tests are marked `valkey`."""
