@@ -118,4 +118,6 @@ class Spending:
         known = self._buckets.get(quota)
         if known is None:
             return full_bucket(limits[quota], now_s=now_s)
-        return known.at(now_s).of_rate(limits[quota])
+        if known.rate_per_s != limits[quota]:
+            known = known.of_rate(limits[quota])
+        return known.at(now_s)

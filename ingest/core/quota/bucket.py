@@ -8,7 +8,7 @@ than the rate.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 BURST_S = 60.0
 """A full bucket holds what comes in this time: collectors send every few seconds, all at once."""
@@ -32,16 +32,17 @@ class Bucket:
     def at(self, now_s: float) -> Bucket:
         """The bucket at a later time; a clock that goes back fills nothing."""
         grown = max(0.0, now_s - self.at_s) * self.rate_per_s
-        return replace(self, level=min(self.full, self.level + grown), at_s=now_s)
+        level = min(self.full, self.level + grown)
+        return Bucket(rate_per_s=self.rate_per_s, level=level, at_s=now_s)
 
     def less(self, used: float) -> Bucket:
         """After this much was taken, more than there was or not."""
-        return replace(self, level=self.level - used)
+        return Bucket(rate_per_s=self.rate_per_s, level=self.level - used, at_s=self.at_s)
 
     def of_rate(self, rate_per_s: float) -> Bucket:
         """The same with another rate: what is saved or owed stays, as far as it fits."""
-        changed = replace(self, rate_per_s=rate_per_s)
-        return replace(changed, level=min(changed.full, self.level))
+        most = rate_per_s * BURST_S
+        return Bucket(rate_per_s=rate_per_s, level=min(most, self.level), at_s=self.at_s)
 
     def wait_s(self, *, keep_ratio: float = 0.0) -> float | None:
         """The time until more than this part of a full one is there; None if it is."""
