@@ -70,6 +70,15 @@ def test_help_of_a_command_names_its_options(arguments):
     assert "--port" in done.stdout
 
 
+@pytest.mark.slow
+def test_command_of_two_words_is_one_command():
+    done = sluice("import", "vcenter", "--help")
+
+    assert done.returncode == 0
+    assert "usage: sluice import-vcenter" in done.stdout
+    assert "--ca-file" in done.stdout
+
+
 @pytest.mark.parametrize(
     # The other two are Django's own.
     "name",

@@ -114,7 +114,8 @@ Told = Callable[[str, Path], list[ManagedObject]]
         ),
         (
             lambda url, file: read_live(url.replace("https", "http"), ACCOUNT),
-            "answers 400 Bad Request; is it a vCenter?",
+            # Either comes first: its answer, or the end of the connection.
+            r"answers 400 Bad Request; is it a vCenter\?|cannot be reached",
         ),
         (
             lambda url, file: read_live(f"{url}/ui", ACCOUNT, ca_file=file),

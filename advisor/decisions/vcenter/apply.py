@@ -6,7 +6,7 @@ person approves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -152,15 +152,16 @@ def _take(
     refused: list[LeftOut] = []
     changes: list[AllocationChange] = []
     # What takes less comes first, so that it makes room.
-    for change in sorted(proposal.allocations, key=_asked):
-        try:
-            _state(stores[change.resource_key], known.get(change.allocation or 0), change)
-            changes.append(change)
-        except InventoryError as error:
-            stated = stated_text(change.after, change.unit)
-            refused.append(
-                LeftOut(what=change.of, stated=stated, kind=WhyLeftOut.REFUSED, why=str(error))
-            )
+    for whole in sorted(proposal.allocations, key=_asked):
+        row = known.get(whole.allocation or 0)
+        for change in _whole_and_without_reservation(whole):
+            try:
+                _state(stores[change.resource_key], row, change)
+            except InventoryError as error:
+                refused.append(_refused(change, error))
+            else:
+                changes.append(change)
+                break
     _set_thresholds(organisation, proposal.thresholds)
     for key, size in proposal.sizes.items():
         rows.filter(pk=key, size_bytes=None).update(size_bytes=size)
@@ -170,6 +171,20 @@ def _take(
         )
     taken = replace(proposal, allocations=tuple(sorted(changes, key=lambda one: one.of)))
     return taken, refused, {one.resource_key for one in changes}
+
+
+def _whole_and_without_reservation(change: AllocationChange) -> Iterator[AllocationChange]:
+    """The change, and what is left of it if its reservation is refused."""
+    yield change
+    rest = replace(change.after, reservation=change.before.reservation)
+    below = rest.limit is not None and rest.limit < rest.reservation
+    if rest not in (change.after, change.before) and not below:
+        yield replace(change, after=rest)
+
+
+def _refused(change: AllocationChange, error: InventoryError) -> LeftOut:
+    stated = stated_text(change.after, change.unit)
+    return LeftOut(what=change.of, stated=stated, kind=WhyLeftOut.REFUSED, why=str(error))
 
 
 def _asked(change: AllocationChange) -> tuple[float, str]:

@@ -159,11 +159,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
-    """All that was read, each in the order of its number; `templates` were left out."""
+    """All that was read but for templates, each in the order of its number."""
 
     guests: tuple[Guest, ...]
     stores: tuple[Store, ...]
     clusters: tuple[StorageCluster, ...]
     traffic: tuple[TrafficClass, ...]
     problems: tuple[Problem, ...]
-    templates: int

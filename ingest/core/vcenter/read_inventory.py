@@ -73,8 +73,11 @@ def read_inventory(objects: Iterable[ManagedObject]) -> Inventory:
     ordered = list(objects)
     problems = _Problems()
     hosts = {one.moid: plain_name(one) for one in ordered if one.kind == "HostSystem"}
-    machines = [one for one in ordered if one.kind == "VirtualMachine"]
-    guests = [one for one in machines if not flag(one.get("config.template"))]
+    guests = [
+        one
+        for one in ordered
+        if one.kind == "VirtualMachine" and not flag(one.get("config.template"))
+    ]
     for one in ordered:
         for path, fault in sorted(one.unreadable.items()):
             problems.note(plain_name(one), f"{path} cannot be read: {_permission(fault)}")
@@ -88,7 +91,6 @@ def read_inventory(objects: Iterable[ManagedObject]) -> Inventory:
             if _SWITCH.fullmatch(one.kind)
             for traffic in _traffic(one, problems)
         ),
-        templates=len(machines) - len(guests),
         problems=tuple(problems),
     )
 

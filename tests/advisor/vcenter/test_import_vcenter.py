@@ -220,6 +220,18 @@ def test_reservation_needs_a_capacity_and_others_are_taken_all_the_same(
     assert "does not fit" in left_out(after, "refused")["vm7 scsi0:0"]
 
 
+def test_refused_reservation_leaves_shares_and_limit(acme: Organisation, tmp_path: Path) -> None:
+    seen(acme, (7, "esx1"))
+    path = written(tmp_path, datastore(), guest(7, disk(**HIGH, limit=800, reservation=600)))
+
+    first, second = imported(path, "--apply"), imported(path, "--apply")
+
+    assert stated() == {("vm7", "esx1", "scsi0:0"): (2000, 800.0, 0.0)}
+    assert second["changes"] is False
+    for found in (first, second):
+        assert "capacity is unknown" in left_out(found, "refused")["vm7 scsi0:0"]
+
+
 def test_default_of_vcenter_leaves_what_a_person_stated(
     acme: Organisation, tmp_path: Path
 ) -> None:

@@ -100,7 +100,6 @@ def inventories(draw: st.DrawFn) -> Inventory:
         clusters=(),
         traffic=(),
         problems=(),
-        templates=0,
     )
 
 
