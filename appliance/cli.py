@@ -38,6 +38,7 @@ COMMANDS = {
     },
     "Operate": {
         "run": "start the server with everything it needs",
+        "esxtop": "print what a running esxtop writes as line protocol, for Telegraf",
         "udp": "receive line protocol over UDP, which nobody acknowledges",
         "demo": "find, fix and verify contention once, on scratch data",
         "detect": "evaluate all resources once",

@@ -18,6 +18,7 @@ from ingest.core.point import FieldValue, Point
 
 _MOST_LINES_BEFORE_HEADER = 100
 _MOST_NUMBERS = 50_000
+_HEADER = b'"(PDH-CSV 4.0)'
 
 
 def decode_pdh_csv(
@@ -28,17 +29,20 @@ def decode_pdh_csv(
     wanted: Wanted | None = None,
     host: str | None = None,
     zone: tzinfo | None = None,
+    is_growing: bool = False,
 ) -> Iterator[Point]:
     """One point per row and object (group and instance) with the wanted fields that have a value.
 
     Times are nanoseconds since 1970. `wanted` says of a measurement and field whether it is
     mapped; without it, all of the program's measurements are. `host` and `zone` are used where the
-    file names none. Raises `FormatError`, `NeedsHostError` or `NeedsZoneError` before the first
+    file names none. Of a file `is_growing`, the points of a row come when its line ends, and not
+    with the next line. Raises `FormatError`, `NeedsHostError` or `NeedsZoneError` before the first
     point.
     """
     wanted = wanted or (lambda measurement, _field: measurement in program.measurements)
     table: _Table | None = None
-    for line_number, line, last in _numbered(lines(chunks, rejections)):
+    numbered = _arriving if is_growing else _numbered
+    for line_number, line, last in numbered(_headers_apart(lines(chunks, rejections))):
         if line.lstrip(b'"').startswith(b"(PDH-CSV"):
             table = _Table(
                 read_header(line, rejections, program, wanted=wanted, host=host, zone=zone)
@@ -51,6 +55,23 @@ def decode_pdh_csv(
             rejections.add(f"line {line_number}", "a line before the header")
     if table is None:
         raise FormatError('the file has no line that begins with "(PDH-CSV 4.0)"')
+
+
+def _headers_apart(found: Iterator[bytes]) -> Iterator[bytes]:
+    """Lines, and a header that a new program wrote behind a torn row as one of its own."""
+    for line in found:
+        start = line.find(_HEADER, 1)
+        if start > 0:
+            yield line[:start]
+            yield line[start:]
+        else:
+            yield line
+
+
+def _arriving(found: Iterator[bytes]) -> Iterator[tuple[int, bytes, bool]]:
+    """Lines with their numbers as they come. None is the last: nobody knows what follows."""
+    for line_number, line in enumerate(found, start=1):
+        yield line_number, line, False
 
 
 def _numbered(found: Iterator[bytes]) -> Iterator[tuple[int, bytes, bool]]:

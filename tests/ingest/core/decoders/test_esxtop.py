@@ -475,3 +475,46 @@ def test_twenty_thousand_columns_in_memory_of_a_few_rows() -> None:
     assert found == 10 * len(written(wide))
     # The file has 20 rows; a cell that is held takes about 40 bytes beside its text.
     assert peak < len(header) * 8 + 3 * 100 * columns
+
+
+def test_row_of_a_growing_file_is_there_when_its_line_ends() -> None:
+    taken: list[int] = []
+    rows = [row(second, "1.00", "2.00", "3.00", "4.00") for second in (0, 5)]
+
+    def arriving() -> Iterator[bytes]:
+        for body in (small(), rows[0].encode(), b"\n", rows[1].encode() + b"\n"):
+            yield body
+            taken.append(len(points))
+
+    points: list[Point] = []
+    for point in decode_esxtop(arriving(), Rejections(), is_growing=True):
+        points.append(point)  # noqa: PERF402  the list is looked at while it grows
+
+    # Two devices in each row: none with the header, none before a line's end.
+    assert taken == [0, 0, 2, 4]
+
+
+@pytest.mark.parametrize("is_growing", [False, True])
+def test_header_of_a_restart_behind_a_torn_row_begins_a_new_table(is_growing: bool) -> None:
+    torn = '"12/11/2012 20:20:00","1.00","2.00","3'
+    again = small(row(10, "9.00"), header=r'"\\esx1\Physical Disk SCSI Device(naa.9)\Writes/sec"')
+    body = small().rstrip(b"\n") + b"\n" + torn.encode() + again
+    rejections = Rejections()
+
+    points = list(decode_esxtop([body], rejections, is_growing=is_growing))
+
+    assert by_device(points) == [
+        (0, "naa.1", {"reads_per_sec": 1.0, "average_driver_millisec_per_read": 2.0}),
+        (10, "naa.9", {"writes_per_sec": 9.0}),
+    ]
+    assert [found.reason for found in rejections.all()] == ["the row is cut off"]
+
+
+def test_first_row_after_a_restart_has_no_rates() -> None:
+    zeros = row(5, "0.00", "0.00", "0.00", "0.00")
+    body = small(row(0, "1.00", "2.00", "3.00", "4.00")) + small(zeros)
+
+    points, refused = decode(body)
+
+    assert {point.time for point in points} == {START_NS}
+    assert refused == [("line 4", "the first row has no rates yet, only zeros", 1)]
