@@ -71,7 +71,9 @@ def _run_command(options: argparse.Namespace) -> int:
 
 def _read(options: argparse.Namespace) -> int:
     if options.once:
-        return showing.show_reading(options.host, root=options.root, as_json=options.json)
+        return showing.show_reading(
+            options.host, root=options.root, as_json=options.json, ask_qemu=options.ask_qemu
+        )
     loaded = config.load_reader(options.config)
     stopping = _stop_signals()
     with StateDir(root=loaded.buffer_dir.parent).exclusive(), collecting(loaded):
@@ -163,4 +165,9 @@ def _add_read_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--root", default="/", metavar="FOLDER", help="with --once: the tree to read (default /)"
+    )
+    command.add_argument(
+        "--ask-qemu",
+        action="store_true",
+        help="with --once: ask QEMU guests over their QMP sockets what they count of their disks",
     )

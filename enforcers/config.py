@@ -47,10 +47,14 @@ class ServerConfig(Endpoint):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderConfig:
-    """What the built-in reader of samples needs; its token has the scope `ingest`."""
+    """What the built-in reader of samples needs; its token has the scope `ingest`.
+
+    `ask_qemu` allows it to ask the monitors of QEMU guests what they count of their disks.
+    """
 
     host: str
     interval_s: float
+    ask_qemu: bool
     buffer_dir: Path
     buffer_bytes: int
     endpoint: Endpoint
@@ -127,6 +131,7 @@ def _reader(table: ConfigTable, host: str, state_dir: Path, endpoint: Endpoint) 
     config = ReaderConfig(
         host=host,
         interval_s=table.take_seconds("interval_s", 10.0, least=1.0, most=60.0),
+        ask_qemu=table.take_flag("ask_qemu", default=False),
         buffer_dir=state_dir / "samples",
         buffer_bytes=table.take_whole("buffer_mb", 100, least=1, most=100_000) * 1_000_000,
         endpoint=endpoint,

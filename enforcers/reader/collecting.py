@@ -28,7 +28,7 @@ class Collecting:
         """Raises StateError if the buffer cannot be used, ConfigError for a bad authority file."""
         self._host = config.host
         self._interval_s = config.interval_s
-        self._reader = Reader(HostTree(), host=config.host)
+        self._reader = Reader(HostTree(), host=config.host, ask_qemu=config.ask_qemu)
         self._spool = Spool(config.buffer_dir, most_bytes=config.buffer_bytes)
         self._http = HttpExchange(config.endpoint)
         self._token = config.token

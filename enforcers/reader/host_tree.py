@@ -31,7 +31,7 @@ class HostTree:
     def read(self, path: str) -> bytes | None:
         """The whole file, however often the kernel hands out a part; None if it is not there."""
         try:
-            descriptor = os.open(self._place(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            descriptor = os.open(self.place(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError as error:
             self._failed(path, error)
             return None
@@ -70,7 +70,7 @@ class HostTree:
     def names(self, path: str) -> list[str]:
         """The names in a directory in order, none if it is not there."""
         try:
-            return sorted(os.listdir(self._place(path)))  # noqa: PTH208  no Path is needed
+            return sorted(os.listdir(self.place(path)))  # noqa: PTH208  no Path is needed
         except OSError as error:
             self._failed(path, error)
             return []
@@ -78,7 +78,7 @@ class HostTree:
     def folders(self, path: str) -> list[str]:
         """The names of the directories in a directory, in order; links do not count."""
         try:
-            with os.scandir(self._place(path)) as entries:
+            with os.scandir(self.place(path)) as entries:
                 return sorted(one.name for one in entries if one.is_dir(follow_symlinks=False))
         except OSError as error:
             self._failed(path, error)
@@ -86,12 +86,12 @@ class HostTree:
 
     def has(self, path: str) -> bool:
         """Whether something is there."""
-        return os.path.lexists(self._place(path))
+        return os.path.lexists(self.place(path))
 
     def link(self, path: str) -> str | None:
         """What a symbolic link says, word for word; None if it is none."""
         try:
-            return os.readlink(self._place(path))  # noqa: PTH115  no Path is needed
+            return os.readlink(self.place(path))  # noqa: PTH115  no Path is needed
         except OSError:
             return None
 
@@ -119,12 +119,12 @@ class HostTree:
     def changed_at_ns(self, path: str) -> int | None:
         """When a plain file was changed last; None if it is not there."""
         try:
-            found = os.stat(self._place(path))  # noqa: PTH116  no Path is needed
+            found = os.stat(self.place(path))  # noqa: PTH116  no Path is needed
         except OSError:
             return None
         return found.st_mtime_ns if stat.S_ISREG(found.st_mode) else None
 
-    def _place(self, path: str) -> str:
+    def place(self, path: str) -> str:
         """Where a host path lies; no file has a name with a zero byte in it."""
         return self._root + (path.replace("\0", "\ufffd") if "\0" in path else path)
 

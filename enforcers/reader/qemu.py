@@ -19,7 +19,8 @@ _WEB = re.compile(r"(?:https?|ftps?)://")
 class Guest:
     """A virtual machine; `disks` are places by instance, `nics` tap devices by instance.
 
-    `nic_fds` are file descriptors of the process behind which a tap device is.
+    `nic_fds` are file descriptors of the process behind which a tap device is, `monitors` the
+    sockets at which it answers QMP.
     """
 
     name: str | None
@@ -28,6 +29,7 @@ class Guest:
     disks: dict[str, str]
     nics: dict[str, str]
     nic_fds: dict[str, str]
+    monitors: tuple[str, ...] = ()
 
 
 def read_guest(argv: list[str]) -> Guest:
@@ -59,6 +61,7 @@ def read_guest(argv: list[str]) -> Guest:
             if "ifname" in dev and "id" in dev
         },
         nic_fds={str(dev["id"]): str(dev["fd"]) for dev in netdevs if "fd" in dev and "id" in dev},
+        monitors=tuple(_monitors(said)),
     )
 
 
@@ -84,7 +87,36 @@ def _value(text: str) -> dict[str, Any]:
             found[key] = value.replace("\0", ",")
         elif number == 0:
             found[""] = part.replace("\0", ",")
+        elif part:
+            found[part] = "on"
     return found
+
+
+def _monitors(said: list[tuple[str, dict[str, Any]]]) -> Iterator[str]:
+    """Sockets where QEMU waits for a client, by `-qmp` and by `-mon` with its `-chardev`.
+
+    One that QEMU itself connects to belongs to somebody, and so does an open file.
+    """
+    servers = {
+        str(value.get("id")): _text(value, "path")
+        for option, value in said
+        if option == "chardev" and _text(value, "") == "socket" and _is_server(value)
+    }
+    for option, value in said:
+        if option == "qmp" and _is_server(value):
+            scheme, _, place = (_text(value, "") or "").partition(":")
+            yield from _absolute(place if scheme == "unix" else None)
+        elif option == "mon" and value.get("mode") == "control":
+            yield from _absolute(servers.get(_text(value, "chardev") or _text(value, "") or ""))
+
+
+def _is_server(value: dict[str, Any]) -> bool:
+    return value.get("server") in ("on", "yes", True)
+
+
+def _absolute(place: str | None) -> Iterator[str]:
+    if place and place.startswith("/"):
+        yield place
 
 
 def _first(said: list[tuple[str, dict[str, Any]]], option: str) -> dict[str, Any]:

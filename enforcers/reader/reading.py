@@ -10,6 +10,7 @@ from enforcers.reader.containers import ContainerNames
 from enforcers.reader.device_facts import Facts, device_facts, wwid
 from enforcers.reader.diskstats import Disk, disk_line, number_line, read_disks
 from enforcers.reader.facts import FactMemory, Subject, fact_lines
+from enforcers.reader.guest_disks import GuestDisks
 from enforcers.reader.host_facts import host_facts, nic_facts
 from enforcers.reader.host_figures import system_line, tcp_line
 from enforcers.reader.host_tree import HostTree
@@ -48,8 +49,10 @@ class Reader:
     and again in turns of `TURNS` passes, because it takes many files and seldom changes.
     """
 
-    def __init__(self, tree: HostTree, *, host: str) -> None:
+    def __init__(self, tree: HostTree, *, host: str, ask_qemu: bool = False) -> None:
+        """`ask_qemu` allows questions to the monitors of guests, which serve one at a time."""
         self._tree = tree
+        self._guest_disks = GuestDisks() if ask_qemu else None
         self._host = host
         self._turn = -1
         self._cgroups = CgroupWatch()
@@ -69,13 +72,16 @@ class Reader:
         interfaces = self._watched(read_interfaces(tree))
         mount = find_mount(tree)
         groups = self._cgroups.look(tree, mount) if mount else []
+        guests = self._processes.look(tree, turn=self._turn)
         figures = [
+            *(self._guest_disks.lines(self._host, guests, tree) if self._guest_disks else ()),
             *(cgroup_line(self._host, tree, f"{mount}{one.path}") for one in groups),
             *nfs_lines(self._host, tree, mounts),
             tcp_line(self._host, tree),
             system_line(self._host, tree),
         ]
-        self._renew_facts(disks, interfaces, mounts, groups, mount or "")
+        self._renew_facts(disks, interfaces, mounts)
+        self._renew_workloads(guests, groups, mounts, mount or "")
         figures += [*self._disk_lines(disks), *self._interface_lines(interfaces)]
         due = self._memory.due(self._facts, now_s=now_s)
         told = [line for one, facts in due.items() for line in fact_lines(self._host, one, facts)]
@@ -112,8 +118,6 @@ class Reader:
         disks: dict[str, Disk],
         interfaces: dict[str, Interface],
         mounts: list[Mount],
-        groups: list[Cgroup],
-        mount: str,
     ) -> None:
         tree = self._tree
         for name, disk in disks.items():
@@ -125,15 +129,20 @@ class Reader:
         sources = by_source(mounts)
         self._look_up("mount", sources, lambda source: mount_facts(sources[source]))
         self._look_up("host", [""], lambda _: host_facts(tree))
-        self._renew_workloads(groups, mounts, mount)
         for name in self._wwids.keys() - disks.keys():
             del self._wwids[name], self._facts["device", name]
 
-    def _renew_workloads(self, groups: list[Cgroup], mounts: list[Mount], mount: str) -> None:
+    def _renew_workloads(
+        self,
+        guests: list[RunningGuest],
+        groups: list[Cgroup],
+        mounts: list[Mount],
+        mount: str,
+    ) -> None:
         tree = self._tree
         self._containers.renew(tree)
         found: dict[str, Callable[[], dict[str, str]]] = {}
-        for running in self._processes.look(tree, turn=self._turn):
+        for running in guests:
             found[workload_of(running).key] = self._guest_look(running, mounts, mount)
         for group in groups:
             if group.name is not None and group.name.key not in found:

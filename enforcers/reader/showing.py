@@ -12,9 +12,9 @@ from enforcers.reader.reading import Reader
 KINDS = ("host", "device", "nic", "mount", "workload")
 
 
-def show_reading(host: str, *, root: str, as_json: bool) -> int:
+def show_reading(host: str, *, root: str, as_json: bool, ask_qemu: bool) -> int:
     """Print the lines of one pass, or its facts as JSON; what could not be read goes to stderr."""
-    reader = Reader(HostTree(root), host=host)
+    reader = Reader(HostTree(root), host=host, ask_qemu=ask_qemu)
     reading = reader.read(at_ns=time.time_ns(), now_s=time.monotonic())
     if as_json:
         shown = {"host": host, "facts": _plain(reading.facts), "problems": reading.problems}

@@ -43,6 +43,7 @@ def config(folder: Path, url: str) -> ReaderConfig:
     return ReaderConfig(
         host="h1",
         interval_s=1.0,
+        ask_qemu=False,
         buffer_dir=folder / "samples",
         buffer_bytes=10**6,
         endpoint=Endpoint(url=urlsplit(url), timeout_s=5.0, ca_file=None),
