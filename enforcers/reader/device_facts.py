@@ -90,6 +90,7 @@ def _path(tree: HostTree, place: str) -> dict[str, str | None]:
     if pool and image:
         space = _first(tree, f"{place}/device/pool_ns")
         facts["rbd"] = "/".join(part for part in (pool, space, image) if part)
+        facts["ceph_fsid"] = _first(tree, f"{place}/device/cluster_fsid")
     return facts
 
 

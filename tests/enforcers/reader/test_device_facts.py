@@ -125,11 +125,14 @@ def test_partition_lies_on_its_disk(tmp_path: Path) -> None:
 
 def test_image_of_rbd(tmp_path: Path) -> None:
     files = block("rbd0", "", {"size": "8\n", "device": Link("../../../rbd/0")})
-    files |= {f"/sys/devices/rbd/0/{key}": f"{key}-x\n" for key in ("pool", "name")}
+    files |= {
+        f"/sys/devices/rbd/0/{key}": f"{key}-x\n" for key in ("pool", "name", "cluster_fsid")
+    }
 
     found = facts(tmp_path, "rbd0", files)
 
     assert (found["layer"], found["rbd"]) == (("rbd",), ("pool-x/name-x",))
+    assert found["ceph_fsid"] == ("cluster_fsid-x",)
 
 
 def test_name_with_a_slash_is_found_in_sysfs(tmp_path: Path) -> None:
@@ -186,6 +189,41 @@ def test_facts_of_an_interface(tmp_path: Path) -> None:
     assert single(nic_facts(HostTree(str(plant(tmp_path, files))), "eno1")) == {
         "speed": "25000", "driver": "mlx5_core", "mac": "02:00:00:00:00:01", "master": "bond0",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (
+            {"uevent": "DEVTYPE=bond\nINTERFACE=bond0\n", "lower_eno2": Link("../eno2"), "lower_eno1": Link("../eno1"), "speed": "20000\n"},  # noqa: E501
+            {"kind": ("bond",), "parent": ("eno1", "eno2"), "speed": ("20000",)},
+        ),
+        (
+            {"uevent": "INTERFACE=team0\n", "lower_eno1": Link("../eno1")},
+            {"kind": ("team",), "parent": ("eno1",)},
+        ),
+        (
+            {"uevent": "DEVTYPE=vlan\n", "lower_bond0": Link("../bond0")},
+            {"kind": ("vlan",), "parent": ("bond0",)},
+        ),
+        (
+            {"bonding_slave/state": "backup\n", "bonding_slave/mii_status": "up\n", "master": Link("../bond0")},  # noqa: E501
+            {"state": ("backup",), "master": ("bond0",)},
+        ),
+        (
+            {"bonding_slave/state": "active\n", "bonding_slave/mii_status": "going down\n"},
+            {"state": ("down",)},
+        ),
+        ({"tun_flags": "0x1002\n", "uevent": "INTERFACE=tap0\n"}, {"kind": ("tap",)}),
+    ],
+    ids=["bond", "team", "vlan", "backup", "down", "tap"],
+)  # fmt: skip
+def test_facts_of_interfaces_that_belong_to_others(
+    tmp_path: Path, files: Files, expected: dict[str, tuple[str, ...]]
+) -> None:
+    planted = {f"/sys/class/net/x0/{name}": content for name, content in files.items()}
+
+    assert nic_facts(HostTree(str(plant(tmp_path, planted))), "x0") == expected
 
 
 def test_host_of_many_addresses_tells_sixteen(tmp_path: Path) -> None:
