@@ -226,7 +226,42 @@ def group_disks(
     for rule, what, key, sure in _RULES:
         for number, found in by_key(members.values(), key):
             _merge(grouping, rule, f"{what} {_shown(number)}", found, sure=sure)
+    _note_unknown(grouping)
     return grouping
+
+
+def _note_unknown(grouping: Grouping[DiskFacts]) -> None:
+    """Say of what cannot be merged what would be needed, where there are other machines."""
+    members = grouping.members.values()
+    for image, found in by_key(members, lambda one: one.rbd):
+        left = [one for one in found if not (one.ceph or one.cluster)]
+        if len({one.machine for one in found}) > 1:
+            for one in left:
+                text = (
+                    f"others have RBD image {image}, but the Ceph cluster of {one.place} is not "
+                    f"known; the agent's reader on {one.place.host} tells it"
+                )
+                grouping.refuse("rbd", [one.place], text)
+    if len({one.machine for one in members}) > 1:
+        for one in members:
+            if _is_unknown(one) and len(grouping.group(one.place)) == 1:
+                grouping.refuse("unknown", [one.place], _unknown_text(one))
+
+
+def _is_unknown(one: DiskFacts) -> bool:
+    """Whether nothing tells if other hosts use the disk too."""
+    said = (one.wwn, one.nguid, one.serial, one.rbd, one.vmfs, one.named, one.iscsi, one.local)
+    return not any(said)
+
+
+def _unknown_text(one: DiskFacts) -> str:
+    why = "; ".join(f"its {what} {text}" for what, text in one.fake)
+    remedy = "state it as a rule" if one.fake else f"run the agent's reader on {one.place.host}"
+    return (
+        f"whether other hosts use {one.place} is not known: "
+        f"{why or 'neither WWN nor serial number is stated'}; "
+        f"to merge this disk with theirs, {remedy}"
+    )
 
 
 def _note_paths(grouping: Grouping[DiskFacts], one: DiskFacts) -> None:
@@ -253,7 +288,8 @@ def _iscsi_key(one: DiskFacts) -> tuple[str, str] | None:
 
 def _rbd_key(one: DiskFacts) -> tuple[str, str] | None:
     # Another Ceph cluster may have an image of the same name.
-    return (one.rbd, one.ceph or one.cluster or "") if one.rbd else None
+    cluster = one.ceph or one.cluster
+    return (one.rbd, cluster) if one.rbd and cluster else None
 
 
 _RULES: tuple[tuple[str, str, Callable[[DiskFacts], object], bool], ...] = (

@@ -187,6 +187,55 @@ def test_image_of_one_name_in_two_ceph_clusters_is_two() -> None:
     ]
 
 
+def test_image_of_an_unknown_ceph_cluster_is_merged_with_none_and_says_so() -> None:
+    image = {"rbd": "rbd/vm-101-disk-0"}
+    told = disk("a", "rbd0", **image, ceph_fsid="one")
+
+    found = datastores(told, disk("b", "rbd0", **image), disk("c", "rbd0", **image))
+
+    assert [len(one.places) for one in found] == [1, 1, 1]
+    assert [reason.text for reason in found[1].reasons] == [
+        (
+            "others have RBD image rbd/vm-101-disk-0, but the Ceph cluster of b:rbd0 is not "
+            "known; the agent's reader on b tells it"
+        )
+    ]
+
+
+def test_disk_of_which_nothing_is_known_says_what_would_be_needed() -> None:
+    lun = disk("a", "sdb", wwn=WWN, **SAN)
+
+    known, unknown = datastores(lun, disk("b", "sdb", size_bytes="9"))
+
+    assert known.reasons == ()
+    assert [(reason.rule, reason.merged, reason.text) for reason in unknown.reasons] == [
+        (
+            "unknown",
+            False,
+            (
+                "whether other hosts use b:sdb is not known: neither WWN nor serial number is "
+                "stated; to merge this disk with theirs, run the agent's reader on b"
+            ),
+        )
+    ]
+
+
+def test_facts_of_the_reader_merge_a_disk_whose_samples_state_no_number() -> None:
+    # The samples are Telegraf's, without its option `device_tags`; the facts came beside them.
+    seen = [*disk("a", "sdb", size_bytes="9"), *disk("b", "sdc", size_bytes="9")]
+
+    assert len(shared(seen)) == 2
+    assert shared(seen, disk("a", "sdb", wwn=WWN), disk("b", "sdc", wwn=WWN)) == [
+        {"a:sdb", "b:sdc"}
+    ]
+
+
+def test_disk_of_the_only_host_has_nothing_to_be_merged_with() -> None:
+    (found,) = datastores(disk("a", "sda", size_bytes="9"))
+
+    assert found.reasons == ()
+
+
 @pytest.mark.parametrize(
     ("other", "number"),
     [
