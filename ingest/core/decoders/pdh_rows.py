@@ -14,6 +14,8 @@ from ingest.core.decoders.rejections import Rejections
 MISSING = b""
 """A cell without a value, which is absence and never zero."""
 
+_MOST_CELLS = 1_000_000
+"""Twice the columns of the largest host. An empty cell is one byte and takes dozens of memory."""
 _NUMBER = re.compile(rb" *-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)? *")
 _ROW_START = re.compile(
     rb'"?(?:[0-9]{2}/[0-9]{2}/[0-9]{4}|[0-9]{4}-[0-9]{2}-[0-9]{2}) [0-9]{2}:[0-9]{2}:[0-9]{2}'
@@ -56,7 +58,9 @@ def rows(
 
 
 def cells_of(line: bytes) -> list[bytes]:
-    """The cells of a line of CSV, whatever their number and quotes."""
+    """The cells of a line of CSV, whatever their quotes; none of a line of too many."""
+    if line.count(b",") > _MOST_CELLS:
+        return []
     text = line.decode("utf-8", "replace").replace("\r", "")
     try:
         found = next(csv.reader([text]), [])

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.core.decoders.pdh_rows import rows
+from ingest.core.decoders.pdh_rows import cells_of, rows
 from ingest.core.decoders.rejections import Rejections
 
 TIME = '"12/11/2012 20:20:00"'
@@ -38,3 +38,8 @@ def test_row_with_one_pair_of_cells_fused_keeps_every_other(
 
     missing = {fused, fused + 1}
     assert row[1:] == [b"" if n in missing else cell.encode() for n, cell in enumerate(cells)]
+
+
+def test_a_line_of_commas_is_not_taken_apart() -> None:
+    assert len(cells_of(b"," * 1_000_000)) == 1_000_001
+    assert cells_of(b"," * 1_000_001) == []
