@@ -7,7 +7,7 @@ A chunked body is read when it is asked for, so nothing is read of a sender who 
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from io import BytesIO
 from typing import Any, BinaryIO
 
@@ -27,20 +27,29 @@ RETRY_AFTER_S = 60
 class ChunkedBody:
     """Wraps a WSGI application so that every body reaches it whole, with its length.
 
-    Answers 413 above the limit. Answers 503 to a chunked body when the server does not mark its
+    Answers 413 above the limit, but on paths whose views have a limit of their own for what is
+    announced. Answers 503 to a chunked body when the server does not mark its
     end: reading could wait for ever or stop short, and a 503 makes Telegraf keep what it has.
     """
 
-    def __init__(self, application: Application, *, max_body_bytes: int) -> None:
+    def __init__(
+        self,
+        application: Application,
+        *,
+        max_body_bytes: int,
+        paths_with_own_limit: Collection[str] = (),
+    ) -> None:
         self.application = application
         self.max_body_bytes = max_body_bytes
+        self.paths_with_own_limit = paths_with_own_limit
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request (PEP 3333)."""
         body: BinaryIO = environ["wsgi.input"]
         if not environ.get("HTTP_TRANSFER_ENCODING"):
             length_bytes = _content_length(environ)
-            if length_bytes > self.max_body_bytes:
+            has_own_limit = environ.get("PATH_INFO") in self.paths_with_own_limit
+            if length_bytes > self.max_body_bytes and not has_own_limit:
                 _drain(body, min(length_bytes, DRAINED_BYTES))
                 return self._too_large(start_response)
             return self.application(environ, start_response)
