@@ -28,6 +28,8 @@ from ingest.quotas.entry import import_wait_s
 
 KEPT_FOR = timedelta(days=1)
 """A file that asks something waits so long for the answer."""
+MOST_WAITING = 10
+"""So many uploads of an organisation wait for a worker or an answer: they take space."""
 NOT_IN_TIME = "it did not end within a day"
 TURN_S = 120.0
 JUDGING_S = 60.0
@@ -50,7 +52,15 @@ def upload(
     is_shifted: bool,
     now: datetime,
 ) -> ImportRun:
-    """Keep files until a worker imports them; the run says how far it is."""
+    """Keep files until a worker imports them; the run says how far it is.
+
+    Raises `DecisionRefused` where too many wait already.
+    """
+    waiting = ImportRun.objects.filter(organisation=organisation, parts__isnull=False)
+    if waiting.distinct().count() >= MOST_WAITING:
+        raise DecisionRefused(
+            f"{MOST_WAITING} uploads wait already; answer what they ask, or upload again later"
+        )
     run = begin_run(
         organisation=organisation,
         answers=answers,
@@ -109,6 +119,11 @@ def _import(run: ImportRun, *, now: datetime) -> None:
         except Interrupted:
             return
     judge_imported(run, now=now, limit_s=JUDGING_S)
+    _drop_parts(run)
+
+
+def _drop_parts(run: ImportRun) -> None:
+    """Delete what was uploaded, unless an answer is waited for."""
     if not run.files.filter(state=ImportState.QUESTION).exists():
         run.parts.all().delete()
 
@@ -134,6 +149,7 @@ def give_up(run: ImportRun, *, reason: str, now: datetime) -> None:
     """End a run that cannot go on, so that it is not begun again and again."""
     run.problem, run.ended_at = reason, now
     run.save(update_fields=["problem", "ended_at"])
+    _drop_parts(run)
 
 
 def is_asking(run: ImportRun) -> bool:

@@ -160,6 +160,7 @@ def test_upload_that_ends_with_an_error_is_given_up(
         tasks.import_upload.apply((run.organisation_id,), throw=True)
 
     assert not waiting_uploads().exists()
+    assert not UploadedPart.objects.exists()
     assert "OSError the disk is full" in text_of(operator, run)
 
 
@@ -246,6 +247,21 @@ def test_answer_to_one_file_leaves_those_that_asked_nothing(operator: Client) ->
 
     rows = [(one.name, one.state, one.accepted) for one in run.files.order_by("name")]
     assert rows == [("asks.txt", ImportState.DONE, 60), ("says.txt", ImportState.DONE, 60)]
+
+
+@pytest.mark.usefixtures("fleet")
+def test_uploads_that_wait_are_limited(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("advisor.decisions.uploads.MOST_WAITING", 2)
+    for number in range(2):
+        upload(operator, b"nothing of any use %d" % number)
+    files = [SimpleUploadedFile("x", b"y")]
+
+    response = operator.post("/imports/upload/", {"files": files}, follow=True)
+
+    assert "Nothing was imported: 2 uploads wait already" in response.content.decode()
+    assert ImportRun.objects.count() == 2
+    work()
+    upload(operator, b"nothing else")
 
 
 @pytest.mark.usefixtures("fleet")

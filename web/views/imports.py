@@ -80,18 +80,17 @@ def _upload(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
         messages.error(request, "Nothing was imported: choose a file.")
         return redirect("imports")
     try:
-        answers = _answers(request.POST, Answers())
-    except _WrongAnswerError as error:
+        run = upload(
+            organisation=workspace.membership.organisation,
+            user=workspace.membership.user,
+            files=((file.name or "file", _parts(file)) for file in files),
+            answers=_answers(request.POST, Answers()),
+            is_shifted=request.POST.get("shift") == "now",
+            now=timezone.now(),
+        )
+    except (_WrongAnswerError, DecisionRefused) as error:
         messages.error(request, f"Nothing was imported: {error}.")
         return redirect("imports")
-    run = upload(
-        organisation=workspace.membership.organisation,
-        user=workspace.membership.user,
-        files=((file.name or "file", _parts(file)) for file in files),
-        answers=answers,
-        is_shifted=request.POST.get("shift") == "now",
-        now=timezone.now(),
-    )
     return redirect("import", run.pk)
 
 
