@@ -40,7 +40,8 @@ def missing_for_guests() -> str | None:
 
 def missing_for_vcenter() -> str | None:
     """Why govmomi's simulator cannot be started here."""
-    return None if bed_file("vcenter").exists() else "no vcenter; make testbed obtains it"
+    absent = [name for name in ("vcenter", "govc") if not bed_file(name).exists()]
+    return f"no {' and '.join(absent)}; make testbed obtains it" if absent else None
 
 
 def missing_for_libvirt() -> str | None:

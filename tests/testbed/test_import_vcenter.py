@@ -6,6 +6,8 @@ lacks (rules of disks, thresholds that are learnt) is in the tests of exports.
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +23,7 @@ from ingest.core.vcenter.errors import VcenterError
 from ingest.core.vcenter.inventory import Inventory
 from ingest.core.vcenter.managed_object import ManagedObject
 from ingest.core.vcenter.read_inventory import read_inventory
-from ingest.imports.vcenter import Account, read_live
+from ingest.imports.vcenter import Account, read_file, read_live
 from tests.testbed.conftest import Laboratory, wait_for
 from tests.testbed.programs import bed_file
 from tests.testbed.telegraf import collecting, configuration
@@ -134,6 +136,25 @@ def test_reason_is_told_where_nothing_can_be_read(
 def test_server_without_tls_is_told(plain: str) -> None:
     with pytest.raises(VcenterError, match="speaks no TLS"):
         read_live(plain.replace("http", "https"), ACCOUNT)
+
+
+def test_documented_export_says_what_the_running_vcenter_does(plain: str, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "vcenter.md").read_text()
+    found = re.search(r"```sh\n(collect\(\).*?)sluice import", page, re.DOTALL)
+    assert found is not None
+    (tmp_path / "govc").symlink_to(bed_file("govc"))
+    environment = {
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "GOVC_URL": f"{plain}/sdk",
+        "GOVC_USERNAME": ACCOUNT.user,
+        "GOVC_PASSWORD": ACCOUNT.password,
+    }
+
+    subprocess.run(["bash", "-euc", found[1]], cwd=tmp_path, env=environment, check=True)
+
+    exported = read_inventory(read_file(tmp_path / "vcenter.json"))
+    assert exported == read_inventory(read_live(plain, ACCOUNT))
 
 
 @pytest.fixture(scope="module")

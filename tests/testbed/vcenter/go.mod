@@ -4,4 +4,10 @@ go 1.24.0
 
 require github.com/vmware/govmomi v0.52.0
 
-require github.com/google/uuid v1.6.0 // indirect
+require (
+	github.com/a8m/tree v0.0.0-20240104212747-2c8764a5f17e // indirect
+	github.com/dougm/pretty v0.0.0-20160325215624-add1dbc86daf // indirect
+	github.com/google/uuid v1.6.0 // indirect
+	github.com/kr/text v0.2.0 // indirect
+	github.com/rogpeppe/go-internal v1.9.0 // indirect
+)
