@@ -13,7 +13,7 @@ from django.db.models import Max
 from django.db.models.fields.json import KT
 
 from accounts.models import Organisation
-from ingest.core.catalogue import BLOCK_DEVICE, CGROUP, NET, Measurement
+from ingest.core.catalogue import BLOCK_DEVICE, CGROUP, NET
 from ingest.core.figures import FigureKind
 from ingest.core.grid import LONGEST_INTERVAL_S, microseconds
 from ingest.core.no_rate import READINGS_TO_JUDGE, why_no_rate
@@ -76,16 +76,22 @@ def why_unrated(
     return next((why for why in reasons if why), None)
 
 
-def link_speed_bits_per_s(*, host: Host, interface: str) -> float | None:
-    """The nominal speed that the interface told last; None if it does not know one."""
+def link_speeds_mbits(hosts: Iterable[Host]) -> dict[tuple[int, str], int]:
+    """The speed of each interface, by host's key and name, as its newest sample told it."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT speed FROM ingest_net_sample WHERE series_id = ANY(%s) AND speed > 0"
-            " ORDER BY time DESC LIMIT 1",
-            [_series_ids(host, NET, interface)],
+            """
+            SELECT DISTINCT ON (series.host_id, series.subject)
+                   series.host_id, series.subject, sample.speed
+              FROM ingest_series AS series
+              JOIN ingest_net_sample AS sample
+                ON sample.series_id = series.id AND sample.time = series.last_sample_at
+             WHERE series.measurement = %s AND series.host_id = ANY(%s) AND sample.speed > 0
+             ORDER BY series.host_id, series.subject, series.last_sample_at DESC, series.id
+            """,
+            [NET.name, [host.pk for host in hosts]],
         )
-        newest = cursor.fetchone()
-    return None if newest is None else newest[0] * 1e6
+        return {(host, name): speed for host, name, speed in cursor.fetchall()}
 
 
 def device_numbers(hosts: Iterable[Host]) -> dict[tuple[int, str], str]:
@@ -113,12 +119,3 @@ def cgroup_devices(hosts: Iterable[Host]) -> dict[tuple[int, str], set[str]]:
     for host, path, device in rows.values_list("host_id", "subject", KT("tags__device")):
         found[host, path].add(device)
     return dict(found)
-
-
-def _series_ids(host: Host, measurement: Measurement, subject: str) -> list[int]:
-    """The series of one subject, the one heard of last first.
-
-    There are several when the host's tags changed, or when two collectors send for one host.
-    """
-    found = Series.objects.filter(host=host, measurement=measurement.name, subject=subject)
-    return list(found.order_by("-last_sample_at", "-pk").values_list("pk", flat=True))

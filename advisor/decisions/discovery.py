@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from accounts.models import Organisation
 from advisor.decisions.found.keep import keep_inventory
-from advisor.decisions.inventory import add_resource, change_resource
+from advisor.decisions.inventory import add_resource
 from advisor.errors import InventoryError
 from advisor.models import Attachment, Resource
 from advisor.resource_kinds import registry
@@ -27,10 +27,9 @@ def discover(
 ) -> list[Resource]:
     """Create a resource for every datastore and physical NIC that is seen; those that are new.
 
-    Datastores are one over all hosts, and workloads are found with them (`keep_inventory`). The
-    capacity of a NIC follows from its link speed if that is known; other capacities are unknown
-    until somebody sets them. A NIC that cannot become a resource is logged and tried again next
-    time, without affecting the others.
+    Datastores, uplinks and workloads are found by what hosts say of them (`keep_inventory`),
+    devices of other kinds by their names. One that cannot become a resource is logged and tried
+    again next time, without affecting the others.
     """
     newest = Resource.objects.filter(organisation=organisation).aggregate(pk=Max("pk"))["pk"] or 0
     keep_inventory(organisation, now=now or timezone.now(), is_asked=is_asked)
@@ -64,10 +63,5 @@ def _add_discovered(host: Host, device: str, traits: ResourceTraits) -> Resource
         attachments=[(host.name, device)],
     )
     resource.discovered = True
-    if traits.payload_ratio is not None:
-        resource.line_rate = queries.link_speed_bits_per_s(host=host, interface=device)
-        if resource.line_rate is not None:
-            capacity = traits.payload_ratio * resource.line_rate
-            return change_resource(resource=resource, capacity=capacity)
     resource.save()
     return resource

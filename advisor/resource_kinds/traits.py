@@ -68,8 +68,8 @@ class ResourceTraits:
     - `activity_floor`: from the capacity (None if unknown), the rate below which nothing is
       congested, in the default unit.
     - `one_device`: why only one device reaches it; empty if many hosts may.
-    - `found_by_identity`: whether it is found by what its devices say of themselves, over all
-      hosts, and not by their names.
+    - `found_by_identity`: whether it is found by what its devices say of themselves, and not
+      by their names alone.
     - `facts`: the columns of a resource that only this kind has.
     - `device_pattern`: devices of this name are discovered from samples of `reader`;
       `payload_ratio` of a discovered device's link speed is its capacity, None if it has no link.

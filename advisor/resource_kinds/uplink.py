@@ -118,6 +118,7 @@ UPLINK = ResourceTraits(
     device_pattern=re.compile(r"(eth|en|bond|team|wl|ib)\w*"),
     payload_ratio=PAYLOAD_RATIO,
     host_part=host_part_bits_per_s,
+    found_by_identity=True,
     one_device="an uplink is one interface of one host",
     facts=frozenset({"line_rate"}),
     fixed_capacity=True,

@@ -12,6 +12,7 @@ from advisor.decisions.found.look import Look, datastores, device_place
 from advisor.decisions.found.names import free_name
 from advisor.models import Allocation, Attachment, Resource
 from advisor.resource_kinds.registry import traits_of
+from ingest.core.catalogue import DISKIO
 from ingest.core.identity.datastores import FoundDatastore, place_key
 from ingest.core.identity.facts import Facts, Kind, Place
 from ingest.core.identity.grouping import Reason
@@ -215,7 +216,9 @@ def _take_along(emptied: Resource, resource: Resource) -> None:
 
 def _is_free(at: Attachment) -> bool:
     """Whether nobody stated of which resource the device is, and it may be a datastore's."""
-    return at.resource.traits.found_by_identity and (at.resource.discovered or at.found)
+    traits = at.resource.traits
+    may_be = traits.found_by_identity and traits.reader.measurement is DISKIO
+    return may_be and (at.resource.discovered or at.found)
 
 
 def _detach(

@@ -11,6 +11,7 @@ from django.db import connection, transaction
 from accounts.models import Organisation
 from advisor.decisions.found.datastores import keep_datastores
 from advisor.decisions.found.look import look
+from advisor.decisions.found.uplinks import keep_uplinks
 from advisor.decisions.found.workloads import keep_workloads
 from advisor.errors import InventoryError
 
@@ -43,6 +44,7 @@ def keep_inventory(organisation: Organisation, *, now: datetime, is_asked: bool 
         began = perf_counter()
         seen = look(organisation, now=now)
         resources = keep_datastores(organisation, seen, now=now)
+        keep_uplinks(organisation, seen, now=now)
         keep_workloads(organisation, seen, resources, now=now)
         # What was written above belongs to it.
         took = timedelta(seconds=perf_counter() - began)
