@@ -13,6 +13,7 @@ from django.test import Client
 from advisor.decisions.enrolment import enroll
 from advisor.models import Enforcer, PublishedDocument
 from enforcers.contract import EnforcementState
+from ingest.models import Series
 from ingest.unknown_measurements import count_unknown
 from tests.web import agents
 from tests.web.conftest import client_of
@@ -295,3 +296,34 @@ def test_measurements_that_no_source_knows_are_on_the_page_of_their_host(
 
 def test_host_whose_lines_are_all_known_says_nothing_of_it(viewer: Client, fleet: Fleet) -> None:
     assert "Sent, and not known" not in host_page(viewer, fleet, "kvm-01").all_text()
+
+
+def test_host_says_what_two_collectors_send_and_which_counts(viewer: Client, fleet: Fleet) -> None:
+    host = fleet.hosts["kvm-02"]
+    at = host.last_sample_at
+    assert at is not None
+    for further in ({}, {"dc": "fra"}):
+        tags = {"host": host.name, "name": "nvme7n1", **further}
+        Series.objects.create(
+            organisation=fleet.organisation, host=host, measurement="diskio", subject="nvme7n1",
+            tags=tags, tags_key=str(tags), source="diskio",
+            first_sample_at=at - timedelta(hours=1), last_sample_at=at,
+        )  # fmt: skip
+
+    page = host_page(viewer, fleet, "kvm-02")
+    out = StringIO()
+    call_command("hosts", "--json", "--organisation", fleet.organisation.slug, stdout=out)
+
+    assert page.row("table", "nvme7n1") == [
+        "diskio", "diskio (dc=fra)", "diskio (no further tags)",
+    ]  # fmt: skip
+    (told,) = (one["sent_twice"] for one in json.loads(out.getvalue()) if one["name"] == "kvm-02")
+    assert told == [
+        {
+            "measurement": "diskio",
+            "subject": "nvme7n1",
+            "device": "",
+            "counted": {"source": "diskio", "tags": {"dc": "fra"}},
+            "not_counted": [{"source": "diskio", "tags": {}}],
+        }
+    ]

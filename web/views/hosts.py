@@ -19,6 +19,7 @@ from advisor.queries.resources import resource_line
 from advisor.queries.tables import host_rows
 from enforcers.contract import Holds
 from ingest.models import Host, UnknownMeasurement
+from ingest.sent_twice import sent_twice
 from web.access import Workspace, open_row, workspace_view
 from web.chart_list import charts_context
 from web.page import render_page
@@ -29,6 +30,7 @@ from web.tables.workloads import workload_table
 from web.views.tables import table_answer
 
 LEDGER_ROWS = 50
+MOST_SENT_TWICE = 20
 
 
 @workspace_view
@@ -74,6 +76,7 @@ def host(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
         .order_by("-reported_at", "resource__name", "workload__name")
     )
     ledger = Paginator(records, LEDGER_ROWS).get_page(request.GET.get("page"))
+    twice = sent_twice([row]).get(row.pk, [])
     attachments = row.attachments.select_related("resource__status")
     attachments = attachments.prefetch_related("resource__attachments").order_by("device")
     return render_page(
@@ -85,6 +88,8 @@ def host(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
         host=health,
         attachments=[(found, resource_line(found.resource, now=now)) for found in attachments],
         ledger=ledger,
+        sent_twice=twice[:MOST_SENT_TWICE],
+        sent_twice_more=len(twice[MOST_SENT_TWICE:]),
         not_known=workspace.scope.rows(UnknownMeasurement).filter(host=row.name),
         **_workloads(workspace, row, now),
         **charts_context(

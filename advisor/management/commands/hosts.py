@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +14,7 @@ from advisor.management.product_command import ProductCommand
 from advisor.models import Enforcer
 from advisor.queries.hosts import sample_trouble
 from ingest.models import Host, UnknownMeasurement
+from ingest.sent_twice import SentTwice, sent_twice
 
 
 class Command(ProductCommand):
@@ -28,9 +30,14 @@ class Command(ProductCommand):
         unknown: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for one in UnknownMeasurement.objects.filter(organisation=organisation):
             unknown[one.host].append(_unknown(one))
+        twice = sent_twice(hosts)
         self.show(
             [
-                {**_row(host, enforcers.get(host.pk), now=now), "not_known": unknown[host.name]}
+                {
+                    **_row(host, enforcers.get(host.pk), now=now),
+                    "not_known": unknown[host.name],
+                    "sent_twice": [_twice(one) for one in twice.get(host.pk, ())],
+                }
                 for host in hosts
             ],
             as_json=options["as_json"],
@@ -52,6 +59,16 @@ def _unknown(one: UnknownMeasurement) -> dict[str, Any]:
         "lines": one.lines,
         "first_sent_at": one.first_sent_at,
         "last_sent_at": one.last_sent_at,
+    }
+
+
+def _twice(one: SentTwice) -> dict[str, Any]:
+    return {
+        "measurement": one.measurement,
+        "subject": one.subject,
+        "device": one.device,
+        "counted": asdict(one.counted),
+        "not_counted": [asdict(other) for other in one.others],
     }
 
 
