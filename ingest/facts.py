@@ -8,7 +8,7 @@ every ten minutes, so that it does not count as old.
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from threading import Lock
 
@@ -145,8 +145,10 @@ def live_hosts(organisation: Organisation, *, after: datetime, now: datetime) ->
     return frozenset(rows.values_list("name", flat=True))
 
 
-def current_facts(organisation: Organisation, *, now: datetime) -> list[Fact]:
-    """What collectors say now.
+def current_facts(
+    organisation: Organisation, *, now: datetime, hosts: Collection[str] | None = None
+) -> list[Fact]:
+    """What collectors say now, of all hosts or of these.
 
     Of several values of one name those hold that were said again since the newest of them came
     up. What a host does not say any more ends while it sends anything; a host that is silent keeps
@@ -156,6 +158,8 @@ def current_facts(organisation: Organisation, *, now: datetime) -> list[Fact]:
         organisation=organisation, last_seen_at__gte=now - SILENT_HOST - HOLDS
     )
     heard = Host.objects.filter(organisation=organisation).exclude(heard_at=None)
+    if hosts is not None:
+        rows, heard = rows.filter(host__in=hosts), heard.filter(name__in=hosts)
     newest = {name: at for name, at in heard.values_list("name", "heard_at") if at is not None}
     groups: dict[tuple[Place, str], list[_Row]] = defaultdict(list)
     for host, kind, subject, name, value, first, last in _columns(rows).iterator():

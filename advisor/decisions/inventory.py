@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from accounts.models import Organisation
 from advisor.core.admission import RequestedReservation, admit
@@ -13,6 +14,7 @@ from advisor.core.enumeration import listed
 from advisor.core.mechanism_choice import known_selectors
 from advisor.core.quantity import format_rate
 from advisor.errors import InventoryError
+from advisor.history.seen_capacity import capacity_seen
 from advisor.models import (
     AdapterKind,
     Allocation,
@@ -273,12 +275,7 @@ def _admit(resource: Resource, workload_name: str, reservation: float) -> None:
     """Refuse a reservation that does not fit beside the present ones."""
     if reservation == 0:
         return
-    reservable = resource.reservable
-    if reservable is None:
-        raise InventoryError(
-            f"{resource}: its capacity is unknown, so nothing can be reserved; "
-            f"set it with: sluice resource set {resource} --capacity RATE"
-        )
+    reservable, rule = _reservable(resource)
     others = resource.allocations.exclude(workload__name=workload_name).select_related("workload")
     promised = [
         RequestedReservation(workload=allocation.workload.name, reservation=allocation.reservation)
@@ -292,8 +289,23 @@ def _admit(resource: Resource, workload_name: str, reservation: float) -> None:
             f"fit; {format_rate(sum(item.reservation for item in promised), resource.unit)} of "
             f"{format_rate(reservable, resource.unit)} that can be reserved are reserved for "
             f"{listed(item.workload for item in promised) or 'none'} "
-            f"({resource.reservable_rule})"
+            f"({rule})"
         )
+
+
+def _reservable(resource: Resource) -> tuple[float, str]:
+    """What all reservations together may take, by what rule; refuses where nobody can know it."""
+    if resource.reservable is not None:
+        return resource.reservable, resource.reservable_rule
+    seen = capacity_seen(resource, now=timezone.now())
+    if seen is not None and not seen.is_bound:
+        rule = f"{resource.reservable_ratio:.0%} of what it delivered under load"
+        return resource.reservable_ratio * seen.value, rule
+    unseen = "" if resource.traits.fixed_capacity else " and it was not seen under load yet"
+    raise InventoryError(
+        f"{resource}: its capacity is unknown{unseen}, so nothing can be reserved; "
+        f"set it with: sluice resource set {resource} --capacity RATE"
+    )
 
 
 def _allocation_host(resource: Resource, host_name: str | None) -> Host:

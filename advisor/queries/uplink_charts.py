@@ -66,7 +66,7 @@ def _utilisation_chart(resource: Resource, sent: list[float | None], now: dateti
         sample_gap(sent, [])
         if capacity
         else (
-            f"The capacity of {resource.name} is not set, so its utilisation is unknown. "
+            f"The capacity of {resource.name} is not known, so its utilisation is unknown. "
             "Set it with: sluice resource set"
         )
     )

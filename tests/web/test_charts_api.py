@@ -156,7 +156,7 @@ def test_incidents_of_the_range_are_shaded(viewer: Client, fleet: Fleet) -> None
 @pytest.mark.parametrize(
     ("name", "key", "reason"),
     [
-        ("kvm-04/eno1", "level", "capacity of kvm-04/eno1 is not set"),
+        ("kvm-04/eno1", "level", "capacity of kvm-04/eno1 is not known"),
         ("kvm-04/eno1", "workloads", "No workload has an allocation on kvm-04/eno1"),
         ("san-02", "workloads", "No workload has an allocation on san-02"),
     ],

@@ -10,6 +10,7 @@ from django.test import Client
 
 from advisor.models import (
     Allocation,
+    Attachment,
     Incident,
     Policy,
     Resource,
@@ -17,7 +18,7 @@ from advisor.models import (
     ResourceStatus,
     Unit,
 )
-from ingest.models import Series
+from ingest.models import Series, StatedFact
 from tests.advisor.judged_windows import judge, judged_window
 from tests.web import agents
 from tests.web.conftest import client_of
@@ -262,14 +263,44 @@ def test_roll_back_to_what_does_not_exist_changes_nothing(
     assert Policy.objects.filter(resource=uplink).count() == 1
 
 
-@pytest.mark.parametrize("part", ["head", "allocations"])
+@pytest.mark.parametrize("part", ["head", "allocations", "devices"])
 def test_parts_of_the_page_are_renewed_alone(viewer: Client, fleet: Fleet, part: str) -> None:
     address = f"/resources/{fleet.resources['nfs-07'].pk}/?part={part}"
 
     text = viewer.get(address, headers={"HX-Request": "true"}).content.decode()
 
     assert "<html" not in text
-    assert ("<h1>" in text, "<table" in text) == (part == "head", part == "allocations")
+    assert ("<h1>" in text, "<table" in text) == (part == "head", part != "head")
+
+
+def test_devices_show_what_their_hosts_say(viewer: Client, fleet: Fleet) -> None:
+    resource = fleet.resources["nfs-07"]
+    at = resource.attachments.order_by("host__name").first()
+    assert at is not None
+    Attachment.objects.filter(pk=at.pk).update(device_queue_depth=64, derived_queue_depth=64)
+    said = {"scheduler": "mq-deadline", "size_bytes": str(2 * 1024**3)}
+    for name, value in said.items():
+        StatedFact.objects.create(
+            organisation=fleet.organisation, host=at.host.name, kind="device", subject=at.device,
+            name=name, value=value, first_seen_at=fleet.now, last_seen_at=fleet.now,
+        )  # fmt: skip
+
+    answer = viewer.get(f"/resources/{resource.pk}/?part=devices", headers={"HX-Request": "true"})
+
+    row = page_of(answer).row("table", f"{at.host.name}:{at.device}")
+    assert row == ["64 said by the host", "mq-deadline", "2.0 GB"]
+
+
+def test_line_rate_of_an_uplink_is_what_its_host_says(viewer: Client, fleet: Fleet) -> None:
+    resource = fleet.resources["kvm-02/eno1"]
+    StatedFact.objects.create(
+        organisation=fleet.organisation, host="kvm-02", kind="nic", subject="eno1", name="speed",
+        value="25000", first_seen_at=fleet.now, last_seen_at=fleet.now,
+    )  # fmt: skip
+
+    answer = viewer.get(f"/resources/{resource.pk}/?part=devices", headers={"HX-Request": "true"})
+
+    assert page_of(answer).row("table", "kvm-02:eno1") == ["25.0 Gbit/s"]
 
 
 def test_new_organisation_sees_no_resource_of_others(fleet: Fleet, nothing_yet: Fleet) -> None:

@@ -126,7 +126,7 @@ def _use_columns(now: datetime) -> tuple[Column[ResourceRow], ...]:
             key="capacity",
             title="Capacity",
             cell=lambda row: cells.rate_cell(
-                row.line.capacity, row.line.unit, "it is not set: sluice resource set"
+                row.line.capacity, row.line.unit, "none is stated, and its host says none"
             ),
             value=lambda row: row.line.capacity,
             plain_unit=lambda row: row.line.unit,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,6 +21,7 @@ from advisor.history.shared_names import shared_names, shared_sentence
 from advisor.history.silence import silence_text
 from advisor.models import POLICY_TOPIC, Enforcer, RecommendationState, Resource
 from advisor.queries.allocations import allocation_lines, policy_in_force
+from advisor.queries.device_figures import resource_devices
 from advisor.queries.earlier_states import earlier_states
 from advisor.queries.identity import identity_notes
 from advisor.queries.resources import resource_line
@@ -37,8 +39,9 @@ def resource(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespons
     now = timezone.now()
     workspace, row = open_row(workspace, Resource, pk, "status")
     if "HX-Request" in request.headers:
-        part = "allocations" if request.GET.get("part") == "allocations" else "head"
-        context = _allocations(row, now) if part == "allocations" else _head(row, now)
+        part = request.GET.get("part", "")
+        part = part if part in _PARTS else "head"
+        context = _PARTS[part](row, now)
         template = f"web/parts/resource_{part}.html"
         return render_part(request, workspace, template, now=now, resource=row, **context)
     return _page(request, workspace, row, now=now)
@@ -103,6 +106,18 @@ def _allocations(row: Resource, now: datetime) -> dict[str, Any]:
         "policy": policy,
         "scale": rate_scale(row.unit, max(numbers, default=None)),
     }
+
+
+def _devices(row: Resource, now: datetime) -> dict[str, Any]:
+    found = resource_devices(row, now=now)
+    return {"devices": found.devices, "more": found.more, "seen": found.seen}
+
+
+_PARTS: Mapping[str, Callable[[Resource, datetime], dict[str, Any]]] = {
+    "head": _head,
+    "allocations": _allocations,
+    "devices": _devices,
+}
 
 
 @require_POST
