@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -95,6 +95,15 @@ def sample_trouble(host: Host, *, now: datetime) -> str:
             "its samples are compared with those of other hosts at wrong times."
         )
     return ""
+
+
+def other_case(host: Host, names: Iterable[str]) -> list[str]:
+    """The hosts of these names that are called the same but for capital letters.
+
+    Collectors disagree about them; which of two names is right, nobody can tell from outside.
+    """
+    folded = host.name.casefold()
+    return sorted(name for name in names if name != host.name and name.casefold() == folded)
 
 
 def host_healths(scope: Scope, *, now: datetime, host_pk: int | None = None) -> list[HostHealth]:

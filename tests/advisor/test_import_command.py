@@ -126,6 +126,18 @@ def test_same_file_again_changes_nothing(tmp_path: Path) -> None:
     assert Incident.objects.count() == 1
 
 
+def test_zone_that_puts_a_file_into_the_future_stores_only_what_was(tmp_path: Path) -> None:
+    since = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
+    (tmp_path / "iostat.txt").write_text(iostat(since, [2.0] * 3, zone=""))
+
+    out = StringIO()
+    with pytest.raises(CommandError, match="no sample was stored; the table above says why"):
+        call_command("import", str(tmp_path), "--zone=UTC", stdout=out)
+
+    assert "the time is more than 10 minutes in the future" in out.getvalue()
+    assert not DiskioSample.objects.exists()
+
+
 def test_file_that_asks_is_answered_by_options(tmp_path: Path) -> None:
     since = congested_since()
     local = since + timedelta(hours=2)

@@ -10,7 +10,7 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 
-from ingest.models import DiskioSample, RejectedLine
+from ingest.models import DiskioSample, Host, RejectedLine
 from tests.ingest.scenario import Tenant, disk_line, nanoseconds, now, post
 
 Send = Callable[[str | bytes], HttpResponse]
@@ -97,6 +97,26 @@ TAGS_10000 = ",".join(f"t{number}=x" for number in range(10_000))
             'field "note": the closing quote is missing',
             id="open quote",
         ),
+        pytest.param(
+            f"diskio,host=h1,name=sda reads=1i {nanoseconds(now()) // 10**6}",
+            "the time is more than 30 days ago: so long nothing is kept",
+            id="milliseconds among nanoseconds",
+        ),
+        pytest.param(
+            "diskio,host=h1,name=sda reads=2.5",
+            'field "reads" must be a counter, not a fraction',
+            id="a rate for a counter",
+        ),
+        pytest.param(
+            f"diskio,host={'h' * 254},name=sda reads=1i",
+            'tag "host" is longer than 253 characters',
+            id="a host's name that is too long",
+        ),
+        pytest.param(
+            f"diskio,host=h1,name={'d' * 256} reads=1i",
+            "the name of what it is about is longer than 255 characters",
+            id="a device's name that is too long",
+        ),
     ],
 )
 def test_bad_line_is_recorded_and_its_neighbours_are_stored(
@@ -106,6 +126,50 @@ def test_bad_line_is_recorded_and_its_neighbours_are_stored(
 
     assert (answer.status_code, answer["Sluice-Rejected-Lines"]) == (204, "1")
     assert reasons() == [(2, reason)]
+    assert stored_devices() == {"first", "last"}
+
+
+def test_nanoseconds_in_a_body_of_milliseconds_cost_only_their_line(
+    client: Client, tenant: Tenant
+) -> None:
+    at = nanoseconds(now())
+    lines = [
+        f"diskio,host=h1,name={name} reads=1i {time}"
+        for name, time in (("first", at // 10**6), ("sda", at), ("last", at // 10**6))
+    ]
+
+    answer = post(client, "\n".join(lines), secret=tenant.secret, precision="ms")
+
+    assert (answer.status_code, answer["Sluice-Rejected-Lines"]) == (204, "1")
+    reason = "the time is more than 10 minutes in the future; is the host's clock right?"
+    assert reasons() == [(2, reason)]
+    assert stored_devices() == {"first", "last"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "d" * 200,
+        "/dev/mapper/a/b",
+        "a\u202eb\u2066c",
+        r"line\none",
+        "\N{CYRILLIC SMALL LETTER A}\N{COMBINING ACUTE ACCENT}",
+    ],
+    ids=["200 characters", "slashes", "right-to-left", "a written newline", "combining"],
+)
+def test_odd_name_is_kept_as_it_was_sent(send: Send, name: str) -> None:
+    answer = send(f"diskio,host={name},name={name} reads=1i {nanoseconds(now())}")
+
+    assert (answer.status_code, reasons()) == (204, [])
+    assert stored_devices() == {name}
+    assert list(Host.objects.values_list("name", flat=True)) == [name]
+
+
+def test_newline_within_a_name_costs_only_its_line(send: Send) -> None:
+    answer = send(around("diskio,host=h1,name=s\nda reads=1i"))
+
+    assert answer.status_code == 204
+    assert [line for line, _ in reasons()] == [2, 3]
     assert stored_devices() == {"first", "last"}
 
 

@@ -298,6 +298,20 @@ def test_host_whose_lines_are_all_known_says_nothing_of_it(viewer: Client, fleet
     assert "Sent, and not known" not in host_page(viewer, fleet, "kvm-01").all_text()
 
 
+def test_hosts_that_differ_by_capital_letters_are_kept_apart_and_named(
+    viewer: Client, fleet: Fleet
+) -> None:
+    fleet.add_host("KVM-02", last_sample_at=fleet.now)
+
+    text = host_page(viewer, fleet, "kvm-02").text(".notice")
+    out = StringIO()
+    call_command("hosts", "--json", f"--organisation={fleet.organisation.slug}", stdout=out)
+
+    assert "KVM-02 is called the same but for capital letters" in text
+    told = {one["name"]: one["other_case"] for one in json.loads(out.getvalue())}
+    assert (told["kvm-02"], told["KVM-02"], told["kvm-01"]) == (["KVM-02"], ["kvm-02"], [])
+
+
 def test_host_says_what_two_collectors_send_and_which_counts(viewer: Client, fleet: Fleet) -> None:
     host = fleet.hosts["kvm-02"]
     at = host.last_sample_at

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from advisor.models import ComplianceRecord
 from advisor.queries.host_charts import host_chart_plans
-from advisor.queries.hosts import AgentState, HostHealth, host_healths
+from advisor.queries.hosts import AgentState, HostHealth, host_healths, other_case
 from advisor.queries.resources import resource_line
 from advisor.queries.tables import host_rows
 from enforcers.contract import Holds
@@ -88,6 +88,7 @@ def host(request: HttpRequest, workspace: Workspace, pk: int) -> HttpResponseBas
         host=health,
         attachments=[(found, resource_line(found.resource, now=now)) for found in attachments],
         ledger=ledger,
+        other_case=other_case(row, workspace.scope.rows(Host).values_list("name", flat=True)),
         sent_twice=twice[:MOST_SENT_TWICE],
         sent_twice_more=len(twice[MOST_SENT_TWICE:]),
         not_known=workspace.scope.rows(UnknownMeasurement).filter(host=row.name),

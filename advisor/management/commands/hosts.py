@@ -12,7 +12,7 @@ from django.utils import timezone
 from accounts.models import Organisation
 from advisor.management.product_command import ProductCommand
 from advisor.models import Enforcer
-from advisor.queries.hosts import sample_trouble
+from advisor.queries.hosts import other_case, sample_trouble
 from ingest.models import Host, UnknownMeasurement
 from ingest.sent_twice import SentTwice, sent_twice
 
@@ -31,11 +31,15 @@ class Command(ProductCommand):
         for one in UnknownMeasurement.objects.filter(organisation=organisation):
             unknown[one.host].append(_unknown(one))
         twice = sent_twice(hosts)
+        alike: dict[str, list[str]] = defaultdict(list)
+        for host in hosts:
+            alike[host.name.casefold()].append(host.name)
         self.show(
             [
                 {
                     **_row(host, enforcers.get(host.pk), now=now),
                     "not_known": unknown[host.name],
+                    "other_case": other_case(host, alike[host.name.casefold()]),
                     "sent_twice": [_twice(one) for one in twice.get(host.pk, ())],
                 }
                 for host in hosts

@@ -499,6 +499,37 @@ def test_vmid_that_is_used_again_is_another_workload(acme: Organisation) -> None
     assert rows == {"db1": NOW + timedelta(minutes=1), "web9": None}
 
 
+def test_vmid_that_proxmox_gave_to_another_within_a_minute_is_another_workload(
+    acme: Organisation,
+) -> None:
+    # Proxmox itself says no more than the number, the node and the name.
+    line = "blockstat,object=qemu,vmid=101,nodename=pve1,host={},instance=scsi0 rd_operations=1i"
+    tell(acme, line.format("db1"))
+
+    tell(acme, line.format("web9"), minutes=0.5)
+
+    rows = {row.name: row.vanished_at for row in Workload.objects.all()}
+    assert rows == {"db1": NOW + timedelta(minutes=0.5), "web9": None}
+
+
+def test_five_thousand_containers_of_ten_seconds_are_no_workloads(acme: Organisation) -> None:
+    lines = [*disk("h1", "sda"), number("h1", "sda", 0), cgroup("h1", "/docker/" + "f" * 64)]
+    tell(acme, *lines)
+    for generation in range(2):
+        numbers = range(2500 * generation, 2500 * (generation + 1))
+        short = [cgroup("h1", f"/docker/{at:064x}") for at in numbers]
+        for seconds in (0, 10):
+            at = NOW + timedelta(seconds=60 + 30 * generation + seconds)
+            stamp = int(at.timestamp()) * 1_000_000_000
+            send(acme, "\n".join(f"{line} {stamp}" for line in short), now=at)
+
+    tell(acme, *lines, minutes=3)
+
+    # The one that stays is kept; of the others nobody has to decide anything.
+    assert [row.name for row in Workload.objects.all()] == [f"h1/container {'f' * 12}"]
+    assert Allocation.objects.count() == 1
+
+
 def test_allocation_that_a_person_stated_stays_alone(acme: Organisation) -> None:
     lines = [*disk("h1", "sda"), number("h1", "sda", 0), cgroup("h1", "/qemu.slice/101.scope")]
     tell(acme, *lines)
