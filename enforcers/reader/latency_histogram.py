@@ -4,10 +4,9 @@ QEMU keeps one after `block-latency-histogram-set`, which somebody else has to s
 changes nothing.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +22,7 @@ class Histogram:
         if not isinstance(said, dict):
             return None
         boundaries, bins = said.get("boundaries"), said.get("bins")
-        if not (_are_whole(boundaries) and _are_whole(bins)):
+        if not _are_whole(boundaries) or not _are_whole(bins):
             return None
         is_rising = all(low < high for low, high in pairwise(boundaries))
         if not boundaries or not is_rising or len(bins) != len(boundaries) + 1:
@@ -56,7 +55,7 @@ class Histogram:
         return float(self.boundaries_ns[-1])
 
 
-def _are_whole(said: Any) -> bool:
-    return isinstance(said, Sequence) and all(
+def _are_whole(said: Any) -> TypeGuard[list[int]]:
+    return isinstance(said, list) and all(
         isinstance(one, int) and not isinstance(one, bool) and one >= 0 for one in said
     )

@@ -17,8 +17,10 @@ pytestmark = pytest.mark.django_db
 
 
 def ten_seconds(count: int) -> list[datetime]:
-    """Times of so many samples, the last of them the present."""
-    return [now() - timedelta(seconds=10 * back) for back in reversed(range(count))]
+    """Times of so many samples at the edges of windows, the last of them just now."""
+    at = now()
+    last = at - timedelta(seconds=at.second % 10)
+    return [last - timedelta(seconds=10 * back) for back in reversed(range(count))]
 
 
 def of_host(tenant: Tenant) -> list[SentTwice]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import sys
 from argparse import ArgumentParser
@@ -92,7 +93,8 @@ class _HandingOn:
 
 def _arriving() -> Iterator[bytes]:
     """Standard input as it comes."""
-    while chunk := sys.stdin.buffer.read1(_CHUNK_BYTES):
+    descriptor = sys.stdin.fileno()
+    while chunk := os.read(descriptor, _CHUNK_BYTES):
         yield chunk
 
 
