@@ -76,8 +76,13 @@ def why_unrated(
     return next((why for why in reasons if why), None)
 
 
-def link_speeds_mbits(hosts: Iterable[Host]) -> dict[tuple[int, str], int]:
-    """The speed of each interface, by host's key and name, as its newest sample told it."""
+def link_speeds_mbits(
+    hosts: Iterable[Host], *, interfaces: Iterable[str]
+) -> dict[tuple[int, str], int]:
+    """The speed of interfaces of these names, by host's key and name, as the newest sample told.
+
+    Those that know none are left out.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             """
@@ -86,10 +91,11 @@ def link_speeds_mbits(hosts: Iterable[Host]) -> dict[tuple[int, str], int]:
               FROM ingest_series AS series
               JOIN ingest_net_sample AS sample
                 ON sample.series_id = series.id AND sample.time = series.last_sample_at
-             WHERE series.measurement = %s AND series.host_id = ANY(%s) AND sample.speed > 0
+             WHERE series.measurement = %s AND series.host_id = ANY(%s)
+               AND series.subject = ANY(%s) AND sample.speed > 0
              ORDER BY series.host_id, series.subject, series.last_sample_at DESC, series.id
             """,
-            [NET.name, [host.pk for host in hosts]],
+            [NET.name, [host.pk for host in hosts], sorted(interfaces)],
         )
         return {(host, name): speed for host, name, speed in cursor.fetchall()}
 

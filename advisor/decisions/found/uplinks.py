@@ -40,7 +40,9 @@ def keep_uplinks(organisation: Organisation, seen: Look, *, now: datetime) -> No
     found = find_uplinks(seen.facts, _UPLINK.device_pattern)
     present = _present(organisation)
     _let_go(found, present, now=now)
-    speeds = queries.link_speeds_mbits(seen.hosts.values())
+    speeds = queries.link_speeds_mbits(
+        seen.hosts.values(), interfaces={place.subject for place in found.uplinks}
+    )
     for place, mbits in found.uplinks.items():
         host = seen.hosts.get(place.host)
         if host is None or len(place.subject) > LONGEST_DEVICE:
@@ -58,7 +60,7 @@ def _present(organisation: Organisation) -> dict[Place, Attachment]:
     )
     return {
         Place(at.host.name, Kind.NIC, at.device): at
-        for at in rows.select_related("host", "resource")
+        for at in rows.select_related("host", "resource").order_by()
     }
 
 
