@@ -99,6 +99,18 @@ def test_policy_is_rolled_back_after_being_asked_once(tab: Visit, fleet: Fleet) 
     expect(tab.page.locator(".messages")).to_contain_text("Version 2 repeats version 0")
 
 
+def test_devices_of_a_resource_are_read_when_they_come_into_view(tab: Visit, fleet: Fleet) -> None:
+    at = fleet.resources["nfs-07"].attachments.order_by("host__name").first()
+    assert at is not None
+
+    tab.go(resource_path(fleet, "nfs-07"))
+
+    devices = tab.page.locator("#resource-devices")
+    devices.scroll_into_view_if_needed()
+    expect(devices.get_by_role("rowheader").first).to_have_text(f"{at.host.name}:{at.device}")
+    expect(devices).not_to_contain_text("Reading the last day")
+
+
 def test_keys_lead_to_pages_search_and_help(tab: Visit, fleet: Fleet) -> None:
     for keys, path in (
         ("gr", "recommendations/"),
