@@ -1,4 +1,4 @@
-"""The table into which the rival copies has what the product's has."""
+"""The tables into which the rival copies have what the product's have."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from django.db import connection
 
-from bench.ingest import TABLE, copy_table
+from bench.ingest.rival import copied, copied_tables
+from ingest.core.catalogue import DISKIO, MEASUREMENTS
 
 
 def indexes(table: str) -> list[str]:
@@ -23,9 +24,10 @@ def indexes(table: str) -> list[str]:
 @pytest.mark.django_db
 def test_rival_writes_the_same_indexes() -> None:
     with connection.cursor() as cursor:
-        for statement in copy_table(datetime(2026, 1, 15, tzinfo=UTC), timescaledb=False):
+        for statement in copied_tables(datetime(2026, 1, 15, tzinfo=UTC), timescaledb=False):
             cursor.execute(statement)
 
-    assert indexes("copied") == indexes(TABLE)
+    for measurement in MEASUREMENTS:
+        assert indexes(copied(measurement)) == indexes(measurement.table)
     # The key, and the index by time.
-    assert len(indexes(TABLE)) == 2
+    assert len(indexes(DISKIO.table)) == 2
