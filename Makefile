@@ -18,11 +18,13 @@ help: ## list the targets
 
 setup: $(VENV)/.installed-dev ## prepare .venv from the lock file (quick when up to date)
 
-$(VENV)/.installed-run: requirements.txt pyproject.toml scripts/setup
+NATIVE := scripts/native $(wildcard ingest/native/Cargo.* ingest/native/src/*)
+
+$(VENV)/.installed-run: requirements.txt pyproject.toml scripts/setup $(NATIVE)
 	@scripts/setup requirements.txt
 	@touch $@
 
-$(VENV)/.installed-dev: requirements-dev.txt pyproject.toml scripts/setup
+$(VENV)/.installed-dev: requirements-dev.txt pyproject.toml scripts/setup $(NATIVE)
 	@scripts/setup requirements-dev.txt
 	@touch $(VENV)/.installed-run $@
 
