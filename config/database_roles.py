@@ -100,6 +100,7 @@ TABLE_RIGHTS: Mapping[DatabaseRole, Sequence[tuple[str, str]]] = {
 
 FUNCTION_RIGHTS: Mapping[str, Sequence[DatabaseRole]] = {
     "ingest_make_part": (DatabaseRole.INGEST, DatabaseRole.WORKER, DatabaseRole.WEB),
+    "ingest_hold_series": (DatabaseRole.INGEST, DatabaseRole.WORKER, DatabaseRole.WEB),
     "ingest_drop_samples": (DatabaseRole.WORKER,),
     "advisor_make_history_partition": (DatabaseRole.WORKER,),
     "advisor_drop_history_partition": (DatabaseRole.WORKER,),

@@ -6,10 +6,14 @@ import zlib
 from collections.abc import Iterator
 from typing import Protocol
 
+from ingest.native_lines import unpacked
+
 _READ_BYTES = 64 * 1024
 _GZIP = 16 + zlib.MAX_WBITS
 # How far a body that is too large is looked at for a line break, in multiples of what is allowed.
 _SEARCHED = 4
+# Samples are seldom packed closer; what is packed smaller is read whole and unpacked in one go.
+_USUAL_RATIO = 8
 
 
 class BodyError(ValueError):
@@ -56,6 +60,12 @@ def read_body(stream: Readable, *, encoding: str, length: int, max_bytes: int) -
         case "" | "identity":
             chunks = packed
         case "gzip" | "x-gzip":
+            if length * _USUAL_RATIO <= max_bytes:
+                whole = b"".join(packed)
+                content = unpacked(whole, max_bytes)
+                if content is not None and not _is_blank(content):
+                    return content
+                packed = iter([whole])
             chunks = _gunzipped(packed)
         case other:
             raise UnknownEncodingError(
@@ -127,3 +137,7 @@ def _gunzipped(packed: Iterator[bytes]) -> Iterator[bytes]:
             waiting = member.unused_data if finished else member.unconsumed_tail
     if not finished:
         raise UnreadableBodyError("the gzip body ends too early: a part of it is missing")
+
+
+def _is_blank(content: bytes) -> bool:
+    return not content or content.isspace()

@@ -13,14 +13,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+import numpy as np
+import numpy.typing as npt
 from django.db import connection
 from psycopg import sql
 
 from ingest.core.catalogue import Measurement
 from ingest.core.figures import CGROUP_IO, DISK, INTERFACE, PRESSURE, TCP
-from ingest.core.grid import EPOCH, LONGEST_INTERVAL_S
+from ingest.core.grid import EPOCH, LONGEST_INTERVAL_S, MICROSECOND, microseconds
+from ingest.many_copies import array_text
 from ingest.models import LateSamples
-from ingest.series_rows import SeriesBefore
+from ingest.series_rows import MOST_BEHIND, SeriesBefore
 
 WINDOW = timedelta(seconds=10)
 PATIENCE = timedelta(seconds=10)
@@ -56,25 +59,71 @@ def note_late_samples(
         if one.measurement not in JUDGED:
             continue
         newest = before[series].last_sample_at
-        if newest is not None and one.first <= newest:
+        if newest is not None and _needs_search(one.first - newest):
             disordered[one.measurement].append(series)
         else:
             _note(found, before[series].host, one.first, newest, now)
     for measurement, series_of in disordered.items():
         previous = _previous(measurement, [(one, wrote[one].first) for one in series_of])
         for series in series_of:
-            first = wrote[series].first
-            # A sample before it may be sealed, and its row gone.
-            _note(
-                found,
-                before[series].host,
-                first,
-                previous.get(series, first - LONGEST_INTERVAL),
-                now,
-            )
+            first, newest = wrote[series].first, before[series].last_sample_at
+            if newest is None or first <= newest:
+                # A sample before it may be sealed, and its row gone.
+                newest = first - LONGEST_INTERVAL
+            _note(found, before[series].host, first, previous.get(series, newest), now)
     LateSamples.objects.bulk_create(
         LateSamples(host_id=host, changed_from=at) for host, at in sorted(found.items())
     )
+
+
+def _needs_search(gap: timedelta) -> bool:
+    """Whether the sample before a new one must be looked for, by how far that is after the newest.
+
+    The newest is that of the row of the series, which may be behind. Where an interval may begin
+    with it, it is taken for the one before: then too much is judged again, and never too little.
+    """
+    return gap <= timedelta(0) or LONGEST_INTERVAL < gap <= LONGEST_INTERVAL + MOST_BEHIND
+
+
+def may_be_late(
+    newest_us: npt.NDArray[np.int64], first_us: npt.NDArray[np.int64], *, now: datetime
+) -> npt.NDArray[np.bool_]:
+    """For which of many series a first new time may be noted, by their newest sample.
+
+    Times are µs since 1970, the smallest number if there is none. A sample that follows another
+    in order, and soon, is no late one; of the others `note_late_samples` has to say.
+    """
+    window_us = WINDOW // MICROSECOND
+    at = newest_us + _SNAP // MICROSECOND
+    first_end = at - at % window_us + window_us
+    due = microseconds(now + COMMIT_MARGIN - PATIENCE)
+    late: npt.NDArray[np.bool_] = ~follows(newest_us, first_us) | (first_end <= due)
+    return late
+
+
+def follows(
+    newest_us: npt.NDArray[np.int64], first_us: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Which samples come after the newest of their series, and with it make an interval.
+
+    Those that are late change everything from that newest sample on.
+    """
+    longest_us = LONGEST_INTERVAL // MICROSECOND
+    # Compared this way, because the smallest number must not be subtracted.
+    found: npt.NDArray[np.bool_] = (first_us > newest_us) & (newest_us >= first_us - longest_us)
+    return found
+
+
+def noting_late(changed_from_us: Mapping[int, int]) -> bytes:
+    """The statement that notes by host from when on (µs since 1970) a write changed the past."""
+    if not changed_from_us:
+        return b""
+    hosts, since = array_text(changed_from_us), array_text(changed_from_us.values())
+    return (
+        "INSERT INTO ingest_latesamples (host_id, changed_from)"  # noqa: S608  whole numbers
+        " SELECT host_id, to_timestamp(0) + at_us * interval '1 microsecond'"
+        f" FROM unnest('{hosts}'::bigint[], '{since}'::bigint[]) AS late(host_id, at_us);"
+    ).encode()
 
 
 def _note(

@@ -26,6 +26,7 @@ SEALED_TABLES = tuple(kind.measurement.table for kind in FIGURE_KINDS)
 
 PARTS_OF_A_DAY = 4
 PART = timedelta(days=1) / PARTS_OF_A_DAY
+PART_US = PART // timedelta(microseconds=1)
 # Any number that nothing else in this database uses for an advisory lock.
 _LOCK = 7_011_513
 

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import connection
 
 from accounts.models import Organisation
-from ingest.core.grid import moment
+from ingest.core.grid import LONGEST_INTERVAL_S, moment
 from ingest.core.mapping import SeriesKey
 from ingest.models import Host, Series
 from ingest.quotas.new_series import check_new_series
 
+MOST_BEHIND = timedelta(seconds=LONGEST_INTERVAL_S)
+"""So much newer than its row says may the last sample of a series be (`ingest.known_series`)."""
 _QUARTER_US = 900_000_000
 _HOUR_US = 3_600_000_000
 

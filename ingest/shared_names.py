@@ -18,7 +18,6 @@ from django.db import connection
 from psycopg import sql
 
 from accounts.models import Organisation
-from ingest.core.batch import Rows
 from ingest.core.catalogue import DISKIO, SYSTEM
 from ingest.core.grid import moment
 from ingest.core.mapping import Form
@@ -29,22 +28,21 @@ TOLERANCE_S = 5
 """Uptime is told in whole seconds, and a moment after the sample's time."""
 LOOK_BACK_AT_DISKS = timedelta(minutes=3)
 """Two that send once a minute take two turns in this time; a machine hardly starts twice in it."""
-_UPTIME = [column.name for column in SYSTEM.fields].index("uptime")
 
 
-def series_of_several_machines(rows: Rows, ids: Sequence[int]) -> set[int]:
-    """Of the series of these rows, which are to be written, those that another machine sent to.
+def series_of_several_machines(
+    sent: Sequence[tuple[int, int, int]], *, are_stored: bool = False
+) -> set[int]:
+    """Of series whose uptimes are to be written, those that another machine sent to.
 
-    `rows` are of the measurement `system`; `ids` are their series by place.
+    Each is a series of the measurement `system`, a time (µs since 1970) and an uptime (s). If they
+    `are_stored`, nothing else was at their times.
     """
-    sent = [
-        (ids[place], moment(time_us), uptime)
-        for (place, time_us), values in rows.items()
-        if (uptime := values[_UPTIME]) is not None
-    ]
     if not sent:
         return set()
-    series, times, uptimes = (list(column) for column in zip(*sent, strict=True))
+    series = [one for one, _, _ in sent]
+    times = [moment(time_us) for _, time_us, _ in sent]
+    uptimes = [uptime for _, _, uptime in sent]
     with connection.cursor() as cursor:
         cursor.execute(
             """
@@ -56,7 +54,7 @@ def series_of_several_machines(rows: Rows, ids: Sequence[int]) -> set[int]:
                        - extract(epoch FROM new.time - stored.time) AS older_s
                   FROM ingest_system_sample AS stored
                  WHERE stored.series_id = new.id AND stored.uptime IS NOT NULL
-                   AND stored.time <= new.time
+                   AND stored.time <= new.time AND NOT (%(are_stored)s AND stored.time = new.time)
                    AND stored.time >= new.time - make_interval(secs => %(look_back_s)s)
                    -- Of all times, so that other partitions are not planned for.
                    AND stored.time BETWEEN %(since)s AND %(until)s
@@ -69,6 +67,7 @@ def series_of_several_machines(rows: Rows, ids: Sequence[int]) -> set[int]:
                 "series": series,
                 "times": times,
                 "uptimes": uptimes,
+                "are_stored": are_stored,
                 "look_back_s": LOOK_BACK.total_seconds(),
                 "since": min(times) - LOOK_BACK,
                 "until": max(times),

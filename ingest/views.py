@@ -28,6 +28,7 @@ from ingest.body import (
     read_body,
 )
 from ingest.chunked_body import announced_bytes
+from ingest.commit_queue import NotCommittedError
 from ingest.core.batch import Rejection
 from ingest.core.line_protocol import Precision
 from ingest.core.quota.limits import QuotaExceededError
@@ -50,6 +51,7 @@ def _answers(*, over_quota: tuple[int, str]) -> Callable[[View], View]:
             LineTooLargeError: (400, "invalid"),
             UnreadableBodyError: (400, "invalid"),
             QuotaExceededError: over_quota,
+            NotCommittedError: (503, "unavailable"),
         },
         no_database="the database does not answer; nothing of this body is stored",
     )
@@ -68,6 +70,7 @@ answers_those_who_drop_429 = _answers(over_quota=(503, "too many requests"))
 def write(request: HttpRequest) -> HttpResponse:
     """POST /api/v2/write: store line protocol; 204 means that it is committed.
 
+    `ingest.write_app` answers most of them before they come here.
     The token says whose samples these are, whatever organisation and bucket are named.
     """
     now = timezone.now()
@@ -140,7 +143,7 @@ def body_of(request: HttpRequest, *, encoding: str) -> bytes:
 
 
 def _body(request: HttpRequest) -> bytes:
-    body = body_of(request, encoding=request.headers.get("Content-Encoding", ""))
+    body = body_of(request, encoding=request.META.get("HTTP_CONTENT_ENCODING", ""))
     if body.count(b"\n") > MOST_LINES:
         raise BodyTooLargeError(f"the body has more than {MOST_LINES} lines; send fewer at a time")
     return body

@@ -7,7 +7,7 @@ the fields of one moment in several lines or batches, and a batch may come twice
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -27,6 +27,7 @@ from ingest.late_samples import Wrote, note_late_samples
 from ingest.models import RejectedLine
 from ingest.partitions import PART, ensure_parts
 from ingest.quotas.new_series import OverQuota, save_within_quotas
+from ingest.ready_rows import uptimes_of
 from ingest.series_rows import (
     SeriesDeletedError,
     note_open_hours,
@@ -61,7 +62,7 @@ class WriteResult:
     rejected: int
     unknown: int
     changed_rows: int
-    rejections: list[Rejection]
+    rejections: Sequence[Rejection]
 
 
 def store(
@@ -77,7 +78,7 @@ def store(
 
     Raises `QuotaExceededError` if all of it has to wait at its sender.
     """
-    rules = _rules(token=token, precision=precision, now=now, retention=retention)
+    rules = rules_of(token=token, precision=precision, now=now, retention=retention)
     batch = read_batch(body, rules, find_head)
     return _result(*_keep(batch, token=token, now=now, over_quota=over_quota))
 
@@ -103,7 +104,7 @@ def store_points(
 ) -> WriteResult:
     """The same of points with times in nanoseconds; what gave none is in `refused` once they are
     out, and counts as rejected."""
-    rules = _rules(token=token, precision=Precision.NS, now=now, retention=retention)
+    rules = rules_of(token=token, precision=Precision.NS, now=now, retention=retention)
     batch = batch_of_points(points, rules, find_head)
     undecoded = [
         Rejection(line_number=0, line=one.part, reason=one.reason, line_count=one.count)
@@ -127,7 +128,7 @@ def store_file(
     `QuotaExceededError` if there is no room for all of its series.
     """
     token = Token(organisation=organisation)
-    rules = _rules(token=token, precision=Precision.NS, now=now, retention=retention)
+    rules = rules_of(token=token, precision=Precision.NS, now=now, retention=retention)
     points = list(points)
     batch = batch_of_points(points, rules, find_head)
     newest_ns = max((one.time for one in points if one.time is not None), default=None)
@@ -146,7 +147,8 @@ def record_oversized_line(start: bytes, *, reason: str, token: Token, now: datet
     _save_rejections([rejection], token=token, now=now)
 
 
-def _rules(*, token: Token, precision: Precision, now: datetime, retention: timedelta) -> Rules:
+def rules_of(*, token: Token, precision: Precision, now: datetime, retention: timedelta) -> Rules:
+    """What the lines of a body must keep to."""
     return Rules(
         precision=precision,
         now_ns=_nanoseconds(now),
@@ -204,7 +206,7 @@ def _save(batch: Batch, *, token: Token, now: datetime) -> int:
     changed_rows = 0
     if batch.rows:
         ids = series_ids(token.organisation, batch.series)
-        shared = series_of_several_machines(batch.rows.get(SYSTEM, {}), ids)
+        shared = series_of_several_machines(uptimes_of(batch.rows.get(SYSTEM, {}), ids))
         by_name = sorted(batch.rows.items(), key=lambda item: item[0].name)
         changed_rows = sum(_copy(measurement, rows, ids) for measurement, rows in by_name)
         wrote = _wrote(batch, ids)
@@ -213,11 +215,22 @@ def _save(batch: Batch, *, token: Token, now: datetime) -> int:
         if changed_rows:
             note_open_hours(open_hours_of(_times(batch, ids)))
             note_late_samples(wrote, before, now=now)
-    if batch.rejections:
-        _save_rejections(batch.rejections, token=token, now=now)
-    if batch.unknown:
-        count_unknown(token.organisation, batch.unknown, now=now)
+    note_refused(batch.rejections, batch.unknown, token=token, now=now)
     return changed_rows
+
+
+def note_refused(
+    rejections: Sequence[Rejection],
+    unknown: Mapping[tuple[str, str], int],
+    *,
+    token: Token,
+    now: datetime,
+) -> None:
+    """Keep what was refused of a body, for people to see."""
+    if rejections:
+        _save_rejections(rejections, token=token, now=now)
+    if unknown:
+        count_unknown(token.organisation, unknown, now=now)
 
 
 def _copy(measurement: Measurement, rows: Rows, ids: list[int]) -> int:
@@ -305,7 +318,7 @@ def _at(time_us: int) -> datetime:
     return _EPOCH + timedelta(microseconds=time_us)
 
 
-def _save_rejections(rejections: list[Rejection], *, token: Token, now: datetime) -> None:
+def _save_rejections(rejections: Sequence[Rejection], *, token: Token, now: datetime) -> None:
     RejectedLine.objects.bulk_create(
         RejectedLine(
             organisation=token.organisation,

@@ -86,8 +86,15 @@ class Batch:
 
 def read_batch(body: bytes, rules: Rules, find_head: FindHead) -> Batch:
     """Sort the lines of a body into rows and refusals; never raises for a bad line."""
+    return read_lines(
+        ((number, line, 1) for number, line in logical_lines(body)), rules, find_head
+    )
+
+
+def read_lines(lines: Iterable[tuple[int, str, int]], rules: Rules, find_head: FindHead) -> Batch:
+    """The same of lines with their numbers; a refused one may stand for several like it."""
     reader = _Reader(rules, find_head)
-    for line_number, line in logical_lines(body):
+    for line_number, line, count in lines:
         try:
             common = parse_common_line(line)
             if common is None:
@@ -95,7 +102,7 @@ def read_batch(body: bytes, rules: Rules, find_head: FindHead) -> Batch:
             else:
                 reader.take_common(*common)
         except PointError as error:
-            reader.refused.add(line_number, line, error)
+            reader.refused.add(line_number, line, error, count=count)
     return reader.batch()
 
 
@@ -222,22 +229,22 @@ class _Refused:
         self.unknown: Counter[tuple[str, str]] = Counter()
         self._by_reason: dict[str, Rejection] = {}
 
-    def add(self, line_number: int, line: str, error: PointError) -> None:
-        self.lines += 1
+    def add(self, line_number: int, line: str, error: PointError, *, count: int = 1) -> None:
+        self.lines += count
         if isinstance(error, UnknownMeasurementError):
-            self.unknown_lines += 1
+            self.unknown_lines += count
             key = (error.host, error.measurement)
             if key in self.unknown or len(self.unknown) < MOST_REASONS:
-                self.unknown[key] += 1
+                self.unknown[key] += count
         reason = shortened(str(error), _LONGEST_REASON)
         if reason not in self._by_reason and len(self._by_reason) >= MOST_REASONS:
             reason = f"further lines, for other reasons than the first {MOST_REASONS}"
         known = self._by_reason.get(reason)
         self._by_reason[reason] = (
-            replace(known, line_count=known.line_count + 1)
+            replace(known, line_count=known.line_count + count)
             if known
             else Rejection(
-                line_number=line_number, line=excerpt(line), reason=reason, line_count=1
+                line_number=line_number, line=excerpt(line), reason=reason, line_count=count
             )
         )
 

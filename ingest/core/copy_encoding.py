@@ -11,8 +11,8 @@ from struct import Struct
 from ingest.core.catalogue import FieldKind, Measurement
 from ingest.core.stored_values import Value
 
-_HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
-_TRAILER = b"\xff\xff"
+HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+TRAILER = b"\xff\xff"
 # PostgreSQL counts time from 2000-01-01.
 _EPOCH_US = 946_684_800_000_000
 _COLUMN_BYTES = 8
@@ -26,12 +26,19 @@ def encode_rows(
 
     A row is series id, time in microseconds since 1970, values.
     """
+    return HEADER + encode_body(measurement, rows) + TRAILER
+
+
+def encode_body(
+    measurement: Measurement, rows: Iterable[tuple[int, int, tuple[Value, ...]]]
+) -> bytes:
+    """The same without header and trailer, so that the rows of several can be put together."""
     width = len(measurement.fields)
     column_count = 2 + width
     full_row = _row_format(measurement, (True,) * width)
     # Values and their lengths take turns, so a full row is one slice of this list.
     full: list[Value] = [column_count, *([_COLUMN_BYTES, 0] * column_count)]
-    parts = [_HEADER]
+    parts: list[bytes] = []
     for series_id, time_us, values in rows:
         at = time_us - _EPOCH_US
         assert len(values) == width, f"invariant encoded-row: {width} values make a row"
@@ -45,7 +52,6 @@ def encode_rows(
             arguments += (_NULL,) if value is None else (_COLUMN_BYTES, value)
         present = tuple(value is not None for value in values)
         parts.append(_row_format(measurement, present).pack(*arguments))
-    parts.append(_TRAILER)
     return b"".join(parts)
 
 

@@ -11,6 +11,7 @@ from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 
 from accounts.models import Organisation
+from ingest.commit_queue import NotCommittedError
 from ingest.core.quota.bucket import BURST_S, retry_after_s
 from ingest.core.quota.limits import Limits, Quota, QuotaExceededError
 from ingest.quotas.hits import HITS
@@ -72,7 +73,7 @@ def counted(organisation: Organisation, *, lost_points: int = 0) -> Iterator[Use
     use = Use(spending, limits)
     try:
         yield use
-    except (DatabaseError, InterfaceError):
+    except (DatabaseError, InterfaceError, NotCommittedError):
         use.add(points=-use.points, size_bytes=-use.size_bytes)
         raise
 

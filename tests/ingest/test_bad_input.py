@@ -11,9 +11,16 @@ from django.http import HttpResponse
 from django.test import Client
 
 from ingest.models import DiskioSample, Host, RejectedLine
+from tests.ingest.layered_client import LayeredClient
 from tests.ingest.scenario import Tenant, disk_line, nanoseconds, now, post
 
 Send = Callable[[str | bytes], HttpResponse]
+
+
+@pytest.fixture(params=[Client, LayeredClient], ids=["Django alone", "layer of writes"])
+def client(request: pytest.FixtureRequest) -> Client:
+    made: Client = request.param()
+    return made
 
 
 @pytest.fixture

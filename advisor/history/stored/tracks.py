@@ -14,6 +14,7 @@ from ingest.core.figures import FIGURE_KINDS, FigureKind
 from ingest.grid_reader import Subject
 from ingest.models import Series
 from ingest.open_hours import HOUR
+from ingest.series_rows import MOST_BEHIND
 
 REACH = timedelta(minutes=30)
 """Samples this far outside an hour may say something about it."""
@@ -48,7 +49,8 @@ def _subjects(hosts: Collection[int], hour: datetime) -> dict[str, set[Subject]]
     rows = Series.objects.filter(
         host__in=hosts,
         measurement__in=list(kinds),
-        last_sample_at__gte=hour - REACH,
+        # The row may be behind what is stored.
+        last_sample_at__gte=hour - REACH - MOST_BEHIND,
         first_sample_at__lte=hour + HOUR + REACH,
     )
     found: dict[str, set[Subject]] = defaultdict(set)

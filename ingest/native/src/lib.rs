@@ -110,6 +110,24 @@ impl LineBook {
         Ok(())
     }
 
+    /// The names of the fields of a head that are known.
+    fn names(&self, py: Python<'_>, head: &[u8]) -> Vec<Py<PyBytes>> {
+        match self
+            .book
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .heads
+            .get(head)
+        {
+            Some(Head::Rows { plan, .. }) => plan
+                .fields
+                .keys()
+                .map(|name| PyBytes::new(py, name).unbind())
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Plain lines of this head are refused, all for one reason.
     fn refuse(&self, head: &[u8]) {
         self.put(head, Head::Refused);

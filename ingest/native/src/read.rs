@@ -10,6 +10,8 @@ pub const QUARTER_US: i64 = 900_000_000;
 pub const HOUR_US: i64 = 3_600_000_000;
 pub const PART_US: i64 = 6 * HOUR_US;
 const LONGEST_LINE: usize = 1_000_000;
+/// Longer heads are not remembered.
+const LONGEST_HEAD: usize = 4096;
 const NONE: u32 = u32::MAX;
 
 /// Times in nanoseconds: the unit of the body's, and between which they are kept.
@@ -126,6 +128,9 @@ impl<'a, 'b> Reader<'a, 'b> {
             return None;
         }
         let end = scan::head_end(line)?;
+        if end > LONGEST_HEAD {
+            return None;
+        }
         let head = &line[..end];
         let place = match self.heads.get(head) {
             Some(place) => *place,
