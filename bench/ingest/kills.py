@@ -28,7 +28,8 @@ from bench.fleet.rows import as_json, as_table, at_most
 from bench.private_server import private_server
 
 PORT = 8463
-SENDERS = 6
+SENDERS = 8
+TARGETS = ("web server", "worker", "backend", "database")
 PAUSE_S = (0.2, 1.5)
 READY_WITHIN_S = 120.0
 
@@ -97,9 +98,10 @@ def run(kills: int, random: Random) -> tuple[str, str, float, float, str]:
         threads = [Thread(target=one.run, args=(ended,), daemon=True) for one in senders]
         for thread in threads:
             thread.start()
-        for _ in range(kills):
+        for target in targets(kills, random):
             time.sleep(random.uniform(*PAUSE_S))
-            killed[kill_one(random)] += 1
+            kill_one(target, random)
+            killed[target] += 1
         # After the last one all go on.
         time.sleep(2)
         ended.set()
@@ -115,8 +117,14 @@ def run(kills: int, random: Random) -> tuple[str, str, float, float, str]:
     return f"samples lost by {kills} kills", "samples", 0, missing, note
 
 
+def targets(kills: int, random: Random) -> Iterator[str]:
+    """What is killed: all kinds in turn, each round of them in another order."""
+    for begin in range(0, kills, len(TARGETS)):
+        yield from random.sample(TARGETS, min(len(TARGETS), kills - begin))
+
+
 @contextmanager
-def services() -> Iterator[Callable[[Random], str]]:
+def services() -> Iterator[Callable[[str, Random], None]]:
     """Web server and database, started again whenever one is gone; gives who kills one."""
     from appliance.embedded.child import Child
     from appliance.embedded.children import web
@@ -126,9 +134,8 @@ def services() -> Iterator[Callable[[Random], str]]:
     running = {"web": Child(spec)}
     running["web"].wait_until_ready()
 
-    def kill_one(random: Random) -> str:
+    def kill_one(target: str, random: Random) -> None:
         wait_for_database()
-        target = random.choice(["web server", "worker", "backend", "database"])
         if target == "web server":
             os.killpg(running["web"].process.pid, signal.SIGKILL)
             running["web"].process.wait()
@@ -141,7 +148,6 @@ def services() -> Iterator[Callable[[Random], str]]:
         else:
             start_database_again()
         running["web"].wait_until_ready()
-        return target
 
     try:
         yield kill_one
