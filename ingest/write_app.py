@@ -90,7 +90,12 @@ def _is_secure_enough(environ: Environ) -> bool:
 
 
 def _close_old_connection() -> None:
-    """As Django does between requests, and without asking the database whether it is there."""
+    """As Django does between requests, and without asking the database whether it is there.
+
+    A transaction around the request, as tests have one, keeps its connection.
+    """
+    if connection.in_atomic_block:
+        return
     is_old = connection.close_at is not None and time.monotonic() >= connection.close_at
     if connection.connection is not None and (is_old or connection.errors_occurred):
         connection.close_if_unusable_or_obsolete()

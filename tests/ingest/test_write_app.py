@@ -144,6 +144,14 @@ def test_token_that_expires_is_refused_though_it_is_remembered(
     assert post(layered, disk_line(now()), secret=tenant.secret).status_code == 401
 
 
+def test_transaction_around_a_request_keeps_its_connection_however_old_it_is(
+    layered: LayeredClient, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "close_at", 0.0)
+
+    assert post(layered, disk_line(now()), secret=tenant.secret).status_code == 204
+
+
 def test_other_requests_are_handed_on(layered: LayeredClient, db: None) -> None:
     assert layered.get("/api/v2/write").status_code == 405
     assert layered.get("/ping").status_code == 204
