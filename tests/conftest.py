@@ -90,6 +90,9 @@ def _committed_samples_go(request: pytest.FixtureRequest) -> Iterator[None]:
             cursor.execute(f"SELECT EXISTS (SELECT FROM {table})")
             if cursor.fetchone() == (True,):
                 cursor.execute(f"TRUNCATE {table}")
+    # A browser's event loop has had a connection of its own, which nobody else closes.
+    with blocker.unblock():
+        connection.close()
 
 
 def commits(test: pytest.Item) -> bool:
