@@ -163,12 +163,11 @@ class Network:
         inside = NamespaceRunner(self.workload(number))
         inside.run([sys.executable, "-c", DATAGRAMS, address, str(count)])
 
-    def round_trips_s(self, count: int, *, workload: int | None = None) -> list[float]:
-        """How long small packets of the host, or of a workload, take to the sink and back."""
-        inside = self.runner if workload is None else NamespaceRunner(self.workload(workload))
+    def round_trips_s(self, count: int) -> list[float]:
+        """How long small packets of the host take to the sink and back."""
         echo = self.start(self.sink, ECHO)
         try:
-            shown = inside.run([sys.executable, "-c", ROUND_TRIPS, str(count)])
+            shown = self.runner.run([sys.executable, "-c", ROUND_TRIPS, str(count)])
         finally:
             self.stop(echo)
         return [float(value) for value in json.loads(shown)]

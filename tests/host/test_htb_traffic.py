@@ -152,22 +152,8 @@ def test_host_has_its_part_of_the_link_and_answers_soon_beside_its_own_bulk_traf
     # A tenth of 94 Mbit/s; before it had its own, it got 0.01 and 1757 ms.
     assert rates["rest"] >= 9.4 * 0.95
     assert rates["vm1"] >= (75.0 if mode == "additive" else 67.0) * 0.97
-    # Its queue holds 20 ms of what it gets.
-    assert statistics.median(times_s) < 0.06
-
-
-def test_workload_at_its_limit_of_1_mbit_answers_soon(
-    traffic_rig: Rig, busy_network: Network
-) -> None:
-    apply(traffic_rig, vnic(1, limit=1e6), vnic(2), vnic(3))
-
-    rates = measure_mbps(traffic_rig)
-    times_s = busy_network.round_trips_s(25, workload=1)
-
-    assert rates["vm1"] == pytest.approx(1.0, rel=0.04)
-    # Two frames wait and one is on its way, each 12.1 ms. A queue of 50 ms of the link gave
-    # 1043 ms and lost 13 of 25; fq_codel, where the kernel has it, sends a small packet next.
-    assert statistics.median(times_s) <= 0.040
+    # A FIFO of its own holds 131,108 bytes, which 9.4 Mbit/s send in 112 ms.
+    assert statistics.median(times_s) < 0.2
 
 
 def test_policy_changes_while_traffic_flows(traffic_rig: Rig) -> None:

@@ -1,4 +1,4 @@
-"""The queue below a class: fq_codel, or a short FIFO where the kernel has none. Pure.
+"""The queue below a class: fq_codel, or a FIFO where the kernel has none. Pure.
 
 fq_codel gives each flow of a workload a queue of its own and keeps each of them short, so a
 workload at its limit does not delay its own small packets (RFC 8290).
@@ -25,8 +25,10 @@ MORE_INTERVAL_MS = 95
 LONGEST_QUEUE_S = 0.25
 SMALLEST_LIMIT_PACKETS = 64
 LARGEST_LIMIT_PACKETS = 10_240
-FIFO_S = 0.02
-SMALLEST_FIFO_PACKETS = 2
+# A FIFO that is shorter starves senders that have several connections or large offload packets.
+FIFO_S = 0.05
+SMALLEST_FIFO_PACKETS = 4
+SMALLEST_HOST_FIFO_PACKETS = 2
 # By less than so many bytes, in print_size of iproute2; what it prints in bytes is exact.
 SHOWN_SIZE_ROUNDING = (("Mb", 1024), ("Kb", 16))
 # The kernel keeps times in units of 1.024 us, and tc prints three digits.
@@ -63,17 +65,8 @@ class LeafQueue:
         return " ".join([self.kind, *(f"{name} {value}" for name, value in self.options)])
 
 
-def leaf_queue(
-    *, rate_bits_per_s: float, ceil_bits_per_s: float, packets: Packets, has_fq_codel: bool
-) -> LeafQueue:
-    """The queue of a class that gets the rate when all want more, and the ceil at most."""
-    if has_fq_codel:
-        return _fq_codel(rate_bits_per_s, ceil_bits_per_s, packets)
-    bytes_ = max(rate_bits_per_s / 8 * FIFO_S, SMALLEST_FIFO_PACKETS * packets.frame_bytes)
-    return LeafQueue(kind=FIFO, options=(("limit", f"{round(bytes_)}b"),))
-
-
-def _fq_codel(rate_bits_per_s: float, ceil_bits_per_s: float, packets: Packets) -> LeafQueue:
+def leaf_queue(*, rate_bits_per_s: float, ceil_bits_per_s: float, packets: Packets) -> LeafQueue:
+    """fq_codel for a class that gets the rate when all want more, and the ceil at most."""
     frame_ms = packets.frame_bytes * 8 / rate_bits_per_s * 1000
     # In steps of two, so that a small change of rates is none of the queue.
     steps = max(0, math.ceil(math.log2(TARGET_FRAMES * frame_ms / TARGET_MS)))
@@ -90,6 +83,12 @@ def _fq_codel(rate_bits_per_s: float, ceil_bits_per_s: float, packets: Packets) 
         ),
         creating=("flows", str(FLOWS)),
     )
+
+
+def fifo(*, rate_bits_per_s: float, smallest_packets: int, packets: Packets) -> LeafQueue:
+    """A FIFO of 50 ms of the rate, and so many largest packets at least."""
+    size_bytes = max(rate_bits_per_s / 8 * FIFO_S, smallest_packets * packets.largest_bytes)
+    return LeafQueue(kind=FIFO, options=(("limit", f"{round(size_bytes)}b"),))
 
 
 def _flat(options: Iterable[tuple[str, str]]) -> list[str]:

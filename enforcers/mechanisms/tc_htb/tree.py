@@ -15,7 +15,13 @@ from enforcers.contract import (
 from enforcers.mechanism import Note
 from enforcers.mechanisms.tc_htb import sizing
 from enforcers.mechanisms.tc_htb.classify import Kind, Match, match_for
-from enforcers.mechanisms.tc_htb.leaf_queue import LeafQueue, leaf_queue
+from enforcers.mechanisms.tc_htb.leaf_queue import (
+    SMALLEST_FIFO_PACKETS,
+    SMALLEST_HOST_FIFO_PACKETS,
+    LeafQueue,
+    fifo,
+    leaf_queue,
+)
 from enforcers.mechanisms.tc_htb.observed import DEFAULT_CLASS, MAJOR, ROOT_CLASS, HtbObserved
 from enforcers.mechanisms.tc_htb.sizing import ClassNumbers, Guarantee, Packets
 
@@ -249,7 +255,7 @@ def _sized(
     return Tree(
         root=_root_numbers(turns),
         default=default,
-        default_queue=_queue(turns, default, rest, has_fq_codel=has_fq_codel),
+        default_queue=_host_queue(turns, default, rest, has_fq_codel=has_fq_codel),
         branches=tuple(branch(item) for item in allocations),
         base_quantum_bytes=turns.base_bytes,
         smallest_shares=turns.smallest_shares,
@@ -258,6 +264,12 @@ def _sized(
 
 def _queue(turns: _Turns, numbers: ClassNumbers, rest: float, *, has_fq_codel: bool) -> LeafQueue:
     """The queue of a class by what HTB gives it when all classes want more than they get."""
+    if not has_fq_codel:
+        return fifo(
+            rate_bits_per_s=turns.capacity,
+            smallest_packets=SMALLEST_FIFO_PACKETS,
+            packets=turns.packets,
+        )
     own_turn = numbers.quantum_bytes / turns.round_bytes
     return leaf_queue(
         rate_bits_per_s=min(
@@ -265,7 +277,19 @@ def _queue(turns: _Turns, numbers: ClassNumbers, rest: float, *, has_fq_codel: b
         ),
         ceil_bits_per_s=numbers.ceil_bits_per_s,
         packets=turns.packets,
-        has_fq_codel=has_fq_codel,
+    )
+
+
+def _host_queue(
+    turns: _Turns, numbers: ClassNumbers, rest: float, *, has_fq_codel: bool
+) -> LeafQueue:
+    """The same for the host's own traffic, whose FIFO is by its own rate."""
+    if has_fq_codel:
+        return _queue(turns, numbers, rest, has_fq_codel=True)
+    return fifo(
+        rate_bits_per_s=numbers.rate_bits_per_s,
+        smallest_packets=SMALLEST_HOST_FIFO_PACKETS,
+        packets=turns.packets,
     )
 
 

@@ -13,13 +13,10 @@ from tests.enforcers.rig import Rig, start_rig
 
 HTB = "tc_htb"
 FRAMES = Packets(frame_bytes=1518, largest_bytes=1518)
-OFFLOAD = Packets(frame_bytes=1518, largest_bytes=65_554)
 
 
 def fq_codel(rate: float, ceil: float = LINK) -> LeafQueue:
-    return leaf_queue(
-        rate_bits_per_s=rate, ceil_bits_per_s=ceil, packets=FRAMES, has_fq_codel=True
-    )
+    return leaf_queue(rate_bits_per_s=rate, ceil_bits_per_s=ceil, packets=FRAMES)
 
 
 def test_queue_on_a_fast_class_has_the_usual_target_and_a_quarter_second_of_room() -> None:
@@ -41,18 +38,20 @@ def test_target_on_a_slow_class_is_at_least_the_time_of_one_and_a_half_frames() 
 
 
 @pytest.mark.parametrize(
-    ("rate", "limit"), [(1e6, "3036b"), (20e6, "50000b")], ids=["two frames", "20 ms of the rate"]
+    ("link", "workload", "host"),
+    # 50 ms of the link and of the host's part of it; four and two packets of 65554 bytes.
+    [(94e6, "587500", "131108"), (1e6, "262216", "131108"), (1e9, "6250000", "312500")],
+    ids=["50 ms, two packets", "packets", "50 ms"],
 )
-@pytest.mark.parametrize("packets", [FRAMES, OFFLOAD], ids=["frames", "offload"])
-def test_without_fq_codel_the_queue_is_20_ms_of_the_rate_of_the_class(
-    packets: Packets, rate: float, limit: str
+def test_without_fq_codel_a_queue_is_a_fifo_of_time_and_packets(
+    tc: FakeTc, rig: Rig, link: float, workload: str, host: str
 ) -> None:
-    queue = leaf_queue(
-        rate_bits_per_s=rate, ceil_bits_per_s=LINK, packets=packets, has_fq_codel=False
-    )
+    tc.has_fq_codel = False
 
-    assert str(queue) == f"bfifo limit {limit}"
-    assert queue.words(None) == ("bfifo", "limit", limit.removesuffix("b"))
+    rig.apply(HTB, desired(uplink(capacity=link), vnic(1)))
+
+    found = {name: leaf.options for name, leaf in tc.devices["up0"].leaves.items()}
+    assert found == {"51ce:10": {"limit": workload}, "51ce:2": {"limit": host}}
 
 
 @given(st.floats(8000, 1e12), st.floats(1, 1e4))
