@@ -168,10 +168,11 @@ def collected(laboratory: Laboratory, plain: str, telegraf: Path) -> Laboratory:
 
     def seen() -> bool:
         laboratory.find()
-        return laboratory.workloads() == GUESTS and Allocation.objects.count() == len(GUESTS)
+        own = Allocation.objects.filter(workload__organisation=laboratory.tenant.organisation)
+        return laboratory.workloads() == GUESTS and own.count() == len(GUESTS)
 
     with collecting(telegraf, laboratory.folder, text) as log:
-        wait_for(seen, what="both guests on their datastore", or_show=log)
+        wait_for(seen, what="both guests on their datastore", or_show=log, deadline_s=180)
     return laboratory
 
 
