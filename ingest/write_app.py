@@ -36,10 +36,16 @@ _TOKEN = "sluice.token"  # noqa: S105  a key of the environment
 class Writes:
     """Wraps the application: writes are answered here, all else there."""
 
-    def __init__(self, application: Application, *, writer: Writer | None = None) -> None:
+    def __init__(
+        self,
+        application: Application,
+        *,
+        writer: Writer | None = None,
+        tokens: RememberedTokens | None = None,
+    ) -> None:
         self._application = application
         self._writer = writer or Writer()
-        self._tokens = RememberedTokens(Scope.INGEST)
+        self._tokens = tokens or RememberedTokens(Scope.INGEST)
         self._is_ours: set[str] = set()
         self._good = HttpResponse()
 

@@ -10,6 +10,8 @@ from django.http import HttpResponse
 from django.test import Client
 from django.test.client import ClientHandler
 
+from accounts.models import Scope
+from accounts.remembered_tokens import RememberedTokens
 from ingest.chunked_body import StartResponse
 from ingest.write_app import Writes
 from ingest.writer import Writer
@@ -28,7 +30,12 @@ class _Layered:
 
     def __init__(self, django: ClientHandler) -> None:
         self._django = django
-        self._writes = Writes(self._hand_on, writer=Writer(notes_by_itself=False))
+        self._writes = Writes(
+            self._hand_on,
+            writer=Writer(notes_by_itself=False),
+            # However slow the machine, a token is remembered until the test is over.
+            tokens=RememberedTokens(Scope.INGEST, remembered_s=3600),
+        )
         self._answer = HttpResponse()
         self.handed_on = 0
 
