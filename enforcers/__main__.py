@@ -2,6 +2,6 @@
 
 import sys
 
-from enforcers.cli import main
+from enforcers.entry import main
 
 sys.exit(main())

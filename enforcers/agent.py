@@ -2,13 +2,12 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
 from enforcers import acceptance
 from enforcers.atomic_file import write_atomically
+from enforcers.clocks import Clocks, Moment
 from enforcers.config import AgentConfig, OnExit
 from enforcers.contract import (
     ComplianceReport,
@@ -19,9 +18,12 @@ from enforcers.contract import (
 )
 from enforcers.enforcement import Enforcement, PassResult
 from enforcers.errors import EnforcerError, StateError
+from enforcers.following import following
+from enforcers.lease import begin
 from enforcers.outbox import Outbox
 from enforcers.policy_store import HeldPolicy, PolicyStore
 from enforcers.reporting import Reporter
+from enforcers.signals import Call
 
 log = logging.getLogger(__name__)
 
@@ -36,14 +38,6 @@ class Service(Protocol):
     def send_report(self, report: bytes) -> None:
         """Deliver a report. Raises ServerError."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clocks:
-    """Time of day for leases, and a clock that never jumps for rates and waiting."""
-
-    now: Callable[[], datetime]
-    monotonic_s: Callable[[], float]
 
 
 class Agent:
@@ -73,17 +67,20 @@ class Agent:
         self._reported_as: tuple[int | None, EnforcementState, str | None] | None = None
         self._refusal: str | None = None
 
-    def run(self, wait: Callable[[float], bool]) -> None:
-        """Work until `wait` (seconds) answers that the agent is to stop."""
-        while True:
-            try:
-                self.tick()
-            except Exception:
-                # One bad round must not end enforcement.
-                log.exception("round failed")
-            if wait(self._config.poll_s):
-                break
-        self.stop()
+    def run(self, wait: Callable[[float], Call | None]) -> Call:
+        """Work until `wait` (seconds) gives a call; at a stop leave the kernel as configured."""
+        call = wait(0.0)
+        with following(self._follow):
+            while call is None:
+                try:
+                    self.tick()
+                except Exception:
+                    # One bad round must not end enforcement.
+                    log.exception("round failed")
+                call = wait(self._config.poll_s)
+        if call is Call.STOP:
+            self.stop()
+        return call
 
     def tick(self) -> None:
         """One round; errors of the server never stop enforcement."""
@@ -115,6 +112,9 @@ class Agent:
         self._report(revision, EnforcementState.IDLE, "the agent was stopped")
         self._outbox.flush()
 
+    def _follow(self) -> None:
+        self._enforcement.follow(now_s=self._clocks.monotonic_s())
+
     def _tell_once(self, refusal: str | None) -> None:
         """Log a problem when it begins and when it is over, not every round."""
         if refusal == self._refusal:
@@ -130,30 +130,31 @@ class Agent:
         try:
             document = decode_document(self._service.fetch_document())
             held = self._store.latest
-            now = self._clocks.now()
+            moment = self._clocks.moment()
             lease_ends_at = acceptance.accept(
                 document,
                 host=self._config.host,
                 key=self._config.server.signing_key,
                 held=held.document if held else None,
-                now=now,
+                now=moment.now,
             )
             if held is None or held.document.revision != document.revision:
                 log.info("policy accepted", extra={"revision": document.revision})
-            self._store.keep_latest(HeldPolicy(document=document, lease_ends_at=lease_ends_at))
+            lease = begin(lease_ends_at, moment)
+            self._store.keep_latest(HeldPolicy(document=document, lease=lease))
         except EnforcerError as error:
             return str(error)
         return None
 
     def _enforce(self) -> tuple[EnforcementState, PassResult]:
         latest = self._store.latest
-        now = self._clocks.now()
+        moment = self._clocks.moment()
         if latest is None:
             return EnforcementState.IDLE, self._restore()
-        if latest.lease_ends_at <= now:
+        if latest.lease.is_over(moment):
             return EnforcementState.EXPIRED, self._restore()
         if latest.document.dry_run or self._config.dry_run:
-            return EnforcementState.DRY_RUN, self._rehearse(latest, now)
+            return EnforcementState.DRY_RUN, self._rehearse(latest, moment)
         previous = self._store.enforced
         result = self._enforcement.run(
             latest.document,
@@ -165,10 +166,10 @@ class Agent:
         is_idle = not latest.document.allocations and not result.problems
         return (EnforcementState.IDLE if is_idle else EnforcementState.ENFORCING), result
 
-    def _rehearse(self, latest: HeldPolicy, now: datetime) -> PassResult:
+    def _rehearse(self, latest: HeldPolicy, moment: Moment) -> PassResult:
         """Report what would be done; earlier enforced settings end with their own lease."""
         enforced = self._store.enforced
-        if enforced is None or enforced.lease_ends_at <= now:
+        if enforced is None or enforced.lease.is_over(moment):
             self._restore()
         return self._enforcement.run(
             latest.document,

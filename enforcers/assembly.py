@@ -1,11 +1,12 @@
 """Puts the agent's parts together for a configuration."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from enforcers.audit import AuditLog
+from enforcers.clocks import Clocks, clocks_of
 from enforcers.config import AgentConfig
+from enforcers.device_locks import RUN_DIR, DeviceLocks, folder_for_locks
 from enforcers.enforcement import Enforcement
 from enforcers.executor import Executor
 from enforcers.host_fs import HostFs
@@ -16,15 +17,15 @@ from enforcers.registry import MECHANISMS, Mechanisms, build_mechanisms
 from enforcers.runner import SubprocessRunner
 from enforcers.state_dir import StateDir
 
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """What a command works with."""
 
+    clocks: Clocks
     mechanisms: dict[str, EnforcementMechanism[Any]]
     ledger: Ledger
+    locks: DeviceLocks
     store: PolicyStore
     enforcement: Enforcement
 
@@ -33,8 +34,8 @@ def assemble(config: AgentConfig, *, dry_run: bool, mechanisms: Mechanisms = MEC
     """Read the state on disk and build the parts. Raises StateError."""
     host_fs, runner = HostFs(), SubprocessRunner()
     state_dir = StateDir(root=config.state_dir)
-    boot_id = (host_fs.read_or_none(BOOT_ID) or "unknown").strip()
-    ledger = Ledger(state_dir.ledger, boot_id=boot_id)
+    clocks = clocks_of(host_fs)
+    ledger = Ledger(state_dir.ledger, boot_id=clocks.boot_id)
     built = build_mechanisms(
         HostAccess(runner=runner, host_fs=host_fs), config.mechanisms, mechanisms
     )
@@ -42,17 +43,23 @@ def assemble(config: AgentConfig, *, dry_run: bool, mechanisms: Mechanisms = MEC
         runner=runner,
         host_fs=host_fs,
         ledger=ledger,
-        audit=AuditLog(state_dir.audit, lambda: datetime.now(UTC)),
+        audit=AuditLog(state_dir.audit, clocks.now),
         dry_run=dry_run,
     )
+    folder = folder_for_locks(RUN_DIR, state_dir.locks)
+    locks = DeviceLocks(folder, host_fs, owner=config.state_dir)
+    key = config.server.signing_key
     return Parts(
+        clocks=clocks,
         mechanisms=built,
         ledger=ledger,
-        store=PolicyStore(state_dir.policy, key=config.server.signing_key),
+        locks=locks,
+        store=PolicyStore(state_dir.policy, key=key, moment=clocks.moment()),
         enforcement=Enforcement(
             mechanisms=built,
             executor=executor,
             ledger=ledger,
+            locks=locks,
             first_retry_s=config.poll_s,
         ),
     )

@@ -1,7 +1,8 @@
 """Files of the agent's own that are either the old or the new text, whatever happens."""
 
 import os
-import tempfile
+import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from enforcers.errors import StateError
@@ -9,20 +10,37 @@ from enforcers.errors import StateError
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Replace a file so that a crash leaves the old or the new content. Raises StateError."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(path)
+            _write_new(beside, data)
+            Path(beside).replace(path)
         except BaseException:
-            Path(name).unlink(missing_ok=True)
+            # What went wrong is to be told, not that this did too.
+            with suppress(OSError):
+                Path(beside).unlink()
             raise
         _sync_directory(path.parent)
     except OSError as error:
         raise StateError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what a process left that was killed while it wrote. Nobody else may be writing."""
+    for path in folder.glob(".*.json.????????"):
+        with suppress(OSError):
+            Path(path).unlink()
+
+
+def _write_new(path: Path, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        written = 0
+        while written < len(data):
+            written += os.write(descriptor, data[written:])
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _sync_directory(path: Path) -> None:

@@ -4,6 +4,8 @@ import shlex
 from dataclasses import dataclass
 from enum import StrEnum
 
+from enforcers.outcomes import ALL_CONTROLS, ControlKind
+
 
 class Effect(StrEnum):
     """Whether a change shrinks or grows a place in the tree."""
@@ -45,7 +47,7 @@ class Change:
 
     `target` names the thing, `before` and `after` are None where it does not exist. `depth`
     is its level in the tree, the root being 0. `allocation` is the id it belongs to, None
-    for what all share.
+    for what all share; `controls` are those of its controls that it changes.
     """
 
     target: str
@@ -55,6 +57,7 @@ class Change:
     effect: Effect
     depth: int
     allocation: str | None
+    controls: frozenset[ControlKind] = ALL_CONTROLS
 
     def __str__(self) -> str:
         return f"{self.target}: {self.before or 'absent'} -> {self.after or 'absent'}"

@@ -3,29 +3,33 @@
 import argparse
 import logging
 import os
-import signal
 import socket
 import sys
-import threading
-import time
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TypeVar
 
-from enforcers import config, inspection
-from enforcers.agent import Agent, Clocks
-from enforcers.assembly import assemble
+from enforcers import config, dead_man, doctor, inspection, signals
+from enforcers.agent import Agent
+from enforcers.assembly import Parts, assemble
 from enforcers.client import Client
-from enforcers.errors import EnforcerError
+from enforcers.errors import ConfigError, EnforcerError, StateError
 from enforcers.log_format import log_to_stderr
 from enforcers.reader import showing
 from enforcers.reader.collecting import collecting
+from enforcers.recovery import recover, why_doubtful
+from enforcers.service_manager import ServiceManager
+from enforcers.signals import Call, Calls
 from enforcers.state_dir import StateDir
 from enforcers.version import VERSION
 
 DEFAULT_CONFIG = "/etc/sluice-enforcer/agent.toml"
 EXIT_FAILURE = 1
 EXIT_USAGE = 2
+LONGEST_WAIT_S = 3600.0
+
+LoadedT = TypeVar("LoadedT", config.AgentConfig, config.ReaderConfig)
 
 log = logging.getLogger(__name__)
 
@@ -35,8 +39,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(argv)
     log_to_stderr(verbose=options.verbose)
+    if options.command not in {"run", "read"}:
+        signals.let_through()
     if options.check:
-        return inspection.show_support(as_json=options.json)
+        return doctor.show_host(as_json=options.json)
     if options.command is None:
         parser.print_help(sys.stderr)
         return EXIT_USAGE
@@ -59,57 +65,119 @@ def _run_command(options: argparse.Namespace) -> int:
         return 0
     if options.command == "read":
         return _read(options)
+    if options.command == "doctor":
+        return _doctor(options)
     loaded = config.load(options.config)
     if options.command == "run":
-        return run(loaded)
+        return run(loaded, file=options.config)
     if options.command == "plan":
         return inspection.show_plan(loaded, as_json=options.json)
     if options.command == "status":
         return inspection.show_status(StateDir(root=loaded.state_dir), as_json=options.json)
-    return inspection.restore(loaded, as_json=options.json)
+    if options.if_over:
+        return dead_man.restore_if_over(loaded)
+    return inspection.restore(loaded, as_json=options.json, by_force=options.force)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    """Before the host is enrolled there is no configuration yet."""
+    if options.config == Path(DEFAULT_CONFIG) and not options.config.exists():
+        log.info("not enrolled yet, so only the host", extra={"file": DEFAULT_CONFIG})
+        return doctor.show_host(as_json=options.json)
+    return doctor.show_diagnosis(config.load(options.config), as_json=options.json)
 
 
 def _read(options: argparse.Namespace) -> int:
     if options.once:
+        signals.let_through()
         return showing.show_reading(
             options.host, root=options.root, as_json=options.json, ask_qemu=options.ask_qemu
         )
     loaded = config.load_reader(options.config)
-    stopping = _stop_signals()
-    with StateDir(root=loaded.buffer_dir.parent).exclusive(), collecting(loaded):
-        log.info("reader started", extra={"host": loaded.host, "version": VERSION})
-        stopping.wait()
+    with signals.listening() as calls, StateDir(root=loaded.buffer_dir.parent).exclusive():
+        call: Call | None = Call.RELOAD
+        while call is Call.RELOAD:
+            with collecting(loaded):
+                log.info("reader started", extra={"host": loaded.host, "version": VERSION})
+                while (call := calls.wait(LONGEST_WAIT_S)) is None:
+                    pass
+            if call is Call.RELOAD:
+                loaded = _read_again(options.config, config.load_reader, loaded)
     log.info("reader stopped")
     return 0
 
 
-def _stop_signals() -> threading.Event:
-    """Set at the first SIGTERM or SIGINT."""
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
-    return stopping
+def run(loaded: config.AgentConfig, *, file: Path) -> int:
+    """Enforce until SIGTERM, SIGINT or SIGQUIT; read the configuration again at SIGHUP.
+
+    SIGUSR1 ends it with all left in force, so that a new version takes over without a gap.
+    """
+    manager = ServiceManager()
+    with signals.listening() as calls, StateDir(root=loaded.state_dir).exclusive():
+        while (call := _enforce(loaded, calls, manager)) is Call.RELOAD:
+            loaded = _read_again(file, config.load, loaded)
+    left = config.OnExit.KEEP if call is Call.HAND_OVER else loaded.on_exit
+    log.info("agent stopped", extra={"on_exit": left})
+    return 0
 
 
-def run(loaded: config.AgentConfig) -> int:
-    """Enforce until SIGTERM or SIGINT, and read samples if the configuration says so."""
-    stopping = _stop_signals()
-    state_dir = StateDir(root=loaded.state_dir)
-    with state_dir.exclusive(), collecting(loaded.reader):
+def _enforce(loaded: config.AgentConfig, calls: Calls, manager: ServiceManager) -> Call:
+    """Enforce with one configuration until a call, and read samples if it says so."""
+    with ExitStack() as ends, collecting(loaded.reader):
         parts = assemble(loaded, dry_run=loaded.dry_run)
+        ends.callback(parts.locks.close)
+        if not loaded.dry_run:
+            _recover(parts)
         agent = Agent(
             config=loaded,
             service=Client(loaded.server),
             enforcement=parts.enforcement,
             store=parts.store,
             support=tuple(item.support() for item in parts.mechanisms.values()),
-            clocks=Clocks(now=lambda: datetime.now(UTC), monotonic_s=time.monotonic),
-            status_file=state_dir.status,
+            clocks=parts.clocks,
+            status_file=StateDir(root=loaded.state_dir).status,
         )
         log.info("agent started", extra={"host": loaded.host, "version": VERSION})
-        agent.run(stopping.wait)
-    log.info("agent stopped", extra={"on_exit": loaded.on_exit})
-    return 0
+        manager.tell("READY=1", f"STATUS=enforces for {loaded.host}")
+        return agent.run(lambda seconds: manager.wait(calls, seconds))
+
+
+def _read_again(file: Path, load: Callable[[Path], LoadedT], former: LoadedT) -> LoadedT:
+    """The configuration as it is in the file, or the former one if that is of no use."""
+    try:
+        loaded = load(file)
+        _check_state_dir(file, loaded, former)
+    except ConfigError as error:
+        log.warning("configuration not taken", extra={"error": str(error)})
+        return former
+    log.info("configuration read again", extra={"file": str(file)})
+    return loaded
+
+
+def _check_state_dir(file: Path, loaded: LoadedT, former: LoadedT) -> None:
+    if _state_dir(loaded) != _state_dir(former):
+        rule = "cannot change while the agent runs; start it again"
+        raise ConfigError(str(file), "agent.state_dir", str(_state_dir(loaded)), rule)
+
+
+def _state_dir(loaded: config.AgentConfig | config.ReaderConfig) -> Path:
+    if isinstance(loaded, config.AgentConfig):
+        return loaded.state_dir
+    return loaded.buffer_dir.parent
+
+
+def _recover(parts: Parts) -> None:
+    """Find what was left; with a full disk, too, the agent must run and restore."""
+    try:
+        found = recover(
+            parts.mechanisms, parts.ledger, parts.locks, was_in_force=parts.store.was_in_force
+        )
+    except StateError as error:
+        log.warning("ledger not mended", extra={"error": str(error)})
+    else:
+        if found.doubtful:
+            why = why_doubtful(parts.ledger, found.doubtful)
+            log.error("the ledger was lost", extra={"why": why})
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -127,13 +195,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.set_defaults(json=False, verbose=False)
     parser.add_argument("--version", action="version", version=VERSION)
-    parser.add_argument(
-        "--check", action="store_true", help="show what this host supports; changes nothing"
-    )
+    parser.add_argument("--check", action="store_true", help="as `doctor`, of the host alone")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, text in (
         ("run", "enforce until SIGTERM or SIGINT"),
         ("read", "send this host's samples until SIGTERM or SIGINT, and enforce nothing"),
+        ("doctor", "show what can be enforced here, what not, and what to do"),
         ("plan", "show what would be changed, and change nothing"),
         ("restore", "put the kernel back as it was found and forget the policy held"),
         ("status", "show the last report"),
@@ -148,6 +215,17 @@ def _parser() -> argparse.ArgumentParser:
         )
         if name == "read":
             _add_read_options(command)
+        if name == "restore":
+            command.add_argument(
+                "--force",
+                action="store_true",
+                help="put to the kernel's default also what no ledger tells, and may be others'",
+            )
+            command.add_argument(
+                "--if-over",
+                action="store_true",
+                help="only if no agent runs and the lease of its policy is over",
+            )
     commands.add_parser("version", help="show the version", parents=[shared])
     return parser
 

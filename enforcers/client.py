@@ -3,6 +3,7 @@
 from http import HTTPStatus
 
 from enforcers.config import ServerConfig
+from enforcers.contract import DOCUMENT_MEDIA
 from enforcers.errors import ServerError
 from enforcers.http_exchange import Answer, HttpExchange
 
@@ -33,7 +34,7 @@ class Client:
         self._exchange("POST", REPORT_PATH, report)
 
     def _exchange(self, method: str, path: str, body: bytes | None) -> bytes:
-        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": DOCUMENT_MEDIA}
         if body is not None:
             headers["Content-Type"] = "application/json"
         answer = self._http.ask(method, path, body, headers)

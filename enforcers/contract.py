@@ -8,22 +8,31 @@ limit, entitlement, capacity and rate are in the unit of their resource. Times a
 UTC.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from enforcers import canonical_json, field_checks, report_v1, signature
+from enforcers import canonical_json, document_v1, field_checks, report_v1, report_v2, signature
 from enforcers.canonical_json import decode as decode  # noqa: PLC0414  (the service stores so)
 from enforcers.canonical_json import parse as parse  # noqa: PLC0414  (the service stores so)
 from enforcers.errors import ContractError as ContractError  # noqa: PLC0414  (part of the wire)
 from enforcers.errors import SignatureError as SignatureError  # noqa: PLC0414  (part of the wire)
+from enforcers.outcomes import ControlKind as ControlKind  # noqa: PLC0414  (part of the wire)
+from enforcers.outcomes import ControlOutcome as ControlOutcome  # noqa: PLC0414  (part of the wire)
+from enforcers.outcomes import ControlOutcomes as ControlOutcomes  # noqa: PLC0414  (the same)
+from enforcers.outcomes import Outcome as Outcome  # noqa: PLC0414  (part of the wire)
 
-DOCUMENT_VERSION = 1
-REPORT_VERSION = 2
+DOCUMENT_VERSION = 2
+DOCUMENT_MEDIA = f"application/json; schema={DOCUMENT_VERSION}"
+"""By this in its header Accept an agent says which documents it reads."""
+REPORT_VERSION = 3
 LONGEST_SELECTOR = 1024
 LARGEST_SHARES = 1_000_000
+HOST_TRAFFIC = "host_traffic"
+"""The kind of selector of the host's own traffic: all that no other selector of it claims."""
 # The host's own part of an uplink: of a slow link 10 %, of a fast one 5 %.
 HOST_SMALL_RATIO = 0.05
 HOST_LARGE_RATIO = 0.10
@@ -52,15 +61,18 @@ class ReservationMode(StrEnum):
     ADDITIVE = "additive"
 
 
-class Outcome(StrEnum):
-    """The result of one allocation in one pass of the agent."""
+class LimitScope(StrEnum):
+    """What a limit holds: each virtual disk, or all disks of a workload on a datastore."""
 
-    APPLIED = "applied"
-    UNCHANGED = "unchanged"
-    DRIFTED = "drifted"
-    INEFFECTIVE = "ineffective"
-    UNSUPPORTED = "unsupported"
-    FAILED = "failed"
+    PER_VDISK = "per_vdisk"
+    POOLED = "pooled"
+
+
+class IoCount(StrEnum):
+    """What a limit counts: I/Os of any size, or one per 32 KiB begun."""
+
+    PLAIN = "plain"
+    PER_32_KIB = "per_32_kib"
 
 
 class EnforcementState(StrEnum):
@@ -118,6 +130,8 @@ class Allocation:
     limit: float | None
     shares: int
     entitlement: float
+    limit_scope: LimitScope = LimitScope.PER_VDISK
+    io_count: IoCount = IoCount.PLAIN
 
     def __post_init__(self) -> None:
         field_checks.check_name("id", self.id)
@@ -151,7 +165,8 @@ class PolicyDocument:
     signature: str | None = None
 
     def __post_init__(self) -> None:
-        canonical_json.check_version(self.schema_version, known=DOCUMENT_VERSION)
+        if self.schema_version != document_v1.VERSION:
+            canonical_json.check_version(self.schema_version, known=DOCUMENT_VERSION)
         field_checks.check_name("host", self.host)
         if self.revision < 1:
             raise ContractError("$.revision", "must be at least 1")
@@ -208,7 +223,8 @@ class AllocationReport:
     """Desired against applied, read back and measured, with a reason a person can act on.
 
     `applied` and `read_back` are None if nothing was written or found, `measured` is None
-    until two counter readings exist.
+    until two counter readings exist. `outcome` and `reason` are the sum of `controls`, which is
+    None if the agent is too old to tell them apart.
     """
 
     id: str
@@ -220,6 +236,7 @@ class AllocationReport:
     measured: Measurement | None
     outcome: Outcome
     reason: str
+    controls: ControlOutcomes | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,13 +312,32 @@ def host_part_bits_per_s(capacity_bits_per_s: float) -> float:
 
 
 def encode_document(document: PolicyDocument) -> bytes:
-    """Canonical JSON of a document, signature included."""
-    return canonical_json.encode(document)
+    """Canonical JSON of a document, signature included, as its version writes it."""
+    return canonical_json.dump(_plain(document))
 
 
 def decode_document(data: bytes | str) -> PolicyDocument:
-    """Read a document; raises ContractError. The signature is not checked here: see `verify`."""
-    return canonical_json.decode_versioned(PolicyDocument, data, known=DOCUMENT_VERSION)
+    """Read a document, also one of the former version; raises ContractError.
+
+    The signature is not checked here: see `verify`.
+    """
+    defaults = {"limit_scope": LimitScope.PER_VDISK.value, "io_count": IoCount.PLAIN.value}
+    plain = canonical_json.parse(data)
+    known = document_v1.VERSION if document_v1.is_former(plain) else DOCUMENT_VERSION
+    return canonical_json.decode_known(
+        PolicyDocument, document_v1.upgraded(plain, defaults), known=known
+    )
+
+
+def document_version(accept: str) -> int:
+    """The version of documents for an agent with this header; the first agents do not say."""
+    said = re.search(r"\bschema=(\d{1,4})\b", accept)
+    asked = document_v1.VERSION if said is None else int(said[1])
+    return max(document_v1.VERSION, min(asked, DOCUMENT_VERSION))
+
+
+def _plain(document: PolicyDocument) -> dict[str, Any]:
+    return document_v1.downgraded(canonical_json.to_plain(document))
 
 
 def encode_report(report: ComplianceReport) -> bytes:
@@ -310,8 +346,9 @@ def encode_report(report: ComplianceReport) -> bytes:
 
 
 def decode_report(data: bytes | str) -> ComplianceReport:
-    """Read a report, also one of version 1; raises ContractError."""
-    plain = report_v1.upgraded_report(canonical_json.parse(data), version=REPORT_VERSION)
+    """Read a report, also one of a former version; raises ContractError."""
+    of_version_2 = report_v1.upgraded_report(canonical_json.parse(data), version=2)
+    plain = report_v2.upgraded_report(of_version_2, version=REPORT_VERSION)
     return canonical_json.decode_known(ComplianceReport, plain, known=REPORT_VERSION)
 
 
@@ -324,7 +361,7 @@ def read_support(plain: Sequence[Any]) -> tuple[MechanismSupport, ...]:
 
 def canonical_bytes(document: PolicyDocument) -> bytes:
     """The bytes a signature covers: the canonical JSON without the signature."""
-    plain = canonical_json.to_plain(document)
+    plain = _plain(document)
     del plain["signature"]
     return canonical_json.dump(plain)
 

@@ -7,6 +7,7 @@ EnforcerError
 ├── ValueRefused       a value of a table that its owner cannot use: key, value, what is allowed
 ├── CommandError       a kernel tool that failed; carries the command and what it said
 ├── StateError         the agent's own files on disk cannot be read or written
+│   └── DeviceTaken    another agent governs a device
 ├── ServerError        the service could not be reached or gave no usable answer
 └── RefusedDocument    a sound document this host must not act on
 """
@@ -65,6 +66,10 @@ class CommandError(EnforcerError):
 
 class StateError(EnforcerError):
     """A file of the agent's own cannot be read or written; says which and what to do."""
+
+
+class DeviceTaken(StateError):
+    """Another agent governs a device; says which process and what to do."""
 
 
 class ServerError(EnforcerError):

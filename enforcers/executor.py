@@ -84,6 +84,23 @@ class Executor:
                 return Execution(made=(*made, *step.doubtful), error=step.error)
         return Execution(made=tuple(made), error=None)
 
+    def adjust(self, changes: tuple[Change, ...], found: tuple[LedgerEntry, ...]) -> None:
+        """Make small changes of what is in force already, as often as each second.
+
+        They have no audit lines of their own: that of the policy tells them. Raises OSError
+        at the first that fails, and StateError if the ledger cannot be written.
+        """
+        if self.dry_run:
+            return
+        self._ledger.record(found)
+        assert self._ledger.holds(found), (
+            "invariant ledger-before-kernel: a thing is about to change and cannot be put back"
+        )
+        for change in changes:
+            assert isinstance(change.write, FileWrite)
+            self._host_fs.write(change.write.path, change.write.text)
+            log.debug("adjusted", extra={"change": str(change)})
+
     def release(self, restored: tuple[LedgerEntry, ...]) -> None:
         """Forget what has been put back."""
         if not self.dry_run:

@@ -1,10 +1,8 @@
-"""The commands that look at the host and the agent from outside: check, plan, status, restore."""
+"""The commands that look at the host and the agent from outside: plan, status, restore."""
 
 import json
-import platform
 import sys
-import time
-from collections.abc import Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 
 from enforcers import acceptance
@@ -14,32 +12,10 @@ from enforcers.client import Client
 from enforcers.config import AgentConfig
 from enforcers.contract import ComplianceReport, PolicyDocument, decode_document, decode_report
 from enforcers.errors import EnforcerError, StateError
-from enforcers.host_fs import HostFs
-from enforcers.mechanism import HostAccess, Plan
-from enforcers.registry import build_mechanisms
-from enforcers.runner import Runner, SubprocessRunner
+from enforcers.mechanism import Plan
+from enforcers.restoring import put_back
 from enforcers.state_dir import StateDir
-from enforcers.version import VERSION
-
-
-def show_support(
-    *, as_json: bool, runner: Runner | None = None, host_fs: HostFs | None = None
-) -> int:
-    """Print the support of every mechanism; needs no configuration and changes nothing."""
-    host = HostAccess(runner=runner or SubprocessRunner(), host_fs=host_fs or HostFs())
-    found = [mechanism.support() for mechanism in build_mechanisms(host, {}).values()]
-    if as_json:
-        answer = {
-            "agent_version": VERSION,
-            "kernel": platform.release(),
-            "mechanisms": [to_plain(item) for item in found],
-        }
-        print(json.dumps(answer, indent=2))
-        return 0
-    print(f"sluice-enforcer {VERSION} on Linux {platform.release()}\n")
-    rows = [(item.mechanism, "yes" if item.supported else "no", item.reason) for item in found]
-    print(_table(("mechanism", "supported", "reason"), rows))
-    return 0
+from enforcers.text_table import text_table
 
 
 def show_plan(config: AgentConfig, *, as_json: bool) -> int:
@@ -87,25 +63,33 @@ def show_status(state_dir: StateDir, *, as_json: bool) -> int:
         )
         for item in report.allocations
     ]
-    print(_table(("workload", "resource", "outcome", "measured", "reason"), rows))
+    print(text_table(("workload", "resource", "outcome", "measured", "reason"), rows))
     return 0
 
 
-def restore(config: AgentConfig, *, as_json: bool) -> int:
-    """Put everything back as it was found and forget the policy. Needs the agent stopped."""
+def restore(config: AgentConfig, *, as_json: bool, by_force: bool = False) -> int:
+    """Put everything back as it was found and forget the policy. Needs the agent stopped.
+
+    What a lost ledger does not tell is looked for: what carries the agent's mark is put to the
+    kernel's default, and `by_force` all else that it may touch.
+    """
     state_dir = StateDir(root=config.state_dir)
-    with state_dir.exclusive():
+    with state_dir.exclusive(), ExitStack() as ends:
         parts = assemble(config, dry_run=False)
-        devices = sorted({entry.device for entry in parts.ledger.entries()})
-        result = parts.enforcement.run(None, previous=None, now_s=time.monotonic())
-        parts.store.forget()
+        ends.callback(parts.locks.close)
+        restored = put_back(parts, by_force=by_force)
+        problems = [*restored.problems]
+        try:
+            parts.store.forget()
+        except StateError as error:
+            problems.append(str(error))
     if as_json:
-        print(json.dumps({"devices": devices, "problems": list(result.problems)}, indent=2))
-    elif not result.problems:
-        print(f"as found: {', '.join(devices) or 'nothing had been changed'}")
-    for problem in result.problems:
+        print(json.dumps({"devices": restored.devices, "problems": problems}, indent=2))
+    elif not problems:
+        print(f"as found: {', '.join(restored.devices) or 'nothing had been changed'}")
+    for problem in problems:
         print(f"sluice-enforcer: {problem}", file=sys.stderr)
-    return 1 if result.problems else 0
+    return 1 if problems else 0
 
 
 def _newest_document(config: AgentConfig, parts: Parts) -> tuple[PolicyDocument | None, str]:
@@ -149,15 +133,3 @@ def _plain_plan(device: str, plan: Plan | str) -> dict[str, object]:
 
 def _refusal(report: ComplianceReport) -> str:
     return f" ({report.refusal})" if report.refusal else ""
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as their widest cell; the last is not padded."""
-    everything = [tuple(head), *(tuple(row) for row in rows)]
-    widths = [max(len(row[column]) for row in everything) for column in range(len(head) - 1)]
-    return "\n".join(
-        "  ".join(
-            [*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]
-        )
-        for row in everything
-    )

@@ -2,10 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from enforcers.change import Change
-from enforcers.contract import Allocation, MechanismSupport, Outcome, ResourceSpec, Setting
+from enforcers.contract import (
+    Allocation,
+    ControlKind,
+    MechanismSupport,
+    Outcome,
+    ResourceSpec,
+    Setting,
+)
 from enforcers.executor import Execution, Executor
 from enforcers.host_fs import HostFs
 from enforcers.ledger import LedgerEntry
@@ -33,7 +40,7 @@ class Desired:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A remark on one allocation, and the outcome that it causes."""
+    """A remark on an allocation or one of its controls, and the outcome that it causes."""
 
     outcome: Outcome
     reason: str
@@ -44,13 +51,16 @@ class Plan:
     """The changes from the observed to the desired state.
 
     `wanted` is what each allocation will have once the changes are made, after mapping and
-    rounding; an allocation that is not in it gets nothing, and `notes` says why. `found` must
-    be kept before the first change; `restored` lists what is back as it was found.
+    rounding; an allocation that is not in it gets nothing, and `notes` says why. `shortfalls`
+    says what the kernel cannot do of those that are in it, by control, whether the policy asks
+    for that or not. `found` must be kept before the first change; `restored` lists what is back
+    as it was found.
     """
 
     changes: tuple[Change, ...] = ()
     wanted: Mapping[str, Setting] = field(default_factory=dict)
     notes: Mapping[str, Note] = field(default_factory=dict)
+    shortfalls: Mapping[str, Mapping[ControlKind, Note]] = field(default_factory=dict)
     found: tuple[LedgerEntry, ...] = ()
     restored: tuple[LedgerEntry, ...] = ()
 
@@ -115,4 +125,63 @@ class EnforcementMechanism(Protocol[ObservedT]):
 
     def read_back(self, desired: Desired, observed: ObservedT) -> Mapping[str, Seen]:
         """What the kernel shows for each allocation id."""
+        ...
+
+
+@runtime_checkable
+class FollowingMechanism(Protocol):
+    """A mechanism whose kernel facility has to follow what workloads do."""
+
+    def follow(
+        self,
+        desired: Desired,
+        entries: tuple[LedgerEntry, ...],
+        executor: Executor,
+        now_s: float,
+    ) -> None:
+        """One period (`enforcers.following`), for a device where the policy is in force.
+
+        Raises OSError and StateError; the next pass finds what is not as it should be.
+        """
+        ...
+
+
+@runtime_checkable
+class FindsItsMark(Protocol):
+    """A mechanism whose doing carries a mark in the kernel, and replaces the default only."""
+
+    def find_marked(self) -> tuple[LedgerEntry, ...]:
+        """All that carries the mark, as entries that put the kernel's default back.
+
+        Raises CommandError, OSError or ValueError.
+        """
+        ...
+
+
+@runtime_checkable
+class FindsUnlikeDefault(Protocol):
+    """A mechanism whose doing does not show who did it."""
+
+    def find_unlike_default(self) -> tuple[LedgerEntry, ...]:
+        """All that it may touch and is not the kernel's default, with that default as found.
+
+        Raises OSError or ValueError.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obstacle:
+    """Why nothing can be enforced on a device, and what a person can do about it."""
+
+    reason: str
+    remedy: str
+
+
+@runtime_checkable
+class SeesObstacles(Protocol):
+    """A mechanism that looks at the devices of its configuration before any policy comes."""
+
+    def obstacles(self) -> Mapping[str, Obstacle | None]:
+        """By device that it may change, None if nothing stands in the way. Changes nothing."""
         ...

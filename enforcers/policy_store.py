@@ -2,28 +2,30 @@
 
 import logging
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from enforcers import canonical_json
 from enforcers.atomic_file import write_atomically
+from enforcers.clocks import Moment
 from enforcers.contract import ContractError, PolicyDocument, SignatureError, verify
 from enforcers.errors import StateError
+from enforcers.lease import Lease, check_lease, taken_over
 
 log = logging.getLogger(__name__)
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldPolicy:
-    """An accepted document and when its lease ends by this host's clock."""
+    """An accepted document and its lease by this host's clocks."""
 
     document: PolicyDocument
-    lease_ends_at: datetime
+    lease: Lease
 
     def __post_init__(self) -> None:
-        check_lease(self.document, self.lease_ends_at)
+        check_lease(self.document, self.lease.ends_at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +40,21 @@ class HeldPolicies:
 class PolicyStore:
     """Reads and keeps the policies held."""
 
-    def __init__(self, path: Path, *, key: bytes) -> None:
-        """A damaged file, or one signed with another key, counts as missing: the server has it."""
+    def __init__(self, path: Path, *, key: bytes, moment: Moment) -> None:
+        """Go on with what is held, with leases of this boot.
+
+        A damaged file, or one signed with another key, counts as missing: the server has it.
+        """
         self._path = path
-        self._held = _read(path, key)
+        held = _read(path, key)
+        self.was_in_force = (
+            held.enforced is not None and held.enforced.lease.boot_id == moment.boot_id
+        )
+        self._held = replace(
+            held,
+            latest=_taken_over(held.latest, moment),
+            enforced=_taken_over(held.enforced, moment),
+        )
 
     @property
     def latest(self) -> HeldPolicy | None:
@@ -76,14 +89,22 @@ class PolicyStore:
         write_atomically(self._path, canonical_json.encode(held))
 
 
-def check_lease(document: PolicyDocument, ends_at: datetime) -> None:
-    """Refuse a lease that outlives its document, before it is kept and after it is read."""
-    if ends_at > document.expires_at:
-        raise ContractError("$.lease_ends_at", "must not be after the document's expires_at")
-
-
 def _revision(policy: HeldPolicy | None) -> int | None:
     return None if policy is None else policy.document.revision
+
+
+def _decode(data: bytes) -> HeldPolicies:
+    """What was kept, also by an agent whose allocations had fewer fields."""
+    plain = _in_present_format(canonical_json.parse(data))
+    if isinstance(plain, dict) and "schema_version" in plain:
+        canonical_json.check_version(plain["schema_version"], known=FORMAT_VERSION)
+    return canonical_json.decode(HeldPolicies, plain, may_lack_defaults=True)
+
+
+def _taken_over(policy: HeldPolicy | None, moment: Moment) -> HeldPolicy | None:
+    if policy is None:
+        return None
+    return replace(policy, lease=taken_over(policy.lease, policy.document, moment))
 
 
 def _read(path: Path, key: bytes) -> HeldPolicies:
@@ -94,7 +115,7 @@ def _read(path: Path, key: bytes) -> HeldPolicies:
     except OSError as error:
         raise StateError(f"{path} cannot be read: {error.strerror}") from error
     try:
-        held = canonical_json.decode_versioned(HeldPolicies, data, known=FORMAT_VERSION)
+        held = _decode(data)
         for policy in (held.latest, held.enforced):
             if policy is not None:
                 verify(policy.document, key)
@@ -102,3 +123,21 @@ def _read(path: Path, key: bytes) -> HeldPolicies:
         log.warning("held policy not usable", extra={"file": str(path), "error": str(error)})
         return HeldPolicies()
     return held
+
+
+def _in_present_format(plain: Any) -> Any:
+    """Format 1 had the time of day alone, so its leases count as those of another boot."""
+    if not isinstance(plain, dict) or plain.get("schema_version") != 1:
+        return plain
+    return plain | {
+        "schema_version": FORMAT_VERSION,
+        **{name: _lease_by_time_of_day(plain.get(name)) for name in ("latest", "enforced")},
+    }
+
+
+def _lease_by_time_of_day(policy: Any) -> Any:
+    if not isinstance(policy, dict):
+        return policy
+    ends_at = policy.get("lease_ends_at")
+    lease = {"ends_at": ends_at, "boot_id": "", "ends_at_boot_s": 0.0}
+    return {"document": policy.get("document"), "lease": lease}

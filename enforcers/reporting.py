@@ -1,22 +1,25 @@
 """From what a pass did to the report the service gets. Pure but for what it remembers."""
 
-from dataclasses import replace
 from datetime import datetime
 
 from enforcers.contract import (
     Allocation,
     AllocationReport,
     ComplianceReport,
+    ControlKind,
+    ControlOutcome,
+    ControlOutcomes,
     EnforcementState,
     MechanismSupport,
     Outcome,
     Setting,
 )
-from enforcers.enforcement import Enforced, PassResult
+from enforcers.enforcement import PassResult
 from enforcers.meter import Meter, Reading
+from enforcers.results import Enforced
 from enforcers.version import VERSION
 
-_EVENTS = frozenset({Outcome.APPLIED, Outcome.DRIFTED})
+_EVENTS = frozenset({Outcome.APPLIED, Outcome.REPLACED, Outcome.DRIFTED})
 
 
 class Reporter:
@@ -25,7 +28,7 @@ class Reporter:
     def __init__(self, *, host: str, window_s: float) -> None:
         self._host = host
         self._meter = Meter(window_s)
-        self._events: dict[str, tuple[Outcome, str]] = {}
+        self._events: dict[tuple[str, ControlKind], ControlOutcome] = {}
         self._last: PassResult | None = None
 
     def take(self, result: PassResult, *, at_s: float) -> None:
@@ -33,7 +36,7 @@ class Reporter:
         self._last = result
         ids = {item.allocation.id for item in result.enforced}
         self._meter.keep_only(ids)
-        self._events = {key: event for key, event in self._events.items() if key in ids}
+        self._events = {key: event for key, event in self._events.items() if key[0] in ids}
         for item in result.enforced:
             key = item.allocation.id
             if item.is_changed:
@@ -41,10 +44,11 @@ class Reporter:
                 self._meter.forget(key)
             if item.seen.counters is not None:
                 self._meter.add(key, Reading(at_s=at_s, counters=item.seen.counters))
-            if item.outcome in _EVENTS:
-                self._events[key] = (item.outcome, item.reason)
-            elif item.outcome is not Outcome.UNCHANGED:
-                self._events.pop(key, None)
+            for kind, found in item.controls.by_kind().items():
+                if found.outcome in _EVENTS:
+                    self._events[key, kind] = found
+                elif found.outcome is not Outcome.UNCHANGED:
+                    self._events.pop((key, kind), None)
 
     def report(
         self,
@@ -75,7 +79,9 @@ class Reporter:
 
     def _allocation_report(self, item: Enforced) -> AllocationReport:
         key = item.allocation.id
-        plain = AllocationReport(
+        controls = self._with_events(item)
+        total = controls.sum()
+        return AllocationReport(
             id=key,
             workload=item.allocation.workload,
             resource=item.allocation.resource,
@@ -83,13 +89,21 @@ class Reporter:
             applied=item.applied,
             read_back=item.seen.setting,
             measured=self._meter.measure(key),
-            outcome=item.outcome,
-            reason=item.reason,
+            outcome=total.outcome,
+            reason=total.reason,
+            controls=controls,
         )
-        if item.outcome is Outcome.UNCHANGED and key in self._events:
-            outcome, reason = self._events[key]
-            return replace(plain, outcome=outcome, reason=reason)
-        return plain
+
+    def _with_events(self, item: Enforced) -> ControlOutcomes:
+        """The controls after the last pass, and what was done since the last report."""
+        return ControlOutcomes.of(
+            {
+                kind: self._events.get((item.allocation.id, kind), found)
+                if found.outcome is Outcome.UNCHANGED
+                else found
+                for kind, found in item.controls.by_kind().items()
+            }
+        )
 
 
 def _desired(allocation: Allocation) -> Setting:

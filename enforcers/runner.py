@@ -32,6 +32,8 @@ class SubprocessRunner:
                 timeout=TIMEOUT_S,
                 check=False,
                 env=environment,
+                # What ends the agent at a terminal must not end what it has just started.
+                process_group=0,
             )
         except subprocess.TimeoutExpired as error:
             raise CommandError(argv, f"no answer within {TIMEOUT_S:.0f} s") from error

@@ -1,13 +1,19 @@
 """The agent's directory on disk: what lies where, and who may use it."""
 
 import fcntl
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
+from enforcers.atomic_file import remove_unfinished
 from enforcers.errors import StateError
+from enforcers.file_lock import try_lock
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +47,11 @@ class StateDir:
         """Held while an agent runs; contains its process id."""
         return self.root / "lock"
 
+    @property
+    def locks(self) -> Path:
+        """Locks of devices, where the agent may not use the folder of all agents."""
+        return self.root / "locks"
+
     def create(self) -> None:
         """Make the directory, open to its owner only. Raises StateError."""
         try:
@@ -52,7 +63,7 @@ class StateDir:
         """The process id of the agent that runs, None if none does."""
         try:
             with self.lock.open("r", encoding="ascii") as file:
-                if _try_lock(file.fileno(), fcntl.LOCK_SH):
+                if try_lock(file.fileno(), fcntl.LOCK_SH):
                     return None
                 return int(file.read().strip() or 0)
         except (OSError, ValueError):
@@ -67,21 +78,22 @@ class StateDir:
         except OSError as error:
             raise StateError(f"{self.lock} cannot be opened: {error.strerror}") from error
         with file:
-            if not _try_lock(file.fileno(), fcntl.LOCK_EX):
+            if not try_lock(file.fileno()):
                 file.seek(0)
                 raise StateError(
                     f"an agent runs already on {self.root} (process {file.read().strip()}); "
                     "end it first: SIGTERM restores the kernel unless on_exit is keep"
                 )
-            file.truncate(0)
-            file.write(f"{os.getpid()}\n")
-            file.flush()
+            _write_pid(file)
+            remove_unfinished(self.root)
             yield
 
 
-def _try_lock(descriptor: int, kind: int) -> bool:
+def _write_pid(file: TextIO) -> None:
+    """For `status`; the lock counts without it, so a full disk keeps no agent from restoring."""
     try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+    except OSError as error:
+        log.warning("process id not kept", extra={"error": str(error)})

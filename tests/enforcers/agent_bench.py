@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from enforcers.agent import Agent, Clocks
+from enforcers.agent import Agent
+from enforcers.clocks import Clocks
 from enforcers.config import AgentConfig, OnExit, ServerConfig
 from enforcers.contract import (
     ComplianceReport,
@@ -51,6 +52,9 @@ class Bench:
         self.tc = FakeTc("up0", "p1", "p2", "p3")
         self.service = FakeService()
         self.seconds = 0.0
+        self.clock_error_s = 0.0
+        self.boot_id = "boot-1"
+        self.booted_at_s = -1000.0
         self._config = AgentConfig(
             **{
                 "host": "h1",
@@ -75,27 +79,43 @@ class Bench:
 
     def start(self) -> None:
         """A new process on the same kernel and the same disk."""
-        rig = start_rig(self.directory, self.tc, dry_run=self._config.dry_run)
+        rig = start_rig(
+            self.directory, self.tc, boot_id=self.boot_id, dry_run=self._config.dry_run
+        )
+        clocks = Clocks(
+            boot_id=self.boot_id,
+            now=self.now,
+            boot_s=lambda: self.seconds - self.booted_at_s,
+            monotonic_s=lambda: self.seconds,
+        )
         self.agent = Agent(
             config=self._config,
             service=self.service,
             enforcement=rig.enforcement,
-            store=PolicyStore(self.directory / "policy.json", key=KEY),
+            store=PolicyStore(self.directory / "policy.json", key=KEY, moment=clocks.moment()),
             support=(),
-            clocks=Clocks(now=self.now, monotonic_s=lambda: self.seconds),
+            clocks=clocks,
             status_file=self.directory / "status.json",
         )
 
+    def reboot(self) -> None:
+        """The kernel forgets everything, and the agent starts again."""
+        self.boot_id, self.booted_at_s = f"{self.boot_id}'", self.seconds
+        self.tc = FakeTc("up0", "p1", "p2", "p3")
+        self.start()
+
     def now(self) -> datetime:
-        return NOON + timedelta(seconds=self.seconds)
+        """What this host's clock shows."""
+        return NOON + timedelta(seconds=self.seconds + self.clock_error_s)
 
     def publish(self, *allocations: Any, **change: Any) -> PolicyDocument:
         """Let the service hand out a policy with a fresh lease of 15 minutes."""
+        now = NOON + timedelta(seconds=self.seconds)
         given = document(
             *allocations,
             **{
-                "issued_at": self.now(),
-                "expires_at": self.now() + timedelta(minutes=15),
+                "issued_at": now,
+                "expires_at": now + timedelta(minutes=15),
                 **change,
             },
         )

@@ -9,6 +9,14 @@ from tests.enforcers.fake_tc import FakeTc
 from tests.enforcers.rig import Rig, start_rig
 
 
+@pytest.fixture(autouse=True)
+def own_run_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Agents of a test share their locks with nobody else."""
+    folder = tmp_path / "run"
+    monkeypatch.setattr("enforcers.assembly.RUN_DIR", folder)
+    return folder
+
+
 @pytest.fixture
 def tc() -> FakeTc:
     """A kernel with the uplink up0 and the vNICs p1, p2 and p3."""

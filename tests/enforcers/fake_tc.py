@@ -46,6 +46,7 @@ class FakeDevice:
     leaves: dict[str, FakeLeaf] = field(default_factory=dict)
     filters: dict[str, dict[str, str]] = field(default_factory=dict)
     index: int = 7
+    address: str = "02:00:00:00:00:07"
     mtu: int = 1500
     gso_max_segs: int = 65535
 
@@ -54,7 +55,7 @@ class FakeTc:
     """Answers like iproute2 6.1. `refuse` makes commands with these words fail, `kill` die."""
 
     def __init__(self, *names: str) -> None:
-        self.devices = {name: FakeDevice() for name in names}
+        self.devices = {name: FakeDevice(index=index) for index, name in enumerate(names, start=7)}
         self.commands: list[str] = []
         self.refuse: str | None = None
         self.kill: str | None = None
@@ -90,14 +91,18 @@ class FakeTc:
             return self._try_out(argv, stdin)
         if argv[0] == "ip":
             return self._links()
-        words = [word for word in argv[1:] if word not in {"-s", "-d"}]
+        return self._control(argv, [word for word in argv[1:] if word not in {"-s", "-d"}])
+
+    def _control(self, argv: Sequence[str], words: list[str]) -> str:
+        if words == ["qdisc", "show"]:
+            return self._show_all_qdiscs()
         kind, verb, _, name, *rest = words
         if name not in self.devices:
             raise CommandError(argv, f'Cannot find device "{name}"')
         if verb == "show":
             return getattr(self, f"_show_{kind}")(self.devices[name])
-        self.commands.append(command)
-        if self.deaf_to is not None and self.deaf_to in command:
+        self.commands.append(" ".join(argv))
+        if self.deaf_to is not None and self.deaf_to in self.commands[-1]:
             return ""
         try:
             getattr(self, f"_{verb}_{kind}")(self.devices[name], rest)
@@ -123,12 +128,24 @@ class FakeTc:
                 {
                     "ifname": name,
                     "ifindex": device.index,
+                    "address": device.address,
                     "mtu": device.mtu,
                     "gso_max_size": 65536,
                     "gso_max_segs": device.gso_max_segs,
                 }
                 for name, device in self.devices.items()
             ]
+        )
+
+    def _show_all_qdiscs(self) -> str:
+        """With the name of its interface after each handle."""
+        lines = [
+            (name, line.split())
+            for name, device in self.devices.items()
+            for line in self._show_qdisc(device).splitlines()
+        ]
+        return "".join(
+            " ".join([*words[:3], "dev", name, *words[3:]]) + "\n" for name, words in lines
         )
 
     def _show_qdisc(self, device: FakeDevice) -> str:

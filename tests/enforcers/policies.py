@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from enforcers.contract import (
+    HOST_TRAFFIC,
     Allocation,
     PolicyDocument,
     ReservationMode,
@@ -61,6 +62,16 @@ def vnic(number: int, reservation: float = 0.0, **change: Any) -> Allocation:
         "entitlement": 0.0,
     }
     return Allocation(**{**values, **change})
+
+
+def host_traffic(reservation: float = 9.4e6, **change: Any) -> Allocation:
+    """What the host's own traffic has on the uplink: by default its part of 94 Mbit/s."""
+    values = {
+        "id": "host-1",
+        "workload": "h1 itself",
+        "selector": Selector(kind=HOST_TRAFFIC, value="up0"),
+    }
+    return vnic(0, reservation, **{**values, **change})
 
 
 def group(path: str, **change: Any) -> Allocation:

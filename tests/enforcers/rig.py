@@ -4,15 +4,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 from enforcers.audit import AuditLog
+from enforcers.device_locks import DeviceLocks
 from enforcers.enforcement import Enforcement
 from enforcers.executor import Executor
 from enforcers.host_fs import HostFs
 from enforcers.ledger import Ledger
 from enforcers.mechanism import Desired, EnforcementMechanism, HostAccess, Plan
-from enforcers.mechanisms.cgroup_io.mechanism import CgroupIoConfig
+from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
 from enforcers.registry import MECHANISMS, Mechanisms, build_mechanisms
 from enforcers.runner import Runner
@@ -25,6 +27,7 @@ class Rig:
 
     directory: Path
     ledger: Ledger
+    locks: DeviceLocks
     executor: Executor
     mechanisms: dict[str, EnforcementMechanism[Any]]
     enforcement: Enforcement
@@ -69,6 +72,7 @@ def start_rig(
     devices: frozenset[str] = frozenset({"8:0"}),
     more: Mechanisms = (),
     configs: Mapping[str, Any] | None = None,
+    run_dir: Path | None = None,
 ) -> Rig:
     """Start as the agent does, from whatever is in the directory."""
     files = host_fs or host_of_root(directory / "host")
@@ -89,12 +93,20 @@ def start_rig(
         audit=AuditLog(directory / "audit.jsonl", lambda: NOON),
         dry_run=dry_run,
     )
+    locks = DeviceLocks(
+        run_dir or Path(mkdtemp(dir=directory, prefix="run-")), files, owner=directory
+    )
     enforcement = Enforcement(
-        mechanisms=mechanisms, executor=executor, ledger=ledger, first_retry_s=10.0
+        mechanisms=mechanisms,
+        executor=executor,
+        ledger=ledger,
+        locks=locks,
+        first_retry_s=10.0,
     )
     return Rig(
         directory=directory,
         ledger=ledger,
+        locks=locks,
         executor=executor,
         mechanisms=mechanisms,
         enforcement=enforcement,

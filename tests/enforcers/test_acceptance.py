@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enforcers.acceptance import accept
-from enforcers.contract import PolicyDocument, sign
+from enforcers.contract import PolicyDocument, ReservationMode, sign
 from enforcers.errors import RefusedDocument, SignatureError
-from tests.enforcers.policies import KEY, NOON, document, vnic
+from tests.enforcers.policies import KEY, LINK, NOON, document, host_traffic, uplink, vnic
 
 MINUTE = timedelta(minutes=1)
 HELD = document(vnic(1), revision=5)
@@ -85,3 +85,47 @@ def test_lease_is_never_longer_than_its_own_length_nor_than_its_end(clock_minute
 
     assert ends <= 15.0
     assert ends <= clock_minutes + 15.0 + 1e-6
+
+
+# Of 94 Mbit/s the host keeps 9.4, of 1 Gbit/s 5 %.
+@pytest.mark.parametrize("mode", ReservationMode)
+@pytest.mark.parametrize(
+    ("capacity", "reserved", "is_taken"),
+    [(LINK, 9.4e6, True), (LINK, 9.39e6, False), (1e9, 50e6, True), (1e9, 10e6, False)],
+)
+def test_document_that_gives_the_host_less_than_its_part_is_refused_in_any_mode(
+    mode: ReservationMode, capacity: float, reserved: float, is_taken: bool
+) -> None:
+    given = document(
+        host_traffic(reserved), vnic(1), resources=(uplink(mode=mode, capacity=capacity),)
+    )
+
+    if is_taken:
+        assert lease(given, None, 1) == 15
+    else:
+        with pytest.raises(RefusedDocument, match="for the own traffic of this host; it keeps"):
+            lease(given, None, 1)
+
+
+@pytest.mark.parametrize("with_host", [False, True], ids=["not named", "named"])
+@pytest.mark.parametrize(("second", "is_taken"), [(9.6e6, True), (9.7e6, False)])
+def test_document_that_reserves_the_hosts_part_for_workloads_is_refused(
+    with_host: bool, second: float, is_taken: bool
+) -> None:
+    # 84.6 of 94 Mbit/s are left beside the host's part.
+    own = (host_traffic(),) if with_host else ()
+    given = document(*own, vnic(1, 75e6), vnic(2, second))
+
+    if is_taken:
+        assert lease(given, None, 1) == 15
+    else:
+        with pytest.raises(RefusedDocument, match="9400000 bit/s are for the own traffic of"):
+            lease(given, None, 1)
+
+
+def test_same_revision_in_the_words_of_another_version_is_accepted() -> None:
+    """As after an upgrade of the service or of the agent."""
+    former = renewed(schema_version=1)
+
+    assert lease(former, HELD, 2) == 16
+    assert lease(renewed(minutes=2.0), former, 3) == 17

@@ -6,8 +6,14 @@ import pytest
 
 from enforcers.config import OnExit
 from enforcers.contract import EnforcementState, Outcome, decode_report
+from enforcers.signals import Call
 from tests.enforcers.agent_bench import Bench
 from tests.enforcers.policies import NOON, vnic
+
+
+def after_one_round(seconds: float) -> Call | None:
+    """The answer of a wait: nothing before the first round, then to stop."""
+    return Call.STOP if seconds else None
 
 
 def test_policy_is_pulled_applied_and_reported(bench: Bench) -> None:
@@ -72,7 +78,7 @@ def test_empty_policy_puts_the_kernel_back(bench: Bench) -> None:
 
 def test_stop_puts_the_kernel_back_and_says_so(bench: Bench) -> None:
     bench.publish(vnic(1, 75e6))
-    bench.agent.run(lambda _: True)
+    bench.agent.run(after_one_round)
 
     assert bench.is_as_found
     assert (bench.last.state, bench.last.refusal) == (
@@ -85,7 +91,7 @@ def test_stop_may_keep_the_policy_in_force(tmp_path: Path) -> None:
     bench = Bench(tmp_path, on_exit=OnExit.KEEP)
     bench.publish(vnic(1, 75e6))
 
-    bench.agent.run(lambda _: True)
+    bench.agent.run(after_one_round)
 
     assert bench.is_enforced
 
@@ -93,7 +99,7 @@ def test_stop_may_keep_the_policy_in_force(tmp_path: Path) -> None:
 def test_one_bad_round_does_not_end_the_loop(
     bench: Bench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rounds = iter([False, True])
+    rounds = iter([None, None, Call.STOP])
     ticks: list[int] = []
 
     def breaks() -> None:
@@ -121,7 +127,7 @@ def test_agent_in_dry_run_never_writes(tmp_path: Path) -> None:
     bench = Bench(tmp_path, dry_run=True)
     bench.publish(vnic(1, 75e6))
 
-    bench.agent.run(lambda _: True)
+    bench.agent.run(after_one_round)
 
     assert bench.tc.commands == []
     assert not (tmp_path / "ledger.json").exists()

@@ -38,7 +38,7 @@ from tests.enforcers.policies import KEY, NOON, vnic
         ),
         (
             lambda given: encode_document(given).replace(
-                b'"schema_version":1', b'"schema_version":9'
+                b'"schema_version":2', b'"schema_version":9'
             ),
             "version 9 is unknown",
         ),

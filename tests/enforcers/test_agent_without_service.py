@@ -132,3 +132,74 @@ def test_dry_run_after_a_real_policy_lets_that_end_with_its_lease(bench: Bench) 
 
     assert before
     assert bench.is_as_found
+
+
+DAY_S = 86_400.0
+
+
+def test_clock_set_back_a_day_keeps_no_policy_beyond_its_lease(bench: Bench) -> None:
+    bench.publish(vnic(1, 75e6))
+    bench.tick()
+    bench.service.fault = AWAY
+    bench.clock_error_s = -DAY_S
+
+    bench.tick(889.0)
+    before = bench.is_enforced
+    bench.tick(1.0)
+
+    assert before
+    assert bench.is_as_found
+
+
+def test_clock_set_forward_a_day_ends_no_lease_early(bench: Bench) -> None:
+    bench.publish(vnic(1, 75e6))
+    bench.tick()
+    bench.service.fault = AWAY
+    bench.clock_error_s = DAY_S
+
+    bench.tick(889.0)
+    before = bench.is_enforced
+    bench.tick(1.0)
+
+    assert before
+    assert bench.is_as_found
+
+
+def test_clock_set_back_while_the_agent_is_away_keeps_no_policy_longer(bench: Bench) -> None:
+    bench.publish(vnic(1, 75e6))
+    bench.tick()
+    bench.service.fault = AWAY
+    bench.clock_error_s = -DAY_S
+
+    bench.start()
+    bench.tick(890.0)
+
+    assert bench.is_as_found
+
+
+def test_policy_goes_on_after_a_reboot_for_what_is_left_of_its_lease(bench: Bench) -> None:
+    bench.publish(vnic(1, 75e6))
+    bench.tick()
+    bench.service.fault = AWAY
+
+    bench.seconds += 300.0
+    bench.reboot()
+    bench.tick()
+    before = bench.is_enforced
+    bench.tick(580.0)
+
+    assert before
+    assert bench.is_as_found
+
+
+def test_policy_does_not_go_on_after_a_reboot_with_a_clock_before_it(bench: Bench) -> None:
+    bench.publish(vnic(1, 75e6))
+    bench.tick()
+    bench.service.fault = AWAY
+
+    bench.clock_error_s = -DAY_S
+    bench.reboot()
+    bench.tick()
+
+    assert bench.is_as_found
+    assert bench.tc.commands == []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from enforcers import inspection
+from enforcers import doctor
 from enforcers.errors import CommandError
 from enforcers.host_fs import HostFs
 from enforcers.mechanism import HostAccess
@@ -86,20 +86,18 @@ def test_process_without_the_capability_is_told_so(tmp_path: Path) -> None:
 
 
 def test_check_prints_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status = inspection.show_support(
-        as_json=False, runner=RecordedRunner(), host_fs=host(tmp_path)
-    )
+    status = doctor.show_host(as_json=False, runner=RecordedRunner(), host_fs=host(tmp_path))
 
     lines = capsys.readouterr().out.splitlines()
     assert status == 0
     assert lines[2].split() == ["mechanism", "supported", "reason"]
-    assert [line.split()[:2] for line in lines[3:]] == [["tc_htb", "yes"], ["cgroup_io", "no"]]
+    assert [line.split()[:2] for line in lines[3:5]] == [["tc_htb", "yes"], ["cgroup_io", "no"]]
 
 
 def test_check_prints_json_for_programs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    inspection.show_support(as_json=True, runner=RecordedRunner(), host_fs=host(tmp_path))
+    doctor.show_host(as_json=True, runner=RecordedRunner(), host_fs=host(tmp_path))
 
     answer = json.loads(capsys.readouterr().out)
     assert {item["mechanism"]: item["supported"] for item in answer["mechanisms"]} == {

@@ -197,18 +197,21 @@ def test_restore_puts_back_and_forgets(
     assert Ledger(state_dir.ledger, boot_id=boot_id).entries() == ()
 
 
-def test_restore_on_a_damaged_ledger_fails_with_the_way_out(
+def test_restore_on_a_damaged_ledger_recognises_the_tree_by_its_handle(
     agent_toml: Path, kernel: FakeTc, capsys: pytest.CaptureFixture[str]
 ) -> None:
     state_dir = StateDir(root=agent_toml.parent / "state")
     state_dir.create()
     state_dir.ledger.write_text('{"boot_id": "x", "entr')
+    before = kernel.text("up0")
+    kernel.run(["tc", "qdisc", "add", "dev", "up0", "root", "handle", "51ce:", "default", "2"])
 
     status = run("restore", "--config", agent_toml)
 
-    assert status == 1
-    assert "ledger.json is damaged" in capsys.readouterr().err
-    assert kernel.commands == []
+    assert status == 0
+    assert capsys.readouterr().out == "as found: up0\n"
+    assert kernel.text("up0") == before
+    assert state_dir.ledger.with_name("ledger.json.damaged").exists()
 
 
 @pytest.mark.parametrize("command", ["run", "restore"])
@@ -236,7 +239,7 @@ def test_status_shows_the_last_report_and_whether_the_agent_runs(
     assert status == 0
     assert "The agent does not run. Last report 2026-11-20 10:00:30 UTC:" in shown
     assert "revision 7, enforcing\n" in shown
-    assert "vm1       uplink0   unchanged" in shown
+    assert "vm1       uplink0   drifted" in shown
 
 
 def test_status_as_json_is_the_report(

@@ -5,13 +5,13 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from enforcers import cli
+from enforcers import cli, signals
 from enforcers.contract import encode_document
 from enforcers.ledger import Ledger, LedgerEntry
 from enforcers.state_dir import StateDir
@@ -53,15 +53,6 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> FakeTc:
     kernel = FakeTc("up0", "p1", "p2")
     monkeypatch.setattr("enforcers.assembly.SubprocessRunner", lambda: kernel)
     return kernel
-
-
-@pytest.fixture
-def own_signals() -> Iterator[None]:
-    """The test process has its own handlers again afterwards."""
-    former = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    yield
-    for number, handler in former.items():
-        signal.signal(number, handler)
 
 
 @pytest.fixture
@@ -111,25 +102,129 @@ def test_json_and_text_end_alike(agent_toml: Path, kernel: FakeTc) -> None:
     assert run("plan", "--config", agent_toml, "--json") == 0
 
 
-@pytest.mark.usefixtures("own_signals")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+ENDING = [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT]
+
+
+def once_reported(agent_toml: Path, *actions: Callable[[], None]) -> threading.Thread:
+    """Do things, each after a new report; starts at once."""
+    status = StateDir(root=agent_toml.parent / "state").status
+
+    def act() -> None:
+        seen = None
+        for action in actions:
+            deadline = time.monotonic() + LONG_ENOUGH_S
+            while time.monotonic() < deadline and (not status.exists() or _at(status) == seen):
+                time.sleep(0.01)
+            seen = _at(status) if status.exists() else None
+            action()
+
+    thread = threading.Thread(target=act)
+    thread.start()
+    return thread
+
+
+def _at(status: Path) -> int:
+    return status.stat().st_mtime_ns
+
+
+def send(number: signal.Signals) -> Callable[[], None]:
+    return lambda: os.kill(os.getpid(), number)
+
+
+@pytest.mark.parametrize("number", ENDING, ids=str)
 def test_agent_that_is_told_to_stop_puts_the_kernel_back_and_ends_well(
     number: signal.Signals, agent_toml: Path, service: WebService, kernel: FakeTc
 ) -> None:
-    state_dir = StateDir(root=agent_toml.parent / "state")
-
-    def stop_after_the_first_report() -> None:
-        deadline = time.monotonic() + LONG_ENOUGH_S
-        while time.monotonic() < deadline and not state_dir.status.exists():
-            time.sleep(0.01)
-        os.kill(os.getpid(), number)
-
-    stopper = threading.Thread(target=stop_after_the_first_report)
-    stopper.start()
+    stopper = once_reported(agent_toml, send(number))
     status = run("run", "--config", agent_toml)
     stopper.join()
 
     assert status == 0
     assert kernel.devices["up0"].htb is None
     assert any("class add dev up0" in command for command in kernel.commands)
-    assert state_dir.running_pid() is None
+    assert StateDir(root=agent_toml.parent / "state").running_pid() is None
+
+
+@pytest.mark.parametrize("number", ENDING, ids=str)
+def test_agent_that_is_told_to_stop_at_its_start_puts_back_what_another_left(
+    number: signal.Signals, agent_toml: Path, changed_device: FakeTc
+) -> None:
+    signals.hold_back()
+    signal.pthread_kill(threading.main_thread().ident or 0, number)
+
+    status = run("run", "--config", agent_toml)
+
+    assert status == 0
+    assert changed_device.devices["up0"].htb is None
+
+
+def test_agent_reads_its_configuration_again_when_told(
+    agent_toml: Path, service: WebService, kernel: FakeTc
+) -> None:
+    def configure() -> None:
+        text = agent_toml.read_text()
+        agent_toml.write_text(text.replace('["up0"]', '["p2"]'))
+        os.kill(os.getpid(), signal.SIGHUP)
+
+    def stop() -> None:
+        seen.append(kernel.devices["up0"].htb)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    seen: list[object] = []
+    teller = once_reported(agent_toml, configure, stop)
+    status = run("run", "--config", agent_toml)
+    teller.join()
+
+    assert status == 0
+    assert any("class add dev up0" in command for command in kernel.commands)
+    # The interface is no longer the agent's, so it was put back while the agent ran.
+    assert seen == [None]
+
+
+@pytest.mark.usefixtures("service")
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('dry_run = "perhaps"', "must be true or false"),
+        ('state_dir = "elsewhere"', "cannot change while the agent runs"),
+    ],
+)
+def test_configuration_of_no_use_is_not_taken(
+    agent_toml: Path, kernel: FakeTc, caplog: pytest.LogCaptureFixture, line: str, reason: str
+) -> None:
+    def configure() -> None:
+        text = agent_toml.read_text().replace('state_dir = "state"\n', "")
+        agent_toml.write_text(text.replace('host = "h1"', f'host = "h1"\n{line}'))
+        os.kill(os.getpid(), signal.SIGHUP)
+
+    def stop() -> None:
+        seen.append(kernel.devices["up0"].htb)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    seen: list[object] = []
+    teller = once_reported(agent_toml, configure, stop)
+    status = run("run", "--config", agent_toml)
+    teller.join()
+
+    assert status == 0
+    errors = [str(record.__dict__.get("error")) for record in caplog.records]
+    assert any(reason in error for error in errors)
+    assert seen == [("51ce:", "2")]
+
+
+def test_new_version_takes_over_without_a_write(
+    agent_toml: Path, service: WebService, kernel: FakeTc
+) -> None:
+    handing_over = once_reported(agent_toml, send(signal.SIGUSR1))
+    run("run", "--config", agent_toml)
+    handing_over.join()
+    count, between = len(kernel.commands), kernel.text("up0")
+    (agent_toml.parent / "state/status.json").unlink()
+
+    handing_over = once_reported(agent_toml, send(signal.SIGUSR1))
+    status = run("run", "--config", agent_toml)
+    handing_over.join()
+
+    assert status == 0
+    assert "class htb 51ce:10" in between
+    assert (len(kernel.commands), kernel.text("up0")) == (count, between)

@@ -8,7 +8,7 @@ import pytest
 from enforcers import config
 from enforcers.config import OnExit
 from enforcers.errors import ConfigError
-from enforcers.mechanisms.cgroup_io.mechanism import CgroupIoConfig
+from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
 from enforcers.registry import MECHANISMS
 from tests.enforcers.throttle.mechanism import Throttle, ThrottleConfig
@@ -218,7 +218,7 @@ def test_mechanism_sample_is_part_of_a_valid_configuration(folder: Path, name: s
             "devices =",
             "divices =",
             "cgroup_io.divices",
-            "unknown key; known are devices, subtrees",
+            "unknown key; known are devices, keep_iocost, models, subtrees, track_capacity",
         ),
         (
             "[tc_htb]",

@@ -16,7 +16,9 @@ from enforcers.contract import ContractError, PolicyDocument, SignatureError
 
 GOLDEN = Path(__file__).parent / "golden"
 DOCUMENT = (GOLDEN / "policy_document.json").read_text()
+DOCUMENT_V1 = (GOLDEN / "policy_document_v1.json").read_text()
 REPORT = (GOLDEN / "compliance_report.json").read_text()
+REPORT_V2 = (GOLDEN / "compliance_report_v2.json").read_text()
 REPORT_V1 = (GOLDEN / "compliance_report_v1.json").read_text()
 KEY = bytes(31) + b"\x2a"
 
@@ -34,10 +36,41 @@ def changed(text: str, path: tuple[str | int, ...], value: Any) -> str:
     return json.dumps(plain)
 
 
-def test_golden_document_survives_decode_and_encode() -> None:
-    document = contract.decode_document(DOCUMENT)
+@pytest.mark.parametrize("text", [DOCUMENT, DOCUMENT_V1], ids=["now", "version 1"])
+def test_golden_document_survives_decode_and_encode(text: str) -> None:
+    document = contract.decode_document(text)
 
-    assert json.loads(contract.encode_document(document)) == json.loads(DOCUMENT)
+    assert json.loads(contract.encode_document(document)) == json.loads(text)
+
+
+def test_limit_of_a_document_of_version_1_is_the_usual_one() -> None:
+    document = contract.decode_document(DOCUMENT_V1)
+
+    terms = {(item.limit_scope, item.io_count) for item in document.allocations}
+    assert terms == {(contract.LimitScope.PER_VDISK, contract.IoCount.PLAIN)}
+
+
+@pytest.mark.parametrize("key", ["limit_scope", "io_count"])
+def test_document_of_version_1_has_no_key_of_a_later_one(key: str) -> None:
+    with pytest.raises(ContractError, match="missing"):
+        contract.decode_document(changed(DOCUMENT_V1, ("allocations", 0, key), "plain"))
+
+
+@pytest.mark.parametrize(
+    ("accept", "version"),
+    [
+        ("", 1),
+        ("application/json", 1),
+        (contract.DOCUMENT_MEDIA, 2),
+        ("application/json; schema=1", 1),
+        ("application/json; schema=3", 2),
+        ("application/json; schema=0", 1),
+        ("text/html, application/json; schema=2; q=0.9", 2),
+        ("application/json; schema=two", 1),
+    ],
+)
+def test_agent_is_sent_the_newest_version_that_it_reads(accept: str, version: int) -> None:
+    assert contract.document_version(accept) == version
 
 
 def test_golden_report_survives_decode_and_encode() -> None:
@@ -46,8 +79,16 @@ def test_golden_report_survives_decode_and_encode() -> None:
     assert json.loads(contract.encode_report(report)) == json.loads(REPORT)
 
 
+def test_report_of_version_2_is_read_without_what_became_of_each_control() -> None:
+    old = contract.decode_report(REPORT_V2)
+
+    plain = json.loads(contract.encode_report(old))
+    assert [item.pop("controls") for item in plain["allocations"]] == [None, None]
+    assert {**plain, "schema_version": 2} == json.loads(REPORT_V2)
+
+
 def test_report_of_version_1_is_read_with_what_its_mechanisms_recognised() -> None:
-    old, new = contract.decode_report(REPORT_V1), contract.decode_report(REPORT)
+    old, new = contract.decode_report(REPORT_V1), contract.decode_report(REPORT_V2)
 
     htb, cgroup_io = new.support
     assert old == dataclasses.replace(
@@ -66,26 +107,42 @@ def test_mechanism_that_version_1_did_not_have_recognises_nothing_there() -> Non
 
 
 @pytest.mark.parametrize(
+    ("text", "key"),
+    [(REPORT_V1, "support"), (REPORT_V2, "allocations")],
+    ids=["version 1", "version 2"],
+)
+def test_report_of_a_former_version_that_lacks_its_lists_is_not_taken_for_one(
+    text: str, key: str
+) -> None:
+    with pytest.raises(ContractError) as refusal:
+        contract.decode_report(changed(text, (key,), {}))
+
+    assert refusal.value.path == "$.schema_version"
+
+
+@pytest.mark.parametrize(
     ("path", "value", "where"),
     [
         (("support", 0, "supported"), "yes", "$.support[0].supported"),
         (("support", 0, "colour"), "red", "$.support[0].colour"),
-        (("support",), {}, "$.schema_version"),
         (("revision",), "7", "$.revision"),
         (("allocations", 0, "reason"), ..., "$.allocations[0].reason"),
+        (("allocations", 0), "x", "$.allocations[0]"),
     ],
 )
-def test_report_of_version_1_is_checked_like_any(
+def test_report_of_a_former_version_is_checked_like_any(
     path: tuple[str | int, ...], value: Any, where: str
 ) -> None:
-    with pytest.raises(ContractError) as refusal:
-        contract.decode_report(changed(REPORT_V1, path, value))
+    for text in (REPORT_V1, REPORT_V2):
+        with pytest.raises(ContractError) as refusal:
+            contract.decode_report(changed(text, path, value))
 
-    assert refusal.value.path == where
+        assert refusal.value.path == where
 
 
-def test_golden_signature_is_that_of_its_key() -> None:
-    document = contract.decode_document(DOCUMENT)
+@pytest.mark.parametrize("text", [DOCUMENT, DOCUMENT_V1], ids=["now", "version 1"])
+def test_golden_signature_is_that_of_its_key(text: str) -> None:
+    document = contract.decode_document(text)
 
     assert contract.sign(document, KEY) == document
     contract.verify(document, KEY)
@@ -103,8 +160,10 @@ def test_canonical_bytes_do_not_depend_on_key_order_or_spaces() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "where", "what"),
     [
-        (("schema_version",), 2, "$.schema_version", "version 2 is unknown; known is 1"),
-        (("schema_version",), True, "$.schema_version", "version True is unknown; known is 1"),
+        (("schema_version",), 3, "$.schema_version", "version 3 is unknown; known is 2"),
+        (("schema_version",), True, "$.schema_version", "version True is unknown; known is 2"),
+        (("allocations", 0, "io_count"), "blocks", "$.allocations[0].io_count", "one of plain,"),
+        (("allocations", 0, "limit_scope"), ..., "$.allocations[0].limit_scope", "missing"),
         (("schema_version",), ..., "$.schema_version", "missing"),
         (("colour",), "red", "$.colour", "unknown key"),
         (("revision",), 0, "$.revision", "must be at least 1"),
@@ -146,13 +205,15 @@ def test_document_with_a_wrong_value_is_refused_with_its_path(
 @pytest.mark.parametrize(
     ("path", "value", "where"),
     [
-        (("schema_version",), 3, "$.schema_version"),
+        (("schema_version",), 4, "$.schema_version"),
         (("support", 0, "holds", "limit"), None, "$.support[0].holds.limit"),
         (("support", 0, "units", 0), "packets", "$.support[0].units[0]"),
         (("support", 1, "selectors", 0), "C", "$.support[1].selectors"),
         (("revision",), "7", "$.revision"),
         (("state",), "asleep", "$.state"),
         (("allocations", 0, "outcome"), "fine", "$.allocations[0].outcome"),
+        (("allocations", 0, "controls"), ..., "$.allocations[0].controls"),
+        (("allocations", 0, "controls", "limit"), None, "$.allocations[0].controls.limit"),
         (("allocations", 0, "measured", "window_s"), 0.0, "$.allocations[0].measured.window_s"),
         (("allocations", 0, "measured", "jitter"), 1, "$.allocations[0].measured.jitter"),
         (("allocations", 1, "reason"), None, "$.allocations[1].reason"),

@@ -97,13 +97,13 @@ def test_change_by_somebody_else_is_put_right_as_drift(
 def test_vnic_that_was_made_anew_is_a_workload_that_started_again(tc: FakeTc, rig: Rig) -> None:
     rig.enforcement.run(FIRST, previous=None, now_s=0.0)
     # A filter on an interface that is gone stays, without its name.
-    tc.devices["p1"].index = 8
+    tc.devices["p1"].index = 80
     tc.devices["up0"].filters["800::800"]["indev"] = "gone"
 
     result = rig.enforcement.run(FIRST, previous=FIRST, now_s=1.0)
 
     first = result.enforced[0]
-    assert (first.allocation.id, first.outcome) == ("net-1", Outcome.APPLIED)
+    assert (first.allocation.id, first.outcome) == ("net-1", Outcome.REPLACED)
     assert first.reason.startswith("the workload was started again: up0 class 51ce:12: absent")
     # From now on a change of it is somebody's.
     tc.devices["up0"].classes["51ce:12"].options["rate"] = "1000000bit"
@@ -113,7 +113,7 @@ def test_vnic_that_was_made_anew_is_a_workload_that_started_again(tc: FakeTc, ri
 
 @pytest.mark.parametrize("is_seen_gone", [False, True], ids=["between passes", "seen gone"])
 def test_container_that_restarts_is_no_drift(tmp_path: Path, is_seen_gone: bool) -> None:
-    cgroups = FakeCgroups(tmp_path / "root")
+    cgroups = FakeCgroups(tmp_path / "root", iocost=False)
     path = "/machine.slice/vm1"
     cgroups.add_group(path)
     rig = start_rig(tmp_path, FakeTc(), host_fs=cgroups)
@@ -128,7 +128,7 @@ def test_container_that_restarts_is_no_drift(tmp_path: Path, is_seen_gone: bool)
 
     (found,) = rig.enforcement.run(policy, previous=policy, now_s=2.0).enforced
 
-    assert found.outcome is Outcome.APPLIED
+    assert found.outcome is Outcome.REPLACED
     assert found.reason.startswith("the workload was started again: /machine.slice/vm1 io.max")
     assert "riops=500" in cgroups.text(path, "io.max")
 

@@ -10,16 +10,19 @@ import pytest
 from enforcers import contract
 from enforcers.audit import AuditLog
 from enforcers.change import Change, Command, Effect
+from enforcers.clocks import Moment
 from enforcers.contract import ContractError, PolicyDocument
-from enforcers.errors import StateError
+from enforcers.doubled_file import write_both
 from enforcers.executor import Executor
 from enforcers.host_fs import HostFs
-from enforcers.ledger import Ledger, LedgerEntry
+from enforcers.lease import begin
+from enforcers.ledger import Ledger, LedgerEntry, copy_of
 from enforcers.policy_store import HeldPolicy, PolicyStore
 from tests.enforcers.policies import KEY, NOON, document, uplink, vnic
 from tests.enforcers.recorded_runner import RecordedRunner
 
 MOMENT = timedelta(microseconds=1)
+START = Moment(now=NOON, boot_id="b", boot_s=1.0)
 
 
 def entry(device: str) -> LedgerEntry:
@@ -52,20 +55,21 @@ def test_document_that_its_reader_would_refuse_is_not_signed() -> None:
 def test_lease_that_outlives_its_document_is_not_kept() -> None:
     held = document(vnic(1))
 
-    HeldPolicy(document=held, lease_ends_at=held.expires_at)
+    HeldPolicy(document=held, lease=begin(held.expires_at, START))
     with pytest.raises(ContractError, match="must not be after the document's expires_at"):
-        HeldPolicy(document=held, lease_ends_at=held.expires_at + MOMENT)
+        HeldPolicy(document=held, lease=begin(held.expires_at + MOMENT, START))
 
 
 def test_lease_that_was_stretched_on_disk_counts_as_none(tmp_path: Path) -> None:
     path = tmp_path / "policy.json"
     held = document(vnic(1))
-    PolicyStore(path, key=KEY).keep_latest(HeldPolicy(document=held, lease_ends_at=NOON))
+    store = PolicyStore(path, key=KEY, moment=START)
+    store.keep_latest(HeldPolicy(document=held, lease=begin(NOON, START)))
     plain = json.loads(path.read_text())
-    plain["latest"]["lease_ends_at"] = "2036-11-20T12:00:00.000000Z"
+    plain["latest"]["lease"]["ends_at"] = "2036-11-20T12:00:00.000000Z"
     path.write_text(json.dumps(plain))
 
-    assert PolicyStore(path, key=KEY).latest is None
+    assert PolicyStore(path, key=KEY, moment=START).latest is None
 
 
 def test_thing_that_is_found_twice_is_not_recorded(tmp_path: Path) -> None:
@@ -81,13 +85,15 @@ def test_thing_that_is_found_twice_is_not_recorded(tmp_path: Path) -> None:
 def test_ledger_with_repeated_or_unordered_entries_is_damaged(tmp_path: Path, change: str) -> None:
     path = tmp_path / "ledger.json"
     Ledger(path, boot_id="b").record((entry("up0"), entry("up1")))
-    plain = json.loads(path.read_text())
-    entries = plain["entries"]
-    plain["entries"] = [entries[0], *entries] if change == "again" else entries[::-1]
-    path.write_text(json.dumps(plain))
+    page = json.loads(path.read_text())["content"]
+    entries = page["entries"]
+    page["entries"] = [entries[0], *entries] if change == "again" else entries[::-1]
+    write_both((path, copy_of(path)), page, number=2)
 
-    with pytest.raises(StateError, match="is damaged"):
-        Ledger(path, boot_id="b")
+    lost = Ledger(path, boot_id="b").lost
+
+    assert lost is not None
+    assert "a thing appears twice, or they are out of order" in lost
 
 
 class ForgetfulLedger(Ledger):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from enforcers import inspection
+from enforcers import doctor
 from enforcers.atomic_file import write_atomically
 from enforcers.contract import Unit
 from enforcers.host_fs import HostFs
@@ -24,7 +24,7 @@ def test_check_asks_the_host_that_it_is_given(
 ) -> None:
     host: HostFs = FakeCgroups(tmp_path) if is_supported else host_of_root(tmp_path)
 
-    inspection.show_support(as_json=True, runner=RecordedRunner(), host_fs=host)
+    doctor.show_host(as_json=True, runner=RecordedRunner(), host_fs=host)
 
     found = json.loads(capsys.readouterr().out)["mechanisms"]
     answers = {item["mechanism"]: item["supported"] for item in found}

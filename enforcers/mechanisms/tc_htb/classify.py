@@ -4,15 +4,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
-from enforcers.contract import Selector
+from enforcers.contract import HOST_TRAFFIC, Selector
 from enforcers.mechanisms.tc_htb.tc_text import Filter
 
 
 class Kind(StrEnum):
-    """How a workload's packets are recognised."""
+    """How packets are recognised.
+
+    Those of the host's own traffic are all that no other selector claims.
+    """
 
     VNIC = "vnic"
     SOURCE_ADDRESS = "source_address"
+    HOST_TRAFFIC = HOST_TRAFFIC
 
 
 VNIC_PREF = 10
@@ -53,7 +57,8 @@ def match_for(selector: Selector) -> Match | str:
         case Kind.SOURCE_ADDRESS:
             return _source_address(selector.value)
         case _:
-            return f"tc_htb recognises packets by {' or '.join(Kind)}, not by {selector.kind}"
+            known = f"{Kind.VNIC} or {Kind.SOURCE_ADDRESS}"
+            return f"tc_htb recognises packets by {known}, not by {selector.kind}"
 
 
 def _vnic(interface: str) -> Match:

@@ -1,11 +1,15 @@
 """The changes that turn the observed tree into the wanted one. Pure."""
 
+from dataclasses import replace
+
 from enforcers.change import Change, Command, Effect
+from enforcers.contract import ControlKind
 from enforcers.mechanisms.tc_htb.leaf_queue import LeafQueue
 from enforcers.mechanisms.tc_htb.observed import DEFAULT_CLASS, HANDLE, ROOT_CLASS, HtbObserved
 from enforcers.mechanisms.tc_htb.sizing import ClassNumbers
 from enforcers.mechanisms.tc_htb.tc_text import Filter, HtbClass
 from enforcers.mechanisms.tc_htb.tree import Branch, Tree
+from enforcers.outcomes import ALL_CONTROLS
 
 TC_BATCH = ("tc", "-batch", "-")
 # The kernel keeps bursts as time in ticks, so they come back a little smaller.
@@ -20,12 +24,11 @@ def build_changes(tree: Tree, observed: HtbObserved) -> list[Change]:
     if not observed.is_ours:
         changes.append(_add_root(device, observed))
     changes += _class_changes(device, ROOT_CLASS, tree.root, observed, None)
-    changes += _class_changes(device, DEFAULT_CLASS, tree.default, observed, None)
-    changes += _leaf_changes(device, DEFAULT_CLASS, tree.default_queue, observed, None)
+    host = None if tree.host is None else tree.host.id
+    changes += _own_changes(DEFAULT_CLASS, tree.default, tree.default_queue, observed, host)
     for branch in tree.branches:
         owner = branch.allocation.id
-        changes += _class_changes(device, branch.classid, branch.numbers, observed, owner)
-        changes += _leaf_changes(device, branch.classid, branch.queue, observed, owner)
+        changes += _own_changes(branch.classid, branch.numbers, branch.queue, observed, owner)
         changes += _filter_changes(device, branch, observed)
     return changes + _removals(device, tree, observed)
 
@@ -57,6 +60,20 @@ def _add_root(device: str, observed: HtbObserved) -> Change:
         depth=0,
         allocation=None,
     )
+
+
+def _own_changes(
+    classid: str,
+    numbers: ClassNumbers,
+    queue: LeafQueue,
+    observed: HtbObserved,
+    owner: str | None,
+) -> list[Change]:
+    """The class of one allocation and its queue, which is sized by the class's numbers."""
+    device, controls = observed.device, _controls(observed.classes.get(classid), numbers)
+    changes = _class_changes(device, classid, numbers, observed, owner)
+    changes += _leaf_changes(device, classid, queue, observed, owner)
+    return [replace(change, controls=controls) for change in changes]
 
 
 def _class_changes(
@@ -92,6 +109,18 @@ def _class_changes(
             allocation=allocation,
         )
     ]
+
+
+def _controls(present: HtbClass | None, wanted: ClassNumbers) -> frozenset[ControlKind]:
+    """The controls whose numbers differ; all of them if it is the bursts, which serve all."""
+    if present is None:
+        return ALL_CONTROLS
+    differs = {
+        ControlKind.RESERVATION: present.rate_bits_per_s != wanted.rate_bits_per_s,
+        ControlKind.LIMIT: present.ceil_bits_per_s != wanted.ceil_bits_per_s,
+        ControlKind.SHARES: present.quantum_bytes not in {None, wanted.quantum_bytes},
+    }
+    return frozenset(kind for kind, is_other in differs.items() if is_other) or ALL_CONTROLS
 
 
 def _leaf_changes(

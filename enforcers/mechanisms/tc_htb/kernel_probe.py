@@ -5,6 +5,7 @@ from enforcers.host_fs import HostFs
 from enforcers.runner import Runner
 
 CAP_NET_ADMIN_BIT = 12
+CAP_SYS_ADMIN_BIT = 21
 _STEPS = (
     ("CONFIG_NET_SCH_HTB", "qdisc add dev lo root handle 1: htb default 2"),
     ("CONFIG_NET_SCH_HTB", "class add dev lo parent 1: classid 1:1 htb rate 8kbit quantum 1500"),
@@ -16,12 +17,12 @@ _STEPS = (
 )
 
 
-def missing_in_kernel(runner: Runner, *, is_root: bool) -> str | None:
+def missing_in_kernel(runner: Runner, *, is_privileged: bool) -> str | None:
     """What keeps HTB from working here, None if nothing does.
 
     The steps are tried for real; the host's own interfaces are not touched.
     """
-    namespace = _namespace(is_root=is_root)
+    namespace = _namespace(is_privileged=is_privileged)
     for program in ("tc", "ip"):
         try:
             runner.run([program, "-V"])
@@ -40,26 +41,36 @@ def missing_in_kernel(runner: Runner, *, is_root: bool) -> str | None:
     return None
 
 
-def has_fq_codel(runner: Runner, *, is_root: bool) -> bool:
+def has_fq_codel(runner: Runner, *, is_privileged: bool) -> bool:
     """Whether this kernel has fq_codel; requires a kernel in which nothing is missing."""
     tried = [step for _, step in _STEPS[:2]] + ["qdisc replace dev lo parent 1:1 fq_codel"]
     try:
         runner.run(
-            [*_namespace(is_root=is_root), "tc", "-batch", "-"], stdin="\n".join(tried) + "\n"
+            [*_namespace(is_privileged=is_privileged), "tc", "-batch", "-"],
+            stdin="\n".join(tried) + "\n",
         )
     except CommandError:
         return False
     return True
 
 
-def _namespace(*, is_root: bool) -> tuple[str, ...]:
-    return ("unshare", "--net") if is_root else ("unshare", "--user", "-r", "--net")
+def _namespace(*, is_privileged: bool) -> tuple[str, ...]:
+    return ("unshare", "--net") if is_privileged else ("unshare", "--user", "-r", "--net")
 
 
 def may_change_network(host_fs: HostFs) -> bool:
     """Whether this process has CAP_NET_ADMIN."""
+    return _has_capability(host_fs, CAP_NET_ADMIN_BIT)
+
+
+def may_make_namespaces(host_fs: HostFs) -> bool:
+    """Whether it can make a network namespace without a user namespace (CAP_SYS_ADMIN)."""
+    return _has_capability(host_fs, CAP_SYS_ADMIN_BIT)
+
+
+def _has_capability(host_fs: HostFs, bit: int) -> bool:
     status = host_fs.read_or_none("/proc/self/status") or ""
     for line in status.splitlines():
         if line.startswith("CapEff:"):
-            return bool(int(line.split()[1], 16) >> CAP_NET_ADMIN_BIT & 1)
+            return bool(int(line.split()[1], 16) >> bit & 1)
     return False

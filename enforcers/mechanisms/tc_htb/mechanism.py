@@ -1,7 +1,7 @@
 """Enforces bandwidth of an uplink with the kernel's HTB queueing discipline."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -14,17 +14,28 @@ from enforcers.contract import (
     ResourceSpec,
     Unit,
 )
+from enforcers.errors import CommandError
 from enforcers.executor import Execution, Executor
 from enforcers.ledger import LedgerEntry
-from enforcers.mechanism import Counters, Desired, HostAccess, Note, Plan, Seen
+from enforcers.mechanism import Counters, Desired, HostAccess, Note, Obstacle, Plan, Seen
 from enforcers.mechanisms.tc_htb import kernel_probe
 from enforcers.mechanisms.tc_htb.classify import Kind
 from enforcers.mechanisms.tc_htb.diff import build_changes, remove_root
 from enforcers.mechanisms.tc_htb.leaf_queue import FIFO, FQ_CODEL
-from enforcers.mechanisms.tc_htb.observed import ROOT_THING, HtbObserved, observe
+from enforcers.mechanisms.tc_htb.observed import (
+    ROOT_THING,
+    HtbObserved,
+    Link,
+    find_marked,
+    is_our_root,
+    observe,
+)
 from enforcers.mechanisms.tc_htb.sizing import ClassNumbers
 from enforcers.mechanisms.tc_htb.tc_text import HtbClass
-from enforcers.mechanisms.tc_htb.tree import Branch, Tree, wanted_tree
+from enforcers.mechanisms.tc_htb.tree import Tree, wanted_tree
+
+# The only state that the mechanism replaces.
+KERNEL_DEFAULT = "the kernel's default"
 
 HOLDS = Holds(
     reservation=Control(is_held=True, words="HTB rate, beside the host's own part of the uplink"),
@@ -56,9 +67,9 @@ class TcHtb:
 
     @cached_property
     def _support(self) -> MechanismSupport:
-        is_root = kernel_probe.may_change_network(self._host_fs)
-        problem = kernel_probe.missing_in_kernel(self._runner, is_root=is_root)
-        if problem is None and not is_root:
+        is_privileged = kernel_probe.may_make_namespaces(self._host_fs)
+        problem = kernel_probe.missing_in_kernel(self._runner, is_privileged=is_privileged)
+        if problem is None and not kernel_probe.may_change_network(self._host_fs):
             problem = "the kernel can, but this process lacks CAP_NET_ADMIN; run it as root"
         return MechanismSupport(
             mechanism=self.name,
@@ -72,8 +83,8 @@ class TcHtb:
 
     @cached_property
     def _has_fq_codel(self) -> bool:
-        is_root = kernel_probe.may_change_network(self._host_fs)
-        return kernel_probe.has_fq_codel(self._runner, is_root=is_root)
+        is_privileged = kernel_probe.may_make_namespaces(self._host_fs)
+        return kernel_probe.has_fq_codel(self._runner, is_privileged=is_privileged)
 
     @property
     def _queues(self) -> str:
@@ -83,20 +94,24 @@ class TcHtb:
         return observe(self._runner, desired.device, entries)
 
     def plan(self, desired: Desired, observed: HtbObserved) -> Plan:
+        if observed.noted_as is not None:
+            return _restoring_elsewhere(desired, observed, observed.noted_as)
         if desired.spec is None or not desired.allocations:
             return _restoring(observed)
         problem = self._obstacle(desired.device, observed)
         if problem is not None:
             note = Note(outcome=Outcome.UNSUPPORTED, reason=problem)
-            return Plan(notes={item.id: note for item in desired.allocations})
+            # An interface that may not be touched any more is put back.
+            notes = {item.id: note for item in desired.allocations}
+            return replace(_restoring(observed), notes=notes)
         tree, notes = self._tree(desired.spec, desired.allocations, observed)
         if tree is None:
             return Plan(notes=notes)
         return Plan(
             changes=tuple(build_changes(tree, observed)),
             wanted={
-                branch.allocation.id: tree.setting(branch.numbers, branch.classid)
-                for branch in tree.branches
+                item.id: tree.setting(numbers, classid)
+                for item, classid, numbers, _ in tree.classes()
             },
             notes=notes,
             found=() if observed.is_ours else (_entry(observed),),
@@ -105,22 +120,58 @@ class TcHtb:
     def apply(self, plan: Plan, executor: Executor) -> Execution:
         return executor.run(plan.changes, plan.found)
 
+    def find_marked(self) -> tuple[LedgerEntry, ...]:
+        """A tree of this agent's has taken the place of what the kernel sets up by itself."""
+        return tuple(
+            LedgerEntry(
+                mechanism=self.name,
+                device=link.name,
+                thing=ROOT_THING,
+                found=KERNEL_DEFAULT,
+                identity=link.identity,
+            )
+            for link, _ in find_marked(self._runner)
+        )
+
+    def obstacles(self) -> Mapping[str, Obstacle | None]:
+        return {device: self._obstacle_of(device) for device in self._interfaces}
+
     def read_back(self, desired: Desired, observed: HtbObserved) -> Mapping[str, Seen]:
-        if desired.spec is None or not observed.is_ours:
+        if desired.spec is None or observed.noted_as is not None or not observed.is_ours:
             return {}
         tree, _ = self._tree(desired.spec, desired.allocations, observed)
         if tree is None:
             return {}
         return {
-            branch.allocation.id: _seen(tree, branch, present, observed)
-            for branch in tree.branches
-            if (present := observed.classes.get(branch.classid)) is not None
+            item.id: _seen(tree, classid, numbers, present, observed.links.get(indev or ""))
+            for item, classid, numbers, indev in tree.classes()
+            if (present := observed.classes.get(classid)) is not None
         }
 
     def _tree(
         self, spec: ResourceSpec, allocations: tuple[Allocation, ...], observed: HtbObserved
     ) -> tuple[Tree | None, dict[str, Note]]:
         return wanted_tree(spec, allocations, observed, has_fq_codel=self._has_fq_codel)
+
+    def _obstacle_of(self, device: str) -> Obstacle | None:
+        """As `_obstacle` of a policy, of an interface that may be changed."""
+        try:
+            observed = observe(self._runner, device, ())
+        except (CommandError, ValueError) as error:
+            return Obstacle(reason=str(error), remedy="install iproute2")
+        if device not in observed.links:
+            return Obstacle(
+                reason="there is no such interface",
+                remedy="name one of those that `ip link` shows in tc_htb.interfaces",
+            )
+        root = observed.root
+        if observed.is_kernel_default or (root is not None and is_our_root(root)):
+            return None
+        what = "a discipline" if root is None else f"{root.kind} {root.handle}"
+        return Obstacle(
+            reason=f"it has {what}, which this agent did not make and could not put back",
+            remedy=f"tc qdisc del dev {device} root",
+        )
 
     def _obstacle(self, device: str, observed: HtbObserved) -> str | None:
         if device not in self._interfaces:
@@ -144,27 +195,39 @@ def _restoring(observed: HtbObserved) -> Plan:
     return Plan(restored=observed.entries)
 
 
+def _restoring_elsewhere(desired: Desired, observed: HtbObserved, noted_as: str) -> Plan:
+    """The interface was renamed: first its tree goes; what has its name now is another one."""
+    note = Note(
+        outcome=Outcome.FAILED,
+        reason=f"interface {noted_as} is called {observed.device} by now; "
+        "what was set on it is taken off first",
+    )
+    return replace(_restoring(observed), notes={item.id: note for item in desired.allocations})
+
+
 def _entry(observed: HtbObserved) -> LedgerEntry:
     return LedgerEntry(
         mechanism=TcHtb.name,
         device=observed.device,
         thing=ROOT_THING,
         found=observed.found_text,
+        identity=observed.links[observed.device].identity,
     )
 
 
-def _seen(tree: Tree, branch: Branch, present: HtbClass, observed: HtbObserved) -> Seen:
+def _seen(
+    tree: Tree, classid: str, wanted: ClassNumbers, present: HtbClass, vnic: Link | None
+) -> Seen:
     numbers = ClassNumbers(
         rate_bits_per_s=present.rate_bits_per_s,
         ceil_bits_per_s=present.ceil_bits_per_s,
-        quantum_bytes=present.quantum_bytes or branch.numbers.quantum_bytes,
+        quantum_bytes=present.quantum_bytes or wanted.quantum_bytes,
         burst_bytes=present.burst_bytes,
         cburst_bytes=present.cburst_bytes,
     )
-    vnic = observed.links.get(branch.match.indev or "")
     return Seen(
         thing=None if vnic is None else str(vnic.index),
-        setting=tree.setting(numbers, branch.classid),
+        setting=tree.setting(numbers, classid),
         counters=Counters(
             total=present.sent_bytes * 8.0,
             drops=present.drops,

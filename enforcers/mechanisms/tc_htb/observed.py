@@ -24,13 +24,22 @@ class Link:
 
     name: str
     index: int
+    address: str
     frame_bytes: int
     largest_bytes: int
+
+    @property
+    def identity(self) -> str:
+        """What tells this interface whatever it is called; the address is for people."""
+        return f"{self.index} {self.address}".strip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HtbObserved:
-    """One interface with its queueing disciplines; classes and filters only of our own tree."""
+    """One interface with its queueing disciplines; classes and filters only of our own tree.
+
+    `noted_as` is the name in the ledger, if the interface has another one by now.
+    """
 
     device: str
     links: Mapping[str, Link]
@@ -38,18 +47,12 @@ class HtbObserved:
     classes: Mapping[str, HtbClass]
     filters: tuple[Filter, ...]
     entries: tuple[LedgerEntry, ...]
+    noted_as: str | None = None
 
     @property
     def is_ours(self) -> bool:
         """Whether the root is the tree this agent has built and noted."""
-        root = self.root
-        return (
-            root is not None
-            and root.kind == "htb"
-            and root.handle == HANDLE
-            and root.option("default") in {"2", "0x2"}
-            and bool(self.entries)
-        )
+        return self.root is not None and is_our_root(self.root) and bool(self.entries)
 
     @property
     def is_kernel_default(self) -> bool:
@@ -78,6 +81,17 @@ class HtbObserved:
 def observe(runner: Runner, device: str, entries: tuple[LedgerEntry, ...]) -> HtbObserved:
     """Ask the kernel. Raises CommandError, or ValueError for an answer that makes no sense."""
     links = parse_links(runner.run(["ip", "-j", "-d", "link", "show"]))
+    present = _present_name(links, entries)
+    if present is not None and present != device:
+        return HtbObserved(
+            device=present,
+            links=links,
+            qdiscs=tc_text.parse_qdiscs(runner.run(["tc", "qdisc", "show", "dev", present])),
+            classes={},
+            filters=(),
+            entries=entries,
+            noted_as=device,
+        )
     if device not in links:
         return HtbObserved(
             device=device, links=links, qdiscs=(), classes={}, filters=(), entries=entries
@@ -100,6 +114,31 @@ def observe(runner: Runner, device: str, entries: tuple[LedgerEntry, ...]) -> Ht
     )
 
 
+def is_our_root(qdisc: Qdisc) -> bool:
+    """Whether a root discipline carries the mark of this agent's trees."""
+    return (
+        qdisc.parent == "root"
+        and qdisc.kind == "htb"
+        and qdisc.handle == HANDLE
+        and qdisc.option("default") in {"2", "0x2"}
+    )
+
+
+def find_marked(runner: Runner) -> list[tuple[Link, Qdisc]]:
+    """The interfaces with a tree of this agent's, whatever the ledger says, by name."""
+    links = parse_links(runner.run(["ip", "-j", "-d", "link", "show"]))
+    roots = tc_text.parse_qdiscs(runner.run(["tc", "qdisc", "show"]))
+    found = {name: root for root in roots if (name := root.option("dev")) and is_our_root(root)}
+    return [(links[name], found[name]) for name in sorted(found) if name in links]
+
+
+def _present_name(links: Mapping[str, Link], entries: tuple[LedgerEntry, ...]) -> str | None:
+    """What the noted interface is called now, None if that cannot be told or it is gone."""
+    noted = {entry.identity.split()[0] for entry in entries if entry.identity}
+    names = [link.name for link in links.values() if str(link.index) in noted]
+    return names[0] if names else None
+
+
 def parse_links(text: str) -> dict[str, Link]:
     """Read `ip -j -d link show`. Raises ValueError."""
     links = {}
@@ -110,6 +149,7 @@ def parse_links(text: str) -> dict[str, Link]:
         links[item["ifname"]] = Link(
             name=item["ifname"],
             index=int(item["ifindex"]),
+            address=str(item.get("address", "")),
             frame_bytes=frame_bytes,
             largest_bytes=max(frame_bytes, gso_bytes) if offloads else frame_bytes,
         )

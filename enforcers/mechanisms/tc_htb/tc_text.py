@@ -80,7 +80,7 @@ def parse_size_bytes(text: str) -> int:
 
 
 def parse_qdiscs(text: str) -> tuple[Qdisc, ...]:
-    """Read `tc qdisc show dev DEVICE`."""
+    """Read `tc qdisc show`, of one interface or of all."""
     result = []
     for line in text.splitlines():
         words = line.split()

@@ -1,20 +1,13 @@
 """The HTB tree that a policy asks for on one interface. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import assert_never
 
-from enforcers.contract import (
-    Allocation,
-    Outcome,
-    ReservationMode,
-    ResourceSpec,
-    Setting,
-    Unit,
-)
+from enforcers.contract import Allocation, Outcome, ResourceSpec, Setting
 from enforcers.mechanism import Note
 from enforcers.mechanisms.tc_htb import sizing
 from enforcers.mechanisms.tc_htb.classify import Kind, Match, match_for
+from enforcers.mechanisms.tc_htb.fit import guarantee, host_rate_of, whole_problem
 from enforcers.mechanisms.tc_htb.leaf_queue import (
     SMALLEST_FIFO_PACKETS,
     SMALLEST_HOST_FIFO_PACKETS,
@@ -23,13 +16,14 @@ from enforcers.mechanisms.tc_htb.leaf_queue import (
     leaf_queue,
 )
 from enforcers.mechanisms.tc_htb.observed import DEFAULT_CLASS, MAJOR, ROOT_CLASS, HtbObserved
-from enforcers.mechanisms.tc_htb.sizing import ClassNumbers, Guarantee, Packets
+from enforcers.mechanisms.tc_htb.sizing import ClassNumbers, Packets
 
 SHARED_CLASSES = (ROOT_CLASS, DEFAULT_CLASS)
+_SECOND_HOST = Note(
+    outcome=Outcome.FAILED, reason="the host's own traffic belongs to another allocation already"
+)
 FIRST_MINOR = 0x10
 LAST_MINOR = 0xFFFD
-# Rounding of sums, not slack: reservations that truly exceed the link are refused.
-RELATIVE_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,14 +39,25 @@ class Branch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """Root class, class and queue for unclassified traffic, and one branch per allocation."""
+    """Root class, class and queue of the host's own traffic, and one branch per workload.
+
+    `host` is the allocation of the host's own traffic; without one it has its least part.
+    """
 
     root: ClassNumbers
+    host: Allocation | None
     default: ClassNumbers
     default_queue: LeafQueue
     branches: tuple[Branch, ...]
     base_quantum_bytes: int
     smallest_shares: int
+
+    def classes(self) -> Iterator[tuple[Allocation, str, ClassNumbers, str | None]]:
+        """Allocation, class and numbers of each, and the vNIC that it is recognised by."""
+        if self.host is not None:
+            yield self.host, DEFAULT_CLASS, self.default, None
+        for branch in self.branches:
+            yield branch.allocation, branch.classid, branch.numbers, branch.match.indev
 
     def setting(self, numbers: ClassNumbers, classid: str) -> Setting:
         """What a class with these numbers means in the policy's words."""
@@ -85,11 +90,15 @@ def wanted_tree(
 
     None means the resource as a whole is refused and the kernel must stay as it is.
     """
-    problem = _whole_problem(spec, allocations)
+    hosts = [item for item in allocations if item.selector.kind == Kind.HOST_TRAFFIC]
+    host = hosts[0] if hosts else None
+    workloads = [item for item in allocations if item not in hosts]
+    problem = whole_problem(spec, workloads, host)
     if problem is not None:
         return None, {item.id: problem for item in allocations}
-    matches, notes = _matches(allocations, observed)
-    accepted = [item for item in allocations if item.id in matches]
+    matches, notes = _matches(workloads, observed)
+    notes |= {item.id: _SECOND_HOST for item in hosts[1:]}
+    accepted = [item for item in workloads if item.id in matches]
     classids = _classids(accepted, matches, observed)
     for item in accepted:
         if item.id not in classids:
@@ -97,62 +106,12 @@ def wanted_tree(
                 outcome=Outcome.FAILED, reason=f"no class number is free on {observed.device}"
             )
     placed = [item for item in accepted if item.id in classids]
-    tree = _sized(spec, placed, matches, classids, observed, has_fq_codel=has_fq_codel)
+    tree = _sized(spec, placed, matches, classids, observed, host=host, has_fq_codel=has_fq_codel)
     return tree, notes
 
 
-def guarantee(spec: ResourceSpec, allocation: Allocation) -> Guarantee:
-    """What becomes the class's rate.
-
-    HTB shares out what the rates leave, which is the additive meaning. For the floor meaning
-    the rate is the solver's result, which has the shares in it already.
-    """
-    match spec.mode:
-        case ReservationMode.ADDITIVE:
-            entitlement = 0.0
-        case ReservationMode.FLOOR:
-            entitlement = allocation.entitlement
-        case _:
-            assert_never(spec.mode)
-    return Guarantee(reservation=allocation.reservation, entitlement=entitlement)
-
-
-def _whole_problem(spec: ResourceSpec, allocations: tuple[Allocation, ...]) -> Note | None:
-    if spec.unit is not Unit.BITS_PER_S:
-        return Note(
-            outcome=Outcome.UNSUPPORTED,
-            reason=f"tc_htb enforces {Unit.BITS_PER_S}, not {spec.unit}",
-        )
-    host_rate = sizing.host_rate_bits_per_s(spec.capacity)
-    room = spec.capacity - host_rate
-    if room < sizing.MINIMUM_RATE_BITS_PER_S * len(allocations):
-        return Note(
-            outcome=Outcome.UNSUPPORTED,
-            reason=f"a link of {spec.capacity:.0f} bit/s is too small for {len(allocations)} "
-            f"classes of {sizing.MINIMUM_RATE_BITS_PER_S} bit/s beside the {host_rate} bit/s "
-            "for the host's own traffic",
-        )
-    guarantees = [guarantee(spec, item) for item in allocations]
-    total = sum(max(item.reservation, item.entitlement) for item in guarantees)
-    if total > spec.capacity * (1 + RELATIVE_ROUNDING):
-        return Note(
-            outcome=Outcome.FAILED,
-            reason=f"guarantees of {total:.0f} bit/s exceed the {spec.capacity:.0f} bit/s of "
-            f"{spec.device}; HTB would let them through together",
-        )
-    reserved = sum(item.reservation for item in guarantees)
-    if reserved > room * (1 + RELATIVE_ROUNDING):
-        return Note(
-            outcome=Outcome.FAILED,
-            reason=f"reservations of {reserved:.0f} bit/s exceed the {room:.0f} bit/s that "
-            f"{spec.device} has beside the {host_rate} bit/s for the host's own traffic; "
-            f"reserve {reserved - room:.0f} bit/s less",
-        )
-    return None
-
-
 def _matches(
-    allocations: tuple[Allocation, ...], observed: HtbObserved
+    allocations: Sequence[Allocation], observed: HtbObserved
 ) -> tuple[dict[str, Match], dict[str, Note]]:
     matches: dict[str, Match] = {}
     notes: dict[str, Note] = {}
@@ -208,12 +167,13 @@ class _Turns:
     packets: Packets
     base_bytes: int
     smallest_shares: int
+    host_bytes: int
     quanta: Mapping[str, int]
 
     @property
     def round_bytes(self) -> int:
-        """What a turn of all classes sends, that of unclassified traffic included."""
-        return sum(self.quanta.values()) + self.base_bytes
+        """What a turn of all classes sends, that of the host's own traffic included."""
+        return sum(self.quanta.values()) + self.host_bytes
 
     @property
     def round_s(self) -> float:
@@ -228,17 +188,24 @@ def _sized(
     classids: Mapping[str, str],
     observed: HtbObserved,
     *,
+    host: Allocation | None,
     has_fq_codel: bool,
 ) -> Tree:
     packets = _packets(observed, [matches[item.id] for item in allocations])
     capacity = sizing.shown_rate_bits_per_s(spec.capacity)
-    host_rate = sizing.host_rate_bits_per_s(spec.capacity)
+    host_rate = host_rate_of(spec, host)
     rates = sizing.fit_rates(
         {item.id: guarantee(spec, item) for item in allocations}, capacity - host_rate
     )
-    turns = _turns(allocations, capacity, packets, highest_rate=max([host_rate, *rates.values()]))
+    highest = max([host_rate, *rates.values()])
+    turns = _turns(allocations, host, capacity, packets, highest_rate=highest)
     rest = capacity - host_rate - sum(rates.values())
-    default = _branch_numbers(turns, host_rate, limit=None, quantum_bytes=turns.base_bytes)
+    default = _branch_numbers(
+        turns,
+        host_rate,
+        limit=None if host is None else host.limit,
+        quantum_bytes=turns.host_bytes,
+    )
 
     def branch(item: Allocation) -> Branch:
         numbers = _branch_numbers(
@@ -254,6 +221,7 @@ def _sized(
 
     return Tree(
         root=_root_numbers(turns),
+        host=host,
         default=default,
         default_queue=_host_queue(turns, default, rest, has_fq_codel=has_fq_codel),
         branches=tuple(branch(item) for item in allocations),
@@ -294,18 +262,25 @@ def _host_queue(
 
 
 def _turns(
-    allocations: list[Allocation], capacity: int, packets: Packets, *, highest_rate: int
+    allocations: list[Allocation],
+    host: Allocation | None,
+    capacity: int,
+    packets: Packets,
+    *,
+    highest_rate: int,
 ) -> _Turns:
-    """The quanta by shares; unclassified traffic counts as the smallest shares."""
+    """The quanta by shares; without an allocation the host has the smallest shares."""
     shares = [item.shares for item in allocations]
-    smallest = min(shares, default=1)
+    host_shares = min(shares, default=1) if host is None else host.shares
+    smallest = min([*shares, host_shares])
     burst = sizing.leaf_burst_bytes(highest_rate, packets)
-    base = sizing.base_quantum_bytes(capacity, [*shares, smallest], burst, packets)
+    base = sizing.base_quantum_bytes(capacity, [*shares, host_shares], burst, packets)
     return _Turns(
         capacity=capacity,
         packets=packets,
         base_bytes=base,
         smallest_shares=smallest,
+        host_bytes=sizing.quantum_bytes(base, host_shares, smallest),
         quanta={
             item.id: sizing.quantum_bytes(base, item.shares, smallest) for item in allocations
         },

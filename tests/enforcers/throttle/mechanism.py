@@ -8,6 +8,7 @@ from enforcers.change import Change, Effect, FileWrite
 from enforcers.contract import (
     Allocation,
     Control,
+    ControlKind,
     Holds,
     MechanismSupport,
     Outcome,
@@ -26,6 +27,10 @@ HOLDS = Holds(
     limit=Control(is_held=True, words="the limit file of the port"),
     shares=Control(is_held=False, words="a throttle knows no shares"),
 )
+SHORTFALLS = {
+    ControlKind.RESERVATION: Note(outcome=Outcome.UNSUPPORTED, reason=HOLDS.reservation.words),
+    ControlKind.SHARES: Note(outcome=Outcome.UNSUPPORTED, reason=HOLDS.shares.words),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +100,7 @@ class Throttle:
             changes=tuple(changes),
             wanted={item.id: _setting(text) for item, text in wanted.values()},
             notes=notes,
+            shortfalls={item.id: SHORTFALLS for item, _ in wanted.values()},
             found=tuple(self._entry(observed, port) for port in wanted),
             restored=tuple(restored),
         )
@@ -133,7 +139,7 @@ def _problem(item: Allocation) -> str | None:
     """Why a throttle can never do this."""
     if item.selector.kind != PORT or "/" in item.selector.value:
         return f"a throttle recognises workloads by {PORT}, not by {item.selector}"
-    return HOLDS.reservation.words if item.reservation > 0 else None
+    return None
 
 
 def _file(device: str, port: str) -> str:
@@ -159,4 +165,5 @@ def _change(observed: ThrottleObserved, port: str, text: str, allocation: str | 
         effect=Effect.GROW if text == UNLIMITED else Effect.SHRINK,
         depth=0,
         allocation=allocation,
+        controls=frozenset({ControlKind.LIMIT}),
     )

@@ -1,0 +1,73 @@
+"""Whether a policy fits an interface beside the host's own traffic. Pure."""
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from enforcers.contract import Allocation, Outcome, ReservationMode, ResourceSpec, Unit
+from enforcers.mechanism import Note
+from enforcers.mechanisms.tc_htb import sizing
+from enforcers.mechanisms.tc_htb.sizing import Guarantee
+
+# Rounding of sums, not slack: reservations that truly exceed the link are refused.
+RELATIVE_ROUNDING = 1e-9
+
+
+def guarantee(spec: ResourceSpec, allocation: Allocation) -> Guarantee:
+    """What becomes the class's rate.
+
+    HTB shares out what the rates leave, which is the additive meaning. For the floor meaning
+    the rate is the solver's result, which has the shares in it already.
+    """
+    match spec.mode:
+        case ReservationMode.ADDITIVE:
+            entitlement = 0.0
+        case ReservationMode.FLOOR:
+            entitlement = allocation.entitlement
+        case _:
+            assert_never(spec.mode)
+    return Guarantee(reservation=allocation.reservation, entitlement=entitlement)
+
+
+def host_rate_of(spec: ResourceSpec, host: Allocation | None) -> int:
+    """The rate of the host's own traffic: what the policy reserves for it, never less than its
+    part of the uplink.
+    """
+    least = sizing.host_rate_bits_per_s(spec.capacity)
+    return least if host is None else max(least, sizing.shown_rate_bits_per_s(host.reservation))
+
+
+def whole_problem(
+    spec: ResourceSpec, allocations: Sequence[Allocation], host: Allocation | None
+) -> Note | None:
+    """Why an interface is refused as a whole; `allocations` are those of workloads."""
+    if spec.unit is not Unit.BITS_PER_S:
+        return Note(
+            outcome=Outcome.UNSUPPORTED,
+            reason=f"tc_htb enforces {Unit.BITS_PER_S}, not {spec.unit}",
+        )
+    host_rate = host_rate_of(spec, host)
+    room = spec.capacity - host_rate
+    if room < sizing.MINIMUM_RATE_BITS_PER_S * len(allocations):
+        return Note(
+            outcome=Outcome.UNSUPPORTED,
+            reason=f"a link of {spec.capacity:.0f} bit/s is too small for {len(allocations)} "
+            f"classes of {sizing.MINIMUM_RATE_BITS_PER_S} bit/s beside the {host_rate} bit/s "
+            "for the host's own traffic",
+        )
+    guarantees = [guarantee(spec, item) for item in allocations]
+    total = sum(max(item.reservation, item.entitlement) for item in guarantees)
+    if total > spec.capacity * (1 + RELATIVE_ROUNDING):
+        return Note(
+            outcome=Outcome.FAILED,
+            reason=f"guarantees of {total:.0f} bit/s exceed the {spec.capacity:.0f} bit/s of "
+            f"{spec.device}; HTB would let them through together",
+        )
+    reserved = sum(item.reservation for item in guarantees)
+    if reserved > room * (1 + RELATIVE_ROUNDING):
+        return Note(
+            outcome=Outcome.FAILED,
+            reason=f"reservations of {reserved:.0f} bit/s exceed the {room:.0f} bit/s that "
+            f"{spec.device} has beside the {host_rate} bit/s for the host's own traffic; "
+            f"reserve {reserved - room:.0f} bit/s less",
+        )
+    return None

@@ -1,0 +1,114 @@
+"""Finds what this agent has left in the kernel and the ledger does not tell."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from enforcers.device_locks import DeviceLocks
+from enforcers.errors import CommandError, DeviceTaken
+from enforcers.ledger import Ledger, LedgerEntry
+from enforcers.mechanism import EnforcementMechanism, FindsItsMark, FindsUnlikeDefault
+
+log = logging.getLogger(__name__)
+
+Mechanisms = Mapping[str, EnforcementMechanism[Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """What was noted anew, and what may be the agent's but carries no mark of it."""
+
+    noted: tuple[LedgerEntry, ...]
+    doubtful: tuple[LedgerEntry, ...]
+
+
+def recover(
+    mechanisms: Mechanisms,
+    ledger: Ledger,
+    locks: DeviceLocks,
+    *,
+    was_in_force: bool,
+    by_force: bool = False,
+) -> Recovery:
+    """Note what carries the agent's mark, by force also what may be its own, and mend the ledger.
+
+    `was_in_force` says that a policy governed the kernel in this boot: then a ledger that is
+    not there is lost. What another agent governs is its own. Raises StateError if the ledger
+    cannot be written.
+    """
+    if ledger.is_missing and was_in_force:
+        ledger.lose("the ledger is gone, though a policy was in force")
+    marked = _unknown(_asked(mechanisms.values(), FindsItsMark, _find_marked), ledger, locks)
+    if marked:
+        log.warning("found what the ledger does not tell", extra={"devices": _devices(marked)})
+        ledger.record(marked)
+    doubtful: tuple[LedgerEntry, ...] = ()
+    if by_force or ledger.lost is not None:
+        everything = _asked(mechanisms.values(), FindsUnlikeDefault, _find_unlike_default)
+        doubtful = _unknown(everything, ledger, locks)
+    if by_force:
+        ledger.record(doubtful)
+        marked, doubtful = (*marked, *doubtful), ()
+    if not doubtful:
+        ledger.find_again()
+    ledger.mend()
+    return Recovery(noted=marked, doubtful=doubtful)
+
+
+def why_doubtful(ledger: Ledger, doubtful: tuple[LedgerEntry, ...]) -> str:
+    """What a person is told about things that nobody knows the origin of."""
+    things = ", ".join(f"{entry.thing} of {entry.device}" for entry in doubtful)
+    return (
+        f"{ledger.lost}; this may be the agent's doing or somebody else's: {things}; "
+        "to put it to the kernel's default: sluice-enforcer restore --force"
+    )
+
+
+def _find_marked(mechanism: FindsItsMark) -> tuple[LedgerEntry, ...]:
+    return mechanism.find_marked()
+
+
+def _find_unlike_default(mechanism: FindsUnlikeDefault) -> tuple[LedgerEntry, ...]:
+    return mechanism.find_unlike_default()
+
+
+def _asked(
+    mechanisms: Iterable[Any], kind: type[Any], ask: Callable[[Any], tuple[LedgerEntry, ...]]
+) -> tuple[LedgerEntry, ...]:
+    """The answers of the mechanisms of a kind; one without its tools has changed nothing."""
+    found: list[LedgerEntry] = []
+    for mechanism in mechanisms:
+        if not isinstance(mechanism, kind):
+            continue
+        try:
+            found += ask(mechanism)
+        except (CommandError, OSError, ValueError) as error:
+            log.warning("cannot look for what was left", extra={"reason": str(error)})
+    return tuple(found)
+
+
+def _unknown(
+    found: tuple[LedgerEntry, ...], ledger: Ledger, locks: DeviceLocks
+) -> tuple[LedgerEntry, ...]:
+    keys = {entry.key for entry in ledger.entries()}
+    things = {(entry.mechanism, entry.thing, entry.identity) for entry in ledger.entries()}
+    new = tuple(
+        entry
+        for entry in found
+        if entry.key not in keys and (entry.mechanism, entry.thing, entry.identity) not in things
+    )
+    return tuple(entry for entry in new if _is_free(entry, locks))
+
+
+def _is_free(entry: LedgerEntry, locks: DeviceLocks) -> bool:
+    try:
+        locks.hold((entry.mechanism, entry.device), may_lack=True)
+    except DeviceTaken as error:
+        log.warning("left alone", extra={"device": entry.device, "reason": str(error)})
+        return False
+    return True
+
+
+def _devices(entries: tuple[LedgerEntry, ...]) -> str:
+    return ", ".join(sorted({entry.device for entry in entries}))

@@ -1,0 +1,38 @@
+"""Puts everything back as it was found, by the ledger and by what can be told without it."""
+
+import time
+from dataclasses import dataclass
+
+from enforcers.assembly import Parts
+from enforcers.errors import StateError
+from enforcers.recovery import recover, why_doubtful
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """The devices that had been changed, and a text for each thing that is not as found."""
+
+    devices: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+def put_back(parts: Parts, *, by_force: bool = False) -> Restored:
+    """Restore the kernel. What a lost ledger does not tell is looked for (see `recover`)."""
+    problems: list[str] = []
+    try:
+        recovery = recover(
+            parts.mechanisms,
+            parts.ledger,
+            parts.locks,
+            was_in_force=parts.store.was_in_force,
+            by_force=by_force,
+        )
+    except StateError as error:
+        # With a full disk, too, what the ledger tells is put back.
+        problems.append(str(error))
+    else:
+        if recovery.doubtful:
+            problems.append(why_doubtful(parts.ledger, recovery.doubtful))
+    devices = sorted({entry.device for entry in parts.ledger.entries()})
+    result = parts.enforcement.run(None, previous=None, now_s=time.monotonic())
+    return Restored(devices=tuple(devices), problems=(*problems, *result.problems))

@@ -1,0 +1,174 @@
+"""What became of each allocation in one pass. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from enforcers.change import Change
+from enforcers.contract import (
+    Allocation,
+    ControlKind,
+    ControlOutcome,
+    ControlOutcomes,
+    Outcome,
+    Setting,
+)
+from enforcers.mechanism import Desired, Note, Plan, Seen
+
+RIGHT_ALREADY = "the kernel has what the policy wants"
+# What nobody asks for is not missing.
+_NOT_ASKED = {
+    ControlKind.RESERVATION: "the policy asks for no reservation",
+    ControlKind.LIMIT: "the policy sets no limit",
+    ControlKind.SHARES: "shares are equal on this device, which is what it gives without any",
+}
+_MISSING = frozenset({Outcome.INEFFECTIVE, Outcome.UNSUPPORTED})
+_NOTHING_SEEN = Seen(setting=None, counters=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enforced:
+    """What became of one allocation. `is_changed` means the kernel was written for it."""
+
+    allocation: Allocation
+    applied: Setting | None
+    seen: Seen
+    controls: ControlOutcomes
+    is_changed: bool
+
+    @property
+    def outcome(self) -> Outcome:
+        """That of the gravest control."""
+        return self.controls.sum().outcome
+
+    @property
+    def reason(self) -> str:
+        """Why, in words."""
+        return self.controls.sum().reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """The result of one device; `error` applies to all its allocations."""
+
+    plan: Plan
+    made: tuple[Change, ...]
+    seen: Mapping[str, Seen]
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """What was in force after the last pass, and on which things of the kernel."""
+
+    desired: Desired
+    things: Mapping[str, str | None]
+
+    def is_on(self, allocation: str, seen: Seen) -> bool:
+        """Whether it was in force on the very thing that is there now."""
+        return allocation in self.things and self.things[allocation] == seen.thing
+
+
+def asked_controls(item: Allocation, desired: Desired) -> frozenset[ControlKind]:
+    """The controls without which the allocation would get something else.
+
+    Shares are asked for where they differ: without weights a kernel gives equal parts.
+    """
+    is_asked = {
+        ControlKind.RESERVATION: item.reservation > 0,
+        ControlKind.LIMIT: item.limit is not None,
+        ControlKind.SHARES: len({other.shares for other in desired.allocations}) > 1,
+    }
+    return frozenset(kind for kind, asked in is_asked.items() if asked)
+
+
+def results(desired: Desired, attempt: Attempt, settled: Settled | None) -> list[Enforced]:
+    """Every allocation of a device after an attempt; `settled` is None for a new policy."""
+    return [_result(item, desired, attempt, settled) for item in desired.allocations]
+
+
+def all_failed(desired: Desired, error: str) -> list[Enforced]:
+    """Every allocation of a device that could not even be looked at."""
+    return results(desired, Attempt(plan=Plan(), made=(), seen={}, error=error), None)
+
+
+def previews(desired: Desired, plan: Plan, seen: Mapping[str, Seen]) -> list[Enforced]:
+    """Every allocation of a device where nothing may be changed."""
+    return [
+        _preview(item, desired, plan, seen.get(item.id, _NOTHING_SEEN))
+        for item in desired.allocations
+    ]
+
+
+def _result(
+    item: Allocation, desired: Desired, attempt: Attempt, settled: Settled | None
+) -> Enforced:
+    seen = attempt.seen.get(item.id, _NOTHING_SEEN)
+    made = [change for change in attempt.made if change.allocation == item.id]
+    whole = attempt.plan.notes.get(item.id)
+    if whole is None and attempt.error is not None:
+        whole = Note(outcome=Outcome.FAILED, reason=attempt.error)
+    was_on_it = None if settled is None else settled.is_on(item.id, seen)
+    found = {
+        kind: _changed([change for change in made if kind in change.controls], was_on_it)
+        for kind in ControlKind
+    }
+    return Enforced(
+        allocation=item,
+        applied=attempt.plan.wanted.get(item.id) if whole is None else None,
+        seen=seen,
+        controls=_with_notes(found, whole, item, desired, attempt.plan),
+        is_changed=bool(made),
+    )
+
+
+def _changed(made: list[Change], was_on_it: bool | None) -> ControlOutcome:
+    """The outcome of the changes for one control; `was_on_it` None: the policy is new."""
+    text = "; ".join(str(change) for change in made)
+    if not made:
+        return ControlOutcome(outcome=Outcome.UNCHANGED, reason=RIGHT_ALREADY)
+    if was_on_it is None:
+        return ControlOutcome(outcome=Outcome.APPLIED, reason=text)
+    if was_on_it:
+        reason = f"somebody else changed it, put right: {text}"
+        return ControlOutcome(outcome=Outcome.DRIFTED, reason=reason)
+    reason = f"the workload was started again: {text}"
+    return ControlOutcome(outcome=Outcome.REPLACED, reason=reason)
+
+
+def _preview(item: Allocation, desired: Desired, plan: Plan, seen: Seen) -> Enforced:
+    found = {}
+    for kind in ControlKind:
+        changes = [
+            str(change)
+            for change in plan.changes
+            if change.allocation == item.id and kind in change.controls
+        ]
+        would = f"would do {'; '.join(changes)}" if changes else RIGHT_ALREADY
+        found[kind] = ControlOutcome(outcome=Outcome.UNCHANGED, reason=f"dry run: {would}")
+    return Enforced(
+        allocation=item,
+        applied=None,
+        seen=seen,
+        controls=_with_notes(found, plan.notes.get(item.id), item, desired, plan),
+        is_changed=False,
+    )
+
+
+def _with_notes(
+    found: Mapping[ControlKind, ControlOutcome],
+    whole: Note | None,
+    item: Allocation,
+    desired: Desired,
+    plan: Plan,
+) -> ControlOutcomes:
+    """What was found, but for what a note on the allocation or on one control says."""
+    if whole is not None:
+        return ControlOutcomes.all_as(ControlOutcome(outcome=whole.outcome, reason=whole.reason))
+    asked = asked_controls(item, desired)
+    outcomes = dict(found)
+    for kind, note in plan.shortfalls.get(item.id, {}).items():
+        if kind in asked or note.outcome not in _MISSING:
+            outcomes[kind] = ControlOutcome(outcome=note.outcome, reason=note.reason)
+        elif outcomes[kind].reason == RIGHT_ALREADY:
+            outcomes[kind] = ControlOutcome(outcome=Outcome.UNCHANGED, reason=_NOT_ASKED[kind])
+    return ControlOutcomes.of(outcomes)

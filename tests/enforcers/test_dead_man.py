@@ -1,0 +1,148 @@
+"""`restore --if-over`: acts only when the agent is gone and its lease is over."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from enforcers import cli
+from enforcers.clocks import Moment, clocks_of
+from enforcers.contract import Allocation
+from enforcers.host_fs import HostFs
+from enforcers.lease import begin
+from enforcers.ledger import Ledger, LedgerEntry
+from enforcers.policy_store import HeldPolicy, PolicyStore
+from enforcers.state_dir import StateDir
+from tests.enforcers.fake_tc import FakeTc
+from tests.enforcers.faults import Fault, Steps, faulty_disk
+from tests.enforcers.policies import KEY, document, vnic
+
+
+@pytest.fixture
+def agent_toml(tmp_path: Path) -> Path:
+    for name, secret in (("token", b"sluice-token-0001"), ("signing-key", KEY)):
+        (tmp_path / name).write_bytes(secret)
+        (tmp_path / name).chmod(0o600)
+    file = tmp_path / "agent.toml"
+    file.write_text(
+        '[agent]\nhost = "h1"\nstate_dir = "state"\n[server]\nurl = "http://127.0.0.1:9"\n'
+        'token_file = "token"\nsigning_key_file = "signing-key"\n'
+        '[tc_htb]\ninterfaces = ["up0"]\n'
+    )
+    return file
+
+
+@pytest.fixture
+def state_dir(agent_toml: Path) -> StateDir:
+    found = StateDir(root=agent_toml.parent / "state")
+    found.create()
+    return found
+
+
+@pytest.fixture
+def left(state_dir: StateDir, monkeypatch: pytest.MonkeyPatch) -> FakeTc:
+    """A kernel as an agent left it that was killed."""
+    kernel = FakeTc("up0", "p1")
+    monkeypatch.setattr("enforcers.assembly.SubprocessRunner", lambda: kernel)
+    kernel.run(["tc", "qdisc", "add", "dev", "up0", "root", "handle", "51ce:", "default", "2"])
+    found = LedgerEntry(mechanism="tc_htb", device="up0", thing="root qdisc", found="noqueue")
+    Ledger(state_dir.ledger, boot_id=clocks_of(HostFs()).boot_id).record((found,))
+    return kernel
+
+
+def hold(state_dir: StateDir, *allocations: Allocation, left_s: float) -> None:
+    """Hold a policy whose lease ends so many seconds from now, by the time since boot alone."""
+    moment = clocks_of(HostFs()).moment()
+    now = datetime.now(UTC)
+    held = document(
+        *(allocations or (vnic(1),)), issued_at=now, expires_at=now + timedelta(days=2)
+    )
+    begun = Moment(now=now, boot_id=moment.boot_id, boot_s=moment.boot_s + left_s - 86_400.0)
+    policy = HeldPolicy(document=held, lease=begin(now + timedelta(days=1), begun))
+    PolicyStore(state_dir.policy, key=KEY, moment=moment).keep_latest(policy)
+
+
+def restore_if_over(agent_toml: Path) -> int:
+    return cli.main(["restore", "--if-over", "--config", str(agent_toml)])
+
+
+def is_left(kernel: FakeTc) -> bool:
+    return kernel.devices["up0"].htb is not None
+
+
+@pytest.mark.parametrize(("left_s", "stays"), [(3600.0, True), (-1.0, False)])
+def test_lease_decides_when_the_agent_is_gone(
+    agent_toml: Path, state_dir: StateDir, left: FakeTc, left_s: float, stays: bool
+) -> None:
+    hold(state_dir, left_s=left_s)
+
+    status = restore_if_over(agent_toml)
+
+    assert status == 0
+    assert is_left(left) is stays
+
+
+def test_policy_of_no_use_counts_as_over(
+    agent_toml: Path, state_dir: StateDir, left: FakeTc
+) -> None:
+    state_dir.policy.write_text("{")
+
+    assert restore_if_over(agent_toml) == 0
+    assert not is_left(left)
+
+
+def test_policy_stays_held_so_that_no_older_one_is_taken(
+    agent_toml: Path, state_dir: StateDir, left: FakeTc
+) -> None:
+    hold(state_dir, left_s=-1.0)
+
+    restore_if_over(agent_toml)
+
+    moment = clocks_of(HostFs()).moment()
+    assert PolicyStore(state_dir.policy, key=KEY, moment=moment).latest is not None
+    assert not is_left(left)
+
+
+def test_agent_that_runs_is_left_alone(
+    agent_toml: Path, state_dir: StateDir, left: FakeTc
+) -> None:
+    hold(state_dir, left_s=-1.0)
+
+    with state_dir.exclusive():
+        status = restore_if_over(agent_toml)
+
+    assert status == 0
+    assert is_left(left)
+
+
+def test_host_that_never_had_an_agent_is_left_alone(agent_toml: Path) -> None:
+    assert restore_if_over(agent_toml) == 0
+    assert not (agent_toml.parent / "state").exists()
+
+
+@pytest.mark.parametrize("argv", [["--if-over"], [], ["--force"]], ids=str)
+def test_full_disk_keeps_nothing_from_being_put_back(
+    agent_toml: Path,
+    left: FakeTc,
+    monkeypatch: pytest.MonkeyPatch,
+    argv: list[str],
+) -> None:
+    steps = Steps(Fault.FULL_DISK, 1)
+
+    with faulty_disk(monkeypatch, steps):
+        status = cli.main(["restore", *argv, "--config", str(agent_toml)])
+
+    assert not is_left(left)
+    # The ledger could not be told, so the next attempt has to look again.
+    assert status == 1
+    assert cli.main(["restore", *argv, "--config", str(agent_toml)]) == 0
+
+
+def test_restore_that_fails_is_told(
+    agent_toml: Path, state_dir: StateDir, left: FakeTc, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hold(state_dir, left_s=-1.0)
+    left.refuse = "qdisc del"
+
+    assert restore_if_over(agent_toml) == 1
+    assert "up0 is not as it was found" in capsys.readouterr().err

@@ -1,0 +1,213 @@
+"""`doctor` names what can be enforced, what not, and what to do."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from enforcers import cli, doctor
+from enforcers.host_fs import HostFs
+from enforcers.ledger import copy_of
+from enforcers.mechanism import HostAccess, SeesObstacles
+from enforcers.mechanisms.cgroup_io.mechanism import CgroupIoConfig
+from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
+from enforcers.registry import build_mechanisms
+from enforcers.state_dir import StateDir
+from tests.enforcers.fake_cgroups import MOUNT, FakeCgroups
+from tests.enforcers.fake_tc import FakeTc
+from tests.enforcers.policies import KEY, vnic
+from tests.enforcers.test_dead_man import hold
+
+
+def obstacles(mechanism: str, config: object, tc: FakeTc, host_fs: HostFs) -> dict[str, Any]:
+    """What stands in the way by device: the reason and the remedy, or None."""
+    built = build_mechanisms(HostAccess(runner=tc, host_fs=host_fs), {mechanism: config})
+    asked = built[mechanism]
+    assert isinstance(asked, SeesObstacles)
+    return {
+        device: None if found is None else (found.reason, found.remedy)
+        for device, found in asked.obstacles().items()
+    }
+
+
+def test_interfaces_are_judged_one_by_one(tmp_path: Path, tc: FakeTc) -> None:
+    tc.devices["p1"].foreign = ["qdisc fq 8003: root refcnt 2 limit 10000p"]
+    tc.run(["tc", "qdisc", "add", "dev", "p2", "root", "handle", "51ce:", "default", "2"])
+    config = HtbConfig(interfaces=frozenset({"up0", "p1", "p2", "gone"}))
+
+    found = obstacles("tc_htb", config, tc, HostFs(tmp_path))
+
+    assert found == {
+        "up0": None,
+        # A tree of an agent, which restores it.
+        "p2": None,
+        "p1": (
+            "it has fq 8003:, which this agent did not make and could not put back",
+            "tc qdisc del dev p1 root",
+        ),
+        "gone": (
+            "there is no such interface",
+            "name one of those that `ip link` shows in tc_htb.interfaces",
+        ),
+    }
+
+
+def test_interface_of_a_host_without_tc_says_what_to_install(tmp_path: Path, tc: FakeTc) -> None:
+    tc.is_installed = False
+
+    found = obstacles("tc_htb", HtbConfig(interfaces=frozenset({"up0"})), tc, HostFs(tmp_path))
+
+    assert found["up0"][1] == "install iproute2"
+
+
+@pytest.fixture
+def cgroups(tmp_path: Path) -> FakeCgroups:
+    host_fs = FakeCgroups(tmp_path / "root")
+    host_fs.put("/sys/class/block/sda1/dev", "8:1\n")
+    host_fs.put("/sys/dev/block/8:1/partition", "1\n")
+    host_fs.put(f"{MOUNT}/machine.slice/cgroup.controllers", "cpu io\n")
+    host_fs.put(f"{MOUNT}/user.slice/cgroup.controllers", "cpu\n")
+    return host_fs
+
+
+def test_block_devices_and_groups_are_judged_one_by_one(tc: FakeTc, cgroups: FakeCgroups) -> None:
+    config = CgroupIoConfig(
+        subtrees=frozenset({"/machine.slice", "/user.slice", "/gone.slice"}),
+        devices=frozenset({"sda", "sda1", "sdz"}),
+    )
+
+    found = obstacles("cgroup_io", config, tc, cgroups)
+
+    assert found == {
+        "sda": None,
+        "/machine.slice": None,
+        "sda1": (
+            "it is a partition; I/O is controlled on whole devices only",
+            "name its disk in cgroup_io.devices",
+        ),
+        "sdz": (
+            "there is no block device 'sdz'",
+            "name one of those that lsblk shows in cgroup_io.devices",
+        ),
+        "/user.slice": (
+            "the io controller is off for it",
+            "systemctl set-property user.slice IOAccounting=yes",
+        ),
+        "/gone.slice": (
+            "there is no such control group",
+            "start a workload in it, or correct cgroup_io.subtrees",
+        ),
+    }
+
+
+def test_host_without_the_io_controller_says_so_for_each_device(
+    tmp_path: Path, tc: FakeTc
+) -> None:
+    config = CgroupIoConfig(devices=frozenset({"sda"}), subtrees=frozenset({"/machine.slice"}))
+
+    found = obstacles("cgroup_io", config, tc, HostFs(tmp_path))
+
+    assert found == {
+        "sda": (
+            "no cgroup v2 tree is mounted",
+            "start the host with the io controller of cgroup v2",
+        ),
+        "/machine.slice": None,
+    }
+
+
+@pytest.fixture
+def agent_toml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, secret in (("token", b"sluice-token-0001"), ("signing-key", KEY)):
+        (tmp_path / name).write_bytes(secret)
+        (tmp_path / name).chmod(0o600)
+    file = tmp_path / "agent.toml"
+    file.write_text(
+        '[agent]\nhost = "h1"\nstate_dir = "state"\n[server]\nurl = "http://127.0.0.1:9"\n'
+        'token_file = "token"\nsigning_key_file = "signing-key"\n'
+        '[tc_htb]\ninterfaces = ["up0", "gone"]\n'
+    )
+    StateDir(root=tmp_path / "state").create()
+    monkeypatch.setattr("enforcers.assembly.SubprocessRunner", lambda: FakeTc("up0", "p1"))
+    return file
+
+
+def diagnosis(agent_toml: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    assert cli.main(["doctor", "--json", "--config", str(agent_toml)]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_every_workload_of_the_policy_held_is_judged(
+    agent_toml: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hold(StateDir(root=agent_toml.parent / "state"), vnic(1), vnic(2), left_s=3600.0)
+
+    found = diagnosis(agent_toml, capsys)
+
+    ready = {item["workload"]: item["is_ready"] for item in found["workloads"]}
+    assert ready == {"vm1": True, "vm2": False}
+    assert "there is no interface 'p2'" in found["workloads"][1]["reason"]
+    assert {item["device"]: item["is_ready"] for item in found["devices"]} == {
+        "up0": True,
+        "gone": False,
+    }
+
+
+def lose_ledger(state_dir: StateDir) -> None:
+    state_dir.ledger.write_text("{")
+    copy_of(state_dir.ledger).write_text("{")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "trouble"),
+    [
+        (lambda _: None, "no policy is held; approve one on the server"),
+        (lambda state_dir: hold(state_dir, left_s=-1.0), "the lease of revision 1 is over"),
+        (lambda _: None, "the agent does not run; run: systemctl start"),
+        (lose_ledger, "is damaged ($"),
+    ],
+    ids=["no policy", "lease", "no agent", "ledger"],
+)
+def test_troubles_of_the_agent_itself_are_named(
+    agent_toml: Path,
+    capsys: pytest.CaptureFixture[str],
+    spoil: Callable[[StateDir], None],
+    trouble: str,
+) -> None:
+    spoil(StateDir(root=agent_toml.parent / "state"))
+
+    assert any(trouble in one for one in diagnosis(agent_toml, capsys)["troubles"])
+
+
+def test_text_has_controls_devices_and_remedies(
+    agent_toml: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["doctor", "--config", str(agent_toml)]) == 0
+
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["tc_htb", "limit", "yes", "HTB", "ceil"] in lines
+    assert ["gone", "tc_htb", "no"] in [line[:3] for line in lines]
+
+
+def test_host_that_is_not_enrolled_is_judged_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "DEFAULT_CONFIG", str(tmp_path / "none.toml"))
+    monkeypatch.setattr(doctor, "SubprocessRunner", lambda: FakeTc("up0"))
+
+    status = cli.main(["doctor", "--json"])
+
+    found = json.loads(capsys.readouterr().out)
+    assert status == 0
+    assert [item["mechanism"] for item in found["mechanisms"]] == ["tc_htb", "cgroup_io"]
+    assert (found["devices"], found["workloads"]) == ([], [])
+
+
+def test_configuration_that_is_named_must_be_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["doctor", "--config", str(tmp_path / "none.toml")]) == 1
+    assert "No such file" in capsys.readouterr().err
