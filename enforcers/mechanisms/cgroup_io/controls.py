@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from enforcers.change import Change, Effect, FileWrite
-from enforcers.contract import Allocation, Unit
+from enforcers.contract import Allocation, ControlKind, Unit
+from enforcers.entitlement import Claim
 from enforcers.ledger import LedgerEntry
 from enforcers.mechanisms.cgroup_io import io_text
 from enforcers.mechanisms.cgroup_io.io_text import UNLIMITED, WEIGHT_FOLLOWS_DEFAULT
 from enforcers.mechanisms.cgroup_io.observed import IO_MAX, IO_WEIGHT, IoObserved
 
 NAME = "cgroup_io"
-LARGEST_WEIGHT = 10_000
 DEFAULT_WEIGHT = 100
 
 # io.max limits each direction by itself; there is no limit for both together.
@@ -27,6 +27,11 @@ class Controls:
     weight: int | None
 
 
+def claim_of(item: Allocation) -> Claim:
+    """What the policy lets a workload claim."""
+    return Claim(reservation=item.reservation, limit=item.limit, shares=float(item.shares))
+
+
 def limit_keys(unit: Unit) -> tuple[str, str]:
     """The io.max keys that limit this unit, reading and writing."""
     return _LIMIT_KEYS[unit]
@@ -37,21 +42,19 @@ def stat_keys(unit: Unit) -> tuple[str, str]:
     return _STAT_KEYS[unit]
 
 
-def weight_scale(allocations: tuple[Allocation, ...]) -> float:
-    """Weight per share: 1, or less if the largest shares exceed the kernel's largest weight."""
-    largest = max((item.shares for item in allocations), default=1)
-    return min(1.0, LARGEST_WEIGHT / largest)
-
-
 def wanted_controls(
-    allocation: Allocation, *, unit: Unit, scale: float, is_iocost_enabled: bool
+    allocation: Allocation,
+    *,
+    unit: Unit,
+    weight: int | None,
+    parts: Mapping[str, str] | None = None,
 ) -> Controls:
-    """The values of an allocation's group. Without iocost a weight cannot even be written."""
+    """The values of an allocation's group. Without iocost a weight cannot even be written.
+
+    `parts` divides the limit among the directions, once it is known which it uses.
+    """
     value = UNLIMITED if allocation.limit is None else str(int(allocation.limit))
-    return Controls(
-        io_max=dict.fromkeys(limit_keys(unit), value),
-        weight=max(1, round(allocation.shares * scale)) if is_iocost_enabled else None,
-    )
+    return Controls(io_max=parts or dict.fromkeys(limit_keys(unit), value), weight=weight)
 
 
 def control_changes(
@@ -64,14 +67,30 @@ def control_changes(
         now = {key: present.io_max[key] for key in controls.io_max}
         if now != dict(controls.io_max):
             changes.append(_io_max_change(group, now, controls.io_max, observed, allocation))
-            text = io_text.format_io_max(present.io_max)
-            found.append(_entry(group, IO_MAX, text, observed.device))
+            found.append(_io_max_entry(group, present.io_max, observed))
     if controls.weight is not None and present.weight is not None:
         weight = str(controls.weight)
         if present.weight != weight:
             changes.append(_weight_change(group, present.weight, weight, observed, allocation))
-            found.append(_entry(group, IO_WEIGHT, present.weight, observed.device))
+            found.append(_entry(group, IO_WEIGHT, present.weight, observed))
     return changes, found
+
+
+def weight_adjustment(
+    group: str, now: int, wanted: int, observed: IoObserved
+) -> tuple[Change, LedgerEntry]:
+    """Another weight for a group that has one of ours, and what was found if it is the first."""
+    change = _weight_change(group, str(now), str(wanted), observed, None)
+    return change, _entry(group, IO_WEIGHT, str(now), observed)
+
+
+def limit_adjustment(
+    group: str, now: Mapping[str, str], wanted: Mapping[str, str], observed: IoObserved
+) -> tuple[Change, tuple[LedgerEntry, ...]]:
+    """Other parts of a limit that is in force, and what was found if they are the first."""
+    found = observed.groups[group].io_max
+    entry = () if found is None else (_io_max_entry(group, found, observed),)
+    return _io_max_change(group, now, wanted, observed, None), entry
 
 
 def restoring_changes(
@@ -79,13 +98,13 @@ def restoring_changes(
 ) -> tuple[list[Change], list[LedgerEntry]]:
     """Put back every noted value of groups that are not kept, and list what is back already.
 
-    A group that is gone has taken its values with it.
+    A group that is gone has taken its values with it, also if its name is used again.
     """
     changes: list[Change] = []
     restored: list[LedgerEntry] = []
     for entry in observed.entries:
         group, _, control = entry.thing.rpartition(" ")
-        if group in kept:
+        if group in kept or not group:
             continue
         change = _restoring_change(entry, group, control, observed)
         if change is None:
@@ -96,15 +115,15 @@ def restoring_changes(
 
 
 def groups_of(entries: tuple[LedgerEntry, ...]) -> set[str]:
-    """The groups that noted values belong to."""
-    return {entry.thing.rpartition(" ")[0] for entry in entries}
+    """The groups that noted values belong to; those of the device itself have none."""
+    return {entry.thing.rpartition(" ")[0] for entry in entries} - {""}
 
 
 def _restoring_change(
     entry: LedgerEntry, group: str, control: str, observed: IoObserved
 ) -> Change | None:
     present = observed.groups.get(group)
-    if present is None:
+    if present is None or entry.identity not in {None, present.identity}:
         return None
     if control == IO_WEIGHT:
         if present.weight in {None, entry.found}:
@@ -135,6 +154,7 @@ def _io_max_change(
         effect=Effect.SHRINK if tightens else Effect.GROW,
         depth=_depth(group),
         allocation=allocation,
+        controls=frozenset({ControlKind.LIMIT}),
     )
 
 
@@ -151,11 +171,22 @@ def _weight_change(
         effect=Effect.SHRINK if _as_weight(wanted) < _as_weight(now) else Effect.GROW,
         depth=_depth(group),
         allocation=allocation,
+        controls=frozenset({ControlKind.SHARES, ControlKind.RESERVATION}),
     )
 
 
-def _entry(group: str, control: str, found: str, device: str) -> LedgerEntry:
-    return LedgerEntry(mechanism=NAME, device=device, thing=f"{group} {control}", found=found)
+def _io_max_entry(group: str, found: Mapping[str, str], observed: IoObserved) -> LedgerEntry:
+    return _entry(group, IO_MAX, io_text.format_io_max(found), observed)
+
+
+def _entry(group: str, control: str, found: str, observed: IoObserved) -> LedgerEntry:
+    return LedgerEntry(
+        mechanism=NAME,
+        device=observed.device,
+        thing=f"{group} {control}",
+        found=found,
+        identity=observed.groups[group].identity,
+    )
 
 
 def _as_number(value: str) -> float:

@@ -23,11 +23,7 @@ def format_io_max(limits: Mapping[str, str]) -> str:
 
 def parse_weight(text: str, number: str) -> str:
     """A device's own weight, or `default` if it follows the group's."""
-    for line in text.splitlines():
-        words = line.split()
-        if words[:1] == [number] and len(words) > 1:
-            return words[1]
-    return WEIGHT_FOLLOWS_DEFAULT
+    return line_of(text, number) or WEIGHT_FOLLOWS_DEFAULT
 
 
 def parse_io_stat(text: str, number: str) -> dict[str, int]:
@@ -40,9 +36,15 @@ def is_iocost_enabled(text: str, number: str) -> bool:
     return _pairs(text, number).get("enable") == "1"
 
 
-def _pairs(text: str, number: str) -> dict[str, str]:
+def line_of(text: str, number: str) -> str | None:
+    """What is said of a device, without its number; None if it is not listed."""
     for line in text.splitlines():
-        words = line.split()
-        if words[:1] == [number]:
-            return dict(word.split("=", 1) for word in words[1:] if "=" in word)
-    return {}
+        first, _, rest = line.partition(" ")
+        if first == number:
+            return rest.strip()
+    return None
+
+
+def _pairs(text: str, number: str) -> dict[str, str]:
+    line = line_of(text, number) or ""
+    return dict(word.split("=", 1) for word in line.split() if "=" in word)

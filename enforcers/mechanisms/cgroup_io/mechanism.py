@@ -1,64 +1,66 @@
-"""Enforces limits and shares of a block device through cgroup v2 `io.max` and `io.weight`."""
+"""Enforces shares, reservations and limits of a block device through cgroup v2's io controller."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import PurePosixPath
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from enforcers.contract import (
     Allocation,
-    Control,
-    Holds,
     MechanismSupport,
     Outcome,
+    ReservationMode,
     ResourceSpec,
     Setting,
     Unit,
 )
-from enforcers.errors import ValueRefused
 from enforcers.executor import Execution, Executor
 from enforcers.ledger import LedgerEntry
-from enforcers.mechanism import Counters, Desired, HostAccess, Note, Plan, Seen
-from enforcers.mechanisms.cgroup_io import controls
-from enforcers.mechanisms.cgroup_io.io_text import UNLIMITED, WEIGHT_FOLLOWS_DEFAULT
+from enforcers.mechanism import Desired, HostAccess, Note, Obstacle, Plan, Seen
+from enforcers.mechanisms.cgroup_io import (
+    controls,
+    device_controls,
+    ownership,
+    shortfalls,
+    shown,
+)
+from enforcers.mechanisms.cgroup_io.balancing import Balancing, Ground
+from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
+from enforcers.mechanisms.cgroup_io.controls import Controls
+from enforcers.mechanisms.cgroup_io.entitled_weights import entitled_weights, unhindered
 from enforcers.mechanisms.cgroup_io.observed import (
-    Group,
     IoObserved,
     has_iocost,
     io_mount,
+    knows_iocost,
     observe,
     why_no_io,
 )
-
-CGROUP = "cgroup"
-SMALLEST_LIMIT = 1
+from enforcers.mechanisms.cgroup_io.obstacles import obstacles
+from enforcers.mechanisms.cgroup_io.ownership import Ownership
+from enforcers.mechanisms.cgroup_io.standing import Standing
+from enforcers.mechanisms.cgroup_io.unlike_default import find_unlike_default
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CgroupIoConfig:
-    """The devices, and the paths below the cgroup mount, whose controls may be changed."""
+class _Wanted:
+    """The allocations that can be served, what their groups shall have, and why not others."""
 
-    subtrees: frozenset[str] = frozenset()
-    devices: frozenset[str] = frozenset()
-
-    def __post_init__(self) -> None:
-        for subtree in sorted(self.subtrees):
-            path = PurePosixPath(subtree)
-            if not path.is_absolute() or str(path) != subtree or ".." in path.parts:
-                rule = "must be paths below the cgroup mount, like /machine.slice"
-                raise ValueRefused("subtrees", subtree, rule)
+    kept: tuple[Allocation, ...]
+    controls: Mapping[str, Controls]
+    notes: Mapping[str, Note]
+    ownership: Ownership
 
 
 class CgroupIo:
-    """Limit is `io.max`, shares are `io.weight`; a reservation has no counterpart."""
+    """Limit is `io.max`; shares and reservation are `io.weight`, by entitlement."""
 
     name: ClassVar[str] = controls.NAME
     Config: ClassVar[type[CgroupIoConfig]] = CgroupIoConfig
 
     def __init__(self, host: HostAccess, config: CgroupIoConfig) -> None:
         self._host_fs = host.host_fs
-        self._subtrees = config.subtrees
-        self._devices = config.devices
+        self._config = config
+        self._followed: dict[str, tuple[Desired, Balancing]] = {}
 
     def support(self) -> MechanismSupport:
         mount = io_mount(self._host_fs)
@@ -67,219 +69,217 @@ class CgroupIo:
             supported=mount is not None,
             reason=why_no_io(self._host_fs)
             if mount is None
-            else f"io controller at {mount}: limits; shares where iocost is on; no reservations",
+            else f"io controller at {mount}: limits; shares and reservations where iocost is on",
             units=(Unit.IOPS, Unit.BYTES_PER_S),
-            selectors=(CGROUP,),
-            holds=_holds(has_iocost=mount is not None and has_iocost(self._host_fs, mount)),
+            selectors=(shortfalls.CGROUP,),
+            holds=shortfalls.holds(has_iocost=mount is not None and self._has_iocost(mount)),
         )
 
     def observe(self, desired: Desired, entries: tuple[LedgerEntry, ...]) -> IoObserved:
         groups = {
             item.selector.value
             for item in desired.allocations
-            if self._group_problem(item) is None
+            if shortfalls.group_problem(item, self._config.subtrees) is None
         }
         noted = controls.groups_of(entries)
         return observe(
             self._host_fs,
             desired.device,
             groups=groups | noted,
-            allowed_devices=self._devices,
+            config=self._config,
             entries=entries,
+            standing=self._standing(desired),
         )
 
     def plan(self, desired: Desired, observed: IoObserved) -> Plan:
+        back = Plan() if observed.problem is not None else _restoring_plan(observed)
         if desired.spec is None or not desired.allocations:
-            if observed.problem is not None:
-                return Plan()
-            changes, restored = controls.restoring_changes(set(), observed)
-            return Plan(changes=tuple(changes), restored=tuple(restored))
-        problem = _obstacle(desired.spec, observed)
+            return back
+        problem = shortfalls.obstacle(desired.spec, observed)
         if problem is not None:
             note = Note(outcome=Outcome.UNSUPPORTED, reason=problem)
-            return Plan(notes={item.id: note for item in desired.allocations})
-        return self._plan_groups(desired.spec.unit, desired.allocations, observed)
+            # A device that may not be touched any more is put back.
+            return replace(back, notes={item.id: note for item in desired.allocations})
+        wanted = self._wanted(desired.spec, desired.allocations, observed)
+        return _plan(desired.spec, wanted, observed)
 
     def apply(self, plan: Plan, executor: Executor) -> Execution:
         return executor.run(plan.changes, plan.found)
 
+    def find_unlike_default(self) -> tuple[LedgerEntry, ...]:
+        """Limits, weights and iocost; what is set does not show who set it."""
+        return tuple(find_unlike_default(self._host_fs, self._config))
+
+    def obstacles(self) -> Mapping[str, Obstacle | None]:
+        config = self._config
+        return dict(obstacles(self._host_fs, subtrees=config.subtrees, devices=config.devices))
+
     def read_back(self, desired: Desired, observed: IoObserved) -> Mapping[str, Seen]:
-        if desired.spec is None or observed.problem is not None:
+        spec = desired.spec
+        if spec is None or observed.problem is not None or spec.unit is Unit.BITS_PER_S:
             return {}
-        unit = desired.spec.unit
-        if unit is Unit.BITS_PER_S:
-            return {}
-        scale = controls.weight_scale(desired.allocations)
+        wanted = self._wanted(spec, desired.allocations, observed)
         return {
-            item.id: _seen(observed.groups[item.selector.value], unit, scale, observed)
+            item.id: shown.seen(
+                item,
+                observed.groups[item.selector.value],
+                spec.unit,
+                wanted=wanted.controls.get(
+                    item.id, controls.wanted_controls(item, unit=spec.unit, weight=None)
+                ),
+                observed=observed,
+            )
             for item in desired.allocations
             if item.selector.value in observed.groups
         }
 
-    def _plan_groups(
-        self, unit: Unit, allocations: tuple[Allocation, ...], observed: IoObserved
-    ) -> Plan:
-        changes, found = [], []
-        wanted: dict[str, Setting] = {}
+    def follow(
+        self,
+        desired: Desired,
+        entries: tuple[LedgerEntry, ...],
+        executor: Executor,
+        now_s: float,
+    ) -> None:
+        known = self._followed.get(desired.device)
+        if known is not None and known[0] is desired:
+            known[1].follow(executor, now_s)
+            return
+        observed = self.observe(desired, entries)
+        if desired.spec is None or shortfalls.obstacle(desired.spec, observed) is not None:
+            self._followed.pop(desired.device, None)
+            return
+        wanted = self._wanted(desired.spec, desired.allocations, observed)
+        ground = Ground(
+            spec=desired.spec,
+            kept=wanted.kept,
+            controls=wanted.controls,
+            observed=observed,
+            model=wanted.ownership.model,
+        )
+        if known is None or not known[1].is_of(ground):
+            balancing = Balancing(self._host_fs, ground)
+            balancing.look_at_all(now_s)
+        else:
+            balancing = known[1]
+            balancing.renew(ground)
+            balancing.follow(executor, now_s)
+        self._followed[desired.device] = (desired, balancing)
+
+    def _standing(self, desired: Desired) -> Standing:
+        """What the loop has set for this policy; of the device also for another policy."""
+        known = self._followed.get(desired.device)
+        if known is None or known[0].spec != desired.spec:
+            return Standing()
+        standing = known[1].standing
+        is_same = known[0].allocations == desired.allocations
+        return standing if is_same else replace(standing, weights={}, limits={})
+
+    def _has_iocost(self, mount: str) -> bool:
+        """Whether it is on somewhere, or may be switched on."""
+        may_switch = bool(self._config.devices - self._config.keep_iocost)
+        return has_iocost(self._host_fs, mount) or (
+            may_switch and knows_iocost(self._host_fs, mount)
+        )
+
+    def _wanted(
+        self, spec: ResourceSpec, allocations: tuple[Allocation, ...], observed: IoObserved
+    ) -> _Wanted:
         notes: dict[str, Note] = {}
-        kept: set[str] = set()
-        scale = controls.weight_scale(allocations)
-        shares_differ = len({item.shares for item in allocations}) > 1
+        kept: dict[str, Allocation] = {}
         for item in allocations:
             group = item.selector.value
-            problem = self._group_problem(item) or _missing(group, observed) or _too_small(item)
+            problem = (
+                shortfalls.group_problem(item, self._config.subtrees)
+                or shortfalls.missing(group, observed)
+                or shortfalls.too_small(item)
+            )
             if problem is None and group in kept:
                 problem = Note(
                     outcome=Outcome.FAILED,
                     reason=f"cgroup {group} belongs to another allocation already",
                 )
-            if problem is not None:
+            if problem is None:
+                kept[group] = item
+            else:
                 notes[item.id] = problem
-                continue
-            kept.add(group)
-            target = controls.wanted_controls(
-                item, unit=unit, scale=scale, is_iocost_enabled=observed.is_iocost_enabled
-            )
-            more, before = controls.control_changes(group, target, observed, item.id)
-            changes += more
-            found += before
-            wanted[item.id] = _setting(target.io_max, target.weight, unit, scale, observed)
-            note = _shortfall(item, observed.groups[group], observed, shares_differ=shares_differ)
-            if note is not None:
-                notes[item.id] = note
-        undo, restored = controls.restoring_changes(kept, observed)
-        return Plan(
-            changes=(*changes, *undo),
-            wanted=wanted,
+        items = tuple(kept.values())
+        decided = ownership.decide(spec, observed, is_asked=_asks_for_weights(allocations))
+        has_weights = decided.is_own or observed.iocost.is_enabled
+        weights = _weights(spec, items, observed) if has_weights else {}
+        return _Wanted(
+            kept=items,
+            controls={
+                item.id: controls.wanted_controls(
+                    item,
+                    unit=spec.unit,
+                    weight=weights.get(item.selector.value),
+                    parts=observed.standing.limits.get(item.selector.value),
+                )
+                for item in items
+            },
             notes=notes,
-            found=tuple(found),
-            restored=tuple(restored),
-        )
-
-    def _group_problem(self, item: Allocation) -> Note | None:
-        """Why an allocation's group may not be touched."""
-        if item.selector.kind != CGROUP:
-            return Note(
-                outcome=Outcome.UNSUPPORTED,
-                reason=f"cgroup_io recognises a workload by cgroup, not by {item.selector.kind}",
-            )
-        path = PurePosixPath(item.selector.value)
-        is_allowed = (
-            str(path) == item.selector.value
-            and ".." not in path.parts
-            and any(path.is_relative_to(subtree) for subtree in self._subtrees)
-        )
-        if is_allowed:
-            return None
-        allowed = ", ".join(sorted(self._subtrees)) or "none"
-        return Note(
-            outcome=Outcome.UNSUPPORTED,
-            reason=f"cgroup {item.selector.value!r} is not below one of cgroup_io.subtrees "
-            f"(now: {allowed})",
+            ownership=decided,
         )
 
 
-def _holds(*, has_iocost: bool) -> Holds:
-    return Holds(
-        reservation=Control(is_held=False, words="cgroup v2 has no reservation of I/O"),
-        limit=Control(is_held=True, words="io.max, for reads and for writes each by itself"),
-        shares=Control(
-            is_held=has_iocost,
-            words="io.weight"
-            if has_iocost
-            else "io.weight needs iocost with a measured model of the device",
-        ),
+def _asks_for_weights(allocations: Sequence[Allocation]) -> bool:
+    """Equal shares without reservations are what a device gives anyway."""
+    return (
+        any(item.reservation > 0 for item in allocations)
+        or len({item.shares for item in allocations}) > 1
     )
 
 
-def _obstacle(spec: ResourceSpec, observed: IoObserved) -> str | None:
-    if observed.problem is not None or observed.refusal is not None:
-        return observed.problem or observed.refusal
-    if spec.unit is Unit.BITS_PER_S:
-        return f"cgroup_io enforces {Unit.IOPS} and {Unit.BYTES_PER_S}, not {spec.unit}"
-    return None
+def _weights(
+    spec: ResourceSpec, items: Sequence[Allocation], observed: IoObserved
+) -> dict[str, int]:
+    """Those that the loop has set, and before it those of workloads that all want everything."""
+    mode = ReservationMode(spec.mode)
+    everybody = [unhindered(item.selector.value, controls.claim_of(item)) for item in items]
+    capacity = observed.standing.capacity or spec.capacity
+    return {**entitled_weights(capacity, everybody, mode), **observed.standing.weights}
 
 
-def _missing(group: str, observed: IoObserved) -> Note | None:
-    present = observed.groups.get(group)
-    if present is None:
-        return Note(
-            outcome=Outcome.FAILED,
-            reason=f"there is no cgroup {group}; does the workload run here?",
+def _plan(spec: ResourceSpec, wanted: _Wanted, observed: IoObserved) -> Plan:
+    changes, found = [], []
+    settings: dict[str, Setting] = {}
+    for item in wanted.kept:
+        group, target = item.selector.value, wanted.controls[item.id]
+        more, before = controls.control_changes(group, target, observed, item.id)
+        changes += more
+        found += before
+        settings[item.id] = shown.setting(
+            item, target.io_max, target.weight, wanted=target, observed=observed
         )
-    if present.io_max is None:
-        parent = PurePosixPath(group).parent
-        return Note(
-            outcome=Outcome.UNSUPPORTED,
-            reason=f"the io controller is off for {group}; "
-            f"write +io to cgroup.subtree_control of {parent} and of every group above it",
-        )
-    return None
-
-
-def _too_small(item: Allocation) -> Note | None:
-    if item.limit is None or item.limit >= SMALLEST_LIMIT:
-        return None
-    return Note(
-        outcome=Outcome.UNSUPPORTED,
-        reason=f"io.max takes whole numbers from {SMALLEST_LIMIT}; a limit of {item.limit:g} "
-        "would be exceeded",
+    undo, restored = controls.restoring_changes(
+        {item.selector.value for item in wanted.kept}, observed
+    )
+    if wanted.ownership.is_own:
+        own, before = device_controls.device_changes(wanted.ownership.model, observed)
+        changes += own
+        found += before
+    else:
+        back, are_back = device_controls.restoring_device_changes(observed)
+        undo += back
+        restored += are_back
+    missing = (
+        shortfalls.of_controls(wanted.ownership, observed, wanted.kept, spec.capacity)
+        if wanted.kept
+        else {}
+    )
+    return Plan(
+        changes=(*changes, *undo),
+        wanted=settings,
+        notes=wanted.notes,
+        shortfalls={
+            item.id: {**missing, **shortfalls.of_limit(item, wanted.kept)} for item in wanted.kept
+        },
+        found=tuple(found),
+        restored=tuple(restored),
     )
 
 
-def _shortfall(
-    item: Allocation, present: Group, observed: IoObserved, *, shares_differ: bool
-) -> Note | None:
-    """What the policy asks for this allocation and the kernel cannot do.
-
-    Equal shares are what a kernel without weights gives.
-    """
-    without_shares = None
-    if present.weight is None:
-        without_shares = "this kernel has no io.weight (CONFIG_BLK_CGROUP_IOCOST is off)"
-    elif not observed.is_iocost_enabled:
-        without_shares = (
-            f"shares have no effect: iocost is off for {observed.number}, for the kernel has no "
-            "measured model of this device; the limit needs none"
-        )
-    if item.reservation > 0:
-        reason = "cgroup v2 has no reservation of I/O"
-        if without_shares is not None and shares_differ:
-            reason = f"{reason}; {without_shares}"
-        return Note(outcome=Outcome.UNSUPPORTED, reason=reason)
-    if without_shares is not None and shares_differ:
-        return Note(outcome=Outcome.INEFFECTIVE, reason=without_shares)
-    return None
-
-
-def _setting(
-    io_max: Mapping[str, str],
-    weight: int | None,
-    unit: Unit,
-    scale: float,
-    observed: IoObserved,
-) -> Setting:
-    limits = [io_max[key] for key in controls.limit_keys(unit)]
-    words = " ".join(f"{key}={io_max[key]}" for key in controls.limit_keys(unit))
-    native = f"{observed.number} {words}"
-    return Setting(
-        reservation=None,
-        limit=None if UNLIMITED in limits else max(float(value) for value in limits),
-        shares=None if weight is None else round(weight / scale, 3),
-        native=native if weight is None else f"{native} weight={weight}",
-    )
-
-
-def _seen(present: Group, unit: Unit, scale: float, observed: IoObserved) -> Seen:
-    weight = present.weight if observed.is_iocost_enabled else None
-    if weight == WEIGHT_FOLLOWS_DEFAULT:
-        weight = str(controls.DEFAULT_WEIGHT)
-    setting = None
-    if present.io_max is not None:
-        shown = None if weight is None else int(weight)
-        setting = _setting(present.io_max, shown, unit, scale, observed)
-    counters = None
-    if present.stat is not None:
-        total = sum(present.stat.get(key, 0) for key in controls.stat_keys(unit))
-        counters = Counters(total=float(total), drops=None, overlimits=None, backlog_bytes=None)
-    return Seen(setting=setting, counters=counters, thing=present.identity)
+def _restoring_plan(observed: IoObserved) -> Plan:
+    changes, restored = controls.restoring_changes(set(), observed)
+    back, are_back = device_controls.restoring_device_changes(observed)
+    return Plan(changes=(*changes, *back), restored=(*restored, *are_back))

@@ -6,11 +6,16 @@ from dataclasses import dataclass
 from enforcers.host_fs import HostFs
 from enforcers.ledger import LedgerEntry
 from enforcers.mechanisms.cgroup_io import io_text
+from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
+from enforcers.mechanisms.cgroup_io.iocost import Iocost, Model
+from enforcers.mechanisms.cgroup_io.standing import Standing
 
 IO_MAX = "io.max"
 IO_WEIGHT = "io.weight"
 IO_STAT = "io.stat"
 IO_COST_QOS = "io.cost.qos"
+IO_COST_MODEL = "io.cost.model"
+DEBUG_STATS = "/sys/module/blk_cgroup/parameters/blkcg_debug_stats"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +36,8 @@ class IoObserved:
     """One device. `problem` says why nothing can be done for it at all.
 
     `refusal` says why nothing new may be done for it; what was noted may still be put back.
-    `groups` has only the groups that exist, by path below the cgroup mount.
+    `groups` has only the groups that exist, by path below the cgroup mount. `debug_stats` is
+    whether io.stat shows how long a group waited: Y or N, None where the kernel has no choice.
     """
 
     device: str
@@ -39,9 +45,14 @@ class IoObserved:
     refusal: str | None
     number: str
     mount: str
-    is_iocost_enabled: bool
+    iocost: Iocost
+    keeps_iocost: bool
+    operators_model: Model | None
+    tracks_capacity: bool
+    debug_stats: str | None
     groups: Mapping[str, Group]
     entries: tuple[LedgerEntry, ...]
+    standing: Standing
 
     def control_path(self, group: str, control: str) -> str:
         """The host path of a control file."""
@@ -53,8 +64,9 @@ def observe(
     device: str,
     *,
     groups: set[str],
-    allowed_devices: frozenset[str],
+    config: CgroupIoConfig,
     entries: tuple[LedgerEntry, ...],
+    standing: Standing,
 ) -> IoObserved:
     """Read the control files of the groups. A file that is not there is an answer."""
     mount = io_mount(host_fs)
@@ -73,28 +85,38 @@ def observe(
             refusal=None,
             number=number or "",
             mount=mount or "",
-            is_iocost_enabled=False,
+            iocost=Iocost(is_possible=False, model=None, qos=None),
+            keeps_iocost=True,
+            operators_model=None,
+            tracks_capacity=False,
+            debug_stats=None,
             groups={},
             entries=entries,
+            standing=standing,
         )
-    qos = host_fs.read_or_none(f"{mount}/{IO_COST_QOS}") or ""
-    allowed = {device_number(host_fs, name) for name in allowed_devices}
-    names = ", ".join(sorted(allowed_devices)) or "none"
+    names = {name for name in config.devices if device_number(host_fs, name) == number}
+    known = ", ".join(sorted(config.devices)) or "none"
+    models = [model for name in sorted(names) if (model := config.model(name)) is not None]
     return IoObserved(
         device=device,
         problem=None,
         refusal=None
-        if number in allowed
-        else f"device {device!r} is not among cgroup_io.devices (now: {names})",
+        if names
+        else f"device {device!r} is not among cgroup_io.devices (now: {known})",
         number=number,
         mount=mount,
-        is_iocost_enabled=io_text.is_iocost_enabled(qos, number),
+        iocost=read_iocost(host_fs, mount, number),
+        keeps_iocost=bool(names & config.keep_iocost),
+        operators_model=models[0] if models else None,
+        tracks_capacity=bool(names & config.track_capacity),
+        debug_stats=_stripped(host_fs.read_or_none(DEBUG_STATS)),
         groups={
-            group: _read_group(host_fs, f"{mount}{group.rstrip('/')}", number)
+            group: read_group(host_fs, f"{mount}{group.rstrip('/')}", number)
             for group in sorted(groups)
             if host_fs.is_dir(f"{mount}{group}")
         },
         entries=entries,
+        standing=standing,
     )
 
 
@@ -112,6 +134,11 @@ def has_iocost(host_fs: HostFs, mount: str) -> bool:
     """Whether iocost, and with it the weights, works on any device."""
     lines = (host_fs.read_or_none(f"{mount}/{IO_COST_QOS}") or "").splitlines()
     return any(io_text.is_iocost_enabled(line, line.partition(" ")[0]) for line in lines)
+
+
+def knows_iocost(host_fs: HostFs, mount: str) -> bool:
+    """Whether this kernel has iocost."""
+    return host_fs.read_or_none(f"{mount}/{IO_COST_QOS}") is not None
 
 
 def why_no_io(host_fs: HostFs) -> str:
@@ -137,7 +164,22 @@ def device_number(host_fs: HostFs, device: str) -> str | None:
     return None if found is None else found.strip()
 
 
-def _read_group(host_fs: HostFs, path: str, number: str) -> Group:
+def read_iocost(host_fs: HostFs, mount: str, number: str) -> Iocost:
+    """Only a device with request queues of its own has iocost (`queue_is_mq`)."""
+    qos = host_fs.read_or_none(f"{mount}/{IO_COST_QOS}")
+    return Iocost(
+        is_possible=qos is not None and host_fs.is_dir(f"/sys/dev/block/{number}/mq"),
+        model=io_text.line_of(host_fs.read_or_none(f"{mount}/{IO_COST_MODEL}") or "", number),
+        qos=io_text.line_of(qos or "", number),
+    )
+
+
+def _stripped(text: str | None) -> str | None:
+    return None if text is None else text.strip()
+
+
+def read_group(host_fs: HostFs, path: str, number: str) -> Group:
+    """The values of one device in the group at a host path."""
     io_max = host_fs.read_or_none(f"{path}/{IO_MAX}")
     weight = host_fs.read_or_none(f"{path}/{IO_WEIGHT}")
     stat = host_fs.read_or_none(f"{path}/{IO_STAT}")

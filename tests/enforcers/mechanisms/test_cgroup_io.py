@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from enforcers.contract import Allocation, Outcome, Unit
+from enforcers.contract import Allocation, ControlKind, IoCount, LimitScope, Outcome, Unit
 from enforcers.mechanisms.cgroup_io import mechanism
 from tests.enforcers.fake_cgroups import MOUNT, FakeCgroups
 from tests.enforcers.fake_tc import FakeTc
@@ -147,50 +147,43 @@ def test_children_are_tightened_before_parents_and_loosened_after(
     assert order == [f"{child}/io.max", f"{VM1}/io.max", f"{VM1}/io.max", f"{child}/io.max"]
 
 
-@pytest.mark.parametrize(
-    ("reservation", "iocost", "outcome", "reason"),
-    [
-        (
-            0.0,
-            False,
-            Outcome.INEFFECTIVE,
-            "iocost is off for 8:0, for the kernel has no measured model",
-        ),
-        (100.0, True, Outcome.UNSUPPORTED, "cgroup v2 has no reservation of I/O"),
-        (100.0, False, Outcome.UNSUPPORTED, "no reservation of I/O; shares have no effect"),
-    ],
-    ids=["no iocost", "reservation", "both"],
-)
-def test_what_the_kernel_cannot_do_is_said_while_the_limit_holds(
-    tmp_path: Path, reservation: float, iocost: bool, outcome: Outcome, reason: str
-) -> None:
-    cgroups = FakeCgroups(tmp_path / "root", iocost=iocost)
-    cgroups.add_group(VM1)
-    io_rig = start_rig(tmp_path, FakeTc(), host_fs=cgroups)
-
-    cgroups.add_group(VM2)
-    first = group(VM1, limit=500.0, shares=300, reservation=reservation)
-
-    plan = io_rig.apply(IO, desired(datastore(), first, group(VM2)))
-
-    note = plan.notes[first.id]
-    assert note.outcome is outcome
-    assert reason in note.reason
-    assert "riops=500" in cgroups.text(VM1, "io.max")
-    assert ("8:0 300" in cgroups.text(VM1, "io.weight")) is iocost
+def limit_note(io_rig: Rig, *disks: Allocation) -> str:
+    """What is said of the limit of the first of a workload's disks, which is set all the same."""
+    plan = io_rig.plan(IO, desired(datastore(), *disks))
+    setting = plan.wanted[disks[0].id]
+    assert setting.limit == disks[0].limit
+    note = plan.shortfalls[disks[0].id].get(ControlKind.LIMIT)
+    assert note is None or note.outcome is Outcome.UNSUPPORTED
+    return "" if note is None else note.reason
 
 
-def test_limit_holds_without_a_remark_on_shares_that_nobody_asked_for(tmp_path: Path) -> None:
-    """Every stock host is without iocost, and equal shares are what it gives."""
-    cgroups = FakeCgroups(tmp_path / "root", iocost=False)
-    for path in (VM1, VM2):
-        cgroups.add_group(path)
-    io_rig = start_rig(tmp_path, FakeTc(), host_fs=cgroups)
+def test_limit_of_each_disk_holds(io_rig: Rig) -> None:
+    first, second = (group(path, limit=200.0, workload="db") for path in (VM1, VM2))
 
-    plan = io_rig.apply(IO, desired(datastore(), group(VM1, limit=500.0), group(VM2)))
+    assert limit_note(io_rig, first, second) == ""
 
-    assert plan.notes == {}
-    assert "riops=500" in cgroups.text(VM1, "io.max")
+
+def test_limit_over_several_disks_is_said_to_hold_each_of_them_alone(io_rig: Rig) -> None:
+    first, second = (
+        group(path, limit=400.0, workload="db", limit_scope=LimitScope.POOLED)
+        for path in (VM1, VM2)
+    )
+
+    said = limit_note(io_rig, first, second)
+
+    assert said.startswith("io.max holds each of the 2 disks of db to the limit, not their sum;")
+
+
+def test_limit_over_the_only_disk_holds(io_rig: Rig) -> None:
+    pooled = group(VM1, limit=400.0, limit_scope=LimitScope.POOLED)
+
+    assert limit_note(io_rig, pooled, group(VM2)) == ""
+
+
+def test_limit_counted_per_32_kib_is_said_to_count_plain_ios(io_rig: Rig) -> None:
+    counted = group(VM1, limit=400.0, io_count=IoCount.PER_32_KIB)
+
+    assert "counts I/Os of any size, not one per 32 KiB" in limit_note(io_rig, counted)
 
 
 @pytest.mark.parametrize(("limit", "is_taken"), [(0.4, False), (0.999, False), (1.0, True)])
@@ -222,8 +215,12 @@ def test_nobody_is_told_to_switch_iocost_on_with_a_guessed_model(
 
     plan = io_rig.plan(IO, desired(datastore(), first, group(VM2)))
 
-    note = plan.notes[first.id]
-    told = (note.reason, io_rig.mechanisms[IO].support().reason, README.read_text())
+    notes = plan.shortfalls[first.id].values()
+    told = (
+        *(note.reason for note in notes),
+        io_rig.mechanisms[IO].support().reason,
+        README.read_text(),
+    )
     # With it the kernel guesses the model: 2000 IOPS became 393 and 430 in two measurements.
     assert not [text for text in told if "enable=1" in text or "switch it on" in text]
 
@@ -313,7 +310,8 @@ def test_read_back_speaks_the_policys_words(cgroups: FakeCgroups, io_rig: Rig) -
     assert first is not None
     assert second is not None
     assert (first.reservation, first.limit, first.shares) == (None, 500.0, 40_000.0)
-    assert first.native == "8:0 riops=500 wiops=500 weight=10000"
+    # Of 2000 the first is entitled to its limit of 500, and the second to the other 1500.
+    assert first.native == "8:0 riops=500 wiops=500 weight=3333"
     assert (second.limit, second.shares) == (None, 100.0)
 
 
@@ -346,17 +344,22 @@ def test_support_says_where_the_io_controller_is_or_why_not(
     assert reason in support.reason
 
 
-@pytest.mark.parametrize("iocost", [True, False])
-def test_support_says_that_shares_are_held_where_iocost_is_on(
-    tmp_path: Path, iocost: bool
+@pytest.mark.parametrize(
+    ("iocost", "devices", "is_held"),
+    [(True, set(), True), (False, {"8:0"}, True), (False, set(), False)],
+    ids=["on already", "may be switched on", "none given"],
+)
+def test_support_says_whether_shares_and_reservations_are_held(
+    tmp_path: Path, iocost: bool, devices: set[str], is_held: bool
 ) -> None:
     cgroups = FakeCgroups(tmp_path / "root", iocost=iocost)
+    rig = start_rig(tmp_path, FakeTc(), host_fs=cgroups, devices=frozenset(devices))
 
-    holds = start_rig(tmp_path, FakeTc(), host_fs=cgroups).mechanisms[IO].support().holds
+    holds = rig.mechanisms[IO].support().holds
 
     assert holds is not None
-    assert holds.shares.is_held is iocost
-    assert (holds.reservation.is_held, holds.limit.is_held) == (False, True)
+    assert (holds.shares.is_held, holds.reservation.is_held) == (is_held, is_held)
+    assert holds.limit.is_held
 
 
 def test_v1_host_reports_every_allocation_unsupported(tmp_path: Path) -> None:

@@ -1,0 +1,231 @@
+"""Follows, on one device, who is at work: weights by entitlement, limits by mix, a true model.
+
+Reads and writes control files; what it writes is computed by `entitled_weights`, `pooled_limit`
+and `tracked_capacity`.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from enforcers.contract import Allocation, ReservationMode, ResourceSpec, Unit
+from enforcers.executor import Executor
+from enforcers.following import PERIOD_S
+from enforcers.host_fs import HostFs
+from enforcers.mechanisms.cgroup_io import controls, io_text
+from enforcers.mechanisms.cgroup_io.controls import Controls, claim_of
+from enforcers.mechanisms.cgroup_io.counts import Count, Did, count_of, did
+from enforcers.mechanisms.cgroup_io.entitled_weights import Contender, entitled_weights
+from enforcers.mechanisms.cgroup_io.iocost import Model
+from enforcers.mechanisms.cgroup_io.observed import IO_STAT, IoObserved
+from enforcers.mechanisms.cgroup_io.pooled_limit import (
+    SLICES_PER_S,
+    Pool,
+    Took,
+    first_pool,
+    next_pool,
+)
+from enforcers.mechanisms.cgroup_io.tracked_capacity import WAITED_RATIO
+from enforcers.mechanisms.cgroup_io.watched_device import WatchedDevice
+
+_FRESH_S = 4 * PERIOD_S
+# Slower groups are as good as idle.
+_ACTIVE_RATE = 1.0
+_SAME_WEIGHT_RATIO = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What a pass found out and set: the groups that are there, and their controls by id.
+
+    `model` is the agent's own of the device; None if it has none, or found one.
+    """
+
+    spec: ResourceSpec
+    kept: tuple[Allocation, ...]
+    controls: Mapping[str, Controls]
+    observed: IoObserved
+    model: Model | None
+
+    @property
+    def parent(self) -> str | None:
+        """The group of which all are children; None if there are several."""
+        parents = {str(PurePosixPath(item.selector.value).parent) for item in self.kept}
+        return parents.pop() if len(parents) == 1 else None
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether weights have been set."""
+        return any(wanted.weight is not None for wanted in self.controls.values())
+
+
+class Balancing:
+    """Follows one policy on one device; `standing` is what it has set."""
+
+    def __init__(self, host_fs: HostFs, ground: Ground) -> None:
+        self._host_fs = host_fs
+        self._counts: dict[str, Count] = {}
+        self._all_waited: Count | None = None
+        self._active_groups = 0
+        self._pools: dict[str, Pool] = {}
+        self._device = WatchedDevice(
+            host_fs, ground.observed, base=ground.model, stated=ground.spec.capacity
+        )
+        self.renew(ground)
+
+    def is_of(self, ground: Ground) -> bool:
+        """Whether it may go on with this ground: the same capacity, told by the same."""
+        own, other = self._ground, ground
+        return own.spec == other.spec and (own.model is None) == (other.model is None)
+
+    def renew(self, ground: Ground) -> None:
+        """Go on after a pass, which may have found other groups, or set other values."""
+        self._ground = ground
+        self.standing = ground.observed.standing
+        self._weights = {
+            item.selector.value: wanted.weight
+            for item in ground.kept
+            if (wanted := ground.controls[item.id]).weight is not None
+        }
+        self._pools = {
+            item.selector.value: self._pool(item.selector.value, item.limit)
+            for item in ground.kept
+            if item.limit is not None
+        }
+
+    def look_at_all(self, now_s: float) -> None:
+        """Read every group, so that its waiting shows in the first period in which it waits."""
+        self._read_groups(self._ground.kept, now_s)
+
+    def follow(self, executor: Executor, now_s: float) -> None:
+        """One period. Raises OSError or StateError if something could not be written."""
+        waited_ratio = self._waited_ratio(now_s) if self._ground.has_weights else None
+        limited = [item for item in self._ground.kept if item.limit is not None]
+        waits = waited_ratio is not None and waited_ratio > WAITED_RATIO
+        is_blind = waited_ratio is None or (not waits and not self._device.is_pressed)
+        done = self._read_groups(limited if is_blind else self._ground.kept, now_s)
+        if not is_blind:
+            self._active_groups = sum(one.rate > _ACTIVE_RATE for one in done.values())
+        if waited_ratio is not None:
+            self._follow_device(executor, now_s, waited_ratio)
+        if waits:
+            self._follow_weights(executor, done)
+        for item in limited:
+            if item.selector.value in done:
+                self._follow_limit(executor, item.selector.value, done[item.selector.value])
+
+    def _pool(self, group: str, limit: float) -> Pool:
+        known = self._pools.get(group)
+        is_set = known is not None and group in self.standing.limits and known.limit == limit
+        return known if known is not None and is_set else first_pool(limit)
+
+    def _waited_ratio(self, now_s: float) -> float | None:
+        """Waiting of all groups below the common parent, as a part of the time, from one file.
+
+        None: the kernel does not say.
+        """
+        parent = self._ground.parent
+        now = None if parent is None else self._read(parent, now_s)
+        before, self._all_waited = self._all_waited, now
+        if now is None or now.waited_us is None:
+            return None
+        done = did(before, now, period_s=PERIOD_S)
+        return None if done is None else done.waited_ratio
+
+    def _follow_device(self, executor: Executor, now_s: float, waited_ratio: float) -> None:
+        self._device.follow(
+            executor,
+            now_s,
+            unit=self._ground.spec.unit,
+            waited_ratio=waited_ratio,
+            active_groups=self._active_groups,
+        )
+        self.standing = replace(
+            self.standing,
+            weights=dict(self._weights),
+            capacity=self._device.capacity,
+            model=self._device.model,
+            no_grip=self._device.no_grip,
+        )
+
+    def _read_groups(self, items: Sequence[Allocation], now_s: float) -> dict[str, Did]:
+        """What each group did since it was last read; new groups and gone ones are left out."""
+        found: dict[str, Did] = {}
+        for item in items:
+            group = item.selector.value
+            count = self._read(group, now_s)
+            if count is None:
+                self._counts.pop(group, None)
+                continue
+            done = did(self._counts.get(group), count, period_s=PERIOD_S)
+            self._counts[group] = count
+            if done is not None:
+                found[group] = done
+        return found
+
+    def _read(self, group: str, now_s: float) -> Count | None:
+        observed = self._ground.observed
+        text = self._host_fs.read_or_none(observed.control_path(group, IO_STAT))
+        if text is None:
+            return None
+        line = io_text.line_of(text, observed.number) or ""
+        return count_of(line, self._ground.spec.unit, now_s)
+
+    def _follow_weights(self, executor: Executor, done: Mapping[str, Did]) -> None:
+        contenders = [
+            Contender(
+                group=item.selector.value,
+                claim=claim_of(item),
+                rate=done[item.selector.value].rate,
+                waits=done[item.selector.value].waits,
+            )
+            for item in self._ground.kept
+            if item.selector.value in done
+        ]
+        if not any(one.waits for one in contenders):
+            return
+        wanted = entitled_weights(
+            self._capacity(done), contenders, ReservationMode(self._ground.spec.mode)
+        )
+        changed = {
+            group: weight
+            for group, weight in wanted.items()
+            if not math.isclose(weight, self._weights[group], rel_tol=_SAME_WEIGHT_RATIO)
+        }
+        for group, weight in changed.items():
+            change, found = controls.weight_adjustment(
+                group, self._weights[group], weight, self._ground.observed
+            )
+            executor.adjust((change,), (found,))
+            self._weights[group] = weight
+        if changed:
+            self.standing = replace(self.standing, weights=dict(self._weights))
+
+    def _capacity(self, done: Mapping[str, Did]) -> float:
+        """What is left beside I/O of the host itself and of groups without a policy.
+
+        Rates since long ago cannot be compared with what the device did just now.
+        """
+        if any(one.elapsed_s > _FRESH_S for one in done.values()):
+            return self._device.capacity
+        return self._device.capacity_beside(sum(one.rate for one in done.values()))
+
+    def _follow_limit(self, executor: Executor, group: str, done: Did) -> None:
+        if done.rate == 0:
+            return
+        unit = self._ground.spec.unit
+        pool = self._pools[group]
+        took = Took(reads=done.reads, writes=done.writes, elapsed_s=done.elapsed_s)
+        step = SLICES_PER_S if unit is Unit.IOPS else 1
+        self._pools[group] = new = next_pool(pool, took, step=step)
+        now, wanted = _parts(pool, unit), _parts(new, unit)
+        if wanted != now:
+            change, found = controls.limit_adjustment(group, now, wanted, self._ground.observed)
+            executor.adjust((change,), found)
+            self.standing = replace(self.standing, limits={**self.standing.limits, group: wanted})
+
+
+def _parts(pool: Pool, unit: Unit) -> dict[str, str]:
+    read_key, write_key = controls.limit_keys(unit)
+    return {read_key: str(pool.reads), write_key: str(pool.writes)}

@@ -1,0 +1,106 @@
+"""The changes to iocost of a device, and the way back. Pure.
+
+Iocost never runs by a model that the kernel guessed: the model is written before it is enabled,
+and goes back after it is disabled.
+"""
+
+from enforcers.change import Change, Effect, FileWrite
+from enforcers.ledger import LedgerEntry
+from enforcers.mechanisms.cgroup_io import iocost
+from enforcers.mechanisms.cgroup_io.controls import NAME
+from enforcers.mechanisms.cgroup_io.iocost import ABSENT, Model
+from enforcers.mechanisms.cgroup_io.observed import (
+    DEBUG_STATS,
+    IO_COST_MODEL,
+    IO_COST_QOS,
+    IoObserved,
+)
+
+# Before all groups when it is switched on, after all when it goes back: no weight can be
+# written to a device of which iocost has not been told.
+_DEPTHS = {IO_COST_QOS: 1_000_000, IO_COST_MODEL: 1_000_001, DEBUG_STATS: 1_000_002}
+_YES, _NO = "Y", "N"
+
+
+def device_changes(
+    model: Model | None, observed: IoObserved
+) -> tuple[list[Change], list[LedgerEntry]]:
+    """The changes that make the device go by this model, and what they would replace.
+
+    `model` None leaves the model that is there, and with it iocost if it is on.
+    """
+    changes: list[Change] = []
+    found: list[LedgerEntry] = []
+    wanted = {} if model is None else {IO_COST_MODEL: str(model), IO_COST_QOS: iocost.OWN_QOS}
+    if model is None and not observed.iocost.is_enabled:
+        wanted = {IO_COST_QOS: iocost.OWN_QOS}
+    for control, text in wanted.items():
+        present = _present(control, observed)
+        if not iocost.is_same(present, text):
+            changes.append(_change(control, present, text, observed, effect=Effect.SHRINK))
+            found.append(_entry(control, present or ABSENT, observed))
+    if observed.debug_stats == _NO:
+        changes.append(_change(DEBUG_STATS, _NO, _YES, observed, effect=Effect.SHRINK))
+        found.append(_entry(DEBUG_STATS, _NO, observed))
+    return changes, found
+
+
+def model_adjustment(now: Model, wanted: Model, observed: IoObserved) -> Change:
+    """Another model in the place of the agent's own."""
+    return _change(IO_COST_MODEL, str(now), str(wanted), observed, effect=Effect.SHRINK)
+
+
+def restoring_device_changes(
+    observed: IoObserved,
+) -> tuple[list[Change], list[LedgerEntry]]:
+    """Put iocost of the device back, and list what is back already."""
+    changes: list[Change] = []
+    restored: list[LedgerEntry] = []
+    for entry in observed.entries:
+        if entry.thing not in _DEPTHS:
+            continue
+        present = _present(entry.thing, observed)
+        text = (
+            entry.found
+            if entry.thing == DEBUG_STATS
+            else iocost.as_found(entry.thing, entry.found)
+        )
+        is_back = present == text if entry.thing == DEBUG_STATS else iocost.is_same(present, text)
+        if is_back or present is None:
+            restored.append(entry)
+        else:
+            changes.append(_change(entry.thing, present, text, observed, effect=Effect.GROW))
+    return changes, restored
+
+
+def owns_model(observed: IoObserved) -> bool:
+    """Whether the model that is there is the agent's own."""
+    return any(entry.thing == IO_COST_MODEL for entry in observed.entries)
+
+
+def _present(control: str, observed: IoObserved) -> str | None:
+    if control == DEBUG_STATS:
+        return observed.debug_stats
+    return observed.iocost.model if control == IO_COST_MODEL else observed.iocost.qos
+
+
+def _change(
+    control: str, before: str | None, after: str, observed: IoObserved, *, effect: Effect
+) -> Change:
+    is_host_wide = control == DEBUG_STATS
+    return Change(
+        target=control if is_host_wide else f"{control} {observed.number}",
+        before=before,
+        after=after,
+        write=FileWrite(
+            path=DEBUG_STATS if is_host_wide else f"{observed.mount}/{control}",
+            text=after if is_host_wide else f"{observed.number} {after}",
+        ),
+        effect=effect,
+        depth=_DEPTHS[control],
+        allocation=None,
+    )
+
+
+def _entry(control: str, found: str, observed: IoObserved) -> LedgerEntry:
+    return LedgerEntry(mechanism=NAME, device=observed.device, thing=control, found=found)

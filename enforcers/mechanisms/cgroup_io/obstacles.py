@@ -1,0 +1,51 @@
+"""What keeps the configured devices and groups from being controlled, and what to do."""
+
+from collections.abc import Iterator
+
+from enforcers.host_fs import HostFs
+from enforcers.mechanism import Obstacle
+from enforcers.mechanisms.cgroup_io.observed import device_number, io_mount, why_no_io
+
+
+def obstacles(
+    host_fs: HostFs, *, subtrees: frozenset[str], devices: frozenset[str]
+) -> Iterator[tuple[str, Obstacle | None]]:
+    """One for each device and each subtree, None where nothing stands in the way."""
+    mount = io_mount(host_fs)
+    for device in sorted(devices):
+        yield device, _of_device(host_fs, device, mount)
+    for subtree in sorted(subtrees):
+        yield subtree, None if mount is None else _of_subtree(host_fs, f"{mount}{subtree}")
+
+
+def _of_device(host_fs: HostFs, device: str, mount: str | None) -> Obstacle | None:
+    if mount is None:
+        remedy = "start the host with the io controller of cgroup v2"
+        return Obstacle(reason=why_no_io(host_fs), remedy=remedy)
+    number = device_number(host_fs, device)
+    if number is None:
+        return Obstacle(
+            reason=f"there is no block device {device!r}",
+            remedy="name one of those that lsblk shows in cgroup_io.devices",
+        )
+    if host_fs.read_or_none(f"/sys/dev/block/{number}/partition") is not None:
+        return Obstacle(
+            reason="it is a partition; I/O is controlled on whole devices only",
+            remedy="name its disk in cgroup_io.devices",
+        )
+    return None
+
+
+def _of_subtree(host_fs: HostFs, path: str) -> Obstacle | None:
+    if not host_fs.is_dir(path):
+        return Obstacle(
+            reason="there is no such control group",
+            remedy="start a workload in it, or correct cgroup_io.subtrees",
+        )
+    if "io" not in (host_fs.read_or_none(f"{path}/cgroup.controllers") or "").split():
+        unit = path.rpartition("/")[2]
+        return Obstacle(
+            reason="the io controller is off for it",
+            remedy=f"systemctl set-property {unit} IOAccounting=yes",
+        )
+    return None

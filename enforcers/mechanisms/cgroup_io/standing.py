@@ -1,0 +1,21 @@
+"""What the loop between two passes has set, and found out, on one device."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from enforcers.mechanisms.cgroup_io.iocost import Model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Values that stand until the loop sets others; a group that is not in it has its first.
+
+    `capacity` and `model` None are those of the policy. `no_grip` says why weights
+    are not in force although they are set.
+    """
+
+    weights: Mapping[str, int] = field(default_factory=dict)
+    limits: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    capacity: float | None = None
+    model: Model | None = None
+    no_grip: str | None = None

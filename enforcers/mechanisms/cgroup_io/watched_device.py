@@ -1,0 +1,143 @@
+"""Watches whether iocost, or the device itself, holds I/O back, and corrects the model."""
+
+import logging
+
+from enforcers.contract import Unit
+from enforcers.executor import Executor
+from enforcers.host_fs import HostFs
+from enforcers.mechanisms.cgroup_io import device_controls
+from enforcers.mechanisms.cgroup_io.counts import DiskCount, disk_count
+from enforcers.mechanisms.cgroup_io.iocost import Model
+from enforcers.mechanisms.cgroup_io.observed import IoObserved
+from enforcers.mechanisms.cgroup_io.tracked_capacity import (
+    NO_GRIP_S,
+    Look,
+    Track,
+    followed,
+    look,
+)
+
+log = logging.getLogger(__name__)
+
+# Smaller corrections are not worth that the kernel halts the queue for them.
+_WORTH_RATIO = 0.005
+# Of I/O beside the workloads', what the two readings differ by, and what is always left of it.
+_NOISE_RATIO = 0.03
+_LEFT_RATIO = 0.05
+
+
+class WatchedDevice:
+    """One device; `base` is the model of the stated capacity, None if it is not the agent's."""
+
+    def __init__(
+        self, host_fs: HostFs, observed: IoObserved, *, base: Model | None, stated: float
+    ) -> None:
+        self._host_fs = host_fs
+        self._observed = observed
+        self._base = base
+        self._track = Track(stated=stated, capacity=stated)
+        self._written = stated
+        self._before: DiskCount | None = None
+        self._troubled_since_s: float | None = None
+        self._is_pressed = False
+        self._total: float | None = None
+        places = host_fs.read_or_none(f"{self._folder}/queue/nr_requests") or ""
+        self._places = int(places) if places.strip().isdecimal() else None
+
+    @property
+    def capacity(self) -> float:
+        """What iocost is told that the device can do."""
+        return self._written
+
+    def capacity_beside(self, own_total: float) -> float:
+        """What is left of the capacity for groups that do so much now, beside all other I/O."""
+        if self._total is None:
+            return self._written
+        foreign = self._total - own_total
+        is_noise = foreign < _NOISE_RATIO * self._written
+        return (
+            self._written
+            if is_noise
+            else max(self._written - foreign, _LEFT_RATIO * self._written)
+        )
+
+    @property
+    def model(self) -> Model | None:
+        """The model that stands in the kernel, if it is another than that of the policy."""
+        if self._base is None or self._written == self._track.stated:
+            return None
+        return self._base.scaled(self._written / self._track.stated)
+
+    @property
+    def is_pressed(self) -> bool:
+        """Whether requests may pile up in the device; groups are counted only then."""
+        return self._is_pressed
+
+    @property
+    def no_grip(self) -> str | None:
+        """Why weights have no effect although they are set."""
+        if self._track.lost_s < NO_GRIP_S:
+            return None
+        return (
+            f"shares have no effect: requests pile up in {self._observed.number}, and iocost has "
+            f"held nobody back for {self._track.lost_s:.0f} s; its model of the device is too high"
+        )
+
+    def follow(
+        self,
+        executor: Executor,
+        now_s: float,
+        *,
+        unit: Unit,
+        waited_ratio: float,
+        active_groups: int,
+    ) -> None:
+        """One period; writes another model if the present one is found wrong."""
+        text = self._host_fs.read_or_none(f"{self._folder}/stat")
+        now = None if text is None else disk_count(text, now_s)
+        before, self._before = self._before, now
+        if now is None or before is None:
+            return
+        seen = look(
+            before,
+            now,
+            unit=unit,
+            places=self._places,
+            active_groups=active_groups,
+            waited_ratio=waited_ratio,
+        )
+        if seen is not None:
+            self._correct(executor, now_s, seen)
+
+    @property
+    def _folder(self) -> str:
+        return f"/sys/dev/block/{self._observed.number}"
+
+    def _correct(self, executor: Executor, now_s: float, seen: Look) -> None:
+        self._total = seen.total
+        if not self._observed.tracks_capacity:
+            return
+        self._is_pressed = seen.is_pressed
+        self._track = followed(self._track, seen)
+        capacity = self._track.capacity
+        if self._track.trouble_s == 0 and self._track.drain_s == 0:
+            self._troubled_since_s = None
+        elif self._troubled_since_s is None:
+            self._troubled_since_s = now_s - seen.elapsed_s
+        if self._base is None or abs(capacity / self._written - 1) < _WORTH_RATIO:
+            return
+        before = self.model or self._base
+        is_lower, self._written = capacity < self._written, capacity
+        model = self.model or self._base
+        executor.adjust((device_controls.model_adjustment(before, model, self._observed),), ())
+        if is_lower:
+            log.info(
+                "model corrected",
+                extra={
+                    "device": self._observed.device,
+                    "stated": round(self._track.stated),
+                    "measured": round(seen.total),
+                    "model": round(capacity),
+                    "after_s": round(now_s - (self._troubled_since_s or now_s), 1),
+                },
+            )

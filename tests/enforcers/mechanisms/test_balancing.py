@@ -1,0 +1,345 @@
+"""Between two passes: weights follow who waits, and stay what they are while nobody does."""
+
+from pathlib import Path
+
+import pytest
+
+from enforcers.contract import Outcome
+from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
+from tests.enforcers.fake_cgroups import MOUNT, FakeCgroups
+from tests.enforcers.fake_tc import FakeTc
+from tests.enforcers.policies import document, group
+from tests.enforcers.rig import Rig, start_rig
+
+PARENT = "/machine.slice"
+NAMES = [f"{PARENT}/vm{number}" for number in range(1, 5)]
+FIRST = NAMES[0]
+POLICY = document(group(FIRST, reservation=800.0), *(group(name) for name in NAMES[1:]))
+
+
+class Host:
+    """Four groups, the first with 800 of 2000, and counters that a test moves on."""
+
+    def __init__(self, folder: Path, *, tracks: bool = True) -> None:
+        self.cgroups = FakeCgroups(folder / "root", iocost=False)
+        for name in NAMES:
+            self.cgroups.add_group(name)
+        devices = frozenset({"8:0"})
+        config = CgroupIoConfig(
+            subtrees=frozenset({PARENT}),
+            devices=devices,
+            track_capacity=devices if tracks else frozenset(),
+        )
+        configs = {"cgroup_io": config}
+        self.rig: Rig = start_rig(folder, FakeTc(), host_fs=self.cgroups, configs=configs)
+        self.now_s = 0.0
+        self._ios = dict.fromkeys(NAMES, 0)
+        self._waited_us = dict.fromkeys(NAMES, 0)
+        self._show()
+
+    def run_pass(self) -> dict[str, Outcome]:
+        result = self.rig.enforcement.run(POLICY, previous=None, now_s=self.now_s)
+        return {item.allocation.selector.value: item.outcome for item in result.enforced}
+
+    def second(self, ios: dict[str, int], waits: tuple[str, ...] = ()) -> None:
+        """A second in which groups did so many I/Os, and these were held back all the time."""
+        self.now_s += 1.0
+        for name in NAMES:
+            self._ios[name] += ios.get(name, 0)
+            self._waited_us[name] += 1_000_000 if name in waits else 0
+        self._show()
+        self.rig.enforcement.follow(now_s=self.now_s)
+
+    def weights(self) -> dict[str, int]:
+        texts = {name: self.cgroups.text(name, "io.weight").split() for name in NAMES}
+        return {name: int(words[words.index("8:0") + 1]) for name, words in texts.items()}
+
+    def parts(self, *names: str) -> list[float]:
+        weights = self.weights()
+        total = sum(weights[name] for name in names)
+        return [weights[name] / total for name in names]
+
+    def _show(self) -> None:
+        rows = {name: (self._ios[name], self._waited_us[name]) for name in NAMES}
+        everybody = tuple(map(sum, zip(*rows.values(), strict=True)))
+        for name, (ios, waited_us) in {**rows, PARENT: everybody}.items():
+            line = f"8:0 rbytes=0 wbytes=0 rios={ios} wios=0 cost.usage=1 cost.wait={waited_us}\n"
+            self.cgroups.put(f"{MOUNT}{name}/io.stat", line)
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    """The policy is in force, and the groups have been idle so far."""
+    host = Host(tmp_path)
+    host.run_pass()
+    for _ in range(2):
+        host.second({})
+    return host
+
+
+def test_reservation_holds_from_the_first_second_on(host: Host) -> None:
+    # Before anybody was seen: 800 and three times 400.
+    assert host.parts(*NAMES) == pytest.approx([0.4, 0.2, 0.2, 0.2], abs=0.005)
+
+
+def test_weights_follow_who_is_at_work(host: Host) -> None:
+    at_work = NAMES[:2]
+
+    for _ in range(2):
+        host.second(dict.fromkeys(at_work, 1000), waits=tuple(at_work))
+
+    # Of two equals each is entitled to 1000: the reservation of 800 binds no more.
+    assert host.parts(*at_work) == pytest.approx([0.5, 0.5], abs=0.005)
+
+
+def test_reservation_that_pauses_is_there_when_it_comes_back(host: Host) -> None:
+    for _ in range(3):
+        host.second(dict.fromkeys(NAMES[1:], 666), waits=tuple(NAMES[1:]))
+
+    assert host.parts(*NAMES)[0] == pytest.approx(0.4, abs=0.01)
+
+
+def test_nothing_is_written_while_nobody_waits(host: Host) -> None:
+    before = len(host.cgroups.writes)
+
+    for _ in range(5):
+        host.second({FIRST: 100, NAMES[1]: 300})
+
+    assert len(host.cgroups.writes) == before
+
+
+def test_nothing_is_written_while_nothing_changes(host: Host) -> None:
+    for _ in range(3):
+        host.second(dict.fromkeys(NAMES, 500), waits=tuple(NAMES))
+    before = len(host.cgroups.writes)
+
+    for _ in range(5):
+        host.second(dict.fromkeys(NAMES, 500), waits=tuple(NAMES))
+
+    assert len(host.cgroups.writes) == before
+
+
+def test_pass_takes_followed_weights_for_its_own(host: Host) -> None:
+    for _ in range(2):
+        host.second(dict.fromkeys(NAMES[:2], 1000), waits=tuple(NAMES[:2]))
+    followed = host.weights()
+
+    outcomes = host.run_pass()
+
+    assert set(outcomes.values()) == {Outcome.UNCHANGED}
+    assert host.weights() == followed
+
+
+def test_pass_tells_a_weight_that_somebody_else_changed(host: Host) -> None:
+    for _ in range(2):
+        host.second(dict.fromkeys(NAMES[:2], 1000), waits=tuple(NAMES[:2]))
+    followed = host.weights()
+    host.cgroups.write(f"{MOUNT}{FIRST}/io.weight", "8:0 7")
+
+    outcomes = host.run_pass()
+
+    assert outcomes[FIRST] is Outcome.DRIFTED
+    assert host.weights() == followed
+
+
+def test_following_leaves_no_trace_on_disk_but_what_was_found_first(host: Host) -> None:
+    ledger, audit = host.rig.ledger.entries(), host.rig.audit()
+
+    for _ in range(2):
+        host.second(dict.fromkeys(NAMES[:2], 1000), waits=tuple(NAMES[:2]))
+
+    assert host.rig.ledger.entries() == ledger
+    assert host.rig.audit() == audit
+    host.rig.enforcement.run(None, previous=None, now_s=host.now_s)
+    assert {host.cgroups.text(name, "io.weight") for name in NAMES} == {"default 100\n"}
+
+
+def test_weight_that_was_right_already_is_noted_before_it_changes(tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    host.cgroups.put(f"{MOUNT}/io.cost.model", "8:0 ctrl=auto\n")
+    host.cgroups.put(f"{MOUNT}{FIRST}/io.weight", "default 100\n8:0 160\n")
+    host.run_pass()
+    assert host.weights()[FIRST] == 160  # 0.4 of four shares of 100
+
+    for _ in range(3):
+        host.second(dict.fromkeys(NAMES[:2], 1000), waits=tuple(NAMES[:2]))
+    host.rig.enforcement.run(None, previous=None, now_s=host.now_s)
+
+    assert host.cgroups.text(FIRST, "io.weight") == "default 100\n8:0 160\n"
+
+
+def test_group_that_goes_away_does_not_keep_the_others(host: Host) -> None:
+    (host.cgroups.root / f"{MOUNT}{NAMES[3]}/io.stat".lstrip("/")).unlink()
+    host.cgroups.refuse = NAMES[3]
+
+    for _ in range(2):
+        host.now_s += 1.0
+        for name in [*NAMES[:2], PARENT]:
+            waited_us = round(host.now_s * 1e6)
+            line = f"8:0 rbytes=0 wbytes=0 rios={waited_us} wios=0 cost.wait={waited_us}\n"
+            host.cgroups.put(f"{MOUNT}{name}/io.stat", line)
+        host.rig.enforcement.follow(now_s=host.now_s)
+
+    assert host.parts(*NAMES[:2]) == pytest.approx([0.5, 0.5], abs=0.005)
+
+
+def test_workload_that_starts_later_is_followed_from_the_next_pass_on(tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    late = host.cgroups.path(f"{MOUNT}{NAMES[3]}")
+    late.rename(tmp_path / "later")
+    assert host.run_pass()[NAMES[3]] is Outcome.FAILED
+    for _ in range(2):
+        host.second(dict.fromkeys(NAMES[:3], 600), waits=tuple(NAMES[:3]))
+    host.cgroups.add_group(NAMES[3])
+    host.run_pass()
+
+    for _ in range(3):
+        host.second(dict.fromkeys(NAMES, 500), waits=tuple(NAMES))
+
+    assert host.parts(*NAMES) == pytest.approx([0.4, 0.2, 0.2, 0.2], abs=0.005)
+
+
+def test_policy_that_is_over_is_followed_no_more(host: Host) -> None:
+    host.rig.enforcement.run(None, previous=None, now_s=host.now_s)
+    before = len(host.cgroups.writes)
+
+    host.second(dict.fromkeys(NAMES[:2], 1000), waits=tuple(NAMES[:2]))
+
+    assert len(host.cgroups.writes) == before
+
+
+def test_limit_that_was_right_already_is_noted_before_it_changes(tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    found = "8:0 rbps=max wbps=max riops=500 wiops=500\n"
+    host.cgroups.put(f"{MOUNT}{FIRST}/io.max", found)
+    policy = document(group(FIRST, limit=500.0))
+    host.rig.enforcement.run(policy, previous=None, now_s=0.0)
+
+    for second in range(1, 4):
+        line = f"8:0 rios={350 * second} wios={150 * second}\n"
+        host.cgroups.put(f"{MOUNT}{FIRST}/io.stat", line)
+        host.rig.enforcement.follow(now_s=float(second))
+    assert "riops=350" in host.cgroups.text(FIRST, "io.max")
+    host.rig.enforcement.run(None, previous=None, now_s=4.0)
+
+    assert host.cgroups.text(FIRST, "io.max") == found
+
+
+def test_first_waiting_after_a_long_rest_is_not_taken_for_io_of_others(host: Host) -> None:
+    host.now_s += 100.0
+    for _ in range(2):
+        ms = round(host.now_s * 1000) + 1000
+        stat = f"{ms * 2} 0 0 0 0 0 0 0 8 {ms} {ms * 8} 0 0 0 0 0 0\n"
+        host.cgroups.put("/sys/dev/block/8:0/stat", stat)
+        host.second({})
+
+    host.now_s += 1.0
+    ms = round(host.now_s * 1000)
+    host.cgroups.put("/sys/dev/block/8:0/stat", f"{ms * 2} 0 0 0 0 0 0 0 8 {ms} {ms * 8} 0 0\n")
+    host.now_s -= 1.0
+    host.second(dict.fromkeys(NAMES, 500), waits=tuple(NAMES))
+
+    # 800 of all 2000, although the mean of the groups over the rest was far below.
+    assert host.parts(*NAMES)[0] == pytest.approx(0.4, abs=0.01)
+
+
+def test_limit_follows_the_mix_of_reads_and_writes(tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    policy = document(group(FIRST, limit=500.0), *(group(name) for name in NAMES[1:]))
+    host.rig.enforcement.run(policy, previous=None, now_s=0.0)
+
+    for second in range(1, 4):
+        line = f"8:0 rios={350 * second} wios={150 * second}\n"
+        host.cgroups.put(f"{MOUNT}{FIRST}/io.stat", line)
+        host.rig.enforcement.follow(now_s=float(second))
+    (first, *_) = host.rig.enforcement.run(policy, previous=None, now_s=4.0).enforced
+
+    assert host.cgroups.text(FIRST, "io.max") == "8:0 rbps=max wbps=max riops=350 wiops=150\n"
+    assert first.outcome is Outcome.UNCHANGED
+    assert first.seen.setting is not None
+    assert first.seen.setting.limit == 500.0
+    host.rig.enforcement.run(None, previous=None, now_s=5.0)
+    assert host.cgroups.text(FIRST, "io.max") == ""
+
+
+def press(host: Host, seconds: int, *, waits: tuple[str, ...] = ()) -> None:
+    """All four keep the disk full: it does 1500 a second, and 40 requests of each pile up."""
+    for _ in range(seconds):
+        ms = round(host.now_s * 1000) + 1000
+        stat = f"{ms * 3 // 2} 0 0 0 0 0 0 0 160 {ms} {ms * 160} 0 0 0 0 0 0\n"
+        host.cgroups.put("/sys/dev/block/8:0/stat", stat)
+        host.second(dict.fromkeys(NAMES, 375), waits=waits)
+
+
+def test_reservation_holds_beside_io_that_is_in_no_policy(host: Host) -> None:
+    for _ in range(4):
+        # The disk does 2000 a second, and the four together 1000 of them.
+        ms = round(host.now_s * 1000) + 1000
+        stat = f"{ms * 2} 0 0 0 0 0 0 0 8 {ms} {ms * 8} 0 0 0 0 0 0\n"
+        host.cgroups.put("/sys/dev/block/8:0/stat", stat)
+        host.second(dict.fromkeys(NAMES, 250), waits=tuple(NAMES))
+
+    # 800 of the 1000 that are left.
+    assert host.parts(*NAMES)[0] == pytest.approx(0.8, abs=0.01)
+
+
+def model_iops(host: Host) -> int:
+    words = host.cgroups.read(f"{MOUNT}/io.cost.model").split()
+    return int(next(word for word in words if word.startswith("rrandiops=")).partition("=")[2])
+
+
+def test_model_goes_below_what_the_device_does_when_iocost_holds_nobody_back(host: Host) -> None:
+    press(host, 5)
+
+    assert model_iops(host) == 1380  # 92 % of 1500, for the policy says 2000
+    assert set(host.run_pass().values()) == {Outcome.UNCHANGED}
+    assert model_iops(host) == 1380
+
+
+def test_model_stays_where_nobody_wants_it_tracked(tmp_path: Path) -> None:
+    host = Host(tmp_path, tracks=False)
+    host.run_pass()
+
+    press(host, 20)
+
+    assert model_iops(host) == 2000
+    assert set(host.run_pass().values()) == {Outcome.UNCHANGED}
+
+
+def test_model_stays_while_iocost_holds_groups_back(host: Host) -> None:
+    press(host, 10, waits=tuple(NAMES))
+
+    assert model_iops(host) == 2000
+
+
+def test_corrected_model_goes_back_with_all_else(host: Host) -> None:
+    press(host, 5)
+
+    host.rig.enforcement.run(None, previous=None, now_s=host.now_s)
+
+    assert "ctrl=auto" in host.cgroups.read(f"{MOUNT}/io.cost.model")
+    assert "enable=0" in host.cgroups.read(f"{MOUNT}/io.cost.qos")
+
+
+def test_weights_without_grip_are_ineffective_until_somebody_waits(host: Host) -> None:
+    press(host, 14)
+
+    without = host.run_pass()
+    press(host, 2, waits=tuple(NAMES))
+    again = host.run_pass()
+
+    # Nobody asks for other shares, and only the first for a reservation.
+    assert without == {FIRST: Outcome.INEFFECTIVE} | dict.fromkeys(NAMES[1:], Outcome.UNCHANGED)
+    assert set(again.values()) == {Outcome.UNCHANGED}
+
+
+def test_next_policy_goes_on_with_the_corrected_model(host: Host) -> None:
+    press(host, 5)
+    other = document(group(FIRST, reservation=700.0), *(group(name) for name in NAMES[1:]))
+
+    host.rig.enforcement.run(other, previous=POLICY, now_s=host.now_s)
+    host.second({})
+
+    assert model_iops(host) == 1380
+    # 700 of 1380, and 680 for the others.
+    assert host.parts(*NAMES)[0] == pytest.approx(700 / 1380, abs=0.01)

@@ -1,0 +1,77 @@
+"""One limit for reads and writes: a simulated kernel that rounds as blk-throttle does."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from enforcers.mechanisms.cgroup_io.pooled_limit import (
+    SLICES_PER_S,
+    Pool,
+    Took,
+    first_pool,
+    next_pool,
+)
+
+
+def let_through(allowed: int) -> float:
+    """What the kernel lets through in a second: whole I/Os in each slice."""
+    return allowed // SLICES_PER_S * SLICES_PER_S if allowed >= SLICES_PER_S else allowed
+
+
+def mixed(pool: Pool, read_ratio: float) -> Took:
+    """A load of one queue, which stops when either direction is used up."""
+    most = [
+        let_through(part) / ratio
+        for part, ratio in ((pool.reads, read_ratio), (pool.writes, 1 - read_ratio))
+        if ratio > 0
+    ]
+    total = min(most)
+    return Took(reads=total * read_ratio, writes=total * (1 - read_ratio), elapsed_s=1.0)
+
+
+def mean_of(limit: float, read_ratio: float, *, periods: int = 60, settle: int = 20) -> float:
+    pool, got = first_pool(limit), []
+    for _ in range(settle + periods):
+        took = mixed(pool, read_ratio)
+        got.append(took.reads + took.writes)
+        pool = next_pool(pool, took, step=SLICES_PER_S)
+    return sum(got[settle:]) / periods
+
+
+@pytest.mark.parametrize("read_ratio", [1.0, 0.0, 0.7, 0.5, 0.35])
+@pytest.mark.parametrize("limit", [500.0, 79.0, 118.0, 2000.0])
+def test_mixed_load_gets_the_limit_in_the_mean(limit: float, read_ratio: float) -> None:
+    assert mean_of(limit, read_ratio) == pytest.approx(limit, rel=0.02)
+
+
+@given(st.floats(20.0, 5000.0), st.floats(0.0, 1.0))
+def test_parts_never_go_far_beyond_the_limit(limit: float, read_ratio: float) -> None:
+    pool = first_pool(limit)
+    for _ in range(30):
+        pool = next_pool(pool, mixed(pool, read_ratio), step=SLICES_PER_S)
+
+        # A fifth may be made good, and each direction is rounded by half a step or stays open.
+        most = limit + max(0.2 * limit, SLICES_PER_S) + 2 * SLICES_PER_S
+        assert pool.reads + pool.writes <= most
+        assert min(pool.reads, pool.writes) >= 1
+
+
+def test_parts_follow_independent_readers_and_writers() -> None:
+    pool = first_pool(500.0)
+    for _ in range(20):
+        # Readers want all, writers 50.
+        took = Took(
+            reads=let_through(pool.reads), writes=min(50.0, let_through(pool.writes)), elapsed_s=1
+        )
+        pool = next_pool(pool, took, step=SLICES_PER_S)
+
+    assert took.reads + took.writes == pytest.approx(500.0, rel=0.03)
+
+
+def test_what_an_idle_group_did_not_use_is_not_kept_for_later() -> None:
+    pool = first_pool(500.0)
+
+    for _ in range(10):
+        pool = next_pool(pool, Took(reads=30.0, writes=0.0, elapsed_s=1.0), step=SLICES_PER_S)
+
+    assert (pool.carried, pool.reads) == (0.0, 500)
