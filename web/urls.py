@@ -83,4 +83,5 @@ urlpatterns: list[URLPattern] = [
     ),
     path("api/v1/enforcer/document", enforcer.document, name="enforcer-document"),
     path("api/v1/enforcer/report", enforcer.report, name="enforcer-report"),
+    path("api/v1/enforcer/exchange", enforcer.exchange, name="enforcer-exchange"),
 ]

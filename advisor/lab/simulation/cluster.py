@@ -15,7 +15,6 @@ from advisor.core.detection.observed import readings_of
 from advisor.core.detection.threshold import FixedThreshold
 from advisor.core.number_checks import check_amount, check_positive
 from advisor.core.observation import DatastoreObservation
-from advisor.core.window import PERIOD_S
 from advisor.lab.simulation.agenda import Agenda
 from advisor.lab.simulation.control import WindowControl, WindowLoop, observe
 from advisor.lab.simulation.datastore import DatastoreQueue, SimulatedDatastore
@@ -23,6 +22,7 @@ from advisor.lab.simulation.driver import drive
 from advisor.lab.simulation.host import HostQueue
 from advisor.lab.simulation.load import MOST_AT_ONCE, SimulatedWorkload
 from advisor.lab.simulation.totals import Totals
+from enforcers.exchange import PERIOD_S
 
 BEGAN_AT = datetime(2000, 1, 1, tzinfo=UTC)
 """Simulated time 0, where code of the product wants a date."""
@@ -193,7 +193,7 @@ class _Simulation:
         )
         self._observations.append(observation)
         if self._loop is not None:
-            self._loop.step(observation, counted)
+            self._loop.step(counted)
         self._agenda.at(self._now + self._period_s, self._end_period)
 
 

@@ -1,25 +1,18 @@
-"""The window loop on simulated hosts: the product's law on what they counted."""
+"""The window loop on simulated hosts: the agent's own law on what they counted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from advisor.core.detection.observed import readings_of
+from advisor.core.iosize import size_normalized_ms
 from advisor.core.number_checks import check_positive
 from advisor.core.observation import DatastoreObservation, HostLatency
-from advisor.core.window import (
-    PERIOD_S,
-    RESERVE,
-    WindowLaw,
-    active_shares,
-    adaptive_betas,
-    next_window,
-)
 from advisor.lab.simulation.host import HostQueue
+from advisor.lab.simulation.load import SimulatedWorkload
 from advisor.lab.simulation.totals import Totals
-
-CAPACITY_KEEP = 0.5
-"""How much of the estimated throughput stays when a congested period gives a new one."""
+from enforcers.exchange import PERIOD_S, pooled
+from enforcers.window import Demand, WindowLaw, WindowState
+from enforcers.window_loop import LoopState, Period, after_period, part_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,12 +21,10 @@ class WindowControl:
 
     law: WindowLaw
     period_s: float = PERIOD_S
-    reserve: float = RESERVE
     size_normalized: bool = True
 
     def __post_init__(self) -> None:
         check_positive("period_s", self.period_s)
-        check_positive("reserve", self.reserve)
 
 
 def observe(
@@ -63,45 +54,54 @@ def observe(
 
 
 class WindowLoop:
-    """Remembers the throughput of congested periods, and sets the windows of all hosts."""
+    """The loop of every host; each hears of all others in the same period."""
 
     def __init__(self, control: WindowControl, hosts: Sequence[HostQueue]) -> None:
         self._control = control
         self._hosts = hosts
-        self._capacity_iops: float | None = None
+        self._states = [LoopState(window=WindowState(window=host.window)) for host in hosts]
 
-    def step(self, observation: DatastoreObservation, counted: Sequence[Sequence[Totals]]) -> None:
+    def step(self, counted: Sequence[Sequence[Totals]]) -> None:
         """One period: `counted` holds what each host counted per workload in it."""
-        (reading,) = readings_of([observation])
-        capacity_iops = self._estimate(reading.value, reading.load or 0.0)
-        shares = [
-            sum(
-                active_shares(
-                    [each.allocation.shares for each in host.workloads],
-                    [each.outstanding_io for each in totals],
-                    window=host.window,
-                )
-            )
+        law = self._control.law
+        periods = [
+            self._period(host.workloads, totals)
             for host, totals in zip(self._hosts, counted, strict=True)
         ]
-        betas = adaptive_betas(
-            shares,
-            law=self._control.law,
-            capacity_iops=capacity_iops,
-            reserve=self._control.reserve,
+        load = pooled(
+            part_of(state, period, law=law)
+            for state, period in zip(self._states, periods, strict=True)
         )
-        for host, beta in zip(self._hosts, betas, strict=True):
-            host.resize(
-                next_window(
-                    host.window, latency_ms=reading.value, beta=beta, law=self._control.law
-                )
-            )
+        self._states = [
+            after_period(state, period, load, law=law, split_window=state.window.window)
+            for state, period in zip(self._states, periods, strict=True)
+        ]
+        for host, state in zip(self._hosts, self._states, strict=True):
+            host.resize(state.window.window)
 
-    def _estimate(self, latency_ms: float | None, iops: float) -> float:
-        """Throughput when congested; as long as it never was, the throughput there is."""
-        congested = latency_ms is not None and latency_ms >= self._control.law.threshold_ms
-        if self._capacity_iops is None:
-            self._capacity_iops = iops if congested else None
-        elif congested:
-            self._capacity_iops = CAPACITY_KEEP * self._capacity_iops + (1 - CAPACITY_KEEP) * iops
-        return iops if self._capacity_iops is None else self._capacity_iops
+    def _period(self, workloads: Sequence[SimulatedWorkload], totals: Sequence[Totals]) -> Period:
+        whole = sum(totals, Totals())
+        latency_ms = whole.device_latency_ms
+        if latency_ms is not None and self._control.size_normalized:
+            latency_ms = size_normalized_ms(latency_ms, whole.mean_io_bytes)
+        return Period(
+            ios=round(whole.ios),
+            mean_device_latency_ms=latency_ms,
+            outstanding_io=whole.device_outstanding_io,
+            demands=tuple(
+                self._demand(each, total) for each, total in zip(workloads, totals, strict=True)
+            ),
+        )
+
+    def _demand(self, workload: SimulatedWorkload, total: Totals) -> Demand:
+        """What waits for the workload's own limit is no demand; by Little's law the rest is."""
+        allocation = workload.allocation
+        threshold_s = self._control.law.threshold_ms / 1000
+        asked = total.outstanding_io
+        if allocation.limit is not None:
+            asked = min(asked, allocation.limit * threshold_s)
+        return Demand(
+            shares=allocation.shares,
+            outstanding_io=asked,
+            reserved_io=allocation.reservation * threshold_s,
+        )

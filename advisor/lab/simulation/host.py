@@ -1,6 +1,7 @@
 """A simulated host: workloads queue behind a window of outstanding I/O, ordered by tags."""
 
 from collections import deque
+from zlib import crc32
 
 from advisor.core.allocation import LARGEST, Node, ReservationMode
 from advisor.lab.scheduling.model import TagScheduler
@@ -8,6 +9,7 @@ from advisor.lab.simulation.agenda import Agenda
 from advisor.lab.simulation.datastore import DatastoreQueue, Io
 from advisor.lab.simulation.load import SimulatedWorkload
 from advisor.lab.simulation.totals import Meter
+from enforcers.window import places
 
 
 class HostQueue:
@@ -27,7 +29,8 @@ class HostQueue:
     ) -> None:
         self.name = name
         self.window = window
-        self._places = round(window)
+        self._turn = crc32(name.encode())
+        self._places = places(window, self._turn)
         self.workloads = workloads
         self.meters = {each.name: Meter() for each in workloads}
         self._agenda = agenda
@@ -66,7 +69,8 @@ class HostQueue:
     def resize(self, window: float) -> None:
         """Set the window; what is under way beyond it is left to finish."""
         self.window = window
-        self._places = round(window)
+        self._turn += 1
+        self._places = places(window, self._turn)
         self._send()
 
     def _send(self, _: object = None) -> None:

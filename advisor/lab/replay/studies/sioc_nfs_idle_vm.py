@@ -2,13 +2,14 @@
 
 from statistics import fmean
 
-from advisor.core.window import PERIOD_S, WindowLaw
 from advisor.lab.replay.experiment import Outcome
 from advisor.lab.replay.figure import Figure, bars, over_time
 from advisor.lab.replay.studies.sioc_nfs_orders import VMS, WENT_IN, change_pct, order_cluster
 from advisor.lab.replay.studies.sioc_nfs_shares import SHARES, THRESHOLD_MS
 from advisor.lab.replay.study import experiment
 from advisor.lab.simulation.cluster import Run, simulate
+from enforcers.exchange import PERIOD_S
+from enforcers.window import WindowLaw
 
 EXPERIMENT = experiment("sioc-nfs-idle-vm")
 PHASE_S = 300.0
@@ -46,7 +47,6 @@ def play() -> Outcome:
             "orders_ratio": orders[0]["VM 4"] / fmean([orders[0][vm] for vm in LOW]),
             "largest_gain": max(change_pct(orders[0][vm], orders[1][vm]) for vm in LOW),
             "orders_evenness": min(idle) / max(idle),
-            "idle_ms": run.whole(PHASE_S + SETTLED_S, 2 * PHASE_S).device_latency_ms,
             "depth_1_change": depths[1]["host 1"] - depths[0]["host 1"],
             "depth_2_change": depths[1]["host 2"] - depths[0]["host 2"],
             "depth_ratio_idle": depths[1]["host 1"] / depths[1]["host 2"],

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 
 from advisor.core.allocation import Allocation
 from advisor.core.iosize import SIZE_TERM_BYTES
-from advisor.core.window import GAIN, RESERVE, WindowLaw
 from advisor.lab.replay.study import experiment
 from advisor.lab.simulation.cluster import Cluster
 from advisor.lab.simulation.control import WindowControl
 from advisor.lab.simulation.datastore import SimulatedDatastore
 from advisor.lab.simulation.load import ALWAYS, SimulatedWorkload, Transactions
+from enforcers.window import GAIN, WindowLaw
 
 VMS = ("VM 1", "VM 2", "VM 3", "VM 4")
 HOSTS = {"VM 1": "host 1", "VM 2": "host 1", "VM 3": "host 2", "VM 4": "host 2"}
@@ -103,7 +103,6 @@ WENT_IN = {
     "ios_per_order_low": ios_per_order("VM 1"),
     "ios_per_order_vm_4": ios_per_order("VM 4"),
     "gain": GAIN,
-    "reserve": RESERVE,
 }
 """What the premises of the study name."""
 

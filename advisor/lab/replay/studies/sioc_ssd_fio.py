@@ -10,13 +10,13 @@ to rest. What 256 KiB cost is not calibrated: the link carries what the fastest 
 from collections.abc import Iterable, Mapping
 
 from advisor.core.allocation import Allocation
-from advisor.core.window import RESERVE, WindowLaw
 from advisor.lab.replay.experiment import Value
 from advisor.lab.replay.study import experiment
 from advisor.lab.simulation.cluster import Cluster
 from advisor.lab.simulation.control import WindowControl
 from advisor.lab.simulation.datastore import SimulatedDatastore
 from advisor.lab.simulation.load import ALWAYS, Access, SimulatedWorkload, SteadyIo
+from enforcers.window import WindowLaw
 
 HOSTS = ("host 1", "host 2")
 VMS_PER_HOST = 8
@@ -24,8 +24,8 @@ SMALL_BYTES, SMALL_OUTSTANDING_IO = 16 * 1024, 64
 LARGE_BYTES, LARGE_OUTSTANDING_IO = 256 * 1024, 10
 THRESHOLD_MS = 5.0
 UNLOADED_S = 0.0005
-AT_REST_S = THRESHOLD_MS / 1000 * (1 + RESERVE)
-"""Latency at which the windows come to rest: the law's fixed point."""
+AT_REST_S = THRESHOLD_MS / 1000
+"""Latency at which the windows come to rest: the threshold."""
 SPARE_CHANNELS = 10
 """Reading ahead keeps so many times the channels busy that the link needs."""
 
