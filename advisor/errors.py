@@ -4,6 +4,8 @@ AdvisorError
 ├── InventoryError      a resource, workload or allocation was described wrongly
 ├── DecisionRefused     approving, rejecting or rolling back is not possible (any more)
 ├── ReportRefused       an agent's report does not fit what the service knows
+├── ExchangeRefused     a host speaks of a datastore that it does not use, or for another host
+├── ExchangeUnavailable what other hosts do cannot be known now
 ├── UnknownExperiment   no experiment of that name can be replayed
 ├── PlottingUnavailable figures cannot be drawn or written here
 └── ExportImpossible    the history cannot be written in this form here
@@ -23,6 +25,14 @@ class DecisionRefused(AdvisorError):
 
 
 class ReportRefused(AdvisorError):
+    pass
+
+
+class ExchangeRefused(AdvisorError):
+    pass
+
+
+class ExchangeUnavailable(AdvisorError):
     pass
 
 

@@ -1,6 +1,6 @@
 """Compare measured rates with the policy."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -67,6 +67,17 @@ class Compliance:
 
     verdict: Verdict
     reason: str
+
+
+def control_words(controls: Mapping[str, Mapping[str, str]] | None) -> str:
+    """What became of each control, like `limit applied, shares ineffective`.
+
+    Empty where all have one outcome, or the agent is too old to tell them apart.
+    """
+    if controls is None or len({found["outcome"] for found in controls.values()}) == 1:
+        return ""
+    order = ("reservation", "limit", "shares")
+    return ", ".join(f"{name} {controls[name]['outcome'].replace('_', ' ')}" for name in order)
 
 
 def beside_host(promises: Sequence[Promise], room: float) -> list[Promise]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from enforcers.contract import MechanismSupport, Unit
+from enforcers.contract import HOST_TRAFFIC, MechanismSupport, Unit
 
 
 def choose_mechanism(
@@ -29,5 +29,5 @@ def choose_mechanism(
 
 
 def known_selectors(support: Sequence[MechanismSupport]) -> frozenset[str]:
-    """The kinds of selectors that an agent knows; a document with another may be refused."""
-    return frozenset(kind for item in support for kind in item.selectors)
+    """The kinds by which an agent recognises workloads; it may refuse a document with another."""
+    return frozenset(kind for item in support for kind in item.selectors) - {HOST_TRAFFIC}

@@ -1,6 +1,9 @@
 """Kinds and units of resources, and tiers of workloads."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
+from statistics import median_low
 from typing import assert_never
 
 PAYLOAD_RATIO = 0.94
@@ -44,14 +47,38 @@ class IoCount(StrEnum):
     PER_32_KIB = "per_32_kib"
 
 
-def tier_shares(tier: Tier) -> int:
-    """Default shares of a tier: 4:2:1, as in the default policies of SIOC."""
+def normal_shares(shares: Sequence[int]) -> int:
+    """The shares of the host's own traffic beside workloads with these: as the one in the middle.
+
+    People write shares on scales of their own (NetIOC's normal is 50, a tier's 1000).
+    """
+    if not shares:
+        return tier_shares(Tier.MEDIUM)
+    return median_low(shares)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TierControls:
+    """What a tier gives a workload on a datastore that is counted in IOPS."""
+
+    shares: int
+    reservation_iops: float
+    limit_iops: float
+
+
+def tier_controls(tier: Tier) -> TierControls:
+    """The default policy of a tier (VMware, SIOC on SSD datastores 2017, Table 1)."""
     match tier:
         case Tier.HIGH:
-            return 2000
+            return TierControls(shares=2000, reservation_iops=100.0, limit_iops=100_000.0)
         case Tier.MEDIUM:
-            return 1000
+            return TierControls(shares=1000, reservation_iops=50.0, limit_iops=10_000.0)
         case Tier.LOW:
-            return 500
+            return TierControls(shares=500, reservation_iops=10.0, limit_iops=1_000.0)
         case _:
             assert_never(tier)
+
+
+def tier_shares(tier: Tier) -> int:
+    """Default shares of a tier: 4:2:1, as in the default policies of SIOC."""
+    return tier_controls(tier).shares

@@ -9,17 +9,21 @@ from typing import Any
 from django.db import transaction
 
 from advisor.core.mechanism_choice import choose_mechanism, known_selectors
+from advisor.core.resource import normal_shares
 from advisor.models import (
     Allocation,
     Attachment,
     Enforcer,
+    IoCount,
+    LimitScope,
     Policy,
     PublishedDocument,
     Resource,
 )
 from advisor.models.workload import allocation_id
-from enforcers.contract import Allocation as WireAllocation
 from enforcers.contract import (
+    DOCUMENT_VERSION,
+    HOST_TRAFFIC,
     MechanismSupport,
     PolicyDocument,
     ResourceSpec,
@@ -28,6 +32,7 @@ from enforcers.contract import (
     read_support,
     sign,
 )
+from enforcers.contract import Allocation as WireAllocation
 from ingest.models import Host
 
 
@@ -54,12 +59,18 @@ def publish_document(*, host: Host, now: datetime) -> PublishedDocument:
     )
 
 
-def current_document(*, host: Host, now: datetime) -> PolicyDocument:
-    """The host's policy document with a fresh lease, signed with the host's key."""
+def current_document(
+    *, host: Host, now: datetime, schema_version: int = DOCUMENT_VERSION
+) -> PolicyDocument:
+    """The host's policy document with a fresh lease, signed with the host's key.
+
+    An agent of a former version is sent one that it can read.
+    """
     published = publish_document(host=host, now=now)
     enforcer = host.enforcer
     Enforcer.objects.filter(pk=enforcer.pk).update(last_pull_at=now)
     document = PolicyDocument(
+        schema_version=schema_version,
         host=host.name,
         revision=published.revision,
         issued_at=now,
@@ -93,7 +104,7 @@ def _content(host: Host, support: Sequence[MechanismSupport]) -> dict[str, Any]:
         left_out.extend(unknown)
         if known:
             resources.append(_write_resource(policy, attachment.device, mechanism))
-            allocations.extend(known)
+            allocations.extend([*known, *_host_traffic(policy, attachment.device, mechanism)])
     content: dict[str, Any] = {"resources": resources, "allocations": allocations}
     return {**content, "left_out": left_out} if left_out else content
 
@@ -133,10 +144,47 @@ def _allocations_on(host: Host, policy: Policy) -> list[dict[str, Any]]:
             "limit": item["limit"],
             "shares": item["shares"],
             "entitlement": item["entitlement"],
+            **_limit_terms(allocations[item["allocation"]], item["limit"]),
             "policy": policy.pk,
         }
         for item in policy.allocations
         if item["allocation"] in allocations
+    ]
+
+
+def _limit_terms(allocation: Allocation, limit: float | None) -> dict[str, str]:
+    """What a limit holds and counts, where that is not the usual."""
+    terms: dict[str, str] = {}
+    if limit is not None and allocation.limit_scope != LimitScope.PER_VDISK:
+        terms["limit_scope"] = allocation.limit_scope
+    if limit is not None and allocation.io_count != IoCount.PLAIN:
+        terms["io_count"] = allocation.io_count
+    return terms
+
+
+def _host_traffic(
+    policy: Policy, device: str, mechanism: MechanismSupport
+) -> list[dict[str, Any]]:
+    """The allocation of the host's own traffic, where the kind of resource keeps it a part.
+
+    An agent that does not know it keeps the part by itself, with the smallest shares.
+    """
+    host_part, capacity = policy.resource.traits.host_part, policy.divided_capacity
+    if host_part is None or capacity is None or HOST_TRAFFIC not in mechanism.selectors:
+        return []
+    part = host_part(capacity)
+    return [
+        {
+            "id": f"host-{policy.resource.pk}",
+            "workload": "the host's own traffic",
+            "resource": policy.resource.name,
+            "selector": [HOST_TRAFFIC, device],
+            "reservation": part,
+            "limit": None,
+            "shares": normal_shares([item["shares"] for item in policy.allocations]),
+            "entitlement": part,
+            "policy": policy.pk,
+        }
     ]
 
 
@@ -156,4 +204,5 @@ def _write_resource(policy: Policy, device: str, mechanism: MechanismSupport) ->
 def _read_allocation(item: dict[str, Any]) -> WireAllocation:
     kind, value = item["selector"]
     sent = {name: content for name, content in item.items() if name != "policy"}
-    return decode(WireAllocation, sent | {"selector": {"kind": kind, "value": value}})
+    sent |= {"selector": {"kind": kind, "value": value}}
+    return decode(WireAllocation, sent, may_lack_defaults=True)

@@ -29,7 +29,7 @@ from advisor.models import (
 from advisor.pipeline.incidents import restate_parties
 from advisor.resource_kinds.registry import stated_kinds
 from advisor.resource_kinds.traits import ResourceTraits
-from enforcers.contract import ContractError, Selector, read_support
+from enforcers.contract import HOST_TRAFFIC, ContractError, Selector, read_support
 from ingest.core.lengths import (
     LONGEST_DEVICE,
     LONGEST_HOST_NAME,
@@ -262,6 +262,10 @@ def _check_selector(host: Host, selector: tuple[str, str] | None) -> None:
         Selector(kind=kind, value=value)
     except ContractError as error:
         raise InventoryError(f"{kind}={value}: {error.problem}") from error
+    if kind == HOST_TRAFFIC:
+        raise InventoryError(
+            f"{kind} is for the own traffic of {host.name}, which has its part of every uplink"
+        )
     enforcer = Enforcer.objects.filter(host=host).first()
     known = known_selectors(read_support(enforcer.support if enforcer else []))
     if known and kind not in known:

@@ -30,7 +30,14 @@ from ingest.models import Host
 CLOCK_TOLERANCE = timedelta(minutes=10)
 """A report from further in the future comes from a host whose clock is wrong."""
 
-ENFORCED = (Outcome.APPLIED, Outcome.UNCHANGED, Outcome.DRIFTED, Outcome.INEFFECTIVE)
+ENFORCED = (
+    Outcome.APPLIED,
+    Outcome.UNCHANGED,
+    Outcome.REPLACED,
+    Outcome.DRIFTED,
+    Outcome.GUESSED_MODEL,
+    Outcome.INEFFECTIVE,
+)
 """With these outcomes the kernel enforces the policy, so that measurements count."""
 
 
@@ -104,6 +111,7 @@ def _record(
         **_queue_facts(item.measured),
         outcome=item.outcome,
         reason=item.reason,
+        controls=plain["controls"],
         verdict=found.verdict,
         verdict_reason=found.reason,
     )

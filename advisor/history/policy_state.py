@@ -24,7 +24,7 @@ from ingest.models import Host
 REPORT_GRACE = timedelta(minutes=3)
 """An agent without a report for this long is silent."""
 
-HELD = (Outcome.APPLIED, Outcome.UNCHANGED, Outcome.DRIFTED)
+HELD = (Outcome.APPLIED, Outcome.UNCHANGED, Outcome.REPLACED, Outcome.DRIFTED)
 """With one of these outcomes the kernel has the settings of the policy."""
 
 
@@ -239,7 +239,7 @@ def _report_gap(
     for allocation, record in found:
         if record is not None and not holds(record):
             # In a dry run the outcome is hypothetical; the reason says so.
-            outcome = "not applied" if record.outcome in HELD else record.outcome
+            outcome = "not applied" if record.outcome in HELD else record.outcome.replace("_", " ")
             return f"{allocation.workload.name} on {host.name} is {outcome}: {record.reason}"
     return f"the agent of {host.name} has not reported it applied yet"
 

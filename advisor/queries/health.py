@@ -165,7 +165,9 @@ def _subject_name(subject: str, organisation: Organisation) -> str:
 
 
 def _ingest(organisation: Organisation, now: datetime) -> Ingest:
-    hosts = Host.objects.filter(organisation=organisation)
+    # Hosts of which there are only imported files send nothing.
+    only_files = Q(heard_at=None) & ~Q(last_sample_at=None)
+    hosts = Host.objects.filter(organisation=organisation).exclude(only_files)
     is_late = Q(last_sample_at=None) | Q(last_sample_at__lt=now - STALE_AFTER)
     oldest = hosts.exclude(last_sample_at=None).order_by("last_sample_at", "name")
     return Ingest(

@@ -39,7 +39,13 @@ class AgentState(StrEnum):
 NEEDS_CARE = frozenset({AgentState.SILENT, AgentState.FAILING, AgentState.BEHIND})
 
 _BAD_OUTCOMES = frozenset(
-    {Outcome.DRIFTED, Outcome.INEFFECTIVE, Outcome.UNSUPPORTED, Outcome.FAILED}
+    {
+        Outcome.DRIFTED,
+        Outcome.GUESSED_MODEL,
+        Outcome.INEFFECTIVE,
+        Outcome.UNSUPPORTED,
+        Outcome.FAILED,
+    }
 )
 
 
@@ -81,6 +87,9 @@ class HostHealth:
 def sample_trouble(host: Host, *, now: datetime) -> str:
     """What is wrong with the samples of a host; empty if nothing."""
     last_sample_at = host.last_sample_at
+    if host.heard_at is None and last_sample_at is not None:
+        # Its samples are of imported files; nobody waits for the next one.
+        return ""
     gap = sample_gap(last_sample_at, now=now)
     if gap:
         return (
@@ -230,4 +239,5 @@ def _agent_state(
 def _drift_sentence(drifted: list[ComplianceRecord]) -> str:
     first = drifted[0]
     count = f"{len(drifted)} allocations are" if len(drifted) > 1 else "1 allocation is"
-    return f"{count} {first.outcome}: {first.reason or 'the agent gave no reason'}"
+    outcome = first.outcome.replace("_", " ")
+    return f"{count} {outcome}: {first.reason or 'the agent gave no reason'}"

@@ -123,6 +123,7 @@ DATASTORE = ResourceTraits(
         }
     ),
     found_by_identity=True,
+    has_windows=True,
     costs_by_size=True,
     hides_load=True,
     harms_all=True,

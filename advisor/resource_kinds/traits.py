@@ -68,6 +68,7 @@ class ResourceTraits:
     - `activity_floor`: from the capacity (None if unknown), the rate below which nothing is
       congested, in the default unit.
     - `one_device`: why only one device reaches it; empty if many hosts may.
+    - `has_windows`: whether hosts hold windows of requests on it, and tell each other of them
     - `found_by_identity`: whether it is found by what its devices say of themselves, and not
       by their names alone.
     - `facts`: the columns of a resource that only this kind has.
@@ -108,6 +109,7 @@ class ResourceTraits:
     host_part: Callable[[float], float] | None = None
     one_device: str = ""
     found_by_identity: bool = False
+    has_windows: bool = False
     facts: frozenset[str] = frozenset()
     fixed_capacity: bool = False
     costs_by_size: bool = False

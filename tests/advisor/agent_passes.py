@@ -9,6 +9,8 @@ from advisor.decisions.reports import accept_report
 from enforcers.contract import (
     AllocationReport,
     ComplianceReport,
+    ControlOutcome,
+    ControlOutcomes,
     EnforcementState,
     Outcome,
     Setting,
@@ -17,6 +19,7 @@ from ingest.models import Host
 from tests.advisor.agent_support import SUPPORT
 
 EVERY = timedelta(minutes=1)
+HELD = {Outcome.APPLIED, Outcome.UNCHANGED, Outcome.REPLACED, Outcome.DRIFTED}
 
 
 def agent_pass(
@@ -29,7 +32,7 @@ def agent_pass(
 ) -> None:
     """The host pulls its document and reports this outcome for every allocation."""
     document = current_document(host=host, now=at)
-    held = outcome in {Outcome.APPLIED, Outcome.UNCHANGED, Outcome.DRIFTED} and not dry_run
+    held = outcome in HELD and not dry_run
     allocations = []
     for item in document.allocations:
         wanted = Setting(reservation=item.reservation, limit=item.limit, shares=item.shares)
@@ -44,6 +47,7 @@ def agent_pass(
                 measured=None,
                 outcome=outcome,
                 reason=reason,
+                controls=ControlOutcomes.all_as(ControlOutcome(outcome=outcome, reason=reason)),
             )
         )
     report = ComplianceReport(

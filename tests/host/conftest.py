@@ -14,7 +14,7 @@ from tests.host.network import SENDER, SINK, Network, network
 @pytest.fixture(scope="session")
 def htb() -> None:
     """The kernel has what HTB needs."""
-    missing = missing_in_kernel(SubprocessRunner(), is_root=True)
+    missing = missing_in_kernel(SubprocessRunner(), is_privileged=True)
     if missing is not None:
         pytest.skip(f"no HTB here: {missing}")
 

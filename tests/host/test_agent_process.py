@@ -83,9 +83,13 @@ class Host:
             self.agent = subprocess.Popen(self.command("run"), cwd=CHECKOUT, stderr=log)
 
     def end(self, number: signal.Signals) -> int:
+        self.tell(number)
+        assert self.agent is not None
+        return self.agent.wait(DEADLINE_S)
+
+    def tell(self, number: signal.Signals) -> None:
         assert self.agent is not None
         self.agent.send_signal(number)
-        return self.agent.wait(DEADLINE_S)
 
     def run(self, *argv: str) -> str:
         done = subprocess.run(

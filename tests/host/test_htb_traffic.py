@@ -11,7 +11,7 @@ import pytest
 
 from enforcers.contract import Allocation, ReservationMode
 from enforcers.mechanisms.tc_htb.observed import HtbObserved
-from tests.enforcers.policies import LINK, desired, nothing, uplink, vnic
+from tests.enforcers.policies import LINK, desired, host_traffic, nothing, uplink, vnic
 from tests.enforcers.rig import Rig, start_rig
 from tests.host.network import SENDER, Network
 from tests.host.stillness import Stillness
@@ -154,6 +154,26 @@ def test_host_has_its_part_of_the_link_and_answers_soon_beside_its_own_bulk_traf
     assert rates["vm1"] >= (75.0 if mode == "additive" else 67.0) * 0.97
     # A FIFO of its own holds 131,108 bytes, which 9.4 Mbit/s send in 112 ms.
     assert statistics.median(times_s) < 0.2
+
+
+def test_host_has_its_reservation_and_shares_and_leaves_what_it_does_not_send(
+    traffic_rig: Rig, busy_network: Network
+) -> None:
+    apply(traffic_rig, host_traffic(20e6, shares=200), vnic(1, 40e6), vnic(2), vnic(3))
+    bulk = busy_network.start(busy_network.host, SENDER)
+    try:
+        busy = measure_mbps(traffic_rig)
+    finally:
+        busy_network.stop(bulk)
+    idle = measure_mbps(traffic_rig)
+
+    # 94 - 60 by 200 : 100 : 100 : 100, beside what is reserved.
+    assert busy["rest"] == pytest.approx(20 + 13.6, abs=TOLERANCE_MBPS)
+    assert busy["vm1"] == pytest.approx(40 + 6.8, abs=TOLERANCE_MBPS)
+    assert busy["vm2"] == pytest.approx(6.8, abs=TOLERANCE_MBPS)
+    # 94 - 40 by three.
+    assert idle["vm1"] == pytest.approx(40 + 18, abs=TOLERANCE_MBPS)
+    assert idle["vm2"] == pytest.approx(18, abs=TOLERANCE_MBPS)
 
 
 def test_policy_changes_while_traffic_flows(traffic_rig: Rig) -> None:

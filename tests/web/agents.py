@@ -11,10 +11,12 @@ from django.contrib.auth.models import AbstractBaseUser
 from advisor.decisions.documents import current_document, publish_documents
 from advisor.decisions.reports import accept_report
 from advisor.models import Allocation, Policy, Resource
-from enforcers.contract import Allocation as WireAllocation
 from enforcers.contract import (
+    HOST_TRAFFIC,
     AllocationReport,
     ComplianceReport,
+    ControlOutcome,
+    ControlOutcomes,
     EnforcementState,
     Measurement,
     MechanismSupport,
@@ -22,6 +24,7 @@ from enforcers.contract import (
     PolicyDocument,
     Setting,
 )
+from enforcers.contract import Allocation as WireAllocation
 from ingest.models import Host
 from tests.advisor.agent_support import SUPPORT
 
@@ -114,7 +117,10 @@ def _allocation(
     item: WireAllocation, rates: Mapping[str, float], drifted: Mapping[str, str]
 ) -> AllocationReport:
     wanted = Setting(reservation=item.reservation, limit=item.limit, shares=item.shares)
+    # Nothing is told of what the host itself sends.
+    rate = 0.0 if item.selector.kind == HOST_TRAFFIC else rates[item.workload]
     reason = drifted.get(item.workload, "as wanted")
+    outcome = Outcome.DRIFTED if item.workload in drifted else Outcome.UNCHANGED
     return AllocationReport(
         id=item.id,
         workload=item.workload,
@@ -123,15 +129,16 @@ def _allocation(
         applied=wanted,
         read_back=wanted,
         measured=Measurement(
-            rate=rates[item.workload],
+            rate=rate,
             window_s=60.0,
             sample_count=60,
             # Who gets less than the entitlement has nothing waiting: it wants no more.
-            backlogged_samples=60 if rates[item.workload] >= item.entitlement else 0,
+            backlogged_samples=60 if rate >= item.entitlement else 0,
             backlog_bytes=None,
             drops=None,
             overlimits=None,
         ),
-        outcome=Outcome.DRIFTED if item.workload in drifted else Outcome.UNCHANGED,
+        outcome=outcome,
         reason=reason,
+        controls=ControlOutcomes.all_as(ControlOutcome(outcome=outcome, reason=reason)),
     )

@@ -16,7 +16,8 @@ from django.test import Client
 
 from advisor.models import ComplianceRecord, Enforcer
 from enforcers import config
-from enforcers.agent import Agent, Clocks
+from enforcers.agent import Agent
+from enforcers.clocks import clocks_of
 from enforcers.contract import Outcome
 from enforcers.host_fs import HostFs
 from enforcers.policy_store import PolicyStore
@@ -98,13 +99,16 @@ def start_agent(folder: Path, host_fs: HostFs, cluster: Cluster) -> Agent:
     rig = start_rig(
         folder, FakeTc("up0"), host_fs=host_fs, more=(Throttle,), configs=loaded.mechanisms
     )
+    clocks = clocks_of(host_fs)
     return Agent(
         config=loaded,
         service=ServiceByRequests(loaded.server.token),
         enforcement=rig.enforcement,
-        store=PolicyStore(folder / "policy.json", key=loaded.server.signing_key),
+        store=PolicyStore(
+            folder / "policy.json", key=loaded.server.signing_key, moment=clocks.moment()
+        ),
         support=tuple(item.support() for item in rig.mechanisms.values()),
-        clocks=Clocks(now=lambda: datetime.now(UTC), monotonic_s=lambda: 0.0),
+        clocks=clocks,
         status_file=folder / "status.json",
     )
 

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from advisor.decisions.enrolment import enroll
-from advisor.models import Enforcer, PublishedDocument
+from advisor.models import ComplianceRecord, Enforcer, PublishedDocument
 from enforcers.contract import EnforcementState
 from ingest.models import Series
 from ingest.unknown_measurements import count_unknown
@@ -50,10 +50,11 @@ def test_mechanisms_say_which_control_they_hold_and_by_what(viewer: Client) -> N
     page = page_of(viewer.get("/hosts/"))
 
     everywhere = "kvm-01, kvm-02 and kvm-03"
+    needs = "io.weight needs iocost, and a device of cgroup_io.devices to switch it on for"
     assert page.row("table", "cgroup_io") == [
-        "no cgroup v2 has no reservation of I/O",
-        "yes io.max, for reads and for writes each by itself",
-        "no io.weight needs iocost with a measured model of the device",
+        f"no {needs}",
+        "yes io.max, divided among reads and writes by their mix each half second",
+        f"no {needs}",
         everywhere,
     ]
     assert page.row("table", "tc_htb") == [
@@ -69,7 +70,7 @@ def test_host_says_by_what_its_mechanisms_recognise_workloads(
 ) -> None:
     page = host_page(viewer, fleet, "kvm-02")
 
-    assert page.row("table", "tc_htb")[-1] == "vnic and source_address"
+    assert page.row("table", "tc_htb")[-1] == "vnic, source_address and host_traffic"
     assert page.row("table", "cgroup_io")[-1] == "cgroup"
 
 
@@ -187,6 +188,31 @@ def test_ledger_shows_desired_read_back_measured_and_verdict(viewer: Client, fle
     assert "met" in backup
     # Four reports of three allocations each.
     assert len(rows) == 1 + 12
+
+
+def test_ledger_says_what_became_of_each_control_where_they_differ(
+    viewer: Client, fleet: Fleet
+) -> None:
+    held = {"outcome": "applied", "reason": "io.max: max -> 500"}
+    short = {"outcome": "guessed_model", "reason": "the kernel guessed the model of 8:0"}
+    ComplianceRecord.objects.filter(workload__name="mail-1").update(
+        outcome="guessed_model",
+        reason=short["reason"],
+        controls={"reservation": held, "limit": held, "shares": short},
+    )
+    each = "reservation applied, limit applied, shares guessed model"
+
+    page = host_page(viewer, fleet, "kvm-02")
+    out = StringIO()
+    call_command("compliance", "--organisation", fleet.organisation.slug, "--json", stdout=out)
+
+    assert "1 allocation is guessed model: the kernel guessed" in page.text(".lead")
+    assert f"guessed model{each}the kernel guessed the model of 8:0" in page.text("main")
+    rows = {row["workload"]: row for row in json.loads(out.getvalue())}
+    assert rows["mail-1"]["by_control"] == each
+    assert rows["mail-1"]["controls"]["limit"] == held
+    # One outcome for all is told once.
+    assert rows["web-shop"]["by_control"] == ""
 
 
 def test_ledger_is_shown_in_pages(viewer: Client, fleet: Fleet) -> None:

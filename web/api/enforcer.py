@@ -1,4 +1,4 @@
-"""What the host agent speaks with: its policy document, and its reports."""
+"""What the host agent speaks with: its policy document, its reports and its window loop."""
 
 from __future__ import annotations
 
@@ -11,18 +11,31 @@ from django.views.decorators.csrf import csrf_exempt
 
 from accounts.authentication import ForbiddenError, authenticate
 from accounts.json_answers import RequestError, answers_in_json
-from accounts.models import Scope
+from accounts.models import Scope, Token
+from accounts.remembered_tokens import RememberedTokens
 from advisor.decisions.documents import current_document
 from advisor.decisions.reports import accept_report
-from advisor.errors import ReportRefused
-from enforcers.contract import ContractError, decode_report, encode_document
+from advisor.decisions.window_exchange import KEPT_S, share_load
+from advisor.errors import ExchangeRefused, ExchangeUnavailable, ReportRefused
+from enforcers.contract import ContractError, decode_report, document_version, encode_document
+from enforcers.exchange import decode_exchange, encode_load
 from ingest.models import Host
 
 MAX_REPORT_BYTES = 1024 * 1024
 """A report of a thousand allocations is a quarter of this."""
+MAX_EXCHANGE_BYTES = 16 * 1024
+"""Two names of the longest, escaped, and a few numbers."""
+
+_AGENTS = RememberedTokens(Scope.ENFORCE, remembered_s=KEPT_S)
+"""For the window loop: every host asks each four seconds, and is heard for three times that."""
 
 answers_agents = answers_in_json(
-    {ContractError: (400, "invalid"), ReportRefused: (422, "refused")},
+    {
+        ContractError: (400, "invalid"),
+        ReportRefused: (422, "refused"),
+        ExchangeRefused: (422, "refused"),
+        ExchangeUnavailable: (503, "unavailable"),
+    },
     no_database="the database does not answer; try later",
 )
 
@@ -34,7 +47,8 @@ def document(request: HttpRequest) -> HttpResponse:
     """GET: the host's policy document, signed and with a fresh lease."""
     _require_method(request, "GET")
     now = timezone.now()
-    found = current_document(host=_host(request, now), now=now)
+    version = document_version(request.headers.get("Accept", ""))
+    found = current_document(host=_host(_token(request, now)), now=now, schema_version=version)
     return HttpResponse(encode_document(found), content_type="application/json")
 
 
@@ -45,9 +59,23 @@ def report(request: HttpRequest) -> HttpResponse:
     """POST: store a compliance report; the same report twice changes nothing."""
     _require_method(request, "POST")
     now = timezone.now()
-    host = _host(request, now)
-    count = accept_report(host=host, report=decode_report(_body(request)), now=now)
+    host = _host(_token(request, now))
+    body = _body(request, most_bytes=MAX_REPORT_BYTES)
+    count = accept_report(host=host, report=decode_report(body), now=now)
     return JsonResponse({"accepted": count})
+
+
+@csrf_exempt
+@never_cache
+@answers_agents
+def exchange(request: HttpRequest) -> HttpResponse:
+    """POST: what a host did on a datastore; the answer is what all of its hosts do."""
+    _require_method(request, "POST")
+    authorization = request.headers.get("Authorization", "")
+    host = _host(_AGENTS.authenticate(authorization, now=timezone.now()))
+    told = decode_exchange(_body(request, most_bytes=MAX_EXCHANGE_BYTES))
+    load = share_load(host=host, told=told)
+    return HttpResponse(encode_load(load), content_type="application/json")
 
 
 def _require_method(request: HttpRequest, method: str) -> None:
@@ -55,24 +83,25 @@ def _require_method(request: HttpRequest, method: str) -> None:
         raise RequestError(405, "method_not_allowed", f"use {method} here, not {request.method}")
 
 
-def _host(request: HttpRequest, now: datetime) -> Host:
-    """The host that the token is bound to; it can speak for no other."""
+def _token(request: HttpRequest, now: datetime) -> Token:
     authorization = request.headers.get("Authorization", "")
-    token = authenticate(authorization, scope=Scope.ENFORCE, now=now)
+    return authenticate(authorization, scope=Scope.ENFORCE, now=now)
+
+
+def _host(token: Token) -> Host:
+    """The host that the token is bound to; it can speak for no other."""
     if token.host is None or not hasattr(token.host, "enforcer"):
         raise ForbiddenError("the token is bound to no enrolled host; enrol it: sluice enroll")
     return token.host
 
 
-def _body(request: HttpRequest) -> bytes:
+def _body(request: HttpRequest, *, most_bytes: int) -> bytes:
     announced = request.META.get("CONTENT_LENGTH") or ""
     if not announced.isdecimal():
         raise RequestError(411, "length_required", "send a Content-Length")
-    if int(announced) > MAX_REPORT_BYTES:
+    if int(announced) > most_bytes:
         raise RequestError(
-            413,
-            "too_large",
-            f"a report has at most {MAX_REPORT_BYTES} bytes; this has {announced}",
+            413, "too_large", f"a body has at most {most_bytes} bytes here; this has {announced}"
         )
     body = request.read(int(announced))
     if len(body) < int(announced):

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from advisor.core.compliance import Verdict
+from advisor.core.compliance import Verdict, control_words
 from advisor.core.enumeration import listed
 from advisor.core.health.checks import Condition
 from advisor.core.standing import workload_words
@@ -37,7 +37,9 @@ _VERDICT_CLASSES = {
 _OUTCOME_CLASSES = {
     Outcome.APPLIED: "",
     Outcome.UNCHANGED: "",
+    Outcome.REPLACED: "",
     Outcome.DRIFTED: "state-warn",
+    Outcome.GUESSED_MODEL: "state-warn",
     Outcome.INEFFECTIVE: "state-warn",
     Outcome.UNSUPPORTED: "state-warn",
     Outcome.FAILED: "state-bad",
@@ -86,6 +88,9 @@ def verdict_class(verdict: str) -> str:
 @register.simple_tag
 def outcome_class(outcome: str) -> str:
     return _OUTCOME_CLASSES[Outcome(outcome)]
+
+
+register.filter("control_words", control_words)
 
 
 @register.filter

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
+from advisor.advice.policy.decide.host_traffic import HostTraffic
 from advisor.advice.policy.decide.policy_inputs import (
     AdviceAllocation,
     AdviceInputs,
@@ -19,6 +20,7 @@ from advisor.core.detection import incident as core_incident
 from advisor.core.forecast.past import Past
 from advisor.core.grant import Grant
 from advisor.core.resource import Tier, Unit
+from advisor.core.standing import UNALLOCATED_RATIO
 from advisor.history.allocation_history import asked_history, history_over, past_outcomes
 from advisor.history.history import Workloads
 from advisor.history.inventory import Inventory, kept_inventory
@@ -73,7 +75,29 @@ def policy_inputs(
         incident=_core_incident(incident),
         in_force=_in_force(policy),
         past=past,
+        host_traffic=_host_traffic(resource, day.during),
     )
+
+
+def _host_traffic(resource: Resource, during: Workloads) -> HostTraffic | None:
+    """The host's own part of an uplink, and what nobody's allocation sent in the incident."""
+    host_part = resource.traits.host_part
+    if host_part is None or resource.capacity is None:
+        return None
+    return HostTraffic(reservation=host_part(resource.capacity), demand=_unclaimed(during))
+
+
+def _unclaimed(during: Workloads) -> float | None:
+    """The mean rate of what belongs to no allocation; None where the whole is not known."""
+    sent = np.full(during.grid.count, np.nan)
+    places = during.levels.places(during.grid)
+    sent[places[places >= 0]] = during.levels.load[places >= 0]
+    known = ~np.isnan(sent)
+    if not known.any():
+        return None
+    whole, own = sent[known].mean(), np.nansum(during.rate[known], axis=1).mean()
+    rest = float(whole - own)
+    return rest if rest > UNALLOCATED_RATIO * whole else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

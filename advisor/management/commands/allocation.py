@@ -9,6 +9,7 @@ from accounts.management.product_command import add_verb
 from accounts.models import Organisation
 from advisor.core.quantity import format_rate, parse_rate
 from advisor.decisions import inventory
+from advisor.decisions.tier_defaults import controls_of_tier
 from advisor.management.product_command import ProductCommand, find_resource
 from advisor.models import AdapterKind, Allocation, IoCount, LimitScope, Tier, Unit
 
@@ -48,14 +49,23 @@ class Command(ProductCommand):
     def _set(self, organisation: Organisation, options: dict[str, Any]) -> Allocation:
         resource = find_resource(organisation, options["resource"])
         unit = resource.unit
+        least, most = options["reservation"], options["limit"]
+        reservation = parse_rate(least, unit) if least else 0.0
+        limit = parse_rate(most, unit) if most else None
+        if options["tier_controls"]:
+            found = controls_of_tier(
+                resource=resource, workload_name=options["workload"], tier=options["tier"]
+            )
+            reservation = reservation if least else found.reservation_iops
+            limit = limit if most else found.limit_iops
         return inventory.set_allocation(
             resource=resource,
             workload_name=options["workload"],
             host_name=options["host"],
             adapter_kind=AdapterKind.VNIC if options["vnic"] else AdapterKind.CGROUP,
             adapter=options["vnic"] or options["cgroup"],
-            reservation=parse_rate(options["reservation"], unit),
-            limit=parse_rate(options["limit"], unit) if options["limit"] else None,
+            reservation=reservation,
+            limit=limit,
             shares=options["shares"],
             tier=options["tier"],
             vdisk=options["vdisk"],
@@ -90,8 +100,8 @@ def _add_whose_arguments(state: ArgumentParser) -> None:
 def _add_controls(state: ArgumentParser) -> None:
     """Reservation, limit, shares and tier."""
     state.add_argument(
-        "--reservation", default="0", metavar="RATE",
-        help="guaranteed rate, such as 75Mbit or 500 (IOPS)",
+        "--reservation", metavar="RATE",
+        help="guaranteed rate, such as 75Mbit or 500 (IOPS); default: none",
     )  # fmt: skip
     state.add_argument(
         "--even-if-full",
@@ -106,6 +116,12 @@ def _add_controls(state: ArgumentParser) -> None:
         "--tier", choices=[*map(str, Tier)],
         help="tier of the workload on all resources: 2000, 1000 or 500 shares (medium)",
     )  # fmt: skip
+    state.add_argument(
+        "--tier-controls",
+        action="store_true",
+        help="on a datastore counted in IOPS take what is not stated from the tier: reservation "
+        "100, 50 or 10, limit 100,000, 10,000 or 1,000",
+    )
 
 
 def _add_disk_arguments(state: ArgumentParser) -> None:
@@ -121,12 +137,12 @@ def _add_disk_arguments(state: ArgumentParser) -> None:
     state.add_argument(
         "--limit-scope", choices=[*map(str, LimitScope)],
         help="apply the limit to each disk or to the sum of the workload's disks "
-        "(per_vdisk); used by limit checks, not yet enforced",
+        "(per_vdisk); cgroup_io holds each disk, and reports a sum as unsupported",
     )  # fmt: skip
     state.add_argument(
         "--io-count", choices=[*map(str, IoCount)],
         help="what the limit counts: I/Os of any size, or one per 32 KiB started (plain); "
-        "used by limit checks, not yet enforced",
+        "cgroup_io counts plain I/Os, and reports the other as unsupported",
     )  # fmt: skip
 
 

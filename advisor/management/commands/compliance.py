@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from accounts.models import Organisation
+from advisor.core.compliance import control_words
 from advisor.core.quantity import format_rate
 from advisor.management.product_command import ProductCommand
 from advisor.models import ComplianceRecord
@@ -23,7 +24,10 @@ class Command(ProductCommand):
         self.show(
             [_row(record) for record in newest],
             as_json=options["as_json"],
-            columns=["resource", "workload", "host", "outcome", "got", "verdict", "why"],
+            columns=[
+                *("resource", "workload", "host"),
+                *("outcome", "by_control", "got", "verdict", "why"),
+            ],
             empty="no reports from agents yet",
         )
 
@@ -44,6 +48,8 @@ def _row(record: ComplianceRecord) -> dict[str, Any]:
         "got": format_rate(record.measured, record.resource.unit),
         "outcome": record.outcome,
         "reason": record.reason,
+        "controls": record.controls,
+        "by_control": control_words(record.controls),
         "verdict": record.verdict,
         "why": record.verdict_reason or record.reason,
     }

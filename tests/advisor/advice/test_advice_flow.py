@@ -226,6 +226,35 @@ def test_policy_advice_stays_if_judging_again_begins_while_it_computes(
     assert list(Recommendation.objects.all()) == [found]
 
 
+def test_what_no_allocation_sent_is_what_the_host_wants(cluster: Cluster) -> None:
+    # 24 of 94 Mbit/s come from none of the three.
+    rates = {"p1": 30 * MBIT, "p2": 20 * MBIT, "p3": 20 * MBIT}
+    play(
+        cluster,
+        phase(30, CALM),
+        Phase(intervals=30, received=rates, sent={"up0": 94 * MBIT}),
+    )
+    detect(resource=cluster.uplink, now=NOW)
+    incident = Incident.objects.get()
+
+    found = policy_inputs(cluster.uplink, incident, policy=None, until=NOW, now=NOW).host_traffic
+
+    assert found is not None
+    assert found.reservation == pytest.approx(9.4 * MBIT)
+    assert found.demand == pytest.approx(24 * MBIT, rel=1e-3)
+
+
+def test_host_of_an_uplink_that_workloads_fill_wants_nothing(cluster: Cluster) -> None:
+    play(cluster, phase(30, CALM), phase(30, CONTENDED))
+    detect(resource=cluster.uplink, now=NOW)
+    incident = Incident.objects.get()
+
+    found = policy_inputs(cluster.uplink, incident, policy=None, until=NOW, now=NOW).host_traffic
+
+    assert found is not None
+    assert found.demand == 0.0
+
+
 def test_same_advice_twice_is_one_recommendation(cluster: Cluster) -> None:
     play(cluster, phase(30, CALM), phase(30, CONTENDED))
     detect(resource=cluster.uplink, now=NOW)

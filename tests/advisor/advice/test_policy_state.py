@@ -32,7 +32,9 @@ def state(cluster: Cluster) -> PolicyState:
     return policy_state(policy, now=SOON)
 
 
-@pytest.mark.parametrize("outcome", [Outcome.APPLIED, Outcome.UNCHANGED, Outcome.DRIFTED])
+@pytest.mark.parametrize(
+    "outcome", [Outcome.APPLIED, Outcome.UNCHANGED, Outcome.REPLACED, Outcome.DRIFTED], ids=str
+)
 def test_policy_that_every_host_applied_is_in_force(cluster: Cluster, outcome: Outcome) -> None:
     agent_pass(cluster.enrolment.host, at=NOW, outcome=outcome)
 
@@ -44,7 +46,9 @@ def test_policy_that_every_host_applied_is_in_force(cluster: Cluster, outcome: O
 
 
 @pytest.mark.parametrize(
-    "outcome", [Outcome.UNSUPPORTED, Outcome.FAILED, Outcome.INEFFECTIVE], ids=str
+    "outcome",
+    [Outcome.UNSUPPORTED, Outcome.FAILED, Outcome.INEFFECTIVE, Outcome.GUESSED_MODEL],
+    ids=str,
 )
 def test_policy_that_the_host_cannot_hold_is_published_only(
     cluster: Cluster, outcome: Outcome
@@ -53,7 +57,10 @@ def test_policy_that_the_host_cannot_hold_is_published_only(
 
     found = state(cluster)
 
-    assert found.text == f"published, not applied: web-1 on h1 is {outcome}: no sch_htb"
+    assert (
+        found.text
+        == f"published, not applied: web-1 on h1 is {outcome.replace('_', ' ')}: no sch_htb"
+    )
     assert found.allocations == set()
 
 

@@ -38,7 +38,9 @@ def test_approval_publishes_the_recommended_allocations(cluster: Cluster, name: 
     document = PublishedDocument.objects.get(host__name="h1")
     assert policy.version == 1
     assert document.revision == 1
-    assert [item["reservation"] for item in document.content["allocations"]] == [75 * MBIT, 0, 0]
+    # The last is the part of the host's own traffic.
+    reserved = [item["reservation"] for item in document.content["allocations"]]
+    assert reserved == [75 * MBIT, 0, 0, pytest.approx(9.4 * MBIT)]
     recommendation.refresh_from_db()
     assert recommendation.state == RecommendationState.APPROVED
     assert recommendation.decided_by == getattr(cluster.people, name)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
+from advisor.core.allocation import ReservationMode
 from advisor.decisions import inventory
 from advisor.decisions.decide import approve
 from advisor.decisions.documents import current_document
@@ -23,7 +24,15 @@ from advisor.models import (
     Resource,
     ResourceKind,
 )
-from enforcers.contract import SignatureError, encode_document, verify
+from enforcers.acceptance import accept
+from enforcers.contract import (
+    HOST_TRAFFIC,
+    SignatureError,
+    decode_document,
+    encode_document,
+    host_part_bits_per_s,
+    verify,
+)
 from enforcers.mechanism import Plan
 from tests.advisor.agent_support import SUPPORT, state_support
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
@@ -62,13 +71,81 @@ def test_document_carries_what_was_approved(cluster: Cluster) -> None:
 
     document = current_document(host=cluster.enrolment.host, now=NOW)
 
-    web_1, web_2, web_3 = document.allocations
+    web_1, web_2, web_3, host = document.allocations
     assert (web_1.workload, web_1.reservation, web_1.selector.value) == ("web-1", 75 * MBIT, "p1")
     # 75 of 94 are reserved, the other 19 are shared by three
     assert web_1.entitlement == pytest.approx(75 * MBIT + 19 * MBIT / 3)
     assert web_2.entitlement == web_3.entitlement == pytest.approx(19 * MBIT / 3)
     assert document.resources[0].capacity == 94 * MBIT
     assert document.resources[0].device == "up0"
+    # Of 94 Mbit/s a tenth, for what is on the host beside workloads; all three have 1000 shares.
+    assert (host.reservation, host.limit, host.shares) == (pytest.approx(9.4 * MBIT), None, 1000)
+    assert (host.selector.kind, host.selector.value) == (HOST_TRAFFIC, "up0")
+
+
+def test_host_has_shares_as_the_workload_in_the_middle(cluster: Cluster) -> None:
+    recommendation = propose(cluster)
+    answer = json.loads(recommendation.answer)
+    for item, shares in zip(answer["allocations"], (100, 50, 25), strict=True):
+        item["shares"] = shares
+    recommendation.answer = json.dumps(answer)
+    recommendation.save()
+    approve(recommendation=recommendation, user=cluster.people.owner, now=NOW)
+
+    *_, host = current_document(host=cluster.enrolment.host, now=NOW).allocations
+
+    assert (host.selector.kind, host.shares) == (HOST_TRAFFIC, 50)
+
+
+@pytest.mark.parametrize("mode", ReservationMode)
+def test_agent_accepts_what_the_service_gives_the_host(
+    cluster: Cluster, mode: ReservationMode
+) -> None:
+    Resource.objects.filter(pk=cluster.uplink.pk).update(mode=mode)
+    approve(recommendation=propose(cluster), user=cluster.people.owner, now=NOW)
+    document = current_document(host=cluster.enrolment.host, now=NOW)
+    key = cluster.enrolment.signing_key.encode()
+
+    lease_ends_at = accept(document, host="h1", key=key, held=None, now=NOW)
+
+    assert lease_ends_at == document.expires_at
+
+
+def test_what_a_limit_holds_and_counts_is_sent_to_agents_that_read_it(cluster: Cluster) -> None:
+    Allocation.objects.filter(workload__name="web-2").update(
+        limit_scope="pooled", io_count="per_32_kib"
+    )
+    recommendation = propose(cluster)
+    answer = json.loads(recommendation.answer)
+    answer["allocations"][1]["limit"] = 20 * MBIT
+    recommendation.answer = json.dumps(answer)
+    recommendation.save()
+    approve(recommendation=recommendation, user=cluster.people.owner, now=NOW)
+    host, key = cluster.enrolment.host, cluster.enrolment.signing_key.encode()
+
+    now = current_document(host=host, now=NOW)
+    former = current_document(host=host, now=NOW, schema_version=1)
+
+    assert [(item.limit_scope, item.io_count) for item in now.allocations[:2]] == [
+        ("per_vdisk", "plain"),
+        ("pooled", "per_32_kib"),
+    ]
+    assert former.allocations[1].limit == 20 * MBIT
+    sent = json.loads(encode_document(former))
+    assert (sent["schema_version"], sent["revision"]) == (1, now.revision)
+    assert not [item for item in sent["allocations"] if "io_count" in item]
+    verify(former, key)
+    verify(decode_document(encode_document(former)), key)
+
+
+def test_agent_that_does_not_know_the_hosts_own_traffic_is_sent_none(cluster: Cluster) -> None:
+    former = replace(SUPPORT[0], selectors=("vnic", "source_address"))
+    state_support(cluster.enrolment.host, (former, *SUPPORT[1:]))
+    approve(recommendation=propose(cluster), user=cluster.people.owner, now=NOW)
+
+    document = current_document(host=cluster.enrolment.host, now=NOW)
+
+    assert [item.selector.kind for item in document.allocations] == ["vnic"] * 3
 
 
 def test_pulling_again_renews_the_lease_of_the_same_revision(cluster: Cluster) -> None:
@@ -151,7 +228,8 @@ def test_nothing_is_sent_before_the_agent_has_said_what_it_supports(cluster: Clu
     reason = "the agent has not reported yet what this host supports"
     assert waiting == [{"what": "h1/up0", "reason": reason}]
     assert after.revision == before.revision + 1
-    assert {item.workload for item in after.allocations} == {"web-1", "web-2", "web-3"}
+    *workloads, _host = after.allocations
+    assert {item.workload for item in workloads} == {"web-1", "web-2", "web-3"}
     assert "left_out" not in published(cluster)
 
 
@@ -188,7 +266,7 @@ def test_agent_of_the_first_version_gets_the_document_it_always_got(cluster: Clu
     select(cluster, "source_address", "10.0.0.7")
     approve(recommendation=propose(cluster), user=cluster.people.owner, now=NOW)
 
-    document = current_document(host=cluster.enrolment.host, now=NOW)
+    document = current_document(host=cluster.enrolment.host, now=NOW, schema_version=1)
 
     wire = json.loads(encode_document(document))
     assert wire["schema_version"] == 1
@@ -204,7 +282,9 @@ def test_selector_that_the_agent_does_not_know_is_not_sent_and_named(cluster: Cl
 
     document = current_document(host=cluster.enrolment.host, now=NOW)
 
-    assert [item.workload for item in document.allocations] == ["web-1", "web-3"]
+    *workloads, host = document.allocations
+    assert [item.workload for item in workloads] == ["web-1", "web-3"]
+    assert host.selector.kind == HOST_TRAFFIC
     reason = "its agent recognises no workload by mark, only by cgroup, source_address, vnic"
     assert published(cluster)["left_out"] == [{"what": "web-2 on h1/up0", "reason": reason}]
 
@@ -237,7 +317,10 @@ def test_policy_approved_with_a_measured_capacity_is_published_with_it(cluster: 
 
     document = current_document(host=cluster.enrolment.host, now=NOW)
 
-    assert len(document.allocations) == 3
+    *workloads, host = document.allocations
+    assert len(workloads) == 3
+    # Its part is of the capacity in force.
+    assert host.reservation == pytest.approx(host_part_bits_per_s(document.resources[0].capacity))
     assert document.resources[0].capacity == 90 * MBIT
 
 

@@ -158,8 +158,9 @@ def test_allocation_on_a_shared_datastore_needs_its_host(cluster: Cluster) -> No
         (("mark", "7"), "recognises no workload by mark, only by cgroup, source_address, vnic"),
         (("Mark", "7"), "must be 1..32 small letters"),
         (("source_address", "\n"), "printable characters"),
+        (("host_traffic", "up0"), "is for the own traffic of h1, which has its part of every"),
     ],
-    ids=["unknown to the agent", "no word", "unprintable"],
+    ids=["unknown to the agent", "no word", "unprintable", "the host's own"],
 )
 def test_selector_of_no_use_is_refused(
     cluster: Cluster, selector: tuple[str, str], complaint: str

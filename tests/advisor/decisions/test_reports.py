@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 
@@ -17,10 +18,14 @@ from advisor.models.workload import allocation_id
 from enforcers.contract import (
     AllocationReport,
     ComplianceReport,
+    ControlOutcome,
+    ControlOutcomes,
     EnforcementState,
     Measurement,
     Outcome,
     Setting,
+    decode_report,
+    encode_report,
 )
 from tests.advisor.agent_support import SUPPORT
 from tests.advisor.samples import Phase, net_lines, send
@@ -55,6 +60,7 @@ def report(
     *,
     outcome: Outcome = Outcome.UNCHANGED,
     backlogged: int = 10,
+    controls: ControlOutcomes | None = None,
 ) -> ComplianceReport:
     """The agent of h1 tells what its three workloads got."""
     setting = Setting(reservation=0.0, limit=None, shares=1000.0)
@@ -78,6 +84,7 @@ def report(
                 measured=measured(rate, backlogged=backlogged),
                 outcome=outcome,
                 reason="",
+                controls=controls,
             )
             for allocation, rate in zip(cluster.allocations, rates, strict=True)
         ),
@@ -142,6 +149,56 @@ def test_workload_that_wants_nothing_is_not_a_breach(cluster: Cluster) -> None:
     )
 
     assert set(verdicts().values()) == {"no_demand"}
+
+
+@pytest.mark.parametrize("outcome", [Outcome.REPLACED, Outcome.GUESSED_MODEL], ids=str)
+def test_what_the_kernel_was_told_is_judged_by_what_was_measured(
+    cluster: Cluster, outcome: Outcome
+) -> None:
+    rates = [31.3 * MBIT, 31.3 * MBIT, 31.3 * MBIT]
+
+    accept_report(
+        host=cluster.enrolment.host, report=report(cluster, rates, outcome=outcome), now=NOW
+    )
+
+    assert list(verdicts().values()) == ["reservation_unmet", "met", "met"]
+    assert set(ComplianceRecord.objects.values_list("outcome", flat=True)) == {outcome}
+
+
+def test_outcome_of_each_control_is_stored(cluster: Cluster) -> None:
+    fine = ControlOutcome(outcome=Outcome.UNCHANGED, reason="as wanted")
+    short = ControlOutcome(outcome=Outcome.UNSUPPORTED, reason="no reservation here")
+    controls = ControlOutcomes(reservation=short, limit=fine, shares=fine)
+
+    accept_report(
+        host=cluster.enrolment.host,
+        report=report(cluster, [0.0, 0.0, 0.0], outcome=Outcome.UNSUPPORTED, controls=controls),
+        now=NOW,
+    )
+
+    row = ComplianceRecord.objects.first()
+    assert row is not None
+    assert row.controls == {
+        "reservation": {"outcome": "unsupported", "reason": "no reservation here"},
+        "limit": {"outcome": "unchanged", "reason": "as wanted"},
+        "shares": {"outcome": "unchanged", "reason": "as wanted"},
+    }
+
+
+def test_agent_of_the_former_version_tells_no_control_apart(cluster: Cluster) -> None:
+    plain = json.loads(encode_report(report(cluster, [0.0, 0.0, 0.0])))
+    plain["schema_version"] = 2
+    for item in plain["allocations"]:
+        del item["controls"]
+
+    stored = accept_report(
+        host=cluster.enrolment.host, report=decode_report(json.dumps(plain)), now=NOW
+    )
+
+    assert stored == 3
+    assert set(ComplianceRecord.objects.values_list("controls", "outcome")) == {
+        (None, "unchanged")
+    }
 
 
 @pytest.mark.parametrize("outcome", [Outcome.UNSUPPORTED, Outcome.FAILED])

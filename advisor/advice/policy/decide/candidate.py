@@ -69,7 +69,12 @@ class Setting:
             )
             for grant, demand, cost in zip(policy, asked, self.io_costs, strict=True)
         ]
-        found = entitlements(self.capacity, allocations, self.inputs.mode)
+        if self.inputs.host_traffic is not None:
+            shares = [grant.shares for grant in policy]
+            is_managed = policy != plain_sharing(self.inputs)
+            host = self.inputs.host_traffic.beside(shares, is_managed=is_managed)
+            allocations.append(host)
+        found = entitlements(self.capacity, allocations, self.inputs.mode)[: len(policy)]
         return [time / cost for time, cost in zip(found, self.io_costs, strict=True)]
 
 
@@ -119,6 +124,9 @@ def _capacity(inputs: AdviceInputs, delivered: float) -> tuple[float, str]:
     stated = inputs.capacity
     if stated is None or (not traits_of(inputs.kind).fixed_capacity and stated > delivered):
         return delivered, "delivered while congested"
+    if inputs.host_traffic is not None:
+        # What belongs to no allocation takes part in the division.
+        return stated, "stated"
     foreign = sum(one.rate for one in inputs.incident.aggressors if one.workload == UNALLOCATED)
     if foreign == 0:
         return stated, "stated"

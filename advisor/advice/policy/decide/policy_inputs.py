@@ -10,6 +10,7 @@ from datetime import datetime
 
 import numpy as np
 
+from advisor.advice.policy.decide.host_traffic import HostTraffic
 from advisor.core.allocation import ReservationMode
 from advisor.core.detection.incident import Incident
 from advisor.core.forecast.past import Past
@@ -120,7 +121,8 @@ class AdviceInputs:
     `capacity` may be None for a datastore: what it delivered while congested counts then.
     `reservable` is how much of it may be reserved; None means all of it. `in_force` is the policy
     that hosts enforce; empty means that everybody takes what they get. `past` is the last week
-    with one demand per allocation, in the order of the allocations.
+    with one demand per allocation, in the order of the allocations. `host_traffic` takes part on
+    an uplink; None on a datastore, and in advice of former versions.
     """
 
     resource: str
@@ -136,6 +138,7 @@ class AdviceInputs:
     in_force: tuple[Grant, ...] = ()
     samples_needed: int = ENOUGH_SAMPLES
     past: Past = NO_PAST
+    host_traffic: HostTraffic | None = None
 
     def __post_init__(self) -> None:
         traits_of(self.kind)

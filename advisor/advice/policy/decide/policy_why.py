@@ -86,7 +86,20 @@ def formula(setting: Setting) -> str:
             rule = "rate = clamp(level · shares, reservation, lower of limit and demand)"
         case _:
             assert_never(setting.inputs.mode)
-    return f"{rule}; the rates add up to {capacity} ({setting.capacity_source}){_sizes(setting)}"
+    whole = f"{capacity} ({setting.capacity_source}){_host(setting)}"
+    return f"{rule}; the rates add up to {whole}{_sizes(setting)}"
+
+
+def _host(setting: Setting) -> str:
+    """What the host's own traffic takes part with; nothing where it wants nothing."""
+    host, unit = setting.inputs.host_traffic, setting.inputs.unit
+    if host is None or host.demand == 0:
+        return ""
+    reserved = f"{format_rate(host.reservation, unit)} reserved for the host's own traffic"
+    wants = "what it wants is not known"
+    if host.demand is not None:
+        wants = f"it wants {format_rate(host.demand, unit)}"
+    return f", with {reserved}; {wants}"
 
 
 def _sizes(setting: Setting) -> str:
