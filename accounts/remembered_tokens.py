@@ -9,7 +9,7 @@ import time
 from datetime import datetime
 from threading import Lock
 
-from accounts.authentication import AuthenticationError, authenticate
+from accounts.authentication import authenticate
 from accounts.models import Scope, Token
 
 REMEMBERED_S = 2.0
@@ -24,16 +24,22 @@ class RememberedTokens:
         self._lock = Lock()
         self._known: dict[str, tuple[float, Token]] = {}
 
+    def remembered(self, authorization: str, *, now: datetime) -> Token | None:
+        """The token of an Authorization header, as far as nobody has to be asked."""
+        until, token = self._known.get(authorization, (0.0, None))
+        if token is None or until <= time.monotonic():
+            return None
+        is_over = token.expires_at is not None and token.expires_at <= now
+        return None if is_over else token
+
     def authenticate(self, authorization: str, *, now: datetime) -> Token:
         """The token of an Authorization header; raises what says that there is none."""
-        at = time.monotonic()
-        until, token = self._known.get(authorization, (at, None))
-        if token is None or until <= at:
-            token = authenticate(authorization, scope=self._scope, now=now)
-            with self._lock:
-                if len(self._known) >= _MOST:
-                    self._known.clear()
-                self._known[authorization] = at + self._remembered_s, token
-        if token.expires_at is not None and token.expires_at <= now:
-            raise AuthenticationError("the token is unknown, revoked or expired")
+        known = self.remembered(authorization, now=now)
+        if known is not None:
+            return known
+        token = authenticate(authorization, scope=self._scope, now=now)
+        with self._lock:
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            self._known[authorization] = time.monotonic() + self._remembered_s, token
         return token

@@ -1,4 +1,4 @@
-"""The WSGI application: Django behind the layers for chunked bodies and for writes."""
+"""The WSGI application: Django behind the layer for chunked bodies."""
 
 import os
 
@@ -10,13 +10,8 @@ from ingest.chunked_body import ChunkedBody
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
-django_application = get_wsgi_application()
-
-# Models can be imported only now.
-from ingest.write_app import Writes  # noqa: E402
-
 application = ChunkedBody(
-    Writes(django_application),
+    get_wsgi_application(),
     max_body_bytes=settings.MAX_BODY_BYTES,
     paths_with_own_limit={reverse("upload-files")},
 )

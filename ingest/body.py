@@ -109,7 +109,10 @@ def _announced(stream: Readable, length: int) -> Iterator[bytes]:
     """
     missing = length
     while missing > 0:
-        chunk = stream.read(min(missing, _READ_BYTES))
+        try:
+            chunk = stream.read(min(missing, _READ_BYTES))
+        except OSError as error:
+            raise UnreadableBodyError(f"the body ends too early: {error}") from error
         if not chunk:
             raise UnreadableBodyError(
                 f"the body ends too early: {missing} of {length} announced bytes are missing"

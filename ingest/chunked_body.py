@@ -21,15 +21,14 @@ READ_BYTES = 64 * 1024
 # A refused body is read on to this size, because a client whose connection is closed while it
 # sends often misses the answer, and Telegraf needs the 413 to split its batch.
 DRAINED_BYTES = 64 * 1024 * 1024
-RETRY_AFTER_S = 60
 
 
 class ChunkedBody:
     """Wraps a WSGI application so that every body reaches it whole, with its length.
 
     Answers 413 above the limit, but on paths whose views have a limit of their own for what is
-    announced. Answers 503 to a chunked body when the server does not mark its
-    end: reading could wait for ever or stop short, and a 503 makes Telegraf keep what it has.
+    announced. Its server must end the input where the body ends and say so, and raise an `OSError`
+    where it was cut off; else a chunked body is left as it is.
     """
 
     def __init__(
@@ -54,7 +53,7 @@ class ChunkedBody:
                 return self._too_large(start_response)
             return self.application(environ, start_response)
         if not environ.get("wsgi.input_terminated"):
-            return _unreadable(start_response)
+            return self.application(environ, start_response)
         del environ["HTTP_TRANSFER_ENCODING"]
         environ["wsgi.input"] = LateBody(body, self.max_body_bytes)
         # Nobody may read more; the body ends where it ends.
@@ -69,7 +68,7 @@ class ChunkedBody:
             start_response,
             "413 Content Too Large",
             "request too large",
-            _too_large_text(self.max_body_bytes),
+            too_large_text(self.max_body_bytes),
         )
 
 
@@ -101,7 +100,7 @@ class LateBody:
                 content = _read(self._body, self._max_body_bytes + 1)
                 if len(content) > self._max_body_bytes:
                     _drain(self._body, DRAINED_BYTES)
-                    raise BodyTooLargeError(_too_large_text(self._max_body_bytes))
+                    raise BodyTooLargeError(too_large_text(self._max_body_bytes))
             except OSError as error:
                 raise UnreadableBodyError(f"the body ends too early: {error}") from error
             self._content = BytesIO(content)
@@ -114,24 +113,10 @@ def announced_bytes(environ: Environ) -> int:
     return body.size_bytes if isinstance(body, LateBody) else _content_length(environ)
 
 
-def _too_large_text(max_body_bytes: int) -> str:
+def too_large_text(max_body_bytes: int) -> str:
     return (
         f"the body is larger than {max_body_bytes} bytes; send it in smaller parts "
         "(SLUICE_MAX_BODY_BYTES sets the limit)"
-    )
-
-
-def _unreadable(start_response: StartResponse) -> list[bytes]:
-    message = (
-        "this web server hands chunked bodies on without their end; "
-        "run the service under gunicorn, or put a proxy that buffers requests in front"
-    )
-    return _answer(
-        start_response,
-        "503 Service Unavailable",
-        "unavailable",
-        message,
-        headers=[("Retry-After", str(RETRY_AFTER_S))],
     )
 
 

@@ -62,7 +62,7 @@ def copy_rows(known: KnownSeries, every: Sequence[ReadyRows], *, now: datetime) 
     if disordered:
         note_late_samples(disordered, _before(known, written), now=now)
     if written.is_noted.any():
-        note_samples(_spans(known, written.part(written.is_noted)), now=now)
+        note_samples(_spans(known, written.part(written.is_noted)), heard_at=now)
     # Those who write the other way lock hours last, too.
     known.check(copy_in([], last=ending)[1])
     return written

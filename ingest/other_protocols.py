@@ -68,8 +68,8 @@ def remote_write(request: HttpRequest) -> HttpResponse:
     refused = Rejections()
     try:
         with counted(token.organisation) as use:
-            body = _body(request, encoding="")
-            use.add(size_bytes=len(body))
+            body = body_of(request, use, encoding="")
+            # What Snappy packed is unpacked by its decoder.
             points = decode_remote_write(
                 body, refused, most_bytes=settings.MAX_BODY_BYTES, version=version
             )
@@ -95,8 +95,7 @@ def otlp_metrics(request: HttpRequest) -> HttpResponse:
     encoding, refused = Encoding(kind), Rejections()
     try:
         with counted(token.organisation) as use:
-            body = _body(request)
-            use.add(size_bytes=len(body))
+            body = body_of(request, use, encoding=request.headers.get("Content-Encoding", ""))
             points = decode_otlp(body, refused, encoding=encoding)
             result = _store(points, refused, token=token, use=use)
     except DecodeError as error:
@@ -116,12 +115,6 @@ def _token(request: HttpRequest, *, password: str = "") -> Token:
     if not authorization and password:
         authorization = f"Token {password}"
     return authenticate(authorization, scope=Scope.INGEST, now=timezone.now())
-
-
-def _body(request: HttpRequest, *, encoding: str | None = None) -> bytes:
-    """The body as it is decoded next; what Snappy packed is unpacked by its decoder."""
-    sent = request.headers.get("Content-Encoding", "") if encoding is None else encoding
-    return body_of(request, encoding=sent)
 
 
 def _store(points: Iterable[Point], refused: Rejections, *, token: Token, use: Use) -> WriteResult:

@@ -31,46 +31,56 @@ _COLUMNS = {
 }
 _ROUNDS = 3
 """Heads may be new in a body, and fields of them in the next reading of it."""
-MOST_HEADS = 1_000_000
-"""Of so many heads some hundred megabytes are known; then they are learnt again."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sender:
-    """Whose bodies are alike: those of one organisation, or of one of its hosts."""
-
-    organisation: Organisation
-    only_host: str | None
+MOST_FIELDS = 10_000
+"""A head with more is read by the strict parser: each new field of it is a plan of all of them."""
+QUICK_BYTES = 16 * 1024
+"""So much of a body is read in Python, line by line, in some ten milliseconds."""
+_HEAD_BYTES, _SERIES_BYTES, _FIELD_BYTES = 200, 24, 120
 
 
 class PlainLines:
-    """What is known of the heads of one sender; for several threads."""
+    """What is known of the heads of one organisation, or of one of its hosts; for threads."""
 
-    def __init__(self, sender: Sender, known: KnownSeries, find_head: FindHead) -> None:
-        self._sender, self._known, self._find_head = sender, known, find_head
+    def __init__(self, known: KnownSeries, find_head: FindHead) -> None:
+        self._known, self._find_head = known, find_head
         self._lock = Lock()
-        self._forget()
-
-    def _forget(self) -> None:
+        self.size_bytes = 0
+        """About what the book holds, and no less."""
+        self._plans: set[int] = set()
         kinds = [[_KINDS[column.kind] for column in one.fields] for one in MEASUREMENTS]
         self._facts: dict[bytes, tuple[Fact, ...]] = {}
         self._book = new_book(kinds, (_TABLES[SYSTEM], UPTIME))
 
-    def read(self, body: bytes, rules: Rules) -> ReadBody:
-        """The rows of a body, as `read_batch` would find them."""
+    def read(self, body: bytes, rules: Rules, organisation: Organisation) -> ReadBody:
+        """The rows of a body, as `read_batch` would find them.
+
+        The quotas of new series are those of `organisation` as it is given.
+        """
         unit_ns = rules.precision.nanoseconds
         for _ in range(_ROUNDS):
             lines = self._book.read(body, unit_ns, rules.earliest_ns, rules.latest_ns)
             if not lines.unknown:
-                return self._body(body, lines, rules)
+                return self._body(body, lines, rules, organisation)
             with self._lock:
-                if len(self._book) > MOST_HEADS:
-                    self._forget()
-                self._learn(lines.unknown)
+                self._learn(lines.unknown, rules, organisation)
         batch = read_batch(body, rules, self._find_head)
-        return ready_body(batch, self._known, self._sender.organisation)
+        return ready_body(batch, self._known, organisation)
 
-    def _body(self, body: bytes, lines: Lines, rules: Rules) -> ReadBody:
+    def read_quickly(
+        self, body: bytes, rules: Rules, organisation: Organisation
+    ) -> ReadBody | None:
+        """The same, where nothing has to be learnt and little is left to the strict parser."""
+        unit_ns = rules.precision.nanoseconds
+        lines = self._book.read(body, unit_ns, rules.earliest_ns, rules.latest_ns)
+        left_bytes = sum(end - begin for _, begin, end in lines.left)
+        left_bytes += sum(end - begin for _, _, begin, end, _ in lines.refused)
+        if lines.unknown or left_bytes > QUICK_BYTES:
+            return None
+        return self._body(body, lines, rules, organisation)
+
+    def _body(
+        self, body: bytes, lines: Lines, rules: Rules, organisation: Organisation
+    ) -> ReadBody:
         rows = [_ready_rows(lines)] if lines.copies else []
         facts = [fact for head in lines.saying for fact in self._facts.get(head, ())]
         if not (lines.left or lines.refused):
@@ -87,7 +97,7 @@ class PlainLines:
             )
         others = sorted(_others(body, lines), key=lambda one: one[0])
         batch = read_lines(others, rules, self._find_head)
-        rest = ready_body(batch, self._known, self._sender.organisation)
+        rest = ready_body(batch, self._known, organisation)
         return ReadBody(
             known=self._known,
             rows=[*rows, *rest.rows],
@@ -100,22 +110,38 @@ class PlainLines:
             rejections=rest.rejections,
         )
 
-    def _learn(self, unknown: Sequence[tuple[bytes, list[bytes]]]) -> None:
+    def _learn(
+        self,
+        unknown: Sequence[tuple[bytes, list[bytes]]],
+        rules: Rules,
+        organisation: Organisation,
+    ) -> None:
         """Make heads known with these fields, beside those that they had."""
         found = {}
         for head, names in unknown:
-            plan = self._plan(head, {*names, *self._book.names(head)})
+            plan = self._plan(head, {*names, *self._book.names(head)}, rules)
             if plan is not None:
                 found[head] = plan
+            else:
+                self.size_bytes += _HEAD_BYTES + len(head)
         keys = list(dict.fromkeys(key for plan in found.values() for key in plan.series))
-        rows = dict(zip(keys, self._known.rows(self._sender.organisation, keys), strict=True))
+        rows = dict(zip(keys, self._known.rows(organisation, keys), strict=True))
         for head, plan in found.items():
             series = [(_TABLES[key.table], *rows[key]) for key in plan.series]
             if plan.facts:
                 self._facts[head] = plan.facts
             self._book.learn(head, series, plan.fields, bool(plan.facts))
+            self._note_size(head, plan)
 
-    def _plan(self, text: bytes, names: set[bytes]) -> _Plan | None:
+    def _note_size(self, head: bytes, plan: _Plan) -> None:
+        """Heads that are alike share a plan, which stays when a field is added."""
+        self.size_bytes += _HEAD_BYTES + len(head) + _SERIES_BYTES * len(plan.series)
+        key = hash((tuple(one.table for one in plan.series), tuple(plan.fields)))
+        if key not in self._plans:
+            self._plans.add(key)
+            self.size_bytes += sum(_FIELD_BYTES + 2 * len(name) for name, _ in plan.fields)
+
+    def _plan(self, text: bytes, names: set[bytes], rules: Rules) -> _Plan | None:
         """Where the fields belong; None if no line of this head is read here."""
         try:
             measurement, tags = parse_head(text.decode())
@@ -123,7 +149,7 @@ class PlainLines:
         except (UnicodeError, PointError):
             self._book.leave(text)
             return None
-        if b'"' in text:
+        if b'"' in text or len(names) > MOST_FIELDS:
             # A quote may begin a text that goes on behind the line.
             self._book.leave(text)
             return None
@@ -132,10 +158,14 @@ class PlainLines:
         except PointError:
             self._book.refuse(text)
             return None
-        if self._sender.only_host not in (None, head.host):
+        if rules.only_host not in (None, head.host):
             self._book.refuse(text)
             return None
-        plan = _plan_of(head, by_name)
+        try:
+            plan = _plan_of(head, by_name)
+        except PointError:
+            # Lines with a field that cannot be kept are refused, the others of this head are not.
+            plan = None
         if plan is None:
             self._book.leave(text)
         return plan

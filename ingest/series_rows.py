@@ -67,15 +67,16 @@ class SeriesBefore:
 
 
 def note_samples(
-    times: Mapping[int, tuple[datetime, datetime]], *, now: datetime
+    times: Mapping[int, tuple[datetime, datetime]], *, heard_at: datetime | None
 ) -> dict[int, SeriesBefore]:
     """Remember the first and last time of what was written; what was known before, by series.
 
-    Locks the series, so that none can go away before the write is committed; raises
-    `SeriesDeletedError` if one has gone already.
+    `heard_at` None: it is of a file, and the hosts themselves were not heard. Locks the series,
+    so that none can go away before the write is committed; raises `SeriesDeletedError` if one
+    has gone already.
     """
-    parameters: dict[str, list[int] | list[datetime] | datetime] = {
-        "now": now,
+    parameters: dict[str, list[int] | list[datetime] | datetime | None] = {
+        "heard": heard_at,
         "series": list(times),
         "first": [first for first, _ in times.values()],
         "last": [last for _, last in times.values()],
@@ -116,7 +117,7 @@ def note_samples(
             )
             UPDATE ingest_host AS host
                SET last_sample_at = greatest(last_sample_at, newest.at),
-                   heard_at = greatest(heard_at, %(now)s)
+                   heard_at = greatest(heard_at, %(heard)s::timestamptz)
               FROM newest JOIN locked USING (id)
              WHERE host.id = newest.id
             """,

@@ -17,14 +17,14 @@ _LONGEST_NAME = 64
 
 def count_unknown(
     organisation: Organisation, lines: Mapping[tuple[str, str], int], *, now: datetime
-) -> None:
-    """Add the lines of a body, by host and measurement, to those that came before."""
+) -> frozenset[str]:
+    """Add the lines of bodies, by host and measurement, to those that came before.
+
+    The measurements of which nothing is new: they were counted before, for each of these hosts.
+    """
     counted: dict[tuple[str, str], int] = {}
-    for (host, measurement), count in sorted(lines.items()):
-        key = (
-            shortened(_storable(host), LONGEST_HOST_NAME),
-            shortened(_storable(measurement), _LONGEST_NAME),
-        )
+    for (host, measurement), count in lines.items():
+        key = _key(host, measurement)
         counted[key] = counted.get(key, 0) + count
     with connection.cursor() as cursor:
         cursor.execute(
@@ -42,6 +42,8 @@ def count_unknown(
              ORDER BY host, measurement
                 ON CONFLICT (organisation_id, host, measurement) DO UPDATE
                SET lines = known.lines + excluded.lines, last_sent_at = excluded.last_sent_at
+             -- A row that was inserted by this statement was never changed.
+             RETURNING host, measurement, xmax <> 0
             """,
             {
                 "organisation": organisation.pk,
@@ -52,6 +54,16 @@ def count_unknown(
                 "lines": list(counted.values()),
             },
         )
+        before = {(host, name) for host, name, is_known in cursor.fetchall() if is_known}
+    news = {name for host, name in lines if _key(host, name) not in before}
+    return frozenset(name for _, name in lines if name not in news)
+
+
+def _key(host: str, measurement: str) -> tuple[str, str]:
+    return (
+        shortened(_storable(host), LONGEST_HOST_NAME),
+        shortened(_storable(measurement), _LONGEST_NAME),
+    )
 
 
 def _storable(text: str) -> str:

@@ -20,6 +20,7 @@ from accounts.authentication import authenticate
 from accounts.json_answers import RequestError, View, answers_in_json, error_answer
 from accounts.models import Scope, Token
 from ingest.body import (
+    BodyError,
     BodyTooLargeError,
     LineTooLargeError,
     UnknownEncodingError,
@@ -28,13 +29,14 @@ from ingest.body import (
     read_body,
 )
 from ingest.chunked_body import announced_bytes
-from ingest.commit_queue import NotCommittedError
 from ingest.core.batch import Rejection
 from ingest.core.line_protocol import Precision
 from ingest.core.quota.limits import QuotaExceededError
-from ingest.quotas.entry import counted
+from ingest.quotas.entry import Use, counted
+from ingest.refused import record_oversized_line
 from ingest.retention import retention
-from ingest.write import WriteResult, record_oversized_line, store
+from ingest.write import WriteResult, store
+from ingest.write_queue import NotCommittedError
 
 _OF_V1 = {"n": "ns", "u": "us", "\u00b5": "us"}
 """So clients of InfluxDB 1 call these units."""
@@ -83,16 +85,16 @@ def answer_write(
 ) -> HttpResponse:
     """Read the body of a write, store it, and say what became of it."""
     now = timezone.now()
-    precision = _precision(request)
+    precision = precision_named(request.GET.get("precision", ""))
     with counted(token.organisation) as use:
         try:
-            body = _body(request)
+            body = _body(request, use)
         except LineTooLargeError as error:
             record_oversized_line(error.start, reason=str(error), token=token, now=now)
             raise
-        use.add(points=line_count(body), size_bytes=len(body))
+        use.add(points=line_count(body))
         result = store(body, token=token, precision=precision, now=now, retention=retention())
-    return _written(result)
+    return written(result)
 
 
 @require_safe
@@ -115,18 +117,18 @@ def ping(_request: HttpRequest) -> HttpResponse:
     return HttpResponse(status=204)
 
 
-def _precision(request: HttpRequest) -> Precision:
-    name = request.GET.get("precision") or Precision.NS
+def precision_named(name: str) -> Precision:
+    """The precision that a sender asks for; raises a `RequestError`."""
     try:
-        return Precision(_OF_V1.get(name, name))
+        return Precision(_OF_V1.get(name, name) or Precision.NS)
     except ValueError:
         allowed = ", ".join(Precision)
         message = f'precision "{name[:64]}" is not understood; it can be {allowed}'
         raise RequestError(400, "invalid", message) from None
 
 
-def body_of(request: HttpRequest, *, encoding: str) -> bytes:
-    """The body, unpacked from this encoding."""
+def body_of(request: HttpRequest, use: Use, *, encoding: str) -> bytes:
+    """The body, unpacked from this encoding; it is charged, also one that cannot be used."""
     # Django takes a chunked body for an empty one. ingest.chunked_body gives it its length.
     if request.META.get("HTTP_TRANSFER_ENCODING"):
         raise RequestError(
@@ -134,22 +136,31 @@ def body_of(request: HttpRequest, *, encoding: str) -> bytes:
             "unavailable",
             "this web server does not pass on chunked bodies; start Sluice with `sluice run`",
         )
-    return read_body(
-        request,
-        encoding=encoding,
-        length=announced_bytes(request.META),
-        max_bytes=settings.MAX_BODY_BYTES,
-    )
-
-
-def _body(request: HttpRequest) -> bytes:
-    body = body_of(request, encoding=request.META.get("HTTP_CONTENT_ENCODING", ""))
-    if body.count(b"\n") > MOST_LINES:
-        raise BodyTooLargeError(f"the body has more than {MOST_LINES} lines; send fewer at a time")
+    most, length = settings.MAX_BODY_BYTES, 0
+    try:
+        # A chunked body is read for its length.
+        length = announced_bytes(request.META)
+        body = read_body(request, encoding=encoding, length=length, max_bytes=most)
+    except BodyError:
+        use.add(size_bytes=length)
+        raise
+    use.add(size_bytes=len(body))
     return body
 
 
-def _written(result: WriteResult) -> HttpResponse:
+def _body(request: HttpRequest, use: Use) -> bytes:
+    body = body_of(request, use, encoding=request.META.get("HTTP_CONTENT_ENCODING", ""))
+    check_lines(body)
+    return body
+
+
+def check_lines(body: bytes) -> None:
+    """Raise a `BodyTooLargeError` if it has more lines than a worker reads in a second or two."""
+    if body.count(b"\n") > MOST_LINES:
+        raise BodyTooLargeError(f"the body has more than {MOST_LINES} lines; send fewer at a time")
+
+
+def written(result: WriteResult) -> HttpResponse:
     """204, unless every line is bad: then nothing is lost by saying so."""
     nothing_kept = not (result.accepted or result.ignored or result.unknown)
     if result.rejected and nothing_kept:

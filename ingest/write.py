@@ -7,7 +7,7 @@ the fields of one moment in several lines or batches, and a batch may come twice
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -20,14 +20,14 @@ from ingest.core.batch import Batch, Rejection, Rows, Rules, batch_of_points, re
 from ingest.core.catalogue import SYSTEM, Measurement
 from ingest.core.copy_encoding import encode_rows
 from ingest.core.decoders.rejections import Rejections
-from ingest.core.line_protocol import Precision, excerpt
+from ingest.core.line_protocol import Precision
 from ingest.core.point import Point
 from ingest.facts import live_hosts, note_facts
 from ingest.late_samples import Wrote, note_late_samples
-from ingest.models import RejectedLine
 from ingest.partitions import PART, ensure_parts
 from ingest.quotas.new_series import OverQuota, save_within_quotas
 from ingest.ready_rows import uptimes_of
+from ingest.refused import Refused, note_refused
 from ingest.series_rows import (
     SeriesDeletedError,
     note_open_hours,
@@ -37,12 +37,9 @@ from ingest.series_rows import (
 )
 from ingest.shared_names import note_shared_names, series_of_several_machines
 from ingest.sources.registry import find_head
-from ingest.unknown_measurements import count_unknown
 
 FUTURE_TOLERANCE = timedelta(minutes=10)
 """How far a host's clock may be ahead."""
-KEPT_REJECTIONS = 1000
-"""So many refused lines are kept per organisation, so that a flood of them cannot fill a disk."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ATTEMPTS = 3
@@ -124,8 +121,9 @@ def store_file(
 ) -> tuple[WriteResult, frozenset[str]]:
     """The same of points of a file, with the hosts they are of; what is refused is only told.
 
-    What it says of things is left out where their host says itself what is so now. Raises
-    `QuotaExceededError` if there is no room for all of its series.
+    A host of which there are only files is not taken for one that sends. What a file says of
+    things is left out where their host says itself what is so now. Raises `QuotaExceededError`
+    if there is no room for all of its series.
     """
     token = Token(organisation=organisation)
     rules = rules_of(token=token, precision=Precision.NS, now=now, retention=retention)
@@ -135,16 +133,9 @@ def store_file(
     newest = now if newest_ns is None else _EPOCH + timedelta(microseconds=newest_ns // 1000)
     live = live_hosts(organisation, after=newest, now=now)
     facts = [fact for fact in batch.facts if fact.host not in live]
-    kept = replace(batch, rejections=[], unknown={}, facts=facts)
+    kept = replace(batch, rejections=[], unknown={}, facts=facts, is_of_file=True)
     _, changed_rows = _keep(kept, token=token, now=now, over_quota=OverQuota.FAIL)
     return _result(batch, changed_rows), frozenset(one.host for one in batch.series)
-
-
-def record_oversized_line(start: bytes, *, reason: str, token: Token, now: datetime) -> None:
-    """Record a line that was too large to be read whole; `start` is its first part."""
-    line = excerpt(start.decode("utf-8", "replace"))
-    rejection = Rejection(line_number=1, line=line, reason=reason, line_count=1)
-    _save_rejections([rejection], token=token, now=now)
 
 
 def rules_of(*, token: Token, precision: Precision, now: datetime, retention: timedelta) -> Rules:
@@ -210,27 +201,17 @@ def _save(batch: Batch, *, token: Token, now: datetime) -> int:
         by_name = sorted(batch.rows.items(), key=lambda item: item[0].name)
         changed_rows = sum(_copy(measurement, rows, ids) for measurement, rows in by_name)
         wrote = _wrote(batch, ids)
-        before = note_samples({one: (own.first, own.last) for one, own in wrote.items()}, now=now)
+        before = note_samples(
+            {one: (own.first, own.last) for one, own in wrote.items()},
+            heard_at=None if batch.is_of_file else now,
+        )
         note_shared_names(shared, now=now)
         if changed_rows:
             note_open_hours(open_hours_of(_times(batch, ids)))
             note_late_samples(wrote, before, now=now)
-    note_refused(batch.rejections, batch.unknown, token=token, now=now)
+    refused = Refused(token=token, rejections=batch.rejections, unknown=batch.unknown)
+    note_refused([refused], now=now)
     return changed_rows
-
-
-def note_refused(
-    rejections: Sequence[Rejection],
-    unknown: Mapping[tuple[str, str], int],
-    *,
-    token: Token,
-    now: datetime,
-) -> None:
-    """Keep what was refused of a body, for people to see."""
-    if rejections:
-        _save_rejections(rejections, token=token, now=now)
-    if unknown:
-        count_unknown(token.organisation, unknown, now=now)
 
 
 def _copy(measurement: Measurement, rows: Rows, ids: list[int]) -> int:
@@ -316,23 +297,3 @@ def _wrote(batch: Batch, ids: list[int]) -> dict[int, Wrote]:
 
 def _at(time_us: int) -> datetime:
     return _EPOCH + timedelta(microseconds=time_us)
-
-
-def _save_rejections(rejections: Sequence[Rejection], *, token: Token, now: datetime) -> None:
-    RejectedLine.objects.bulk_create(
-        RejectedLine(
-            organisation=token.organisation,
-            token=token,
-            received_at=now,
-            line_number=rejection.line_number,
-            line=rejection.line,
-            reason=rejection.reason,
-            line_count=rejection.line_count,
-        )
-        for rejection in rejections
-    )
-    oldest_kept = RejectedLine.objects.filter(organisation=token.organisation).order_by(
-        "-received_at", "-pk"
-    )
-    expired = oldest_kept.values_list("pk", flat=True)[KEPT_REJECTIONS:]
-    RejectedLine.objects.filter(pk__in=list(expired)).delete()

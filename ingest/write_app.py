@@ -1,18 +1,22 @@
-"""A WSGI layer that answers writes before Django's own layers, which cost more than a small write.
+"""An ASGI layer that answers writes before Django's layers, which cost more than a small write.
 
-It authenticates before it reads the body. What it does not know to be in order, such as an address
-that is not ours, it hands on, and Django answers as ever.
+It authenticates before it reads the body, and waits for no sender in a thread. What it does not
+know to be in order, such as an address that is not ours, it hands on, and Django answers as ever.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache, partial
 from http import HTTPStatus
+from io import BytesIO
+from urllib.parse import parse_qsl
 
 from django.conf import settings
-from django.core.handlers.wsgi import WSGIRequest
 from django.db import connection
 from django.http import HttpResponse
 from django.http.request import split_domain_port, validate_host
@@ -21,16 +25,52 @@ from django.utils import timezone
 from accounts.json_answers import error_answer
 from accounts.models import Scope, Token
 from accounts.remembered_tokens import RememberedTokens
-from ingest.chunked_body import Application, Environ, StartResponse
-from ingest.views import answer_write, answers_telegraf
-from ingest.writer import Writer
+from ingest.asgi import (
+    Application,
+    ClientGoneError,
+    Headers,
+    Receive,
+    Send,
+    SenderStandsStillError,
+    ServerScope,
+    next_part,
+)
+from ingest.body import BodyError, BodyTooLargeError, LineTooLargeError, line_count, read_body
+from ingest.chunked_body import too_large_text
+from ingest.core.line_protocol import Precision
+from ingest.quotas.entry import UNCOUNTED, Use, admitted, may_be_short
+from ingest.refused import record_oversized_line
+from ingest.retention import retention
+from ingest.views import answers_telegraf, check_lines, precision_named, written
+from ingest.write import WriteResult
+from ingest.write_queue import Room, WriteQueue
+from ingest.writer import Body, Writer
 
 log = logging.getLogger(__name__)
 
 PATH = "/api/v2/write"
+_MOST_QUICK_BYTES = 1024 * 1024
+"""Unpacked; a larger body is stored alone, however small it was packed."""
 _MOST_ADDRESSES = 1000
 """So many of ours are remembered; a pattern may allow any number."""
-_TOKEN = "sluice.token"  # noqa: S105  a key of the environment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """A body as it was sent, and by whom."""
+
+    token: Token
+    precision: Precision
+    encoding: str
+    packed: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Opened:
+    """A body that was unpacked, and what it is charged."""
+
+    body: Body
+    use: Use
 
 
 class Writes:
@@ -42,57 +82,224 @@ class Writes:
         *,
         writer: Writer | None = None,
         tokens: RememberedTokens | None = None,
+        queue: Callable[..., WriteQueue[Sent, HttpResponse]] = WriteQueue,
     ) -> None:
         self._application = application
         self._writer = writer or Writer()
         self._tokens = tokens or RememberedTokens(Scope.INGEST)
+        self._queue = queue(self._together, self._alone)
         self._is_ours: set[str] = set()
-        self._good = HttpResponse()
 
-    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer one request (PEP 3333)."""
-        if environ.get("PATH_INFO") != PATH or not self._is_plain(environ):
-            return self._application(environ, start_response)
-        _close_old_connection()
-        answer = self._authenticate(environ)
-        if answer is self._good:
-            answer = self._written(environ)
-        return _send(answer, start_response)
+    async def __call__(self, scope: ServerScope, receive: Receive, send: Send) -> None:
+        """Answer one request (ASGI 3)."""
+        if scope["type"] != "http" or scope["path"] != PATH:
+            return await self._application(scope, receive, send)
+        headers = dict(scope["headers"])
+        if not self._is_plain(scope, headers):
+            return await self._application(scope, receive, send)
+        try:
+            answer = await self._answer(scope, headers, receive)
+        except ClientGoneError:
+            return None
+        return await _send(answer, send)
 
-    def _is_plain(self, environ: Environ) -> bool:
+    def _is_plain(self, scope: ServerScope, headers: Headers) -> bool:
         """Whether none of Django's layers would have anything to say."""
-        host = environ.get("HTTP_HOST", "")
+        host = headers.get(b"host", b"").decode("latin-1")
         if host not in self._is_ours:
             domain, _ = split_domain_port(host)
             if not (domain and validate_host(domain, settings.ALLOWED_HOSTS)):
                 return False
             if len(self._is_ours) < _MOST_ADDRESSES:
                 self._is_ours.add(host)
-        return environ.get("REQUEST_METHOD") == "POST" and _is_secure_enough(environ)
+        return scope["method"] == "POST" and _is_secure_enough(scope, headers)
 
-    @answers_telegraf
-    def _authenticate(self, environ: Environ) -> HttpResponse:
-        authorization = environ.get("HTTP_AUTHORIZATION", "")
-        environ[_TOKEN] = self._tokens.authenticate(authorization, now=timezone.now())
-        return self._good
-
-    def _written(self, environ: Environ) -> HttpResponse:
+    async def _answer(
+        self, scope: ServerScope, headers: Headers, receive: Receive
+    ) -> HttpResponse:
+        authorization = headers.get(b"authorization", b"").decode("latin-1")
+        token = self._tokens.remembered(authorization, now=timezone.now())
+        if token is None:
+            found = await self._queue.run(partial(self._authenticated, authorization))
+            if isinstance(found, HttpResponse):
+                return found
+            token = found
         try:
-            return self._stored(WSGIRequest(environ), environ[_TOKEN])
-        except Exception:
-            log.exception("a body was not stored")
-            return error_answer(500, "internal error", "nothing of this body is stored")
+            return await self._answer_to(token, scope, headers, receive)
+        except SenderStandsStillError as error:
+            return error_answer(408, "timeout", f"{error}; nothing of it is stored")
+        except ClientGoneError:
+            raise
+        except Exception as error:  # noqa: BLE001  answered, or by 500
+            return _refused(error)
 
-    @answers_telegraf
-    def _stored(self, request: WSGIRequest, token: Token) -> HttpResponse:
-        return answer_write(request, token=token, store=self._writer.store)
+    async def _answer_to(
+        self,
+        token: Token,
+        scope: ServerScope,
+        headers: Headers,
+        receive: Receive,
+    ) -> HttpResponse:
+        precision = _precision(scope["query_string"])
+        if may_be_short(token.organisation):
+            refusal = await self._queue.run(partial(_refusal, token))
+            if refusal is not None:
+                return refusal
+        encoding = headers.get(b"content-encoding", b"").decode("latin-1").strip().lower()
+        with self._queue.room(token.organisation_id) as room:
+            packed = await _whole(receive, headers, encoding=encoding, room=room)
+            sent = Sent(token=token, precision=precision, encoding=encoding, packed=packed)
+            return await self._queue.answer(sent, size_bytes=len(packed))
+
+    # --- In threads
+
+    def _authenticated(self, authorization: str) -> Token | HttpResponse:
+        _close_old_connection()
+        try:
+            return self._tokens.authenticate(authorization, now=timezone.now())
+        except Exception as error:  # noqa: BLE001  answered below, or by 500
+            return _refused(error)
+
+    def _together(self, every: Sequence[Sent]) -> list[HttpResponse | None]:
+        """Store bodies and answer each; None for those that are to be stored alone."""
+        _close_old_connection()
+        now = timezone.now()
+        opened = [_opened(sent, now, most_bytes=_MOST_QUICK_BYTES) for sent in every]
+        ready = [one for one in opened if isinstance(one, _Opened)]
+        results = iter(self._writer.store_together([one.body for one in ready]))
+        return [
+            _finished(one, next(results)) if isinstance(one, _Opened) else one for one in opened
+        ]
+
+    def _alone(self, sent: Sent) -> HttpResponse:
+        """Store a body, whatever it takes, and answer."""
+        _close_old_connection()
+        opened = _opened(sent, timezone.now(), most_bytes=settings.MAX_BODY_BYTES)
+        if not isinstance(opened, _Opened):
+            assert opened is not None, "invariant whole-body: an allowed body was not unpacked"
+            return opened
+        outcome: WriteResult | Exception
+        try:
+            outcome = self._writer.store_alone(opened.body)
+        except Exception as error:  # noqa: BLE001  answered, or by 500
+            outcome = error
+        answer = _finished(opened, outcome)
+        assert answer is not None, "invariant alone: a body that is stored alone has an answer"
+        return answer
 
 
-def _is_secure_enough(environ: Environ) -> bool:
-    if not settings.SECURE_SSL_REDIRECT or environ.get("wsgi.url_scheme") == "https":
+def _opened(sent: Sent, now: datetime, *, most_bytes: int) -> _Opened | HttpResponse | None:
+    """The body to be stored, or why it is refused; None if it unpacks to more than this."""
+    use = None
+    try:
+        use = admitted(sent.token.organisation)
+        body = _charged(sent, use, now, most_bytes=min(most_bytes, settings.MAX_BODY_BYTES))
+    except Exception as error:  # noqa: BLE001  answered, or by 500
+        if use is not None and isinstance(error, UNCOUNTED):
+            use.take_back()
+        return _refused(error)
+    if body is None:
+        return None
+    opened = Body(
+        content=body,
+        token=sent.token,
+        precision=sent.precision,
+        now=now,
+        retention=retention(),
+    )
+    return _Opened(body=opened, use=use)
+
+
+def _charged(sent: Sent, use: Use, now: datetime, *, most_bytes: int) -> bytes | None:
+    """The body, unpacked, as `_opened`; it is charged, also one that cannot be used."""
+    size_bytes = len(sent.packed)
+    try:
+        body = read_body(
+            BytesIO(sent.packed), encoding=sent.encoding, length=size_bytes, max_bytes=most_bytes
+        )
+        check_lines(body)
+    except BodyError as error:
+        is_large = isinstance(error, (BodyTooLargeError, LineTooLargeError))
+        if is_large and most_bytes < settings.MAX_BODY_BYTES:
+            return None
+        use.add(size_bytes=size_bytes)
+        if isinstance(error, LineTooLargeError):
+            record_oversized_line(error.start, reason=str(error), token=sent.token, now=now)
+        raise
+    use.add(points=line_count(body), size_bytes=len(body))
+    return body
+
+
+def _finished(opened: _Opened, outcome: WriteResult | Exception | None) -> HttpResponse | None:
+    """The answer; a body without an outcome is charged when it has one."""
+    if outcome is None or isinstance(outcome, UNCOUNTED):
+        opened.use.take_back()
+    if outcome is None:
+        return None
+    if isinstance(outcome, Exception):
+        return _refused(outcome)
+    return written(outcome) if outcome.rejected else _GOOD
+
+
+def _refusal(token: Token) -> HttpResponse | None:
+    """Why nothing of a body is read, if its organisation has used up a quota."""
+    _close_old_connection()
+    try:
+        admitted(token.organisation)
+    except Exception as error:  # noqa: BLE001  answered, or by 500
+        return _refused(error)
+    return None
+
+
+def _refused(error: Exception) -> HttpResponse:
+    try:
+        return _raised(error)
+    except Exception:
+        log.exception("a body was not stored")
+        return error_answer(500, "internal error", "nothing of this body is stored")
+
+
+@answers_telegraf
+def _raised(error: Exception) -> HttpResponse:
+    raise error
+
+
+@lru_cache(maxsize=1000)
+def _precision(query: bytes) -> Precision:
+    return precision_named(dict(parse_qsl(query.decode("latin-1"))).get("precision", ""))
+
+
+async def _whole(receive: Receive, headers: Headers, *, encoding: str, room: Room) -> bytes:
+    """The body as it was sent; of one that is too large and not packed a first part may do.
+
+    Where that has no end of a line, it says that no division of the body would fit.
+    """
+    most_bytes, is_packed = settings.MAX_BODY_BYTES, encoding not in ("", "identity")
+    text = headers.get(b"content-length", b"0")
+    announced_bytes = int(text) if text.isdigit() else 0
+    too_large = BodyTooLargeError(too_large_text(most_bytes))
+    if is_packed and announced_bytes > most_bytes:
+        raise too_large
+    room.check(min(announced_bytes, most_bytes))
+    parts: list[bytes] = []
+    received_bytes, more = 0, True
+    while more and received_bytes <= most_bytes:
+        part, more = await next_part(receive)
+        room.take(len(part))
+        parts.append(part)
+        received_bytes += len(part)
+    whole = parts[0] if len(parts) == 1 else b"".join(parts)
+    if received_bytes > most_bytes and (is_packed or b"\n" in whole.rstrip(b"\r\n")):
+        raise too_large
+    return whole
+
+
+def _is_secure_enough(scope: ServerScope, headers: Headers) -> bool:
+    if not settings.SECURE_SSL_REDIRECT or scope.get("scheme") == "https":
         return True
     name, value = settings.SECURE_PROXY_SSL_HEADER or ("", "")
-    return bool(name) and environ.get(name) == value
+    header = name.removeprefix("HTTP_").replace("_", "-").lower().encode()
+    return bool(name) and headers.get(header) == value.encode()
 
 
 def _close_old_connection() -> None:
@@ -107,11 +314,15 @@ def _close_old_connection() -> None:
         connection.close_if_unusable_or_obsolete()
 
 
-def _send(answer: HttpResponse, start_response: StartResponse) -> list[bytes]:
-    start_response(
-        f"{answer.status_code} {answer.reason_phrase}",
-        [*answer.items(), ("Content-Length", str(len(answer.content)))]
-        if answer.status_code != HTTPStatus.NO_CONTENT
-        else list(answer.items()),
-    )
-    return [answer.content] if answer.content else []
+_GOOD = HttpResponse(status=HTTPStatus.NO_CONTENT)
+_GOOD_HEADERS = [(name.lower().encode(), value.encode()) for name, value in _GOOD.items()]
+
+
+async def _send(answer: HttpResponse, send: Send) -> None:
+    headers = _GOOD_HEADERS
+    if answer is not _GOOD:
+        headers = [(name.lower().encode(), value.encode()) for name, value in answer.items()]
+        if answer.status_code != HTTPStatus.NO_CONTENT:
+            headers.append((b"content-length", str(len(answer.content)).encode()))
+    await send({"type": "http.response.start", "status": answer.status_code, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.content})

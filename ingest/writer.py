@@ -1,41 +1,48 @@
 """How a web server stores bodies: it remembers senders and series, and commits bodies together.
 
-Bodies of several requests that are small go into one transaction; a large one has its own, so that
-others need not wait for it. An answer is given only after the commit. What cannot be copied
-straight in is stored by `ingest.write.store`, which takes anything.
+Bodies that come together go into one transaction. What cannot be copied straight in is stored by
+`ingest.write.store`, which takes anything.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import Lock, Thread
 
-from django.db import IntegrityError, InterfaceError, OperationalError, connection, transaction
+from django.db import (
+    DatabaseError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    connection,
+    transaction,
+)
 from django.utils import timezone
 from psycopg.errors import LockNotAvailable, QueryCanceled, UniqueViolation
 
 from accounts.models import Token
 from ingest.behind import note_every_second, note_waiting, try_to_note
-from ingest.commit_queue import CommitQueue
 from ingest.core.batch import read_batch
 from ingest.core.grid import EPOCH
 from ingest.core.line_protocol import Precision
 from ingest.direct_copy import copy_rows, note_committed
 from ingest.facts import note_facts
+from ingest.known_heads import KnownHeads
 from ingest.known_series import MOST_SERIES, KnownSeries, new_known_series
 from ingest.native_lines import IS_BUILT
 from ingest.partitions import PART, ensure_parts
-from ingest.plain_lines import PlainLines, Sender
 from ingest.quotas.new_series import SeriesOverQuotaError
 from ingest.ready_rows import ReadBody, ready_body
+from ingest.refused import Refused, note_refused
 from ingest.series_rows import SeriesDeletedError
 from ingest.sources.registry import find_head
-from ingest.write import WriteResult, note_refused, rules_of, store
+from ingest.write import WriteResult, rules_of, store
 
-LARGE_ROWS = 1000
-"""A body of so many rows has a transaction of its own."""
+log = logging.getLogger(__name__)
+
 _ATTEMPTS = 3
 
 
@@ -56,23 +63,25 @@ class _Memory:
     def __init__(self) -> None:
         self.known: KnownSeries = new_known_series()
         self.parts: set[int] = set()
-        self._senders: dict[tuple[int, str | None], PlainLines] = {}
-        self._lock = Lock()
+        self._heads = KnownHeads(self.known, find_head)
 
     def read(self, body: Body) -> ReadBody:
         rules = rules_of(
             token=body.token, precision=body.precision, now=body.now, retention=body.retention
         )
         organisation = body.token.organisation
+        if IS_BUILT:
+            return self._heads.read(body.content, rules, organisation)
+        batch = read_batch(body.content, rules, find_head)
+        return ready_body(batch, self.known, organisation)
+
+    def read_quickly(self, body: Body) -> ReadBody | None:
         if not IS_BUILT:
-            batch = read_batch(body.content, rules, find_head)
-            return ready_body(batch, self.known, organisation)
-        key = organisation.pk, rules.only_host
-        with self._lock:
-            if key not in self._senders:
-                sender = Sender(organisation=organisation, only_host=rules.only_host)
-                self._senders[key] = PlainLines(sender, self.known, find_head)
-        return self._senders[key].read(body.content, rules)
+            return None
+        rules = rules_of(
+            token=body.token, precision=body.precision, now=body.now, retention=body.retention
+        )
+        return self._heads.read_quickly(body.content, rules, body.token.organisation)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,28 +104,49 @@ class Writer:
         self._noting: Thread | None = None
         self._notes_by_itself = notes_by_itself
         self._clock = clock
-        self._queue = CommitQueue(self._store_together)
 
-    def store(
-        self,
-        content: bytes,
-        *,
-        token: Token,
-        precision: Precision,
-        now: datetime,
-        retention: timedelta,
-    ) -> WriteResult:
-        """Store a body as `ingest.write.store` does; also raises `NotCommittedError`."""
-        body = Body(
-            content=content, token=token, precision=precision, now=now, retention=retention
-        )
-        return self._stored(body)
+    def store_together(self, bodies: Sequence[Body]) -> list[WriteResult | Exception | None]:
+        """Store bodies in one transaction; None for those that may take longer than the others.
 
-    def _stored(self, body: Body) -> WriteResult:
+        These are to be stored by `store_alone`: what is new, or not plain, or there already.
+        """
+        memory = self._remembered()
+        waiting: dict[int, _Waiting] = {}
+        for place, body in enumerate(bodies):
+            read = memory.read_quickly(body)
+            if read is not None:
+                waiting[place] = _Waiting(body=body, read=read, memory=memory)
+        try:
+            if waiting:
+                self._store_together(list(waiting.values()))
+        except Exception as error:
+            if _took_too_long(error):
+                # It would for each of them.
+                return [error if place in waiting else None for place in range(len(bodies))]
+            log.debug("bodies are stored one by one", exc_info=True)
+            connection.close_if_unusable_or_obsolete()
+            return [None for _ in bodies]
+        return [
+            self._told(waiting[place]) if place in waiting else None
+            for place in range(len(bodies))
+        ]
+
+    @staticmethod
+    def _told(stored: _Waiting) -> WriteResult | None:
+        try:
+            _note_facts(stored)
+        except DatabaseError:
+            log.debug("what a host says of itself is noted again", exc_info=True)
+            return None
+        return _result(stored.read)
+
+    def store_alone(self, body: Body) -> WriteResult:
+        """Store a body as `ingest.write.store` does."""
         for _ in range(_ATTEMPTS):
             memory = self._remembered()
             try:
-                read = self._committed(body, memory)
+                waiting = _Waiting(body=body, read=memory.read(body), memory=memory)
+                self._store_together([waiting])
             except SeriesDeletedError:
                 self._forget(memory)
             except SeriesOverQuotaError:
@@ -129,15 +159,13 @@ class Writer:
                 # A partition was dropped.
                 self._forget(memory)
             except (OperationalError, InterfaceError) as error:
-                if isinstance(error.__cause__, (QueryCanceled, LockNotAvailable)):
+                if _took_too_long(error):
                     raise
-                # The database was started again, or it ended one of two that waited in turn; the
-                # connection may be that of another thread, which committed for this one too.
+                # The database was started again, or it ended one of two that waited in turn.
                 connection.close_if_unusable_or_obsolete()
             else:
-                if read.facts:
-                    note_facts(body.token.organisation, read.facts, now=body.now)
-                return _result(read)
+                _note_facts(waiting)
+                return _result(waiting.read)
         return store(
             body.content,
             token=body.token,
@@ -145,16 +173,6 @@ class Writer:
             now=body.now,
             retention=body.retention,
         )
-
-    def _committed(self, body: Body, memory: _Memory) -> ReadBody:
-        """What the body says, once its rows are committed."""
-        read = memory.read(body)
-        waiting = _Waiting(body=body, read=read, memory=memory)
-        if read.row_count < LARGE_ROWS:
-            self._queue.put(waiting, rows=read.row_count)
-        else:
-            self._store_together([waiting])
-        return read
 
     def note_waiting(self) -> None:
         """Note with the rows of series and hosts when they were heard of last."""
@@ -187,10 +205,7 @@ class Writer:
         now = self._clock()
         with transaction.atomic():
             written = copy_rows(memory.known, rows, now=now) if rows else None
-            for one in every:
-                note_refused(
-                    one.read.rejections, one.read.unknown, token=one.body.token, now=one.body.now
-                )
+            note_refused(map(_refused, every), now=now)
         if written is not None:
             note_committed(memory.known, rows, written, now=now)
 
@@ -199,6 +214,19 @@ class Writer:
         if missing:
             ensure_parts(EPOCH + number * PART for number in missing)
             memory.parts |= missing
+
+
+def _took_too_long(error: Exception) -> bool:
+    return isinstance(error.__cause__, (QueryCanceled, LockNotAvailable))
+
+
+def _note_facts(stored: _Waiting) -> None:
+    if stored.read.facts:
+        note_facts(stored.body.token.organisation, stored.read.facts, now=stored.body.now)
+
+
+def _refused(one: _Waiting) -> Refused:
+    return Refused(token=one.body.token, rejections=one.read.rejections, unknown=one.read.unknown)
 
 
 def _result(read: ReadBody) -> WriteResult:

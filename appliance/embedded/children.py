@@ -1,6 +1,7 @@
 """The product's own processes: web, workers and scheduler."""
 
 import http.client
+import os
 import socket
 import sys
 from typing import Any
@@ -10,8 +11,6 @@ from config.celery import app
 from config.paths import DataDir
 from config.queues import QUEUES, WorkQueue
 
-WEB_WORKERS = 2
-WEB_THREADS = 8
 # Django's checks of URLs import every page and its libraries, which no worker needs.
 WORK_ENVIRONMENT = {"CELERY_SKIP_CHECKS": "1", "SLUICE_DATABASE_ROLE": "worker"}
 # Celery waits for running tasks; the longest takes about as long as one look at all samples.
@@ -23,17 +22,19 @@ def web(data: DataDir, *, host: str, port: int, allowed_hosts: str) -> ChildSpec
     return _python(
         data,
         "web",
-        "gunicorn",
-        "config.wsgi:application",
-        f"--bind={_bracketed(host)}:{port}",
-        f"--bind=unix:{data.web_socket}",
-        f"--workers={WEB_WORKERS}",
-        "--worker-class=gthread",
-        f"--threads={WEB_THREADS}",
-        "--no-control-socket",
+        "appliance.web_server",
+        f"--host={host}",
+        f"--port={port}",
+        f"--socket={data.web_socket}",
+        f"--processes={web_processes()}",
         environment={"SLUICE_ALLOWED_HOSTS": allowed_hosts, "SLUICE_DATABASE_ROLE": "web"},
         is_ready=lambda: _answers(local_address(host), port),
     )
+
+
+def web_processes() -> int:
+    """One for two cores, as the database works for it: writes that share a commit cost least."""
+    return max(1, (os.cpu_count() or 1) // 2)
 
 
 def workers(data: DataDir) -> list[ChildSpec]:

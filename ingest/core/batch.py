@@ -55,12 +55,16 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejection:
-    """The first line that was refused for a reason, and how many lines were."""
+    """The first line that was refused for a reason, and how many lines were.
+
+    `measurement` is the one that no source knows, if that is the reason.
+    """
 
     line_number: int
     line: str
     reason: str
     line_count: int
+    measurement: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +86,7 @@ class Batch:
     unknown_lines: int
     unknown: Mapping[tuple[str, str], int]
     rejections: list[Rejection]
+    is_of_file: bool = False
 
 
 def read_batch(body: bytes, rules: Rules, find_head: FindHead) -> Batch:
@@ -231,7 +236,9 @@ class _Refused:
 
     def add(self, line_number: int, line: str, error: PointError, *, count: int = 1) -> None:
         self.lines += count
+        measurement = None
         if isinstance(error, UnknownMeasurementError):
+            measurement = error.measurement
             self.unknown_lines += count
             key = (error.host, error.measurement)
             if key in self.unknown or len(self.unknown) < MOST_REASONS:
@@ -239,12 +246,17 @@ class _Refused:
         reason = shortened(str(error), _LONGEST_REASON)
         if reason not in self._by_reason and len(self._by_reason) >= MOST_REASONS:
             reason = f"further lines, for other reasons than the first {MOST_REASONS}"
+            measurement = None
         known = self._by_reason.get(reason)
         self._by_reason[reason] = (
             replace(known, line_count=known.line_count + count)
             if known
             else Rejection(
-                line_number=line_number, line=excerpt(line), reason=reason, line_count=count
+                line_number=line_number,
+                line=excerpt(line),
+                reason=reason,
+                line_count=count,
+                measurement=measurement,
             )
         )
 

@@ -63,10 +63,12 @@ def logical_lines(body: bytes) -> Iterator[tuple[int, str]]:
     """
     lines = body.decode("utf-8", "surrogateescape").split("\n")
     index = 0
+    most = _SEARCHED_ALWAYS + _SEARCHED_RATIO * len(body)
     while index < len(lines):
         line, taken = lines[index], 1
-        if '"' in line:
-            line, taken = _with_quoted_breaks(lines, index)
+        if '"' in line and most > 0:
+            line, taken, searched = _with_quoted_breaks(lines, index, most)
+            most -= searched
         line = line.removesuffix("\r").lstrip(" ")
         if line and (not line.startswith("#") or _BAD_COMMENT.search(line)):
             yield index + 1, line
@@ -74,16 +76,23 @@ def logical_lines(body: bytes) -> Iterator[tuple[int, str]]:
 
 
 _MOST_QUOTED_BREAKS = 100
+_SEARCHED_RATIO, _SEARCHED_ALWAYS = 16, 1_000_000
+"""So often the size of a body, and so many characters beside, are searched for ends of strings.
+Behind that a line ends at its line break: else each of many open quotes would cost 100 lines."""
 _BAD_COMMENT = re.compile(r"[\x00-\x1f\x7f]")
 """A comment with a control character is refused, as any line is."""
 
 
-def _with_quoted_breaks(lines: list[str], index: int) -> tuple[str, int]:
-    """The line at `index` up to the end of its quoted string, and how many lines that takes."""
+def _with_quoted_breaks(lines: list[str], index: int, most: int) -> tuple[str, int, int]:
+    """The line at `index` up to the end of its quoted string, and how many lines that takes.
+
+    The last number is how many characters were searched for it, not many more than `most`.
+    """
     line = lines[index]
     following = index + 1
     last = min(len(lines), following + _MOST_QUOTED_BREAKS)
-    while _UNCLOSED.search(line) and following < last:
+    searched = len(line)
+    while searched <= most and _UNCLOSED.search(line) and following < last:
         # Only a line with a quote can close the string.
         while following < last and '"' not in lines[following]:
             line += "\n" + lines[following]
@@ -91,9 +100,10 @@ def _with_quoted_breaks(lines: list[str], index: int) -> tuple[str, int]:
         if following < last:
             line += "\n" + lines[following]
             following += 1
+        searched += len(line)
     if following > index + 1 and not _is_valid(line):
-        return lines[index], 1
-    return line, following - index
+        return lines[index], 1, searched
+    return line, following - index, searched
 
 
 def _is_valid(line: str) -> bool:

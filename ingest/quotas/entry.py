@@ -11,18 +11,21 @@ from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 
 from accounts.models import Organisation
-from ingest.commit_queue import NotCommittedError
 from ingest.core.quota.bucket import BURST_S, retry_after_s
 from ingest.core.quota.limits import Limits, Quota, QuotaExceededError
 from ingest.quotas.hits import HITS
 from ingest.quotas.limits import limits_of, used_up
 from ingest.quotas.shared_account import SharedAccount
 from ingest.quotas.spending import Spending
+from ingest.write_queue import NotCommittedError
 
 LEFT_FOR_LIVE_RATIO = 0.5
 """An import takes nothing while less than this part of a minute's points is there."""
 IMPORT_RATIO = 0.25
 """A batch of an import has no more than this part of a minute's points."""
+
+UNCOUNTED = (DatabaseError, InterfaceError, NotCommittedError)
+"""What says of a body that it was not stored and will be sent again."""
 
 _SHARED = SharedAccount()
 
@@ -48,13 +51,22 @@ class Use:
         self.size_bytes += size_bytes
         self._spending.use(self._limits, points=points, size_bytes=size_bytes)
 
+    def take_back(self) -> None:
+        """Charge nothing: it was not stored, and comes again."""
+        self.add(points=-self.points, size_bytes=-self.size_bytes)
 
-@contextmanager
-def counted(organisation: Organisation, *, lost_points: int = 0) -> Iterator[Use]:
-    """Handle one body of the organisation within its quotas of points and bytes.
+
+def may_be_short(organisation: Organisation) -> bool:
+    """Whether `admitted` would raise by what this process knows; asks nobody."""
+    limits = limits_of(organisation)
+    return spending_of(organisation.pk).known_shortage(limits) is not None
+
+
+def admitted(organisation: Organisation, *, lost_points: int = 0) -> Use:
+    """Let one body of the organisation in, within its quotas of points and bytes.
 
     Raises `QuotaExceededError` before anything of the body is read; if its sender does not keep
-    it, these points are lost then. What the database did not take costs nothing: it comes again.
+    it, these points are lost then.
     """
     HITS.save_due(organisation, now=timezone.now())
     limits = limits_of(organisation)
@@ -70,11 +82,17 @@ def counted(organisation: Organisation, *, lost_points: int = 0) -> Iterator[Use
                 random_part=random.random(),  # noqa: S311  no secret
             ),
         )
-    use = Use(spending, limits)
+    return Use(spending, limits)
+
+
+@contextmanager
+def counted(organisation: Organisation, *, lost_points: int = 0) -> Iterator[Use]:
+    """Handle one body as `admitted`; what the database did not take costs nothing."""
+    use = admitted(organisation, lost_points=lost_points)
     try:
         yield use
-    except (DatabaseError, InterfaceError, NotCommittedError):
-        use.add(points=-use.points, size_bytes=-use.size_bytes)
+    except UNCOUNTED:
+        use.take_back()
         raise
 
 

@@ -55,6 +55,10 @@ class Spending:
     def shortage(self, limits: Limits, *, keep_ratio: float = 0.0) -> Shortage | None:
         """The rate for which one has to wait longest until more than this part is left."""
         self._report_if_due(limits)
+        return self.known_shortage(limits, keep_ratio=keep_ratio)
+
+    def known_shortage(self, limits: Limits, *, keep_ratio: float = 0.0) -> Shortage | None:
+        """The same by what this process knows; asks nobody."""
         found = []
         with self._lock:
             now_s = self._clock()

@@ -1,11 +1,14 @@
-"""A WSGI application that answers with the body that Django sees, behind the product's layer."""
+"""An application that answers with the body that Django sees, behind the product's layers."""
 
 import os
+from typing import Any
 
+from a2wsgi import WSGIMiddleware
 from django.conf import settings
 from django.core.handlers.wsgi import WSGIRequest
 
-from ingest.chunked_body import Application, ChunkedBody, Environ, StartResponse
+from ingest.asgi import Application, marked_ends, whole_bodies
+from ingest.chunked_body import ChunkedBody, Environ, StartResponse
 
 LIMIT_BYTES = 100_000
 
@@ -19,16 +22,10 @@ def django_body(environ: Environ, start_response: StartResponse) -> list[bytes]:
     return [body]
 
 
-def without_end_mark(application: Application) -> Application:
-    """A server that does not promise that its input ends where the body ends."""
-
-    def server(environ: Environ, start_response: StartResponse) -> object:
-        del environ["wsgi.input_terminated"]
-        return application(environ, start_response)
-
-    return server
+def in_threads(application: Any) -> Application:
+    middleware: Any = WSGIMiddleware(marked_ends(application))
+    return whole_bodies(middleware)
 
 
-wrapped = ChunkedBody(django_body, max_body_bytes=LIMIT_BYTES)
-bare = django_body
-unterminated = without_end_mark(wrapped)
+wrapped = in_threads(ChunkedBody(django_body, max_body_bytes=LIMIT_BYTES))
+bare = in_threads(django_body)

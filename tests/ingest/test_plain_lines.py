@@ -15,20 +15,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accounts.models import Organisation
+from ingest import plain_lines
 from ingest.core.batch import Batch, Rules, read_batch
 from ingest.core.catalogue import MEASUREMENTS, Field, FieldKind, Measurement
 from ingest.core.line_protocol import Precision
 from ingest.core.mapping import SeriesKey
+from ingest.known_heads import KnownHeads
 from ingest.known_series import KnownRow
 from ingest.native_lines import IS_BUILT
 from ingest.partitions import PART_US
-from ingest.plain_lines import PlainLines, Sender
+from ingest.plain_lines import PlainLines
 from ingest.ready_rows import ReadBody, ready_rows
 from ingest.series_rows import open_hours_of
 from ingest.sources.registry import find_head
 
 pytestmark = pytest.mark.skipif(not IS_BUILT, reason="the native crate is not built")
 
+ORGANISATION = Organisation(pk=1)
 NOW_NS = 1_700_000_000 * 10**9
 SECOND_NS = 10**9
 RULES = {
@@ -121,11 +124,10 @@ def has_collision(rows: Sequence[Row]) -> bool:
 class Reader:
     def __init__(self) -> None:
         self.series = NumberedSeries()
-        sender = Sender(organisation=Organisation(pk=1), only_host=None)
-        self.lines = PlainLines(sender, self.series, find_head)  # type: ignore[arg-type]
+        self.lines = PlainLines(self.series, find_head)  # type: ignore[arg-type]
 
     def read(self, body: bytes, precision: Precision = Precision.NS) -> ReadBody:
-        return self.lines.read(body, RULES[precision])
+        return self.lines.read(body, RULES[precision], ORGANISATION)
 
     def rows(self, read: ReadBody) -> list[Row]:
         return [
@@ -290,6 +292,96 @@ def test_rows_of_one_series_and_time_are_united_in_the_order_of_lines() -> None:
     }  # fmt: skip
 
 
+ODD_LINES = st.builds(
+    b"%b %b=1i %d".__mod__,
+    st.tuples(
+        st.sampled_from(
+            [b"diskio,host=h1,name=sda", b"x,host=h1", b"cpu,host=h1", b"zfs,host=h1"]
+        ),
+        st.one_of(st.sampled_from([b"reads", b"a", b"\xff"]), st.binary(max_size=3)),
+        st.sampled_from([NOW_NS, NOW_NS + 601 * SECOND_NS]),
+    ),
+)
+
+
+@given(st.lists(st.lists(ODD_LINES, max_size=4).map(b"\n".join), min_size=2, max_size=3))
+def test_any_name_of_a_field_of_a_known_head_gives_the_same_reasons(bodies: list[bytes]) -> None:
+    reader = Reader()
+    for body in bodies:
+        agree(reader, body)
+
+
+@pytest.mark.parametrize("fields", ["reads=1i", "reads=1i,f=2i"])
+def test_line_whose_time_is_refused_makes_no_series(fields: str) -> None:
+    reader = Reader()
+    reader.read(b"diskio,host=h1,name=sda reads=1i %d" % NOW_NS)
+    late = NOW_NS + 601 * SECOND_NS
+
+    for head in ("diskio,host=h1,name=sda", "diskio,host=h2,name=sda"):
+        agree(reader, f"{head} {fields} {late}".encode())
+
+    assert [key.host for key in reader.series.keys] == ["h1"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param("free=1i", id="tags that are too long with the field's"),
+        pytest.param("io.stat.{}.rios=1i".format("8" * 2040), id="a long device of a cgroup"),
+    ],
+)
+def test_field_that_cannot_be_kept_refuses_its_line_alone(fields: str) -> None:
+    reader = Reader()
+    head = "cgroup,host=h1,path=/a" if "io.stat" in fields else f"zfs,host=h1,x={'c' * 2020}"
+    body = f"{head} {fields} {NOW_NS}\ndiskio,host=h1,name=sda reads=7i {NOW_NS}"
+
+    for _ in range(2):
+        agree(reader, body.encode())
+
+
+def test_head_with_too_many_fields_is_read_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plain_lines, "MOST_FIELDS", 3)
+    reader = Reader()
+    for fields in ("reads=1i,a=1i", "reads=2i,b=1i,c=1i", "reads=3i,d=1i"):
+        agree(reader, f"diskio,host=h1,name=sda {fields} {NOW_NS}".encode())
+
+
+def flood(number: int) -> bytes:
+    """A body with a head that nobody knows and a field that no other body has."""
+    return b"\n".join(
+        [
+            b"x,host=h%d,y=%s a=1i %d" % (number, b"z" * 1000, NOW_NS),
+            b"diskio,host=h1,name=sda reads=1i,f%s%d=1i %d" % (b"f" * 1000, number, NOW_NS),
+        ]
+    )
+
+
+def test_what_is_known_of_heads_and_fields_is_bounded() -> None:
+    heads = KnownHeads(NumberedSeries(), find_head, most_bytes=100_000)  # type: ignore[arg-type]
+    sizes = []
+    for number in range(200):
+        heads.read(flood(number), RULES[Precision.NS], ORGANISATION)
+        sizes.append(heads.size_bytes)
+
+    assert max(sizes) <= 100_000
+    # It was forgotten, because more than that came.
+    assert sizes != sorted(sizes)
+
+
+def test_flood_of_one_sender_forgets_no_other() -> None:
+    heads = KnownHeads(NumberedSeries(), find_head, most_bytes=100_000)  # type: ignore[arg-type]
+    calm = b"diskio,host=h1,name=sda reads=1i %d" % NOW_NS
+    heads.read(calm, RULES[Precision.NS], ORGANISATION)
+    own = heads.size_bytes
+
+    for number in range(200):
+        heads.read(flood(number), RULES[Precision.NS], Organisation(pk=2))
+        assert heads.size_bytes >= own
+        before = heads.size_bytes
+        heads.read(calm, RULES[Precision.NS], ORGANISATION)
+        assert heads.size_bytes == before
+
+
 def test_times_are_cut_into_the_same_pieces_on_both_sides() -> None:
     import sluice_lines
 
@@ -300,9 +392,7 @@ def test_times_are_cut_into_the_same_pieces_on_both_sides() -> None:
 
 
 def test_host_of_the_token_is_kept_to() -> None:
-    series = NumberedSeries()
-    sender = Sender(organisation=Organisation(pk=1), only_host="h1")
-    lines = PlainLines(sender, series, find_head)  # type: ignore[arg-type]
+    lines = PlainLines(NumberedSeries(), find_head)  # type: ignore[arg-type]
     rules = Rules(
         precision=Precision.NS, now_ns=NOW_NS, earliest_ns=0, latest_ns=NOW_NS + 1,
         too_early="", too_late="", only_host="h1",
@@ -310,7 +400,7 @@ def test_host_of_the_token_is_kept_to() -> None:
     body = f"diskio,host=h1,name=a reads=1i {NOW_NS}\ndiskio,host=h2,name=a reads=1i {NOW_NS}"
 
     for _ in range(2):
-        read = lines.read(body.encode(), rules)
+        read = lines.read(body.encode(), rules, ORGANISATION)
         assert (read.accepted, read.rejected) == (1, 1)
         assert [one.reason for one in read.rejections] == [
             'this token may only send samples of host "h1"'

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+from django.db import connection, transaction
 
-from ingest.models import Series, UnknownMeasurement
+from ingest.models import RejectedLine, Series, UnknownMeasurement
+from ingest.refused import Refused, note_refused
 from ingest.services.maintenance import maintain_samples
 from ingest.sources.registry import find_head
 from ingest.unknown_measurements import MOST_KEPT, count_unknown
-from tests.ingest.scenario import Tenant, disk_line, now, write_lines
+from tests.ingest.scenario import Tenant, disk_line, make_tenant, now, write_lines
+from tests.ingest.wire import eventually
 
 SECOND = timedelta(seconds=1)
 
@@ -32,6 +36,68 @@ def test_lines_are_counted_by_host_and_measurement_over_bodies(tenant: Tenant) -
         )
 
     assert counted() == [("", "tides", 2), ("h1", "weather", 4), ("h2", "weather", 2)]
+
+
+def test_lines_of_it_leave_other_refused_lines_their_room(tenant: Tenant) -> None:
+    write_lines(tenant, "bad")
+    for _ in range(3):
+        write_lines(tenant, "weather,host=h1 rain=1", "weather,host=h1 rain=2")
+    write_lines(tenant, "weather,host=h2 rain=1")
+
+    kept = RejectedLine.objects.order_by("pk").values_list("line", "line_count")
+    # One line for each host tells what it looks like.
+    assert list(kept) == [
+        ("bad", 1), ("weather,host=h1 rain=1", 2), ("weather,host=h2 rain=1", 1),
+    ]  # fmt: skip
+
+
+def test_what_is_above_the_bound_is_told_by_refused_lines(tenant: Tenant) -> None:
+    names = {("h1", f"m{number}"): 1 for number in range(MOST_KEPT)}
+    count_unknown(tenant.organisation, names, now=now())
+
+    write_lines(tenant, "weather,host=h1 rain=1")
+
+    assert RejectedLine.objects.get().line == "weather,host=h1 rain=1"
+
+
+@pytest.mark.usefixtures("committed")
+@pytest.mark.parametrize("of_several", [False, True], ids=["hosts", "organisations"])
+def test_bodies_that_are_stored_together_lock_in_one_order(of_several: bool) -> None:
+    first = make_tenant("first")
+    second = make_tenant("second") if of_several else first
+    for tenant, host in ((first, "h1"), (second, "h2")):
+        count_unknown(tenant.organisation, {(host, "weather"): 1}, now=now())
+
+    def note() -> None:
+        try:
+            with transaction.atomic():
+                note_refused(
+                    [
+                        Refused(token=second.token, rejections=[], unknown={("h2", "weather"): 1}),
+                        Refused(token=first.token, rejections=[], unknown={("h1", "weather"): 1}),
+                    ],
+                    now=now(),
+                )
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            held = UnknownMeasurement.objects.select_for_update()
+            held.get(organisation=first.organisation, host="h1")
+            noting = pool.submit(note)
+            eventually(someone_waits, what="a writer that waits for the row")
+            # Who waits for the first has not locked the second: so that one is free.
+            free = UnknownMeasurement.objects.select_for_update(nowait=True)
+            free.get(organisation=second.organisation, host="h2")
+        noting.result(30)
+
+
+def someone_waits() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
+        waits: bool = cursor.fetchone()[0]
+        return waits
 
 
 def test_what_is_known_is_stored_beside_it(tenant: Tenant) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import http.client
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from accounts.models import Organisation
-from ingest.models import Host
+from ingest.models import DiskioSample, Host
 from tests.ingest.scenario import Tenant, disk_line, make_tenant, now
 from tests.ingest.wire import WebServer
 
@@ -31,14 +32,18 @@ def server(committed: None, tmp_path: Path) -> Iterator[WebServer]:
     found.stop()
 
 
+def head(path: str, secret: str, *framing: str) -> bytes:
+    lines = [
+        f"POST {path} HTTP/1.1", "Host: localhost", f"Authorization: Token {secret}",
+        "Content-Type: application/x-protobuf", *framing, "", "",
+    ]  # fmt: skip
+    return "\r\n".join(lines).encode()
+
+
 def answer(server: WebServer, path: str, secret: str, *, chunks: int) -> int:
     """The status of a chunked body; without its last chunk it does not end."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
-        lines = [
-            f"POST {path} HTTP/1.1", "Host: localhost", f"Authorization: Token {secret}",
-            "Content-Type: application/x-protobuf", "Transfer-Encoding: chunked", "", "",
-        ]  # fmt: skip
-        connection.sendall("\r\n".join(lines).encode())
+        connection.sendall(head(path, secret, "Transfer-Encoding: chunked"))
         content = (disk_line(now()) + "\n").encode()
         for _ in range(chunks):
             connection.sendall(b"%x\r\n%s\r\n" % (len(content), content))
@@ -76,3 +81,33 @@ def test_who_has_used_up_the_quota_is_answered_before_anything_came(
     assert answer(server, "/api/v2/write", tenant.secret, chunks=50) == 204
 
     assert answer(server, "/api/v2/write", tenant.secret, chunks=0) == 429
+
+
+@pytest.mark.parametrize("path", ["/api/v2/write", "/write"])
+@pytest.mark.parametrize("framing", ["Transfer-Encoding: chunked", "Content-Length: 170"])
+def test_nothing_is_stored_of_a_body_that_was_cut_off(
+    server: WebServer, tenant: Tenant, path: str, framing: str
+) -> None:
+    """What is left of its last line may be a good line with half a number."""
+    line = disk_line(now()).encode()
+    content = b"aa\r\n" + line if "chunked" in framing else line
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        connection.sendall(head(path, tenant.secret, framing) + content)
+        connection.shutdown(socket.SHUT_WR)
+        status = connection.recv(65536)[:12]
+
+    # The next request of the same sender is answered after it, if anything of it was stored.
+    assert answer(server, path, tenant.secret, chunks=1) == 204
+    assert not status.endswith(b"204")
+    assert DiskioSample.objects.count() == 1
+
+
+def test_senders_that_stand_still_hold_nobody_up(server: WebServer, tenant: Tenant) -> None:
+    """More than the server has threads: nothing said, half of a head, and half of a body."""
+    body = head("/api/v2/write", tenant.secret, "Content-Length: 170") + b"diskio,host="
+    with ExitStack() as still:
+        for begin in [b"", body[:40], body] * 20:
+            sender = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+            still.enter_context(sender).sendall(begin)
+
+        assert answer(server, "/api/v2/write", tenant.secret, chunks=1) == 204

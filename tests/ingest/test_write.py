@@ -25,7 +25,8 @@ from ingest.models import (
     Series,
     SystemSample,
 )
-from ingest.write import KEPT_REJECTIONS, WriteResult
+from ingest.refused import KEPT_REJECTIONS
+from ingest.write import WriteResult
 from tests.ingest.scenario import (
     Tenant,
     disk_line,

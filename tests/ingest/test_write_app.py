@@ -13,8 +13,8 @@ from django.http import HttpResponse
 from django.test import Client
 
 from accounts.models import Organisation, Scope
-from ingest.commit_queue import CommitLostError, QueueFullError
 from ingest.models import DiskioSample, RejectedLine, Series
+from ingest.write_queue import CommitLostError, QueueFullError
 from ingest.writer import Writer
 from tests.ingest.layered_client import LayeredClient
 from tests.ingest.scenario import Tenant, disk_line, make_tenant, nanoseconds, now, post
@@ -184,7 +184,7 @@ def test_what_was_not_committed_is_503(
     def fail(*_: Any, **__: Any) -> None:
         raise error("not stored")
 
-    monkeypatch.setattr(Writer, "store", fail)
+    monkeypatch.setattr(Writer, "store_alone", fail)
 
     answer = post(layered, disk_line(now()), secret=tenant.secret)
 

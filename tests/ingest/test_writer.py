@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timedelta
 from random import Random
 from threading import Barrier
@@ -11,7 +12,9 @@ from threading import Barrier
 import pytest
 from django.db import connection, transaction
 
+from accounts.models import Organisation, Token
 from ingest.core.line_protocol import Precision
+from ingest.core.quota.limits import QuotaExceededError
 from ingest.known_series import MOST_BEHIND
 from ingest.models import (
     CgroupPressureSample,
@@ -24,9 +27,11 @@ from ingest.models import (
     Series,
     SystemSample,
 )
+from ingest.native_lines import IS_BUILT
 from ingest.partitions import drop_partitions
+from ingest.quotas.new_series import COUNTS
 from ingest.write import WriteResult
-from ingest.writer import Writer
+from ingest.writer import Body, Writer
 from tests.ingest.scenario import (
     RETENTION,
     Tenant,
@@ -53,13 +58,25 @@ class Server:
 
     def write(self, tenant: Tenant, *lines: str, at: datetime | None = None) -> WriteResult:
         self.at = at or now()
-        return self.writer.store(
-            "\n".join(lines).encode(),
-            token=tenant.token,
-            precision=Precision.NS,
-            now=self.at,
-            retention=RETENTION,
-        )
+        return self.give(body(tenant, *lines, at=self.at))[0]
+
+    def give(self, *bodies: Body) -> list[WriteResult]:
+        """Store bodies as the queue does: together, and alone what may take longer."""
+        results = []
+        for one, result in zip(bodies, self.writer.store_together(bodies), strict=True):
+            assert not isinstance(result, Exception)
+            results.append(self.writer.store_alone(one) if result is None else result)
+        return results
+
+
+def body(tenant: Tenant, *lines: str, at: datetime) -> Body:
+    return Body(
+        content="\n".join(lines).encode(),
+        token=tenant.token,
+        precision=Precision.NS,
+        now=at,
+        retention=RETENTION,
+    )
 
 
 @pytest.fixture
@@ -261,6 +278,21 @@ def test_dropped_partition_is_made_again(server: Server, one: Tenant) -> None:
     assert DiskioSample.objects.get().time == at + SECOND
 
 
+def test_quota_that_is_given_to_a_known_organisation_holds(server: Server, one: Tenant) -> None:
+    COUNTS.forget()
+    server.write(one, disk_line(now(), name="sda"))
+    Organisation.objects.filter(pk=one.organisation.pk).update(quota_series=1)
+    # As it is authenticated anew.
+    token = Token.objects.select_related("organisation", "host").get(pk=one.token.pk)
+    again = replace(one, token=token, organisation=token.organisation)
+
+    later = now() + SECOND
+    result = server.write(again, disk_line(later, name="sda"), disk_line(later, name="sdb"))
+
+    assert (result.accepted, result.rejected) == (1, 1)
+    assert Series.objects.get().subject == "sda"
+
+
 def test_refused_lines_are_kept_and_the_others_stored(server: Server, one: Tenant) -> None:
     unknown = "no_such_thing,host=h1 v=1"
     result = server.write(one, disk_line(now()), unknown, unknown, "bad")
@@ -307,3 +339,54 @@ def test_same_body_of_many_threads_is_stored_once(server: Server, one: Tenant) -
 
     assert [result.accepted for result in results] == [60] * 4
     assert DiskioSample.objects.count() == 60
+
+
+def test_bodies_that_come_together_are_each_answered(server: Server, one: Tenant) -> None:
+    at = now()
+    known, other = disk_line(at), disk_line(at, host="h2")
+    server.write(one, known, at=at)
+
+    results = server.give(
+        body(one, disk_line(at + SECOND), at=at),
+        # It is there already, so the transaction of all cannot be.
+        body(one, known.replace("reads=", "reads=9"), at=at),
+        body(one, "bad", at=at),
+        body(one, other, at=at),
+    )
+
+    assert [(got.accepted, got.rejected) for got in results] == [(1, 0), (1, 0), (0, 1), (1, 0)]
+    assert DiskioSample.objects.count() == 3
+
+
+@pytest.mark.skipif(not IS_BUILT, reason="without the native part each is stored alone")
+def test_what_is_new_or_there_already_is_left_for_a_transaction_of_its_own(
+    server: Server, one: Tenant
+) -> None:
+    """It may take longer, and would hold up those with whom it came."""
+    two, at = make_tenant("two"), now()
+    for tenant in (one, two):
+        server.write(tenant, disk_line(at), at=at)
+    plain = body(two, disk_line(at + SECOND), at=at)
+
+    new = server.writer.store_together([body(one, disk_line(at, host="h2"), at=at), plain])
+    strange = f'diskio,host=h1,name=sda note="{"x" * 20_000}",reads=1i {nanoseconds(at + SECOND)}'
+    long = server.writer.store_together([body(one, strange, at=at)])
+    again = server.writer.store_together([plain])
+
+    assert [result is None for result in (*new, *long, *again)] == [True, False, True, True]
+    assert [len(stored(tenant)) for tenant in (one, two)] == [1, 2]
+
+
+def test_organisation_over_its_quota_holds_no_other_up(server: Server, one: Tenant) -> None:
+    two, at = make_tenant("two"), now()
+    server.write(one, disk_line(at), at=at)
+    one.organisation.quota_hosts = 1
+    one.organisation.save()
+    one.token.organisation.refresh_from_db()
+
+    with pytest.raises(QuotaExceededError):
+        server.give(body(one, disk_line(at, host="h2"), at=at))
+    (kept,) = server.give(body(two, disk_line(at), at=at))
+
+    assert kept.accepted == 1
+    assert [len(stored(tenant)) for tenant in (one, two)] == [1, 1]

@@ -1,4 +1,4 @@
-"""The real programs of the wire: our WSGI application under gunicorn, and Telegraf."""
+"""The real programs of the wire: our web server, and Telegraf."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def eventually(holds: Callable[[], bool], *, what: str, deadline_s: float = DEAD
 
 
 class WebServer:
-    """The product's WSGI application on a port of its own, writing to the test's database."""
+    """The product's web server on a port of its own, writing to the test's database."""
 
     def __init__(self, folder: Path, **environment: str) -> None:
         with socket.socket() as probe:
@@ -49,9 +49,7 @@ class WebServer:
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [
-                    sys.executable, "-m", "gunicorn", "config.wsgi:application",
-                    f"--bind=127.0.0.1:{self.port}", "--worker-class=gthread", "--threads=4",
-                    "--no-control-socket",
+                    sys.executable, "-m", "appliance.web_server", f"--port={self.port}",
                 ],
                 env={**os.environ, "DATABASE_URL": database_url(), **self._environment},
                 stdout=log,

@@ -47,7 +47,10 @@ class Fleet:
 
     def add_host(self, name: str, *, last_sample_at: datetime | None) -> Host:
         host = Host.objects.create(
-            organisation=self.organisation, name=name, last_sample_at=last_sample_at
+            organisation=self.organisation,
+            name=name,
+            last_sample_at=last_sample_at,
+            heard_at=last_sample_at,
         )
         self.hosts[name] = host
         return host

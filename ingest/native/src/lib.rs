@@ -138,14 +138,6 @@ impl LineBook {
         self.put(head, Head::Left);
     }
 
-    fn __len__(&self) -> usize {
-        self.book
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .heads
-            .len()
-    }
-
     /// The lines of a body; times are nanoseconds since 1970, and `unit` is that of the body.
     fn read(
         &self,

@@ -153,11 +153,13 @@ impl<'a, 'b> Reader<'a, 'b> {
                 taken
             }
             Local::Unknown => {
-                let names = names(line, end)?;
+                let names = self.names(line, end)?;
                 self.found.unknown.entry(head).or_default().extend(names);
                 Some(())
             }
             Local::Refused => {
+                // They are refused for their head, unless they are no lines at all.
+                std::str::from_utf8(line).ok()?;
                 names(line, end)?;
                 let first = Refused {
                     line: number,
@@ -222,7 +224,7 @@ impl<'a, 'b> Reader<'a, 'b> {
             // The whole body is read again when it is known.
             Some(Taken::UnknownField) => {
                 self.drop_rows(plan);
-                let names = names(line, end)?;
+                let names = self.names(line, end)?;
                 self.found
                     .unknown
                     .entry(&line[..end])
@@ -263,6 +265,16 @@ impl<'a, 'b> Reader<'a, 'b> {
         }
         self.found.accepted += 1;
         Some(())
+    }
+
+    /// The names of the fields of a line that is to be made known: one whose time is refused makes
+    /// no series.
+    fn names(&self, line: &'a [u8], end: usize) -> Option<Vec<&'a [u8]>> {
+        let (found, at) = names(line, end)?;
+        let at_ns = at.checked_mul(self.times.unit)?;
+        (self.times.earliest..=self.times.latest)
+            .contains(&at_ns)
+            .then_some(found)
     }
 
     fn fields(&mut self, line: &'a [u8], end: usize, plan: &Plan, own: &[u32]) -> Option<Taken> {
@@ -399,8 +411,8 @@ fn bits(kind: Kind, value: Value<'_>) -> Option<Option<u64>> {
     }
 }
 
-/// The names of the fields of a line that is plain up to its end.
-fn names(line: &[u8], end: usize) -> Option<Vec<&[u8]>> {
+/// The names of the fields of a line that is plain up to its end, and its time.
+fn names(line: &[u8], end: usize) -> Option<(Vec<&[u8]>, i64)> {
     let (mut at, mut found) = (end + 1, Vec::new());
     loop {
         let (name, value_at) = scan::name(line, at)?;
@@ -408,7 +420,7 @@ fn names(line: &[u8], end: usize) -> Option<Vec<&[u8]>> {
         found.push(name);
         match line.get(behind) {
             Some(b',') => at = behind + 1,
-            Some(b' ') => return time(line, behind + 1).map(|_| found),
+            Some(b' ') => return time(line, behind + 1).map(|at| (found, at)),
             _ => return None,
         }
     }

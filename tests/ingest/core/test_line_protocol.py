@@ -1,5 +1,6 @@
 import base64
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.core import line_protocol
 from ingest.core.line_protocol import (
     LineError,
     Point,
@@ -238,6 +240,34 @@ def test_quoted_line_break_belongs_to_its_line() -> None:
 
     assert [point.fields for point in points(body)] == [{"s": "one\ntwo"}]
     assert [bad.line_number for bad in bad_lines(body)] == [3]
+
+
+class Counting:
+    """A pattern that counts the characters that it searches."""
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self.pattern, self.characters = pattern, 0
+
+    def search(self, text: str) -> re.Match[str] | None:
+        self.characters += len(text)
+        return self.pattern.search(text)
+
+
+@pytest.mark.parametrize(
+    "line", [pytest.param('a b="x', id="short"), pytest.param('a b="' + "x" * 2000, id="long")]
+)
+def test_work_for_quotes_that_are_never_closed_grows_with_the_body_alone(
+    line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unclosed = Counting(line_protocol._UNCLOSED)
+    monkeypatch.setattr(line_protocol, "_UNCLOSED", unclosed)
+    body = "\n".join([line] * 4000 + ["good v=1"])
+
+    (only,) = points(body)
+
+    assert only.measurement == "good"
+    # What is always searched, 16 times the body, and the lines that were begun.
+    assert unclosed.characters <= 1_000_000 + 16 * len(body) + 101 * len(line)
 
 
 def test_line_with_10000_tags_is_refused() -> None:

@@ -20,6 +20,7 @@ from ingest.quotas.entry import spending_of
 from ingest.quotas.limits import limits_of
 from ingest.udp import Receiver, listen
 from tests.ingest.core.decoders.protobuf_writer import message
+from tests.ingest.layered_client import LayeredClient
 from tests.ingest.quotas.conftest import as_a_new_process
 from tests.ingest.scenario import Tenant, disk_line, nanoseconds, now, post
 
@@ -121,6 +122,24 @@ def test_body_is_charged_for_its_points_and_bytes(
     # The minute's worth is 60: one is left, and perhaps one or two come while this runs.
     assert answers[0] == 204
     assert answers[-1] in (429, 503)
+
+
+@pytest.mark.parametrize("kind", [Client, LayeredClient])
+@pytest.mark.parametrize("path", ["/api/v2/write", "/v1/metrics"])
+def test_body_that_cannot_be_used_is_charged_for_its_size(
+    tenant: Tenant, valkey: str, path: str, kind: type[Client]
+) -> None:
+    client = kind()
+    give(tenant, bytes_per_s=10)
+    headers = {"Authorization": f"Token {tenant.secret}", "Content-Encoding": "gzip"}
+
+    answers = [
+        client.post(path, b"x" * 6000, content_type="application/json", headers=headers)
+        for _ in range(2)
+    ]
+
+    # A minute's worth is 600 bytes.
+    assert [one.status_code for one in answers] == [400, 429]
 
 
 def test_body_of_another_process_counts(client: Client, tenant: Tenant, valkey: str) -> None:

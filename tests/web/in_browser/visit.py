@@ -41,8 +41,7 @@ def web_server(log: Path) -> Iterator[str]:
     address = f"http://127.0.0.1:{port}"
     with log.open("w") as output:
         server = subprocess.Popen(
-            [sys.executable, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "--threads", "4",
-             "--worker-class", "gthread", "--no-control-socket", "config.wsgi"],
+            [sys.executable, "-m", "appliance.web_server", f"--port={port}"],
             env={**os.environ, "DATABASE_URL": database_url()},
             stdout=output,
             stderr=output,

@@ -1,0 +1,94 @@
+"""`python -m appliance.web_server`: the product's web server, on an address and a socket.
+
+Connections are kept by event loops, so those that are idle or slow hold nobody up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import signal
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+if TYPE_CHECKING:
+    from ingest.asgi import Application
+
+KEPT_ALIVE_S = 75
+"""A connection without requests; collectors send every ten seconds or every minute."""
+STOPPING_S = 25
+"""For the requests that are on their way when the server is stopped."""
+PR_SET_PDEATHSIG = 1  # prctl(2)
+_BACKLOG = 2048
+
+
+def main() -> None:
+    """Serve until SIGTERM or SIGINT."""
+    parser = argparse.ArgumentParser(prog="python -m appliance.web_server", description=__doc__)
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument(
+        "--socket", type=Path, metavar="FILE", help="another way in, for this host"
+    )
+    parser.add_argument("--processes", type=int, default=1)
+    options = parser.parse_args()
+    sockets = [_listening(options.host, options.port)]
+    if options.socket:
+        sockets.append(_listening_at(options.socket))
+    factory = f"appliance.web_server:{make_application.__name__}"
+    serve(factory, sockets, processes=options.processes)
+
+
+def make_application() -> Application:
+    """The application in a process of the server, which ends with its parent."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+    from config.asgi import application
+
+    return application
+
+
+def serve(factory: str, sockets: Sequence[socket.socket], *, processes: int) -> None:
+    """Serve on these sockets; a process that ends or stands still is replaced."""
+    config = uvicorn.Config(
+        factory,
+        factory=True,
+        workers=processes,
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        backlog=_BACKLOG,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=KEPT_ALIVE_S,
+        timeout_graceful_shutdown=STOPPING_S,
+    )
+    Multiprocess(config, sockets=list(sockets)).run()
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.bind((host, port))
+    listening.set_inheritable(True)
+    return listening
+
+
+def _listening_at(path: Path) -> socket.socket:
+    path.unlink(missing_ok=True)
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(path))
+    # Who may come is decided by the folder.
+    path.chmod(0o666)
+    listening.set_inheritable(True)
+    return listening
+
+
+if __name__ == "__main__":
+    main()
