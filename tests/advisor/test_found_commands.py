@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from accounts.models import Organisation
 from advisor.decisions.found import keep
 from ingest import facts as stored_facts
-from tests.advisor.decisions.test_found_inventory import WWN, cgroup, disk, guest, number, tell
+from tests.advisor.decisions.found_inventory import WWN, cgroup, disk, guest, number, tell
 
 pytestmark = pytest.mark.django_db
 

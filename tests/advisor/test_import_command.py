@@ -18,8 +18,10 @@ from django.core.management import CommandError, call_command
 from accounts.models import Organisation
 from advisor.history import inventory
 from advisor.models import Incident, Resource
+from advisor.queries.health import health_figures
+from advisor.queries.hosts import sample_trouble
 from advisor.queries.import_report import import_report
-from ingest.models import DiskioSample, Import, ImportRun, ImportState
+from ingest.models import DiskioSample, Host, Import, ImportRun, ImportState
 
 pytestmark = pytest.mark.django_db
 
@@ -98,6 +100,23 @@ def test_report_says_what_was_congested_and_when(tmp_path: Path) -> None:
     )
     assert incident["by_whom"].startswith("cannot be told: ")
     assert (sdb["incidents"], sdb["gap"], sdb["windows"]) == ([], "", 89)
+
+
+def test_host_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "iostat.txt").write_text(iostat(congested_since(), CONGESTED))
+    imported(tmp_path)
+    host = Host.objects.get()
+    now = datetime.now(UTC)
+
+    assert (host.name, host.heard_at) == ("h1", None)
+    assert sample_trouble(host, now=now) == ""
+    found = health_figures(organisation=host.organisation, now=now, with_installation=False).ingest
+    assert (found.hosts, found.silent, found.lags) == (0, 0, ())
+
+    # Once it sends itself, it is a host like any.
+    host.heard_at = now
+    host.save()
+    assert "No samples" in sample_trouble(host, now=now)
 
 
 def test_report_is_printed(tmp_path: Path) -> None:

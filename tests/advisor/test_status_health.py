@@ -41,7 +41,9 @@ def resource() -> Resource:
     found = stated_datastore(acme, "nfs-07", "h1")
     ResourceStatus.objects.create(resource=found, looked_at=NOW - timedelta(seconds=4))
     Host.objects.update_or_create(
-        organisation=acme, name="h1", defaults={"last_sample_at": NOW - timedelta(minutes=5)}
+        organisation=acme,
+        name="h1",
+        defaults=dict.fromkeys(("last_sample_at", "heard_at"), NOW - timedelta(minutes=5)),
     )
     work_figures.note_life(
         name="evaluate@a", kind="worker", queues=["evaluate"], now=NOW - timedelta(seconds=3)

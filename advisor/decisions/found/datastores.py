@@ -19,6 +19,8 @@ from ingest.core.identity.grouping import Reason
 from ingest.core.identity.tracking import OWN_KEYS, Known, Tracked, track
 from ingest.core.lengths import LONGEST_DEVICE, LONGEST_RESOURCE_NAME
 
+_MOST_DIGITS = 18
+"""What has more fits no column."""
 _COLUMNS = ("name", "identity", "reasons", "derived", "size_bytes", "vanished_at")
 
 
@@ -140,7 +142,7 @@ def _number(facts: Facts, places: Sequence[Place], name: str) -> float | None:
     """The first number that is stated of any of these places."""
     for place in places:
         text = facts.value(place, name) or ""
-        if text.isdecimal() and int(text) > 0:
+        if text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) > 0:
             return float(text)
     return None
 

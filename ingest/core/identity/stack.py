@@ -10,16 +10,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ingest.core.identity.device_names import LVM_PART, NVME_PATH, PARTITION, layer_by_name
 from ingest.core.identity.facts import Facts, Kind, Place
 from ingest.core.identity.identifiers import is_naa, read_wwn
 
-_PARTITION = re.compile(
-    r"((?:sd|vd|xvd|hd|dasd|ubd)[a-z]+)\d+"
-    r"|((?:nvme\d+n|mmcblk|md|loop|nbd|rbd|pmem|zd|drbd|bcache|nullb|cciss/c\d+d)\d+)p\d+"
-    r"|(mmcblk\d+)(?:boot\d+|rpmb)"
-)
-_NVME_PATH = re.compile(r"nvme(\d+)c\d+n(\d+)")
-_LAYER_NAMES = re.compile(r"(dm-|md_?d?|drbd|bcache|zd)\d+|md[_/].+|mapper/.+")
 _NO_DISKS = (
     (re.compile(r"loop\d+"), "loop", "a loop device shows a file, and its disk counts the I/O"),
     (re.compile(r"z?ram\d+"), "ram", "it is memory"),
@@ -93,6 +87,7 @@ class _Host:
         self.host = host
         self.names = self._with_named_parents(names)
         self.known = frozenset(self.names)
+        self.lvm_parts = self._lvm_parts()
         self.has_datastores = any(name.startswith(_ESXI_DATASTORE) for name in self.names)
         self.kinds = {name: self._kind(name) for name in self.names}
         self.parents = {name: self._parents(name) for name in self.names}
@@ -155,18 +150,25 @@ class _Host:
                 return kind
         if self._whole_of(name) is not None:
             return "partition"
-        if _LAYER_NAMES.fullmatch(name):
-            return "md" if name.startswith("md") else "dm"
-        return "dm" if "dm" in stated else ""
+        return layer_by_name(name) or ("dm" if "dm" in stated else "")
 
     def _whole_of(self, name: str) -> str | None:
         """The disk of which this is a partition by its name, if that is seen."""
-        found = _PARTITION.fullmatch(name)
+        found = PARTITION.fullmatch(name)
         whole = next((one for one in found.groups() if one), None) if found else None
         return whole if whole in self.known else None
 
+    def _lvm_parts(self) -> dict[str, list[str]]:
+        """The parts of each logical volume that is seen, by their names."""
+        found: dict[str, list[str]] = {}
+        for name in self.names:
+            part = LVM_PART.fullmatch(name)
+            if part and part[1] in self.known:
+                found.setdefault(part[1], []).append(name)
+        return found
+
     def _nvme_whole(self, name: str) -> str | None:
-        found = _NVME_PATH.fullmatch(name)
+        found = NVME_PATH.fullmatch(name)
         whole = f"nvme{found[1]}n{found[2]}" if found else None
         return whole if whole in self.known else None
 
@@ -175,6 +177,8 @@ class _Host:
         whole = self._whole_of(name)
         if not stated and whole:
             stated = {whole}
+        if not stated:
+            stated = set(self.lvm_parts.get(name, ()))
         if not stated and self.kinds[name] == "multipath":
             stated = self._same_wwn(name)
         return tuple(sorted(stated - {name, ""}))

@@ -16,6 +16,7 @@ _ABOVE = {"bridge": "a bridge of", "vlan": "a VLAN of"}
 _JOINED = frozenset({"bond", "team"})
 _IDLE = frozenset({"backup", "down"})
 """States of members that carry nothing now."""
+_MOST_SPEED_DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +123,8 @@ def _master(facts: Facts, place: Place) -> Place | None:
 
 def _speed(facts: Facts, place: Place) -> int | None:
     text = facts.value(place, "speed") or ""
-    return int(text) if text.isdecimal() and int(text) > 0 else None
+    # Nothing is faster than a number of so many digits; a longer one fits no column.
+    return int(text) or None if text.isdecimal() and len(text) <= _MOST_SPEED_DIGITS else None
 
 
 def _below(facts: Facts, host: str, name: str) -> set[str]:

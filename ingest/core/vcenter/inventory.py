@@ -71,7 +71,11 @@ class Nic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guest:
-    """A virtual machine; `host` is the name of the ESXi host that it is on, None if not told."""
+    """A virtual machine; `host` is the name of the ESXi host that it is on, None if not told.
+
+    `disk_count` and `nic_count` are those that it has, also those of which nothing can be read or
+    nothing is stated.
+    """
 
     moid: str
     name: str
@@ -79,6 +83,8 @@ class Guest:
     host: str | None
     disks: tuple[Disk, ...]
     nics: tuple[Nic, ...]
+    disk_count: int
+    nic_count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -120,6 +120,8 @@ def _guest(one: ManagedObject, hosts: Mapping[str, str], problems: _Problems) ->
         host=hosts.get(reference(one.get("runtime.host"))[1]),
         disks=tuple(disk for disk in disks if disk is not None),
         nics=tuple(nic for device in devices if (nic := _nic(device, name, problems)) is not None),
+        disk_count=len(disks),
+        nic_count=sum(bool(text(within(device, "macAddress"))) for device in devices),
     )
 
 

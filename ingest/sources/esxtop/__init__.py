@@ -147,7 +147,8 @@ def _port(host: str, tags: Tags) -> Head:
     name = client.rpartition(".eth")[0] or client
     guest = f"vm/{name}"
     # What the guest gets is what the host sends to it.
-    place = _network(host, f"{guest}/{tags['port']}", sent="recv", received="sent")
+    port = required(tags, "port", of="a network port of a machine")
+    place = _network(host, f"{guest}/{port}", sent="recv", received="sent")
     return Head(host=host, place=place, facts=_said(host, guest, name))
 
 

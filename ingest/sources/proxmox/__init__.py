@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ingest.core.catalogue import CGROUP, NET, SYSTEM, VDISK
+from ingest.core.catalogue import NET, SYSTEM
 from ingest.core.mapping import (
     FactField,
     Head,
     Place,
     Source,
     Tags,
-    all_of,
     columns,
     facts,
     gauges,
@@ -25,23 +24,10 @@ from ingest.core.mapping import (
     required,
     series,
 )
+from ingest.core.qemu_counters import disk_counters
 
 NAME = "proxmox"
 KINDS = {"qemu": "vm", "lxc": "container"}
-_TRANSFERS = {
-    "rd_operations": "rios",
-    "wr_operations": "wios",
-    "rd_bytes": "rbytes",
-    "wr_bytes": "wbytes",
-}
-_TIMES = {
-    "rd_operations": "reads",
-    "wr_operations": "writes",
-    "rd_total_time_ns": "read_time",
-    "wr_total_time_ns": "write_time",
-    "flush_operations": "flushes",
-    "flush_total_time_ns": "flush_time",
-}
 _NODE_NIC = {"receive": "bytes_recv", "transmit": "bytes_sent"}
 # What the guest gets is what the host sends into its interface.
 _GUEST_NIC = {"netin": "bytes_sent", "netout": "bytes_recv"}
@@ -88,11 +74,7 @@ def _of_guest(measurement: str, tags: Tags, kind: str) -> Head:
     said = [("name", tags.get("host")), ("vmid", vmid), ("kind", KINDS[kind])]
     place: Callable[[str], Place] = nowhere
     if measurement == "blockstat":
-        own = {"host": host, "workload": guest, "device": instance}
-        place = all_of(
-            columns(series(CGROUP, host, guest, own, source=NAME), _TRANSFERS),
-            columns(series(VDISK, host, guest, own, source=NAME), _TIMES),
-        )
+        place = disk_counters(host, guest, instance, source=NAME)
         said.append((f"disk.{instance}", instance))
     elif measurement == "nics":
         key = series(NET, host, instance, {"host": host, "interface": instance}, source=NAME)

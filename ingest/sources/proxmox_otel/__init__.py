@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from ingest.core.catalogue import CGROUP, NET, VDISK
+from ingest.core.catalogue import NET
 from ingest.core.mapping import (
     Cell,
     Head,
@@ -22,24 +22,11 @@ from ingest.core.mapping import (
     required,
     series,
 )
+from ingest.core.qemu_counters import disk_counters
 
 NAME = "proxmox_otel"
 KINDS = {"qemu": "vm", "lxc": "container"}
 _DRIVE = re.compile(r"proxmox_vm_blockstat_([a-z]+[0-9]+)_(\w+?)(?:_total)?")
-_TRANSFERS = {
-    "rd_operations": "rios",
-    "wr_operations": "wios",
-    "rd_bytes": "rbytes",
-    "wr_bytes": "wbytes",
-}
-_TIMES = {
-    "rd_operations": "reads",
-    "wr_operations": "writes",
-    "rd_total_time_ns": "read_time",
-    "wr_total_time_ns": "write_time",
-    "flush_operations": "flushes",
-    "flush_total_time_ns": "flush_time",
-}
 _NODE_NIC = {
     "proxmox_node_network_receive_total": "bytes_recv",
     "proxmox_node_network_transmit_total": "bytes_sent",
@@ -61,19 +48,13 @@ def _head(measurement: str, tags: Tags) -> Head:
 def _of_drive(host: str, tags: Tags, device: str, key: str) -> Head:
     kind = tags.get("type", "qemu")
     guest = f"{kind}/{tags['vmid']}"
-    own = {"host": host, "workload": guest, "device": device}
-    cells = tuple(
-        Cell(series=series(table, host, guest, own, source=NAME), column=names[key])
-        for table, names in ((CGROUP, _TRANSFERS), (VDISK, _TIMES))
-        if key in names
-    )
     said = [
         ("name", tags.get("name")),
         ("vmid", tags["vmid"]),
         ("kind", KINDS.get(kind, "vm")),
         (f"disk.{device}", device),
     ]
-    place = _of_value(host, cells).place
+    place = _of_value(host, disk_counters(host, guest, device, source=NAME)(key)).place
     return Head(host=host, place=place, facts=facts(host, "workload", guest, said))
 
 

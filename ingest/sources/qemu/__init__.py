@@ -2,36 +2,11 @@
 
 from __future__ import annotations
 
-from ingest.core.catalogue import CGROUP, VDISK
-from ingest.core.mapping import (
-    Head,
-    Place,
-    Source,
-    Tags,
-    all_of,
-    columns,
-    gauges,
-    host_of,
-    required,
-    series,
-)
+from ingest.core.mapping import Head, Place, Source, Tags, gauges, host_of, required
+from ingest.core.qemu_counters import disk_counters
 
 NAME = "qemu"
 _MEASUREMENT = "qemu_block"
-_TRANSFERS = {
-    "rd_operations": "rios",
-    "wr_operations": "wios",
-    "rd_bytes": "rbytes",
-    "wr_bytes": "wbytes",
-}
-_TIMES = {
-    "rd_operations": "reads",
-    "wr_operations": "writes",
-    "rd_total_time_ns": "read_time",
-    "wr_total_time_ns": "write_time",
-    "flush_operations": "flushes",
-    "flush_total_time_ns": "flush_time",
-}
 _QUANTILE_END = "_ms"
 
 
@@ -40,10 +15,7 @@ def _head(measurement: str, tags: Tags) -> Head:
     guest = required(tags, "workload", of=measurement)
     disk = required(tags, "disk", of=measurement)
     own = {"host": host, "workload": guest, "device": disk}
-    counted = all_of(
-        columns(series(CGROUP, host, guest, own, source=NAME), _TRANSFERS),
-        columns(series(VDISK, host, guest, own, source=NAME), _TIMES),
-    )
+    counted = disk_counters(host, guest, disk, source=NAME)
     quantile = gauges(host, f"{guest}/{disk}", own, source=NAME)
 
     def place(field: str) -> Place:

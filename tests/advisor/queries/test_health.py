@@ -100,7 +100,7 @@ def test_every_host_has_its_lag_and_the_silent_are_counted(acme: Organisation) -
     ages = {"h1": 5, "h2": 300, "h3": 60, "h4": 500, "ahead": -30}
     for name, seconds_ago in ages.items():
         at = NOW - timedelta(seconds=seconds_ago)
-        Host.objects.create(organisation=acme, name=name, last_sample_at=at)
+        Host.objects.create(organisation=acme, name=name, last_sample_at=at, heard_at=at)
     Host.objects.create(organisation=acme, name="never")
 
     found = figures(acme).ingest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +24,7 @@ from ingest.core.vcenter.inventory import (
     Disk,
     Guest,
     Inventory,
+    Nic,
     ShareLevel,
     Store,
     ThresholdMode,
@@ -67,6 +69,8 @@ def guests(draw: st.DrawFn) -> Guest:
         host=draw(st.none() | st.sampled_from(HOSTS)),
         disks=disks,
         nics=(),
+        disk_count=len(disks),
+        nic_count=0,
     )
 
 
@@ -233,3 +237,57 @@ def test_order_makes_no_difference(inventory: Inventory, present: Present) -> No
 
     assert sorted(map(repr, one.allocations)) == sorted(map(repr, other.allocations))
     assert sorted(map(repr, one.left_out)) == sorted(map(repr, other.left_out))
+
+
+def proposed(guest: Guest, *, adapter: str = "") -> list[str]:
+    """What is proposed of a guest for the one allocation that its workload has."""
+    kind = "uplink" if adapter else "datastore"
+    resource = PresentResource(
+        pk=1, name="nfs-0", kind=kind, threshold=30.0, threshold_mode="fixed", size_bytes=None,
+        unit=Unit.BITS_PER_S if adapter else Unit.IOPS, places=frozenset({("esx1", "x")}),
+    )  # fmt: skip
+    row = PresentAllocation(
+        pk=1, resource=1, workload=1, host="esx1", vdisk="",
+        adapter_kind="vnic" if adapter else "vdisk", adapter=adapter, stated=Stated(),
+        by_person=False, is_gone=False, size_bytes=None,
+    )  # fmt: skip
+    store = Store(
+        moid="d-0", name="nfs-0", called=("nfs-0",), hosts=(), size_bytes=None, congestion=None
+    )
+    workload = PresentWorkload(pk=1, name="a", keys=(), hosts=("esx1",))
+    found = propose(
+        Inventory(guests=(guest,), stores=(store,), clusters=(), traffic=(), problems=()),
+        Present(resources=(resource,), workloads=(workload,), allocations=(row,)),
+    )
+    return [one.of for one in found.allocations]
+
+
+LIMITED = Controls(level=ShareLevel.NORMAL, shares=50, limit=100.0, reservation=0.0)
+
+
+@pytest.mark.parametrize(("nic_count", "taken"), [(1, ["a eth1"]), (2, [])])
+def test_adapter_stands_for_that_of_samples_only_if_there_is_no_other(
+    nic_count: int, taken: list[str]
+) -> None:
+    guest = Guest(
+        moid="vm-1", name="a", uuid=None, host="esx1", disks=(), disk_count=0,
+        nics=(Nic(key=4001, label="eth1", controls=LIMITED),), nic_count=nic_count,
+    )  # fmt: skip
+
+    assert proposed(guest, adapter="tap101i0") == taken
+
+
+@pytest.mark.parametrize(("disk_count", "taken"), [(1, ["a scsi0:1"]), (2, [])])
+def test_disk_stands_for_that_of_samples_only_if_there_is_no_other(
+    disk_count: int, taken: list[str]
+) -> None:
+    disk = Disk(
+        key=2001, instance="scsi0:1", label="", datastore="d-0", size_bytes=None,
+        controls=LIMITED, is_raw=False, filters=(),
+    )  # fmt: skip
+    guest = Guest(
+        moid="vm-1", name="a", uuid=None, host="esx1", disks=(disk,), disk_count=disk_count,
+        nics=(), nic_count=0,
+    )  # fmt: skip
+
+    assert proposed(guest) == taken

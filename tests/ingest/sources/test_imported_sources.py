@@ -239,3 +239,10 @@ def test_a_long_name_of_an_instance_is_read_in_no_time() -> None:
 
     with pytest.raises(PointError, match="longer than 1024 characters"):
         find_head("perfmon_hyper_v_virtual_storage_device", tags)
+
+
+def test_port_of_a_machine_without_its_number_is_refused() -> None:
+    tags = {"host": "h1", "switch": "vSwitch0", "world": "36139", "client": "SQL.eth0"}
+
+    with pytest.raises(PointError, match='tag "port" is missing'):
+        find_head("esxtop_network_port", tags)

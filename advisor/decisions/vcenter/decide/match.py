@@ -85,7 +85,7 @@ class Matches:
         """The allocation of a virtual disk."""
         rows = [one for one in self._rows[workload.pk] if one.resource == resource.pk]
         named = [one for one in rows if one.vdisk == instance]
-        if not named and len(guest.disks) == 1:
+        if not named and guest.disk_count == 1:
             named = [one for one in rows if not one.vdisk]
         if not named:
             return Match(gap="no samples of the disk are here")
@@ -102,7 +102,7 @@ class Matches:
         """The allocation of a network adapter on an uplink."""
         rows = [one for one in self._rows[workload.pk] if one.adapter_kind == _VNIC]
         named = [one for one in rows if one.adapter.rpartition("/")[2] == str(key)]
-        if not named and len(guest.nics) == 1:
+        if not named and guest.nic_count == 1:
             named = rows
         if not named:
             return Match(gap="it is not known by which uplink it sends")

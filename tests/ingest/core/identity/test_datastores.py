@@ -286,6 +286,31 @@ def test_layers_are_not_counted_beside_their_disks() -> None:
     assert [place.subject for place, _ in stack.left_out] == ["loop0", "sr0"]
 
 
+LVM_PARTS = ["vg-root_rimage_0", "vg-root_rimage_1", "vg-root_rmeta_0", "vg-root_rmeta_1"]
+
+
+def by_name(*devices: str) -> list[Fact]:
+    """Devices of which nothing is known but their names, as `iostat -N` prints them."""
+    return [fact for one in devices for fact in disk("a", one, size_bytes="1")]
+
+
+def test_parts_of_a_logical_volume_are_layers_of_disks_beside_it() -> None:
+    assert shared(by_name("sda", "sdb", "vg-root", *LVM_PARTS)) == [{"a:sda"}, {"a:sdb"}]
+
+
+def test_logical_volume_is_not_counted_beside_its_parts() -> None:
+    found = {place for places in shared(by_name("vg-root", *LVM_PARTS)) for place in places}
+
+    assert "a:vg-root" not in found
+
+
+@pytest.mark.parametrize("name", ["vg-root_image_0", "vg-rmeta", "data_rimages"])
+def test_volume_with_a_name_like_that_of_a_part_is_none(name: str) -> None:
+    found = {place for places in shared(by_name("sda", name)) for place in places}
+
+    assert found == {"a:sda", f"a:{name}"}
+
+
 def test_host_that_sends_layers_alone_is_measured_by_them() -> None:
     facts = [*disk("a", "dm-0", layer="lvm", parent="sda2"), *disk("a", "sda2", parent="sda")]
     sending = {Place("a", Kind.DEVICE, "dm-0")}
