@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import io
 import lzma
+import shutil
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import SpooledTemporaryFile
+from tempfile import SpooledTemporaryFile, gettempdir
 from typing import IO
 
 from ingest.core.decoders.rejections import Rejections
@@ -30,6 +31,8 @@ _LONGEST_NAME = 1000
 _TAR_CHUNK_BYTES = 16 * 1024
 """Of an archive that is cut off so much is lost at most."""
 _IN_MEMORY_BYTES = 16 * 1024 * 1024
+_LEFT_FREE_BYTES = 1024**3
+"""Of the disk with temporary files, on which a database may lie, too."""
 _LONGEST_HEADER_BYTES = 1024 * 1024
 """Of a member's name and attributes in a tar, which are read at once."""
 _LONGEST_DIRECTORY_BYTES = 32 * 1024 * 1024
@@ -347,12 +350,23 @@ def _copied(inside: IO[bytes], copy: IO[bytes], part: _Part) -> bool:
     so_far = 0
     try:
         while chunk := inside.read(_TAR_CHUNK_BYTES):
+            # Looked at each time so much more is on the disk.
+            if so_far // _IN_MEMORY_BYTES < (so_far + len(chunk)) // _IN_MEMORY_BYTES:
+                _check_room()
             so_far += len(chunk)
             part.take(so_far)
             copy.write(chunk)
     except (tarfile.TarError, EOFError, zlib.error):
         return False
     return True
+
+
+def _check_room() -> None:
+    if shutil.disk_usage(gettempdir()).free < _LEFT_FREE_BYTES:
+        raise ArchiveError(
+            f"{gettempdir()} has less than {_LEFT_FREE_BYTES // 1024**2} MiB left for a copy of "
+            "the next file: unpack the archive elsewhere, and import its files"
+        )
 
 
 def _spooled(name: str, copy: IO[bytes], whole: bool) -> Open:

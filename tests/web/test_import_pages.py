@@ -22,6 +22,7 @@ from advisor.decisions.uploads import (
     import_uploaded,
     waiting_uploads,
 )
+from advisor.queries.import_report import ImportReport, import_report
 from config.database_roles import DatabaseRole
 from ingest.models import Import, ImportRun, ImportState, UploadedPart
 from ingest.quotas.entry import spending_of
@@ -82,6 +83,29 @@ def test_upload_is_imported_and_its_page_is_the_report(operator: Client) -> None
     assert not UploadedPart.objects.exists()
     assert Import.objects.get().name == "iostat.txt"
     assert f"Import {run.pk}" in operator.get("/imports/").content.decode()
+
+
+@pytest.mark.usefixtures("fleet")
+def test_report_is_made_once_for_a_page_that_is_loaded_again(
+    operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[ImportReport] = []
+
+    def counted(run: ImportRun, *, now: datetime) -> ImportReport:
+        made.append(import_report(run, now=now))
+        return made[-1]
+
+    monkeypatch.setattr("advisor.queries.kept_import_report.import_report", counted)
+    run = upload(operator, iostat(timezone.now().astimezone(UTC) - timedelta(minutes=30)))
+    work()
+    # The part that asks how far it is says only that the page is to be loaded.
+    operator.get(f"/imports/{run.pk}/", headers={"HX-Request": "true"})
+    assert made == []
+
+    texts = [text_of(operator, run) for _ in range(2)]
+
+    assert len(made) == 1
+    assert all("lab-1/sda</a> was congested" in text for text in texts)
 
 
 @pytest.mark.usefixtures("fleet")

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST
 
 from advisor.decisions.uploads import answer, is_asking, upload
 from advisor.errors import DecisionRefused
-from advisor.queries.import_report import import_report
+from advisor.queries.kept_import_report import kept_import_report
 from ingest.core.imported.answers import DATE_ORDERS, Answers, checked
 from ingest.models import ImportRun
 from web.access import Workspace, require_operator, workspace_view
@@ -103,17 +103,18 @@ def one_import(request: HttpRequest, workspace: Workspace, pk: int) -> HttpRespo
     """How far an import is, then its report; the part of it alone for htmx."""
     now = timezone.now()
     workspace, run = _open(workspace, pk)
+    is_part = "HX-Request" in request.headers
+    if is_part and run.ended_at is not None:
+        # The whole page: it asks no more, and may have a form for what files do not say.
+        return HttpResponse(headers={"HX-Refresh": "true"})
     context: dict[str, Any] = {
         "run": run,
-        "report": import_report(run, now=now) if run.ended_at else None,
+        "report": kept_import_report(run, now=now),
         "files": list(run.files.all()),
         "asking": is_asking(run),
         "date_orders": list(DATE_ORDERS),
     }
-    if "HX-Request" in request.headers:
-        if run.ended_at is not None:
-            # The whole page: it asks no more, and may have a form for what files do not say.
-            return HttpResponse(headers={"HX-Refresh": "true"})
+    if is_part:
         return render_part(request, workspace, "web/parts/import.html", now=now, **context)
     return render_page(request, workspace, "web/import.html", now=now, section="hosts", **context)
 

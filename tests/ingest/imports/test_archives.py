@@ -9,6 +9,7 @@ import tarfile
 import tracemalloc
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -114,6 +115,23 @@ def test_zip_without_its_end_is_named(tmp_path: Path) -> None:
 
     assert content == {}
     assert "cut off or damaged" in wrong[""]
+
+
+def test_copy_of_a_member_leaves_room_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "_IN_MEMORY_BYTES", len(BODY))
+    room = SimpleNamespace(free=archives._LEFT_FREE_BYTES)
+    monkeypatch.setattr("shutil.disk_usage", lambda _folder: room)
+    file = tmp_path / "file"
+    file.write_bytes(packed_tar(a=BODY + BODY))
+    assert read(file) == ({":a": BODY + BODY}, {})
+
+    room.free -= 1
+
+    content, wrong = read(file)
+    assert content == {}
+    assert "unpack the archive elsewhere" in wrong[""]
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lambda body: packed_zip(a=body)])
