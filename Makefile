@@ -11,10 +11,10 @@ export PYTHON
 unexport PYTHONDONTWRITEBYTECODE
 export SLUICE_CACHE_DIR ?= $(HOME)/.cache/sluice
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test test-fast mutate check telegraf timescaledb testbed lock clean
+.PHONY: help setup run demo deb test test-fast mutate check telegraf timescaledb testbed testbed-programs lock clean
 
 help: ## list the targets
-	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 setup: $(VENV)/.installed-dev ## prepare .venv from the lock file (quick when up to date)
 
@@ -36,6 +36,9 @@ demo: $(VENV)/.installed-run ## play the main job once on real input; exit statu
 	    scripts/telegraf; fi
 	@$(BIN)/sluice demo $(ARGS)
 
+deb: ## build the agent's Debian package into dist/
+	@scripts/deb dist
+
 check: setup ## format, lint, import contracts, types, dead code, missing migrations
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
@@ -55,6 +58,7 @@ test: setup check ## set up and run every check and test; a lane that lacks some
 	@scripts/telegraf || echo "make test: goes on without Telegraf"
 	@scripts/timescaledb || echo "make test: goes on without TimescaleDB"
 	@scripts/testbed || echo "make test: goes on without the laboratory of collectors"
+	@scripts/kernels || echo "make test: goes on without guests that enforce storage"
 	$(BIN)/pytest -q $(PARALLEL) -m "not (root or timescaledb)"
 	$(BIN)/pytest -q -m root
 	@echo "make test: the database's tests again, on TimescaleDB"
@@ -66,8 +70,14 @@ telegraf: ## obtain the pinned Telegraf with only the plugins used
 timescaledb: ## build TimescaleDB beside a private PostgreSQL; changes nothing of the system (Debian)
 	@scripts/timescaledb
 
-testbed: ## obtain kernel, NFS server and vCenter for the laboratory of collectors (Debian, amd64)
+testbed: setup ## measure on real kernels what the agent must hold, and print the table (ARGS="--json FILE")
 	@scripts/testbed
+	@scripts/kernels
+	@$(BIN)/python -m bench.testbed $(ARGS)
+
+testbed-programs: ## obtain kernels, NFS server and vCenter for the testbed (Debian, amd64)
+	@scripts/testbed
+	@scripts/kernels
 
 lock: ## write the lock files from pyproject.toml (ARGS="--upgrade-package django")
 	@scripts/lock $(ARGS)

@@ -32,6 +32,7 @@ from enforcers.contract import (
     sign,
     verify,
 )
+from enforcers.device_locks import DeviceLocks
 from enforcers.enforcement import Enforcement
 from enforcers.executor import Executor
 from enforcers.host_fs import HostFs
@@ -124,7 +125,11 @@ def measure(workloads: int, folder: Path) -> list[Row]:
         {"tc_htb": HtbConfig(interfaces=frozenset({"up0"}))},
     )
     enforcement = Enforcement(
-        mechanisms=mechanisms, executor=executor, ledger=ledger, first_retry_s=10.0
+        mechanisms=mechanisms,
+        executor=executor,
+        ledger=ledger,
+        locks=DeviceLocks(folder / "locks", host_fs, owner=folder),
+        first_retry_s=10.0,
     )
     # As an agent does when it starts.
     mechanisms["tc_htb"].support()

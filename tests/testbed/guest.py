@@ -13,6 +13,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,12 +21,35 @@ from tests.testbed.programs import bed_file, find_virtiofsd
 
 HOST = "10.0.2.2"
 WWN = "5000c500a1b2c3d4"
-_FIRST = Path(__file__).with_name("guest_init")
 _MEMORY_MB = 512
 _COMMAND_LINE = (
     "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on tsc=reliable nokaslr audit=0"
     " apparmor=0 selinux=0 cryptomgr.notests rcupdate.rcu_expedited=1"
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Boot:
+    """What a guest starts with: `first` is its first program on the host's files.
+
+    `-cx16`: QEMU 7.2 translates cmpxchg16b wrongly, and kernels before 7 stumble over it.
+    """
+
+    kernel: Path
+    initramfs: Path
+    first: Path
+    clock: Sequence[str] = ()
+    processor: str = "max,-cx16,-la57"
+    parameters: str = ""
+
+
+def stock_boot() -> Boot:
+    """This release's kernel, in real time, with udev and a network."""
+    return Boot(
+        kernel=bed_file("vmlinuz"),
+        initramfs=bed_file("initramfs"),
+        first=Path(__file__).with_name("guest_init"),
+    )
 
 
 def shared_disk(path: Path, *, iops: int) -> list[str]:
@@ -50,8 +74,16 @@ class Guest:
     """A running guest; `console` is what its kernel and its script say."""
 
     def __init__(
-        self, name: str, folder: Path, *, script: str, port: int, devices: Sequence[str] = ()
+        self,
+        name: str,
+        folder: Path,
+        *,
+        script: str,
+        port: int,
+        devices: Sequence[str] = (),
+        boot: Boot | None = None,
     ) -> None:
+        self._boot = boot or stock_boot()
         self.console = folder / f"{name}.console"
         self._files = folder / f"{name}.files"
         own_script = folder / f"{name}.sh"
@@ -96,20 +128,21 @@ class Guest:
             time.sleep(0.02)
 
     def _qemu(self, name: str, script: Path, port: int) -> list[str]:
-        # -cx16: QEMU 7.2 translates cmpxchg16b wrongly, and the kernel stumbles over it.
         own = uuid.uuid5(uuid.NAMESPACE_DNS, name)
         said = {
-            "guest_name": name, "guest_machine": own.hex, "guest_init": _FIRST,
+            "guest_name": name, "guest_machine": own.hex, "guest_init": self._boot.first,
             "guest_script": script, "guest_port": port,
             "guest_testbed": bed_file("guest"),
         }  # fmt: skip
-        command_line = " ".join([_COMMAND_LINE, *(f"{key}={said[key]}" for key in said)])
+        own_words = (f"{key}={said[key]}" for key in said)
+        command_line = " ".join([_COMMAND_LINE, self._boot.parameters, *own_words])
         memory = f"memory-backend-memfd,id=mem,size={_MEMORY_MB}M,share=on"
         return [
             "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
-            "-machine", "q35,memory-backend=mem", "-accel", "tcg", "-cpu", "max,-cx16,-la57",
-            "-smp", "1", "-m", str(_MEMORY_MB), "-object", memory, "-no-reboot", "-uuid", str(own),
-            "-kernel", str(bed_file("vmlinuz")), "-initrd", str(bed_file("initramfs")),
+            "-machine", "q35,memory-backend=mem", "-accel", "tcg", "-cpu", self._boot.processor,
+            *self._boot.clock, "-smp", "1", "-m", str(_MEMORY_MB), "-object", memory,
+            "-no-reboot", "-uuid", str(own),
+            "-kernel", str(self._boot.kernel), "-initrd", str(self._boot.initramfs),
             "-append", command_line,
             "-serial", f"file:{self.console}",
             "-chardev", f"socket,id=files,path={self._files}",

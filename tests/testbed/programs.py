@@ -1,4 +1,4 @@
-"""Where the testbed's programs are: those of `make testbed`, and of Debian's packages."""
+"""Where the testbed's programs are: those of `make testbed-programs`, and of Debian's packages."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ GUESTS_OWN = ("/dev", "/mnt", "/proc", "/run", "/sys")
 
 
 def bed_file(name: str) -> Path:
-    """A file that `make testbed` obtains, whether it is there or not."""
-    cache = Path(os.environ.get("SLUICE_CACHE_DIR") or Path.home() / ".cache" / "sluice")
-    return cache / "testbed" / name
+    """A file that `scripts/testbed` obtains, whether it is there or not."""
+    return _cache() / "testbed" / name
+
+
+def kernel_file(kernel: str, name: str) -> Path:
+    """A file that `scripts/kernels` obtains, whether it is there or not."""
+    return _cache() / "kernels" / kernel / name
 
 
 def find_virtiofsd() -> str | None:
@@ -35,13 +39,15 @@ def missing_for_guests() -> str | None:
     absent = [
         name for name in ("vmlinuz", "initramfs", "guest", "nfs") if not bed_file(name).exists()
     ]
-    return f"no {', '.join(absent)}; make testbed obtains it" if absent else None
+    if not kernel_file("6.12", "vmlinuz").exists():
+        absent.append("kernels")
+    return f"no {', '.join(absent)}; make testbed-programs obtains it" if absent else None
 
 
 def missing_for_vcenter() -> str | None:
     """Why govmomi's simulator cannot be started here."""
     absent = [name for name in ("vcenter", "govc") if not bed_file(name).exists()]
-    return f"no {' and '.join(absent)}; make testbed obtains it" if absent else None
+    return f"no {' and '.join(absent)}; make testbed-programs obtains it" if absent else None
 
 
 def missing_for_libvirt() -> str | None:
@@ -49,3 +55,7 @@ def missing_for_libvirt() -> str | None:
     if shutil.which("qemu-system-x86_64") is None or shutil.which("libvirtd") is None:
         return "no libvirtd (packages libvirt-daemon, libvirt-clients, qemu-system-x86)"
     return None
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("SLUICE_CACHE_DIR") or Path.home() / ".cache" / "sluice")

@@ -1,0 +1,73 @@
+"""`python -m bench.testbed`: what the agent must hold on real kernels, and what it does hold.
+
+Storage on one host runs in guests, in virtual time; it needs root, QEMU and the kernels of
+`make testbed-programs`. What has no testbed yet is in the table as not measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.fleet.rows import Row, as_document, as_json, as_table, not_measured
+from bench.testbed.open_rows import open_rows
+from bench.testbed.storage import PARTS, SHORT, WHOLE, Effort, storage_rows
+from tests.testbed.programs import kernel_file, missing_for_guests
+from tests.testbed.storage.guest import KERNELS, Kernel
+
+WHAT_STORAGE = ("all rows of storage on one host", "rows", "all")
+
+
+def main() -> None:
+    """Print the table."""
+    options = _options()
+    chosen = [kernel for kernel in KERNELS if kernel.name in options.kernels]
+    rows: list[Row] = []
+    for kernel in chosen:
+        began_s = time.monotonic()
+        rows += _measured(kernel, SHORT if options.short else WHOLE, options.parts)
+        print(f"kernel {kernel.name}: {time.monotonic() - began_s:.0f} s", flush=True)
+    rows += open_rows()
+    print(f"\n{as_table(rows)}")
+    if options.json:
+        options.json.write_text(json.dumps(as_json(rows), indent=1) + "\n")
+
+
+def _options() -> argparse.Namespace:
+    names = [kernel.name for kernel in KERNELS]
+    parser = argparse.ArgumentParser(prog="python -m bench.testbed", description=__doc__)
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--kernels", nargs="+", choices=names, default=names, metavar="KERNEL",
+                        help=f"of {', '.join(names)}")  # fmt: skip
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, metavar="PART",
+                        help=f"what is measured on each, of {', '.join(PARTS)}")  # fmt: skip
+    parser.add_argument("--short", action="store_true", help="few seconds of everything")
+    return parser.parse_args()
+
+
+def _measured(kernel: Kernel, effort: Effort, parts: Sequence[str]) -> list[Row]:
+    """The rows on one kernel, printed as they come; the last one says why there are no more."""
+    what, unit, asked = WHAT_STORAGE
+    why = missing_for_guests()
+    if why is None and not kernel_file(kernel.name, "vmlinuz").exists():
+        why = "no such kernel; make testbed-programs obtains it"
+    rows: list[Row] = []
+    if why is None:
+        try:
+            for row in storage_rows(kernel, effort, parts):
+                rows.append(row)
+                print(as_document([row]), flush=True)
+        except Exception as error:  # noqa: BLE001  (one kernel must not cost the others' rows)
+            traceback.print_exc()
+            why = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+    if why is not None:
+        rows.append(not_measured(f"{what}, Linux {kernel.name}", unit, asked, why))
+    return rows
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""Rows of storage on one host: the agent on a real kernel, in virtual time, on 2000 IOPS."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bench.fleet.rows import Row, at_most
+from bench.testbed.bounds import as_found, at_least, within
+from bench.testbed.intervals import (
+    Interval,
+    kept_ratio,
+    overshoot_ratio,
+    settled,
+    total_ratio,
+)
+from tests.testbed.storage.guest import Kernel, StorageGuest
+
+IOPS = 2000.0
+LIMIT = 500.0
+RESERVATION = 800.0
+SHARES = (300, 100, 100, 100, 100, 100, 100, 100)
+MODEL_ERROR = 1.3
+ROUNDS = 7  # of 31 settled intervals each, so that there are more than 200
+TRIALS = "tests.testbed.storage"
+READS = {"reads": 1.0, "writes": 0.0, "70:30": 0.7}
+WORKERS = (1, 2, 4)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How long things are measured."""
+
+    seconds: float
+    rounds: int
+
+
+WHOLE = Effort(seconds=10.0, rounds=ROUNDS)
+SHORT = Effort(seconds=4.0, rounds=1)
+
+
+PARTS = ("limit", "shares", "reservation", "wrong-model", "guessed-model")
+
+
+def storage_rows(kernel: Kernel, effort: Effort, parts: Sequence[str]) -> Iterator[Row]:
+    """The rows of these parts on one kernel, one part after the other; boots a guest of it."""
+    with (
+        tempfile.TemporaryDirectory(prefix="sluice-testbed-") as folder,
+        StorageGuest(kernel, Path(folder)) as guest,
+    ):
+        capacity, release, rows = _capacity(guest)
+        measures = {
+            "limit": lambda: _limit(guest, effort),
+            "shares": lambda: _shares(guest, effort, capacity),
+            "reservation": lambda: _reservation(guest, effort, capacity),
+            "wrong-model": lambda: _wrong_model(guest, effort, capacity),
+            "guessed-model": lambda: _guessed_model(guest),
+        }
+        yield from _on(release, rows)
+        for part in PARTS:
+            if part in parts:
+                yield from _on(release, measures[part]())
+
+
+def _on(release: str, rows: Sequence[Row]) -> Iterator[Row]:
+    return (replace(row, what=f"{row.what}, Linux {release}") for row in rows)
+
+
+def _capacity(guest: StorageGuest) -> tuple[float, str, list[Row]]:
+    rows = []
+    for groups in (1, 8):
+        said = guest.run(f"{TRIALS}.capacity", iops=IOPS, groups=groups)
+        total = sum(said["iops"])
+        what = f"disk of 2000 IOPS, groups: {groups}"
+        rows.append(within(what, "IOPS", wanted=IOPS, tolerance_ratio=0.03, measured=total))
+    return total, said["kernel"].partition("+")[0], rows
+
+
+def _limit(guest: StorageGuest, effort: Effort) -> list[Row]:
+    cases = [(name, workers) for name in READS for workers in WORKERS]
+    said = guest.run(
+        f"{TRIALS}.limit",
+        capacity_iops=IOPS,
+        limit_iops=LIMIT,
+        cases=[(READS[name], workers) for name, workers in cases],
+        seconds=effort.seconds,
+    )
+    return [
+        within(
+            f"limit 500, {name}, workers: {workers}",
+            "IOPS",
+            wanted=LIMIT,
+            tolerance_ratio=0.01,
+            measured=measured,
+            note=_words(said, "vm1"),
+        )
+        for (name, workers), measured in zip(cases, said["iops"], strict=True)
+    ]
+
+
+def _shares(guest: StorageGuest, effort: Effort, capacity: float) -> list[Row]:
+    said = guest.run(f"{TRIALS}.shares", capacity_iops=IOPS, shares=SHARES, seconds=effort.seconds)
+    note = _words(said, "vm1")
+    first, *others = said["iops"]
+    ratio = first / (sum(others) / len(others))
+    total = sum(said["iops"]) / capacity
+    return [
+        within(
+            "shares 3:1 x 7 from a stock host",
+            "ratio",
+            wanted=3.0,
+            tolerance_ratio=0.05 / 3,
+            measured=ratio,
+            note=note,
+        ),
+        at_least("shares 3:1 x 7, total beside capacity", "ratio", 0.97, total, note),
+    ]
+
+
+def _reservation(guest: StorageGuest, effort: Effort, capacity: float) -> list[Row]:
+    said = guest.run(
+        f"{TRIALS}.reservation",
+        capacity_iops=IOPS,
+        reservation_iops=RESERVATION,
+        rounds=effort.rounds,
+    )
+    intervals = _intervals(said)
+    note = f"{len(settled(intervals))} intervals; {_words(said, 'vm1')}"
+    what = "reservation 800 of 2000, neighbours change"
+    kept = kept_ratio(intervals, RESERVATION)
+    beyond = overshoot_ratio(intervals, RESERVATION, capacity)
+    total = total_ratio(intervals, capacity)
+    return [
+        at_least(f"{what}, intervals that keep it", "ratio", 0.99, kept, note),
+        at_most(f"{what}, overshoot", "ratio", 0.1, beyond, note),
+        at_least(f"{what}, total beside capacity", "ratio", 0.97, total, note),
+    ]
+
+
+def _wrong_model(guest: StorageGuest, effort: Effort, capacity: float) -> list[Row]:
+    said = guest.run(
+        f"{TRIALS}.reservation",
+        capacity_iops=IOPS,
+        reservation_iops=RESERVATION,
+        stated_iops=IOPS * MODEL_ERROR,
+        # The last minute counts, so two rounds of 40 s are the least.
+        rounds=max(2, effort.rounds // 2),
+    )
+    intervals = _intervals(said)
+    note = _words(said, "vm1")
+    what = "reservation 800, capacity stated 30 % too high"
+    kept = kept_ratio(intervals[15:], RESERVATION)
+    total, later = (total_ratio(part, capacity) for part in (intervals[15:60], intervals[60:]))
+    return [
+        at_least(f"{what}, intervals that keep it after 15 s", "ratio", 0.99, kept, note),
+        at_least(f"{what}, total from 15 to 60 s", "ratio", 0.90, total, note),
+        at_least(f"{what}, total after 60 s", "ratio", 0.96, later, note),
+    ]
+
+
+def _guessed_model(guest: StorageGuest) -> list[Row]:
+    said = guest.run(
+        f"{TRIALS}.guessed_model", capacity_iops=IOPS, shares=SHARES, is_rotational=True
+    )
+    left = sum(said["iops"]) / said["without_iops"]
+    model = f"the kernel took rrandiops={said['model']['rrandiops']}"
+    in_force = sum(outcome in {"applied", "unchanged"} for outcome, _ in said["outcomes"].values())
+    return [
+        as_found("what iocost without a model leaves of a disk", "ratio", left, model),
+        at_most(
+            "workloads said to be in force on a guessed model",
+            "workloads",
+            0,
+            in_force,
+            _words(said, "vm1"),
+        ),
+    ]
+
+
+def _intervals(said: dict[str, Any]) -> Sequence[Interval]:
+    return [Interval(**one) for one in said["intervals"]]
+
+
+def _words(said: dict[str, Any], workload: str) -> str:
+    outcome, reason = said["outcomes"][workload]
+    return f"agent: {outcome}: {reason}"

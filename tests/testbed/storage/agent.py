@@ -1,0 +1,180 @@
+"""The real agent inside the guest, with a service that hands it signed documents."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from tempfile import mkdtemp
+
+from enforcers.client import DOCUMENT_PATH
+from enforcers.contract import (
+    Allocation,
+    ComplianceReport,
+    PolicyDocument,
+    ReservationMode,
+    ResourceKind,
+    ResourceSpec,
+    Selector,
+    Unit,
+    decode_report,
+    encode_document,
+    sign,
+)
+from tests.testbed.storage.groups import PARENT
+from tests.testbed.storage.null_disk import NAME
+
+HOST = "h1"
+POLL_S = 1.0
+REPORT_DEADLINE_S = 60.0
+_KEY = b"testbed-signing-key"
+_TOKEN = "testbed-agent-token"
+_LEASE = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What a person asks for one group."""
+
+    group: str
+    reservation: float = 0.0
+    limit: float | None = None
+    shares: int = 100
+    entitlement: float = 0.0
+
+
+class Service:
+    """Signs documents as the product does, and keeps the reports."""
+
+    def __init__(self) -> None:
+        self.document = b""
+        self.reports: list[ComplianceReport] = []
+        self._revision = 0
+
+    def publish(self, *wishes: Wish, capacity_iops: float) -> None:
+        """A document of a new revision."""
+        self._revision += 1
+        now = datetime.now(UTC)
+        document = PolicyDocument(
+            host=HOST,
+            revision=self._revision,
+            issued_at=now,
+            expires_at=now + _LEASE,
+            dry_run=False,
+            resources=(_resource(capacity_iops),),
+            allocations=tuple(_allocation(wish) for wish in wishes),
+        )
+        self.document = encode_document(sign(document, _KEY))
+
+    def wait_until_enforced(self) -> None:
+        """Return with the first report on this revision. Raises TimeoutError."""
+        deadline_s = time.monotonic() + REPORT_DEADLINE_S
+        while not any(self._is_present(report) for report in list(self.reports)):
+            if time.monotonic() > deadline_s:
+                raise TimeoutError(f"no report of revision {self._revision}: {self.reports[-1:]}")
+            time.sleep(0.1)
+
+    def outcomes(self) -> dict[str, Sequence[str]]:
+        """The newest outcome of each group, and its reason."""
+        newest = [report for report in self.reports if self._is_present(report)][-1]
+        return {item.workload: (str(item.outcome), item.reason) for item in newest.allocations}
+
+    def _is_present(self, report: ComplianceReport) -> bool:
+        return report.revision == self._revision and bool(report.allocations)
+
+
+@contextmanager
+def agent(*, keeps_iocost: bool = False) -> Iterator[Service]:
+    """The agent's process, from its start until it has put the kernel back as it was found."""
+    service = Service()
+    with _listening(service) as port:
+        kept = [NAME] if keeps_iocost else []
+        configuration = _configure(Path(mkdtemp(prefix="agent-")), port, kept)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "enforcers", "run", "--config", configuration]
+        )
+        try:
+            yield service
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+
+
+def _resource(capacity_iops: float) -> ResourceSpec:
+    return ResourceSpec(
+        name="disk",
+        kind=ResourceKind.DATASTORE,
+        device=NAME,
+        capacity=capacity_iops,
+        unit=Unit.IOPS,
+        mode=ReservationMode.FLOOR,
+        mechanism="cgroup_io",
+    )
+
+
+def _allocation(wish: Wish) -> Allocation:
+    name = wish.group.rpartition("/")[2]
+    return Allocation(
+        id=name,
+        workload=name,
+        resource="disk",
+        selector=Selector(kind="cgroup", value=wish.group),
+        reservation=wish.reservation,
+        limit=wish.limit,
+        shares=wish.shares,
+        entitlement=wish.entitlement,
+    )
+
+
+def _configure(folder: Path, port: int, keep_iocost: Sequence[str]) -> Path:
+    for name, secret in (("token", _TOKEN.encode()), ("signing-key", _KEY)):
+        (folder / name).write_bytes(secret)
+        (folder / name).chmod(0o600)
+    configuration = folder / "agent.toml"
+    configuration.write_text(
+        f'[agent]\nhost = "{HOST}"\nstate_dir = "state"\npoll_s = {POLL_S}\nreport_s = {POLL_S}\n'
+        f'[server]\nurl = "http://127.0.0.1:{port}"\n'
+        'token_file = "token"\nsigning_key_file = "signing-key"\n'
+        f'[cgroup_io]\nsubtrees = ["{PARENT}"]\ndevices = ["{NAME}"]\n'
+        f"keep_iocost = {json.dumps(keep_iocost)}\n"
+    )
+    return configuration
+
+
+@contextmanager
+def _listening(service: Service) -> Iterator[int]:
+    class Answering(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._say(service.document if self.path == DOCUMENT_PATH else b"")
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            service.reports.append(decode_report(body))
+            self._say(b"{}")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def _say(self, body: bytes) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.5})
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()

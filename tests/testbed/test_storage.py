@@ -1,0 +1,126 @@
+"""Storage on a real kernel: the agent in a guest whose disk completes 2000 I/Os a second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from tests.testbed.programs import kernel_file
+from tests.testbed.storage.guest import KERNELS, Kernel, StorageGuest
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.guests,
+    pytest.mark.slow,
+    pytest.mark.timeout(400),
+]
+
+CAPACITY = 2000.0
+TRIALS = "tests.testbed.storage"
+IN_FORCE = {"applied", "unchanged"}
+SHARES = (300, 100, 100, 100, 100, 100, 100, 100)
+
+on_first_kernel = pytest.mark.parametrize(
+    "guest", KERNELS[:1], indirect=True, ids=lambda kernel: kernel.name
+)
+
+
+@pytest.fixture(scope="module", params=KERNELS, ids=lambda kernel: kernel.name)
+def guest(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[StorageGuest]:
+    """A guest of each kernel that is there."""
+    kernel: Kernel = request.param
+    if not kernel_file(kernel.name, "vmlinuz").exists():
+        pytest.skip(f"no kernel {kernel.name}; make testbed-programs obtains it")
+    with StorageGuest(kernel, tmp_path_factory.mktemp("storage")) as running:
+        yield running
+
+
+@pytest.mark.parametrize("groups", [1, 8])
+def test_disk_completes_what_it_was_made_for(guest: StorageGuest, groups: int) -> None:
+    said = guest.run(f"{TRIALS}.capacity", iops=CAPACITY, groups=groups)
+
+    assert sum(said["iops"]) == pytest.approx(CAPACITY, rel=0.03)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limited:
+    """A limit of 500: IOPS in each case, and the group's io.max before and after."""
+
+    reads_one_worker: float
+    writes_four_workers: float
+    mix: float
+    found: str
+    left: str
+    outcome: str
+
+
+@pytest.fixture(scope="module")
+def limited(guest: StorageGuest) -> Limited:
+    """What a workload gets whose limit the agent enforces."""
+    said = guest.run(
+        f"{TRIALS}.limit",
+        capacity_iops=CAPACITY,
+        limit_iops=500,
+        cases=[(1.0, 1), (0.0, 4), (0.7, 1)],
+        seconds=8.0,
+    )
+    reads, writes, mix = said["iops"]
+    return Limited(
+        reads_one_worker=reads,
+        writes_four_workers=writes,
+        mix=mix,
+        found=said["found"],
+        left=said["left"],
+        outcome=said["outcomes"]["vm1"][0],
+    )
+
+
+def test_limit_of_500_lets_500_reads_or_writes_through(limited: Limited) -> None:
+    assert limited.outcome in IN_FORCE
+    assert limited.reads_one_worker == pytest.approx(500, rel=0.01)
+    assert limited.writes_four_workers == pytest.approx(500, rel=0.01)
+
+
+def test_limit_of_500_is_one_of_reads_and_writes_together(limited: Limited) -> None:
+    # The mix of half a second is chance; `make testbed` measures for longer.
+    assert limited.mix == pytest.approx(500, rel=0.03)
+
+
+def test_limit_is_gone_after_the_agent(limited: Limited) -> None:
+    assert limited.left == limited.found
+
+
+@on_first_kernel
+def test_shares_of_three_to_one_hold_where_nobody_set_up_anything(guest: StorageGuest) -> None:
+    said = guest.run(f"{TRIALS}.shares", capacity_iops=CAPACITY, shares=SHARES, seconds=6.0)
+
+    first, *others = said["iops"]
+    # Six seconds of each; `make testbed` measures for longer and holds it to 0.05.
+    assert first / (sum(others) / len(others)) == pytest.approx(3, abs=0.15)
+    assert sum(said["iops"]) >= 0.97 * CAPACITY
+    assert {outcome for outcome, _ in said["outcomes"].values()} <= IN_FORCE
+
+
+@on_first_kernel
+def test_kernel_without_a_model_takes_a_fifth_of_the_capacity_for_all(
+    guest: StorageGuest,
+) -> None:
+    """Why nobody may write `enable=1` to io.cost.qos alone."""
+    said = guest.run(
+        f"{TRIALS}.guessed_model",
+        capacity_iops=CAPACITY,
+        shares=SHARES,
+        is_rotational=True,
+        seconds=3.0,
+    )
+
+    assert said["without_iops"] == pytest.approx(CAPACITY, rel=0.03)
+    # AUTOP_HDD of block/blk-iocost.c: 370 random reads a second.
+    assert said["model"]["ctrl"] == "auto"
+    assert said["model"]["rrandiops"] == "370"
+    assert sum(said["iops"]) < 0.25 * CAPACITY
+    assert {outcome for outcome, _ in said["outcomes"].values()} == {"guessed_model"}
