@@ -124,7 +124,8 @@ class Writer:
                 # It would for each of them.
                 return [error if place in waiting else None for place in range(len(bodies))]
             log.debug("bodies are stored one by one", exc_info=True)
-            connection.close_if_unusable_or_obsolete()
+            if isinstance(error, (OperationalError, InterfaceError)):
+                connection.close_if_unusable_or_obsolete()
             return [None for _ in bodies]
         return [
             self._told(waiting[place]) if place in waiting else None
