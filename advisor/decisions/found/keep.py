@@ -24,7 +24,9 @@ MOST_OF_TIME = 0.05
 LONGEST_WAIT_S = 120.0
 _ASKED_EVERY_S = 0.2
 
-_looked: dict[tuple[str, int], tuple[Hashable, datetime, timedelta]] = {}
+_Stamp = tuple[Hashable, Hashable]
+
+_looked: dict[tuple[str, int], tuple[_Stamp, datetime, timedelta]] = {}
 """By database and organisation what was there, when it was looked, and how long not to look."""
 
 
@@ -37,18 +39,19 @@ def keep_inventory(organisation: Organisation, *, now: datetime, is_asked: bool 
     with transaction.atomic():
         if not _has_turn(organisation, wait_s=LONGEST_WAIT_S if is_asked else 0.0):
             return False
-        stamp, key = _stamp(organisation), (connection.settings_dict["NAME"], organisation.pk)
+        said, key = _said(organisation), (connection.settings_dict["NAME"], organisation.pk)
         before, at, rest = _looked.get(key, (None, now - EVERY, EVERY))
-        if not is_asked and at <= now < at + (EVERY if before == stamp else rest):
+        is_same = before == (said, _kept(organisation))
+        if not is_asked and at <= now < at + (EVERY if is_same else rest):
             return False
         began = perf_counter()
         seen = look(organisation, now=now)
         resources = keep_datastores(organisation, seen, now=now)
         keep_uplinks(organisation, seen, now=now)
         keep_workloads(organisation, seen, resources, now=now)
-        # What was written above belongs to it.
         took = timedelta(seconds=perf_counter() - began)
-        _looked[key] = _stamp(organisation), now, min(took / MOST_OF_TIME, EVERY)
+        # What was said meanwhile was not looked at; what was written above belongs to the look.
+        _looked[key] = (said, _kept(organisation)), now, min(took / MOST_OF_TIME, EVERY)
     return True
 
 
@@ -79,27 +82,40 @@ def _has_turn(organisation: Organisation, *, wait_s: float) -> bool:
             sleep(_ASKED_EVERY_S)
 
 
-def _stamp(organisation: Organisation) -> Hashable:
-    """What changes when something is new: series, facts, and what people state."""
+def _said(organisation: Organisation) -> Hashable:
+    """What changes when something new is said: series, facts, and rules that people state."""
+    return _row(
+        organisation,
+        """
+        SELECT (SELECT (count(*), max(id))::text FROM ingest_series
+                 WHERE organisation_id = %(key)s),
+               (SELECT (count(*), max(id), max(first_seen_at))::text FROM ingest_fact
+                 WHERE organisation_id = %(key)s),
+               (SELECT max(stated_at)::text FROM advisor_workloadrules
+                 WHERE organisation_id = %(key)s)
+        """,
+    )
+
+
+def _kept(organisation: Organisation) -> Hashable:
+    """What changes with the rows that a look keeps, whoever writes them."""
+    return _row(
+        organisation,
+        """
+        SELECT (SELECT (count(*), sum(hashint8extended(one.id, one.xmin::text::bigint)))::text
+                  FROM advisor_attachment AS one JOIN advisor_resource AS resource
+                    ON resource.id = one.resource_id
+                 WHERE resource.organisation_id = %(key)s),
+               (SELECT (count(*), sum(hashint8extended(one.id, one.xmin::text::bigint)))::text
+                  FROM advisor_allocation AS one JOIN advisor_resource AS resource
+                    ON resource.id = one.resource_id
+                 WHERE resource.organisation_id = %(key)s)
+        """,
+    )
+
+
+def _row(organisation: Organisation, query: str) -> Hashable:
     with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            SELECT (SELECT (count(*), max(id))::text FROM ingest_series
-                     WHERE organisation_id = %(key)s),
-                   (SELECT (count(*), max(id), max(first_seen_at))::text FROM ingest_fact
-                     WHERE organisation_id = %(key)s),
-                   (SELECT (count(*), sum(hashint8extended(one.id, one.xmin::text::bigint)))::text
-                      FROM advisor_attachment AS one JOIN advisor_resource AS resource
-                        ON resource.id = one.resource_id
-                     WHERE resource.organisation_id = %(key)s),
-                   (SELECT (count(*), sum(hashint8extended(one.id, one.xmin::text::bigint)))::text
-                      FROM advisor_allocation AS one JOIN advisor_resource AS resource
-                        ON resource.id = one.resource_id
-                     WHERE resource.organisation_id = %(key)s),
-                   (SELECT max(stated_at)::text FROM advisor_workloadrules
-                     WHERE organisation_id = %(key)s)
-            """,
-            {"key": organisation.pk},
-        )
+        cursor.execute(query, {"key": organisation.pk})
         found: Hashable = cursor.fetchone()
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.db import connection, connections
@@ -11,9 +11,18 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import Organisation
 from advisor.decisions.found import keep
 from advisor.decisions.found.keep import keep_inventory
+from advisor.decisions.found.look import Look, look
 from advisor.errors import InventoryError
 from advisor.models import Allocation, Attachment, Resource, Workload
-from tests.advisor.decisions.found_inventory import WWN, cgroup, disk, guest, number, tell
+from tests.advisor.decisions.found_inventory import (
+    WWN,
+    attached,
+    cgroup,
+    disk,
+    guest,
+    number,
+    tell,
+)
 from tests.advisor.samples import send
 from tests.advisor.scenario import NOW
 
@@ -84,6 +93,26 @@ def test_nothing_new_reads_nothing(acme: Organisation) -> None:
 
     assert keep_inventory(acme, now=at + timedelta(minutes=1)) is False
     assert keep_inventory(acme, now=at + timedelta(minutes=6)) is True
+
+
+def test_what_is_said_during_a_look_is_seen_by_the_next(
+    acme: Organisation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = [look]
+
+    def look_and_hear(organisation: Organisation, *, now: datetime) -> Look:
+        seen = look(organisation, now=now)
+        if looks:
+            looks.pop()
+            stamp = int(now.timestamp()) * 1_000_000_000
+            send(acme, "\n".join(f"{line} {stamp}" for line in disk("h2", "sdb")), now=now)
+        return seen
+
+    monkeypatch.setattr(keep, "look", look_and_hear)
+    at = tell(acme, *disk("h1", "sda"))
+
+    assert keep_inventory(acme, now=at + timedelta(minutes=1)) is True
+    assert attached() == {"sda on h1": ["h1:sda"], "sdb on h2": ["h2:sdb"]}
 
 
 def test_look_that_somebody_else_takes_is_left_to_them_unless_it_was_asked_for(
