@@ -176,7 +176,7 @@ class Writes:
         _close_old_connection()
         opened = _opened(sent, timezone.now(), most_bytes=settings.MAX_BODY_BYTES)
         if not isinstance(opened, _Opened):
-            assert opened is not None, "invariant whole-body: an allowed body was not unpacked"
+            assert opened is not None, "a body of an allowed size was not unpacked"
             return opened
         outcome: WriteResult | Exception
         try:
@@ -184,7 +184,7 @@ class Writes:
         except Exception as error:  # noqa: BLE001  answered, or by 500
             outcome = error
         answer = _finished(opened, outcome)
-        assert answer is not None, "invariant alone: a body that is stored alone has an answer"
+        assert answer is not None, "a body that is stored alone has an answer"
         return answer
 
 
