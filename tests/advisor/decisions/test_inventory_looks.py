@@ -112,7 +112,7 @@ def test_what_is_said_during_a_look_is_seen_by_the_next(
     at = tell(acme, *disk("h1", "sda"))
 
     assert keep_inventory(acme, now=at + timedelta(minutes=1)) is True
-    assert attached() == {"sda on h1": ["h1:sda"], "sdb on h2": ["h2:sdb"]}
+    assert attached() == {"h1/sda": ["h1:sda"], "h2/sdb": ["h2:sdb"]}
 
 
 def test_look_that_somebody_else_takes_is_left_to_them_unless_it_was_asked_for(
