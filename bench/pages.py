@@ -117,10 +117,12 @@ def _measured(pages: Mapping[str, Page | None], say: Callable[[str], None]) -> l
     from django.test import Client
     from django.test.utils import override_settings
 
+    from appliance.web_server import spare_collector
     from bench.fleet.clock import frozen_at
     from bench.fleet.inventory import OPERATOR
     from bench.fleet.shape import END
 
+    spare_collector()
     client, stranger = Client(), Client()
     client.force_login(User.objects.get(username=OPERATOR))
     # The set-up of tests would copy the context of each template that is rendered.
