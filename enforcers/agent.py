@@ -20,7 +20,9 @@ from enforcers.enforcement import Enforcement, PassResult
 from enforcers.errors import EnforcerError, StateError
 from enforcers.following import following
 from enforcers.lease import begin
+from enforcers.metrics.figures import Figures, Round, Trouble
 from enforcers.outbox import Outbox
+from enforcers.outcome_log import OutcomeLog
 from enforcers.policy_store import HeldPolicy, PolicyStore
 from enforcers.reporting import Reporter
 from enforcers.signals import Call
@@ -53,7 +55,9 @@ class Agent:
         support: tuple[MechanismSupport, ...],
         clocks: Clocks,
         status_file: Path,
+        figures: Figures | None = None,
     ) -> None:
+        """`figures` are for /metrics; the agent alone writes them."""
         self._config = config
         self._service = service
         self._enforcement = enforcement
@@ -61,6 +65,8 @@ class Agent:
         self._support = support
         self._clocks = clocks
         self._status_file = status_file
+        self._figures = figures or Figures()
+        self._outcomes = OutcomeLog()
         self._outbox = Outbox(service.send_report)
         self._reporter = Reporter(host=config.host, window_s=config.report_s)
         self._reported_at_s: float | None = None
@@ -77,6 +83,7 @@ class Agent:
                 except Exception:
                     # One bad round must not end enforcement.
                     log.exception("round failed")
+                    self._figures.count(Trouble.ROUND)
                 call = wait(self._config.poll_s)
         if call is Call.STOP:
             self.stop()
@@ -84,11 +91,15 @@ class Agent:
 
     def tick(self) -> None:
         """One round; errors of the server never stop enforcement."""
+        began_s = self._clocks.monotonic_s()
         refusal = self._pull()
         self._tell_once(refusal)
+        pulled_s = self._clocks.monotonic_s()
         state, result = self._enforce()
         at_s = self._clocks.monotonic_s()
         self._reporter.take(result, at_s=at_s)
+        if state is EnforcementState.ENFORCING and self._store.latest is not None:
+            self._outcomes.take(result, self._store.latest.document)
         revision = self._store.latest.document.revision if self._store.latest else None
         standing = (revision, state, refusal)
         is_due = (
@@ -101,6 +112,11 @@ class Agent:
             self._reported_at_s, self._reported_as = at_s, standing
             self._report(revision, state, refusal)
         self._outbox.flush()
+        self._figures.take_round(
+            self._round(state, result, refusal),
+            round_s=self._clocks.monotonic_s() - began_s,
+            pass_s=at_s - pulled_s,
+        )
 
     def stop(self) -> None:
         """Leave the kernel as configured, and report to the server."""
@@ -112,8 +128,27 @@ class Agent:
         self._report(revision, EnforcementState.IDLE, "the agent was stopped")
         self._outbox.flush()
 
+    def _round(self, state: EnforcementState, result: PassResult, refusal: str | None) -> Round:
+        return Round(
+            at=self._clocks.moment(),
+            state=state,
+            held=self._store.latest,
+            is_refused=refusal is not None,
+            result=result,
+            measured=self._reporter.measured(),
+            writes=self._enforcement.writes,
+            reports_waiting=len(self._outbox),
+            reports_dropped=self._outbox.dropped,
+        )
+
     def _follow(self) -> None:
-        self._enforcement.follow(now_s=self._clocks.monotonic_s())
+        began_s = self._clocks.monotonic_s()
+        is_followed = False
+        try:
+            is_followed = self._enforcement.follow(now_s=began_s)
+        finally:
+            spent_s = self._clocks.monotonic_s() - began_s
+            self._figures.take_period(spent_s, has_failed=not is_followed)
 
     def _tell_once(self, refusal: str | None) -> None:
         """Log a problem when it begins and when it is over, not every round."""

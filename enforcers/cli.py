@@ -15,7 +15,12 @@ from enforcers.agent import Agent
 from enforcers.assembly import Parts, assemble
 from enforcers.client import Client
 from enforcers.errors import ConfigError, EnforcerError, StateError
-from enforcers.log_format import log_to_stderr
+from enforcers.log_format import start_logging
+from enforcers.metrics.endpoint import serving
+from enforcers.metrics.exposition import render
+from enforcers.metrics.families import families
+from enforcers.metrics.figures import Figures
+from enforcers.metrics.in_force import InForce
 from enforcers.reader import showing
 from enforcers.reader.collecting import collecting
 from enforcers.recovery import recover, why_doubtful
@@ -38,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit status is 0 if it did what it should."""
     parser = _parser()
     options = parser.parse_args(argv)
-    log_to_stderr(verbose=options.verbose)
+    start_logging(verbose=options.verbose)
     if options.command not in {"run", "read"}:
         signals.let_through()
     if options.check:
@@ -113,21 +118,25 @@ def run(loaded: config.AgentConfig, *, file: Path) -> int:
     SIGUSR1 ends it with all left in force, so that a new version takes over without a gap.
     """
     manager = ServiceManager()
+    in_force = InForce()
     with signals.listening() as calls, StateDir(root=loaded.state_dir).exclusive():
-        while (call := _enforce(loaded, calls, manager)) is Call.RELOAD:
+        while (call := _enforce(loaded, calls, manager, in_force)) is Call.RELOAD:
             loaded = _read_again(file, config.load, loaded)
     left = config.OnExit.KEEP if call is Call.HAND_OVER else loaded.on_exit
     log.info("agent stopped", extra={"on_exit": left})
     return 0
 
 
-def _enforce(loaded: config.AgentConfig, calls: Calls, manager: ServiceManager) -> Call:
-    """Enforce with one configuration until a call, and read samples if it says so."""
+def _enforce(
+    loaded: config.AgentConfig, calls: Calls, manager: ServiceManager, in_force: InForce
+) -> Call:
+    """Enforce with one configuration until a call; read samples and show metrics if it says so."""
     with ExitStack() as ends, collecting(loaded.reader):
         parts = assemble(loaded, dry_run=loaded.dry_run)
         ends.callback(parts.locks.close)
         if not loaded.dry_run:
             _recover(parts)
+        figures = Figures(in_force=in_force)
         agent = Agent(
             config=loaded,
             service=Client(loaded.server),
@@ -136,6 +145,13 @@ def _enforce(loaded: config.AgentConfig, calls: Calls, manager: ServiceManager) 
             support=tuple(item.support() for item in parts.mechanisms.values()),
             clocks=parts.clocks,
             status_file=StateDir(root=loaded.state_dir).status,
+            figures=figures,
+        )
+        ends.enter_context(
+            serving(
+                loaded.metrics,
+                lambda: render(families(figures, loaded.host, parts.clocks.moment())),
+            )
         )
         log.info("agent started", extra={"host": loaded.host, "version": VERSION})
         manager.tell("READY=1", f"STATUS=enforces for {loaded.host}")

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from enforcers.config_table import ConfigTable, read_toml
+from enforcers.metrics.address import Address, parse_address
 from enforcers.registry import MECHANISMS, Mechanisms
 
 DEFAULT_STATE_DIR = "/var/lib/sluice-enforcer"
@@ -65,7 +66,7 @@ class ReaderConfig:
 class AgentConfig:
     """The whole configuration; `mechanisms` has each one's own, by name.
 
-    `reader` None means that the agent sends no samples.
+    `reader` None means that the agent sends no samples, `metrics` None that it shows no metrics.
     """
 
     host: str
@@ -77,6 +78,7 @@ class AgentConfig:
     server: ServerConfig
     reader: ReaderConfig | None
     mechanisms: Mapping[str, Any]
+    metrics: Address | None = None
 
 
 def load(file: Path, mechanisms: Mechanisms = MECHANISMS) -> AgentConfig:
@@ -84,6 +86,7 @@ def load(file: Path, mechanisms: Mechanisms = MECHANISMS) -> AgentConfig:
     whole = read_toml(file)
     agent = whole.take_table("agent")
     server, reader = whole.take_table("server"), whole.take_table("reader")
+    metrics = whole.take_table("metrics")
     tables = {kind.name: whole.take_table(kind.name) for kind in mechanisms}
     whole.finish()
     poll_s = agent.take_seconds("poll_s", 10.0, least=0.2, most=LONGEST_POLL_S)
@@ -100,8 +103,9 @@ def load(file: Path, mechanisms: Mechanisms = MECHANISMS) -> AgentConfig:
         server=_server(server, endpoint),
         reader=_reader(reader, host, state_dir, endpoint) if _is_on(reader) else None,
         mechanisms={kind.name: tables[kind.name].take_all(kind.Config) for kind in mechanisms},
+        metrics=metrics.take_optional("listen", lambda text: parse_address(text, file.parent)),
     )
-    for table in (agent, server):
+    for table in (agent, server, metrics):
         table.finish()
     return config
 

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -38,6 +38,17 @@ class ConfigTable:
             return self.take_path(key)
         self._known.append(key)
         return None
+
+    def take_optional(self, key: str, parse: Callable[[str], T]) -> T | None:
+        """A text as `parse` reads it, which raises ValueError; None if the key is absent."""
+        if key not in self._left:
+            self._known.append(key)
+            return None
+        text = self.take_text(key)
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise self.refuse(key, text, str(error)) from error
 
     def take_seconds(self, key: str, default: float, *, least: float, most: float) -> float:
         """A number of seconds within bounds."""

@@ -9,7 +9,7 @@ from typing import Any
 from enforcers.contract import Outcome, PolicyDocument
 from enforcers.device_locks import DeviceLocks
 from enforcers.errors import CommandError, StateError
-from enforcers.executor import Executor
+from enforcers.executor import Executor, Writes
 from enforcers.ledger import Ledger
 from enforcers.mechanism import (
     Desired,
@@ -79,13 +79,18 @@ class Enforcement:
         with self._writing:
             return self._run(document, previous, now_s, dry_run=dry_run)
 
-    def follow(self, *, now_s: float) -> None:
-        """Let mechanisms follow the workloads wherever a policy is in force.
+    @property
+    def writes(self) -> Writes:
+        """How many writes to the kernel there were."""
+        return self._executor.writes
+
+    def follow(self, *, now_s: float) -> bool:
+        """Let mechanisms follow the workloads wherever a policy is in force; False if that fails.
 
         A period that meets a pass is left out.
         """
         if not self._writing.acquire(blocking=False):
-            return
+            return True
         try:
             for target, settled in sorted(self._settled.items()):
                 mechanism = self._mechanisms.get(target[0])
@@ -94,8 +99,10 @@ class Enforcement:
                     mechanism.follow(settled.desired, entries, self._executor, now_s)
         except _OBSERVING_ERRORS as error:
             log.debug("not followed", extra={"error": str(error)})
+            return False
         finally:
             self._writing.release()
+        return True
 
     def _run(
         self,

@@ -3,7 +3,7 @@
 import logging
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from enforcers.audit import AuditLog
@@ -29,6 +29,15 @@ class Execution:
 
     made: tuple[Change, ...]
     error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writes:
+    """How many changes were made and failed since the start, and how many small ones made."""
+
+    made: int = 0
+    failed: int = 0
+    adjusted: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +70,7 @@ class Executor:
         self._ledger = ledger
         self._audit = audit
         self.dry_run = dry_run
+        self.writes = Writes()
 
     def run(self, changes: tuple[Change, ...], found: tuple[LedgerEntry, ...]) -> Execution:
         """Make the changes and stop at the first that fails.
@@ -99,6 +109,7 @@ class Executor:
         for change in changes:
             assert isinstance(change.write, FileWrite)
             self._host_fs.write(change.write.path, change.write.text)
+            self.writes = replace(self.writes, adjusted=self.writes.adjusted + 1)
             log.debug("adjusted", extra={"change": str(change)})
 
     def release(self, restored: tuple[LedgerEntry, ...]) -> None:
@@ -108,6 +119,10 @@ class Executor:
 
     def _tell(self, changes: Sequence[Change], *, error: str | None) -> None:
         self._audit.record(changes, error=error)
+        made, failed = (len(changes), 0) if error is None else (0, len(changes))
+        self.writes = replace(
+            self.writes, made=self.writes.made + made, failed=self.writes.failed + failed
+        )
         for change in changes:
             if error is None:
                 log.info("change made", extra={"change": str(change)})

@@ -1,4 +1,4 @@
-"""Log lines as key=value on one line each.
+"""Log lines as key=value on one line each, or as journald's fields.
 
 The service has a formatter of its own, because the agent is installed without it.
 """
@@ -8,6 +8,8 @@ import logging
 import sys
 import time
 
+from enforcers.journal import JournalHandler, is_journal
+
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -16,22 +18,40 @@ class KeyValueFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
-        extra = {key: value for key, value in vars(record).items() if key not in _PLAIN}
         fields = {
             "time": at,
             "level": record.levelname.lower(),
             "msg": record.getMessage(),
-            **dict(sorted(extra.items())),
+            **extra_of(record),
         }
-        line = " ".join(f"{key}={_word(str(value))}" for key, value in fields.items())
+        return self._with_traceback(_line(fields), record)
+
+    def brief(self, record: logging.LogRecord) -> str:
+        """The same for a journal, which has time and level by itself."""
+        words = [record.getMessage(), _line(extra_of(record))]
+        return self._with_traceback(" ".join(filter(None, words)), record)
+
+    def _with_traceback(self, line: str, record: logging.LogRecord) -> str:
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
-def log_to_stderr(*, verbose: bool) -> None:
-    """Send all logs to standard error."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(KeyValueFormatter())
+def extra_of(record: logging.LogRecord) -> dict[str, object]:
+    """What came through `extra`, in order of name."""
+    return {key: value for key, value in sorted(vars(record).items()) if key not in _PLAIN}
+
+
+def start_logging(*, verbose: bool) -> None:
+    """Send all logs to standard error, or with their fields to the journal that it leads to."""
+    text = KeyValueFormatter()
+    handler: logging.Handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(text)
+    if is_journal(sys.stderr):
+        handler = JournalHandler(text.brief, extra_of)
     logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, handlers=[handler])
+
+
+def _line(fields: dict[str, object]) -> str:
+    return " ".join(f"{key}={_word(str(value))}" for key, value in fields.items())
 
 
 def _word(text: str) -> str:

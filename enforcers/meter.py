@@ -44,6 +44,11 @@ class Meter:
             key: value for key, value in self._readings.items() if key in allocations
         }
 
+    def measure_all(self) -> dict[str, Measurement]:
+        """The rates that are known, by allocation."""
+        found = {key: self.measure(key) for key in self._readings}
+        return {key: rate for key, rate in found.items() if rate is not None}
+
     def measure(self, allocation: str) -> Measurement | None:
         """The rate over the readings in the window; None with fewer than two."""
         readings = self._readings.get(allocation, deque())

@@ -10,6 +10,7 @@ from enforcers.contract import (
     ControlOutcome,
     ControlOutcomes,
     EnforcementState,
+    Measurement,
     MechanismSupport,
     Outcome,
     Setting,
@@ -49,6 +50,10 @@ class Reporter:
                     self._events[key, kind] = found
                 elif found.outcome is not Outcome.UNCHANGED:
                     self._events.pop((key, kind), None)
+
+    def measured(self) -> dict[str, Measurement]:
+        """What is measured by now, by allocation."""
+        return self._meter.measure_all()
 
     def report(
         self,

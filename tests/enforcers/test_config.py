@@ -10,6 +10,7 @@ from enforcers.config import OnExit
 from enforcers.errors import ConfigError
 from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
+from enforcers.metrics.address import Address, PortAddress, SocketAddress
 from enforcers.registry import MECHANISMS
 from tests.enforcers.throttle.mechanism import Throttle, ThrottleConfig
 
@@ -34,6 +35,8 @@ on = true
 token_file = "ingest-token"
 interval_s = 5
 buffer_mb = 7
+[metrics]
+listen = "metrics.sock"
 [tc_htb]
 interfaces = ["up0", "up1"]
 [cgroup_io]
@@ -79,6 +82,7 @@ def test_every_key_is_read(folder: Path) -> None:
     assert loaded.server.url.geturl() == "https://sluice.example:8443/base/"
     assert (loaded.server.timeout_s, loaded.server.ca_file) == (3.0, folder / "ca.pem")
     assert loaded.server.socket == folder / "web.sock"
+    assert loaded.metrics == SocketAddress(path=folder / "metrics.sock")
     assert loaded.server.token == "sluice-token-0001"
     assert loaded.server.signing_key == b"ab" * 32
     assert loaded.mechanisms == {
@@ -162,6 +166,25 @@ def test_mechanism_whose_keys_are_no_lists_of_names_is_a_mistake_in_its_class(
         config.load(folder / "agent.toml", (OddThrottle,))
 
 
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("/run/x/metrics.sock", SocketAddress(path=Path("/run/x/metrics.sock"))),
+        ("/run/host:9469", SocketAddress(path=Path("/run/host:9469"))),
+        ("/" + "x" * 106, SocketAddress(path=Path("/" + "x" * 106))),
+        ("127.0.0.1:1", PortAddress(host="127.0.0.1", port=1)),
+        ("[::1]:65535", PortAddress(host="::1", port=65535)),
+    ],
+)
+def test_metrics_are_served_on_a_socket_or_a_port_of_this_machine(
+    folder: Path, text: str, address: Address
+) -> None:
+    loaded = load(folder, f'{SMALL}[metrics]\nlisten = "{text}"\n')
+
+    assert loaded.metrics == address
+    assert str(loaded.metrics) == text
+
+
 def test_defaults_touch_nothing_and_restore(folder: Path) -> None:
     loaded = load(folder, SMALL)
 
@@ -169,6 +192,7 @@ def test_defaults_touch_nothing_and_restore(folder: Path) -> None:
     assert (loaded.on_exit, loaded.dry_run) == (OnExit.RESTORE, False)
     assert loaded.state_dir == Path("/var/lib/sluice-enforcer")
     assert loaded.mechanisms == {"tc_htb": HtbConfig(), "cgroup_io": CgroupIoConfig()}
+    assert loaded.metrics is None
     assert HtbConfig().interfaces == CgroupIoConfig().devices == frozenset()
 
 
@@ -224,7 +248,7 @@ def test_mechanism_sample_is_part_of_a_valid_configuration(folder: Path, name: s
             "[tc_htb]",
             "[tc_hbt]",
             "tc_hbt",
-            "unknown key; known are agent, cgroup_io, reader, server",
+            "unknown key; known are agent, cgroup_io, metrics, reader, server",
         ),
         ('["up0", "up1"]', '"up0"', "tc_htb.interfaces", "a list of texts"),
         ('["up0", "up1"]', '["up0", ""]', "tc_htb.interfaces", "a list of texts"),
@@ -237,6 +261,15 @@ def test_mechanism_sample_is_part_of_a_valid_configuration(folder: Path, name: s
         (":8443", ":0", "server.url", "must be https://HOST"),
         ('= "token"', '= "missing"', "server.token_file", "No such file or directory"),
         ("timeout_s = 3", "timeout_s = 0", "server.timeout_s", "within 0.1..120.0"),
+        ('"metrics.sock"', '"0.0.0.0:9469"', "metrics.listen", "or 127.0.0.1:PORT or"),
+        ('"metrics.sock"', '":9469"', "metrics.listen", "or 127.0.0.1:PORT or"),
+        ('"metrics.sock"', '"192.0.2.7:9469"', "metrics.listen", "or 127.0.0.1:PORT or"),
+        ('"metrics.sock"', '"localhost:9469"', "metrics.listen", "or 127.0.0.1:PORT or"),
+        ('"metrics.sock"', '"127.0.0.1:0"', "metrics.listen", "or 127.0.0.1:PORT or"),
+        ('"metrics.sock"', '"127.0.0.1:65536"', "metrics.listen", "or 127.0.0.1:PORT or"),
+        ('"metrics.sock"', f'"/{"x" * 107}"', "metrics.listen", "at most 107 bytes"),
+        ('"metrics.sock"', "9469", "metrics.listen", "a text that is not empty"),
+        ("listen =", "lisen =", "metrics.lisen", "unknown key; known are listen"),
     ],
 )
 def test_value_of_no_use_is_refused_with_its_key(
