@@ -48,13 +48,13 @@ class JournalHandler(logging.Handler):
         message: Callable[[logging.LogRecord], str],
         fields: Callable[[logging.LogRecord], Mapping[str, object]],
         *,
-        address: str = SOCKET,
+        address: str | None = None,
         stream: TextIO | None = None,
     ) -> None:
         super().__init__()
         self._message = message
         self._fields = fields
-        self._address = address
+        self._address = address or SOCKET
         self._stream = stream or sys.stderr
         self._lost = 0
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
