@@ -7,13 +7,18 @@ from pathlib import Path
 
 from enforcers.errors import StateError
 
+PRIVATE = 0o600
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Replace a file so that a crash leaves the old or the new content. Raises StateError."""
+
+def write_atomically(path: Path, data: bytes, *, mode: int = PRIVATE) -> None:
+    """Replace a file so that a crash leaves the old or the new content. Raises StateError.
+
+    The new file has this mode, whatever the umask.
+    """
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         try:
-            _write_new(beside, data)
+            _write_new(beside, data, mode)
             Path(beside).replace(path)
         except BaseException:
             # What went wrong is to be told, not that this did too.
@@ -32,9 +37,11 @@ def remove_unfinished(folder: Path) -> None:
             Path(path).unlink()
 
 
-def _write_new(path: Path, data: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+def _write_new(path: Path, data: bytes, mode: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE)
     try:
+        if mode != PRIVATE:
+            os.fchmod(descriptor, mode)
         written = 0
         while written < len(data):
             written += os.write(descriptor, data[written:])

@@ -43,6 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit status is 0 if it did what it should."""
     parser = _parser()
     options = parser.parse_args(argv)
+    if options.command == "doctor":
+        _check_fix(parser, options)
     start_logging(verbose=options.verbose)
     if options.command not in {"run", "read"}:
         signals.let_through()
@@ -84,12 +86,24 @@ def _run_command(options: argparse.Namespace) -> int:
     return inspection.restore(loaded, as_json=options.json, by_force=options.force)
 
 
+def _check_fix(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    if options.yes and not options.fix:
+        parser.error("--yes needs --fix")
+    if options.fix and options.json:
+        parser.error("--fix asks a person, so it prints no JSON")
+
+
 def _doctor(options: argparse.Namespace) -> int:
     """Before the host is enrolled there is no configuration yet."""
-    if options.config == Path(DEFAULT_CONFIG) and not options.config.exists():
+    is_enrolled = options.config != Path(DEFAULT_CONFIG) or options.config.exists()
+    if not is_enrolled:
         log.info("not enrolled yet, so only the host", extra={"file": DEFAULT_CONFIG})
+    loaded = config.load(options.config) if is_enrolled else None
+    if options.fix:
+        return doctor.fix_host(by_itself=options.yes, config=loaded)
+    if loaded is None:
         return doctor.show_host(as_json=options.json)
-    return doctor.show_diagnosis(config.load(options.config), as_json=options.json)
+    return doctor.show_diagnosis(loaded, as_json=options.json)
 
 
 def _read(options: argparse.Namespace) -> int:
@@ -231,6 +245,8 @@ def _parser() -> argparse.ArgumentParser:
         )
         if name == "read":
             _add_read_options(command)
+        if name == "doctor":
+            _add_fix_options(command)
         if name == "restore":
             command.add_argument(
                 "--force",
@@ -244,6 +260,17 @@ def _parser() -> argparse.ArgumentParser:
             )
     commands.add_parser("version", help="show the version", parents=[shared])
     return parser
+
+
+def _add_fix_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--fix",
+        action="store_true",
+        help="show the files that would make more enforceable, ask, and write them; no reboot",
+    )
+    command.add_argument(
+        "--yes", action="store_true", help="with --fix: write without asking, for scripts"
+    )
 
 
 def _add_read_options(command: argparse.ArgumentParser) -> None:

@@ -1,17 +1,29 @@
-"""The command `doctor`: what can be enforced here, what not, and what to do. Only looks."""
+"""The command `doctor`: what can be enforced here, what not, and what to do.
+
+It only looks, but for `--fix`, which writes what a person agrees to.
+"""
 
 import json
 import platform
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from enforcers import fixing
 from enforcers.assembly import Parts, assemble
 from enforcers.canonical_json import to_plain
 from enforcers.config import AgentConfig
 from enforcers.contract import MechanismSupport, PolicyDocument
 from enforcers.host_fs import HostFs
-from enforcers.mechanism import EnforcementMechanism, HostAccess, Obstacle, Plan, SeesObstacles
+from enforcers.mechanism import (
+    EnforcementMechanism,
+    HostAccess,
+    KnowsFixes,
+    Obstacle,
+    Plan,
+    SeesObstacles,
+)
 from enforcers.registry import build_mechanisms
 from enforcers.runner import Runner, SubprocessRunner
 from enforcers.state_dir import StateDir
@@ -71,6 +83,28 @@ def show_diagnosis(config: AgentConfig, *, as_json: bool) -> int:
         troubles=tuple(_troubles(parts, StateDir(root=config.state_dir))),
     )
     return _show(diagnosis, as_json=as_json)
+
+
+def fix_host(*, by_itself: bool, config: AgentConfig | None = None) -> int:
+    """Offer the files that would make more enforceable; `by_itself` writes without asking."""
+    host = HostAccess(runner=SubprocessRunner(), host_fs=HostFs())
+    mechanisms = build_mechanisms(host, config.mechanisms if config else {})
+    found = [
+        fix
+        for mechanism in mechanisms.values()
+        if isinstance(mechanism, KnowsFixes)
+        for fix in mechanism.fixes()
+    ]
+    agrees: Callable[[str], bool] | None = None
+    if by_itself:
+        agrees = _always
+    elif sys.stdin.isatty():
+        agrees = fixing.ask
+    return fixing.offer(found, host.host_fs, agrees=agrees)
+
+
+def _always(_: str) -> bool:
+    return True
 
 
 def _support(mechanisms: Mapping[str, EnforcementMechanism[Any]]) -> tuple[MechanismSupport, ...]:

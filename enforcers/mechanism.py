@@ -14,6 +14,7 @@ from enforcers.contract import (
     Setting,
 )
 from enforcers.executor import Execution, Executor
+from enforcers.fix import Fix
 from enforcers.host_fs import HostFs
 from enforcers.ledger import LedgerEntry
 from enforcers.runner import Runner
@@ -184,4 +185,16 @@ class SeesObstacles(Protocol):
 
     def obstacles(self) -> Mapping[str, Obstacle | None]:
         """By device that it may change, None if nothing stands in the way. Changes nothing."""
+        ...
+
+
+@runtime_checkable
+class KnowsFixes(Protocol):
+    """A mechanism that knows files of the host's configuration by which it could do more."""
+
+    def fixes(self) -> tuple[Fix, ...]:
+        """The files for what is missing here, whether they are written already or not.
+
+        Changes nothing. What no file can mend has no fix.
+        """
         ...

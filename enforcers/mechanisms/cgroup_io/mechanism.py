@@ -14,6 +14,7 @@ from enforcers.contract import (
     Unit,
 )
 from enforcers.executor import Execution, Executor
+from enforcers.fix import Fix
 from enforcers.ledger import LedgerEntry
 from enforcers.mechanism import Desired, HostAccess, Note, Obstacle, Plan, Seen
 from enforcers.mechanisms.cgroup_io import (
@@ -27,6 +28,7 @@ from enforcers.mechanisms.cgroup_io.balancing import Balancing, Ground
 from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
 from enforcers.mechanisms.cgroup_io.controls import Controls
 from enforcers.mechanisms.cgroup_io.entitled_weights import entitled_weights, unhindered
+from enforcers.mechanisms.cgroup_io.fixes import fixes
 from enforcers.mechanisms.cgroup_io.observed import (
     IoObserved,
     has_iocost,
@@ -113,6 +115,9 @@ class CgroupIo:
     def obstacles(self) -> Mapping[str, Obstacle | None]:
         config = self._config
         return dict(obstacles(self._host_fs, subtrees=config.subtrees, devices=config.devices))
+
+    def fixes(self) -> tuple[Fix, ...]:
+        return tuple(fixes(self._host_fs, self._config.subtrees))
 
     def read_back(self, desired: Desired, observed: IoObserved) -> Mapping[str, Seen]:
         spec = desired.spec

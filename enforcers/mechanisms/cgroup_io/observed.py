@@ -154,6 +154,13 @@ def why_no_io(host_fs: HostFs) -> str:
     return "CONFIG_BLK_CGROUP is off in this kernel, or cgroup_disable=io was given at boot"
 
 
+def lacks_unified_tree(host_fs: HostFs) -> bool:
+    """Whether the io controller is away because systemd mounts cgroup v1, or both."""
+    kinds = [(kind, options) for _, kind, options in _mounts(host_fs)]
+    is_in_v1 = any(kind == "cgroup" and "blkio" in options for kind, options in kinds)
+    return is_in_v1 or not any(kind == "cgroup2" for kind, _ in kinds)
+
+
 def device_number(host_fs: HostFs, device: str) -> str | None:
     """MAJ:MIN of a block device given by name or number, None if it is not there."""
     if ":" in device:

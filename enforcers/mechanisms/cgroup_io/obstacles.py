@@ -42,10 +42,30 @@ def _of_subtree(host_fs: HostFs, path: str) -> Obstacle | None:
             reason="there is no such control group",
             remedy="start a workload in it, or correct cgroup_io.subtrees",
         )
-    if "io" not in (host_fs.read_or_none(f"{path}/cgroup.controllers") or "").split():
+    if _is_off(host_fs, path):
         unit = path.rpartition("/")[2]
         return Obstacle(
             reason="the io controller is off for it",
             remedy=f"systemctl set-property {unit} IOAccounting=yes",
         )
+    if _is_off_below(host_fs, path):
+        return Obstacle(
+            reason="the io controller is off for the groups in it",
+            remedy="sluice-enforcer doctor --fix, or write +io to its cgroup.subtree_control",
+        )
     return None
+
+
+def group_lacks_io(host_fs: HostFs, path: str) -> bool:
+    """Whether a group that is there has no io controller, or its own groups have none."""
+    return host_fs.is_dir(path) and (_is_off(host_fs, path) or _is_off_below(host_fs, path))
+
+
+def _is_off(host_fs: HostFs, path: str) -> bool:
+    return "io" not in (host_fs.read_or_none(f"{path}/cgroup.controllers") or "").split()
+
+
+def _is_off_below(host_fs: HostFs, path: str) -> bool:
+    """A group without groups in it has nobody to give the controller to."""
+    given = host_fs.read_or_none(f"{path}/cgroup.subtree_control")
+    return given is not None and "io" not in given.split() and bool(host_fs.folders(path))

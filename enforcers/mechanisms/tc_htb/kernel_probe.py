@@ -41,6 +41,12 @@ def missing_in_kernel(runner: Runner, *, is_privileged: bool) -> str | None:
     return None
 
 
+def lacks_option(runner: Runner, *, is_privileged: bool) -> bool:
+    """Whether it is the kernel that lacks something, and not this process or a program."""
+    problem = missing_in_kernel(runner, is_privileged=is_privileged)
+    return problem is not None and problem.startswith("CONFIG_")
+
+
 def has_fq_codel(runner: Runner, *, is_privileged: bool) -> bool:
     """Whether this kernel has fq_codel; requires a kernel in which nothing is missing."""
     tried = [step for _, step in _STEPS[:2]] + ["qdisc replace dev lo parent 1:1 fq_codel"]

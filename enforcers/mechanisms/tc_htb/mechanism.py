@@ -16,11 +16,13 @@ from enforcers.contract import (
 )
 from enforcers.errors import CommandError
 from enforcers.executor import Execution, Executor
+from enforcers.fix import Fix
 from enforcers.ledger import LedgerEntry
 from enforcers.mechanism import Counters, Desired, HostAccess, Note, Obstacle, Plan, Seen
 from enforcers.mechanisms.tc_htb import kernel_probe
 from enforcers.mechanisms.tc_htb.classify import Kind
 from enforcers.mechanisms.tc_htb.diff import build_changes, remove_root
+from enforcers.mechanisms.tc_htb.fixes import module_fixes, unit_fixes
 from enforcers.mechanisms.tc_htb.leaf_queue import FIFO, FQ_CODEL
 from enforcers.mechanisms.tc_htb.observed import (
     ROOT_THING,
@@ -135,6 +137,12 @@ class TcHtb:
 
     def obstacles(self) -> Mapping[str, Obstacle | None]:
         return {device: self._obstacle_of(device) for device in self._interfaces}
+
+    def fixes(self) -> tuple[Fix, ...]:
+        is_privileged = kernel_probe.may_make_namespaces(self._host_fs)
+        lacks = kernel_probe.lacks_option(self._runner, is_privileged=is_privileged)
+        of_unit = unit_fixes(self._host_fs) if self._interfaces else ()
+        return (*(module_fixes(self._host_fs) if lacks else ()), *of_unit)
 
     def read_back(self, desired: Desired, observed: HtbObserved) -> Mapping[str, Seen]:
         if desired.spec is None or observed.noted_as is not None or not observed.is_ours:
