@@ -57,7 +57,7 @@ class Agent:
         status_file: Path,
         figures: Figures | None = None,
     ) -> None:
-        """`figures` are for /metrics; the agent alone writes them."""
+        """`figures` are for /metrics, written by the agent alone; None if nobody can ask."""
         self._config = config
         self._service = service
         self._enforcement = enforcement
@@ -65,7 +65,7 @@ class Agent:
         self._support = support
         self._clocks = clocks
         self._status_file = status_file
-        self._figures = figures or Figures()
+        self._figures = figures
         self._outcomes = OutcomeLog()
         self._outbox = Outbox(service.send_report)
         self._reporter = Reporter(host=config.host, window_s=config.report_s)
@@ -83,7 +83,8 @@ class Agent:
                 except Exception:
                     # One bad round must not end enforcement.
                     log.exception("round failed")
-                    self._figures.count(Trouble.ROUND)
+                    if self._figures is not None:
+                        self._figures.count(Trouble.ROUND)
                 call = wait(self._config.poll_s)
         if call is Call.STOP:
             self.stop()
@@ -112,11 +113,12 @@ class Agent:
             self._reported_at_s, self._reported_as = at_s, standing
             self._report(revision, state, refusal)
         self._outbox.flush()
-        self._figures.take_round(
-            self._round(state, result, refusal),
-            round_s=self._clocks.monotonic_s() - began_s,
-            pass_s=at_s - pulled_s,
-        )
+        if self._figures is not None:
+            self._figures.take_round(
+                self._round(state, result, refusal),
+                round_s=self._clocks.monotonic_s() - began_s,
+                pass_s=at_s - pulled_s,
+            )
 
     def stop(self) -> None:
         """Leave the kernel as configured, and report to the server."""
@@ -147,8 +149,9 @@ class Agent:
         try:
             is_followed = self._enforcement.follow(now_s=began_s)
         finally:
-            spent_s = self._clocks.monotonic_s() - began_s
-            self._figures.take_period(spent_s, has_failed=not is_followed)
+            if self._figures is not None:
+                spent_s = self._clocks.monotonic_s() - began_s
+                self._figures.take_period(spent_s, has_failed=not is_followed)
 
     def _tell_once(self, refusal: str | None) -> None:
         """Log a problem when it begins and when it is over, not every round."""

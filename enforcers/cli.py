@@ -159,7 +159,7 @@ def _enforce(
             support=tuple(item.support() for item in parts.mechanisms.values()),
             clocks=parts.clocks,
             status_file=StateDir(root=loaded.state_dir).status,
-            figures=figures,
+            figures=None if loaded.metrics is None else figures,
         )
         ends.enter_context(
             serving(

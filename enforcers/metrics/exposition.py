@@ -47,8 +47,8 @@ class Family:
     def __post_init__(self) -> None:
         if _NAME.fullmatch(self.name) is None:
             raise ValueError(f"{self.name!r} cannot be the name of a metric")
-        for sample in self.samples:
-            for label in sample.labels:
+        for labels in {tuple(sample.labels) for sample in self.samples}:
+            for label in labels:
                 if _LABEL.fullmatch(label) is None:
                     raise ValueError(f"{label!r} cannot be the name of a label")
 

@@ -136,7 +136,7 @@ def _of_allocations(figures: Figures, now: Moment) -> list[Family]:
         _family(
             "measured",
             Kind.GAUGE,
-            "What the workload got, in `unit`, in the last minutes.",
+            "What the workload got, in `unit`, over the window of the reports.",
             [
                 Sample(value=found.rate, labels={**labels, "unit": unit})
                 for item, labels, unit in rows

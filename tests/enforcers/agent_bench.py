@@ -15,6 +15,7 @@ from enforcers.contract import (
     encode_document,
 )
 from enforcers.errors import ServerError
+from enforcers.metrics.figures import Figures
 from enforcers.policy_store import PolicyStore
 from tests.enforcers.fake_tc import FakeTc
 from tests.enforcers.policies import KEY, NOON, document
@@ -82,6 +83,7 @@ class Bench:
         rig = start_rig(
             self.directory, self.tc, boot_id=self.boot_id, dry_run=self._config.dry_run
         )
+        self.figures = Figures()
         clocks = Clocks(
             boot_id=self.boot_id,
             now=self.now,
@@ -96,6 +98,7 @@ class Bench:
             support=(),
             clocks=clocks,
             status_file=self.directory / "status.json",
+            figures=self.figures,
         )
 
     def reboot(self) -> None:

@@ -3,9 +3,11 @@
 import json
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -143,6 +145,40 @@ def test_agent_that_is_told_to_stop_puts_the_kernel_back_and_ends_well(
     assert kernel.devices["up0"].htb is None
     assert any("class add dev up0" in command for command in kernel.commands)
     assert StateDir(root=agent_toml.parent / "state").running_pid() is None
+
+
+def test_agent_shows_its_figures_while_it_runs_and_since_when_also_after_a_reload(
+    agent_toml: Path, kernel: FakeTc
+) -> None:
+    path = agent_toml.parent / "m.sock"
+    agent_toml.write_text(f'{agent_toml.read_text()}[metrics]\nlisten = "m.sock"\n')
+    since: list[str] = []
+
+    def look() -> None:
+        since.append(shown_line(path, "sluice_enforcer_enforced_since_timestamp_seconds{"))
+
+    stopper = once_reported(agent_toml, look, send(signal.SIGHUP), look, send(signal.SIGTERM))
+    assert run("run", "--config", agent_toml) == 0
+    stopper.join()
+
+    # To the millisecond: it is computed from two clocks.
+    assert len({line.rpartition(" ")[2][:14] for line in since}) == 1
+    assert not path.exists()
+
+
+def shown_line(path: Path, start: str) -> str:
+    """The line of /metrics that begins so, once it is there."""
+    deadline = time.monotonic() + LONG_ENOUGH_S
+    while time.monotonic() < deadline:
+        with suppress(OSError), socket.socket(socket.AF_UNIX) as asking:
+            asking.connect(str(path))
+            asking.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            text = b"".join(iter(lambda: asking.recv(65536), b"")).decode()
+            found = [line for line in text.splitlines() if line.startswith(start)]
+            if found:
+                return found[0]
+        time.sleep(0.05)
+    raise AssertionError(f"no line {start} at {path}")
 
 
 @pytest.mark.parametrize("number", ENDING, ids=str)

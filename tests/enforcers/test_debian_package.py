@@ -108,6 +108,15 @@ def test_unit_confines_the_agent() -> None:
     assert {"WatchdogSec", "CPUQuota", "MemoryMax", "ExecReload", "ExecStopPost"} <= set(found)
 
 
+def test_unit_allows_the_metrics_of_the_sample_and_a_port_and_logs_to_the_journal() -> None:
+    found = unit("sluice-enforcer.service")
+    (listen,) = re.findall(r'(?m)^# listen = "(.+)"$', (SOURCE / "sample.toml").read_text())
+
+    assert listen.startswith(f"/run/{found['RuntimeDirectory']}/")
+    assert {"AF_UNIX", "AF_INET", "AF_INET6"} <= set(found["RestrictAddressFamilies"].split())
+    assert not {"StandardError", "StandardOutput", "PrivateNetwork"} & set(found)
+
+
 @pytest.mark.parametrize("name", ["sluice-enforcer.service", "sluice-enforcer-dead-man.service"])
 def test_every_command_of_a_unit_is_one_of_the_agent(name: str) -> None:
     text = (SOURCE / "debian" / name).read_text()

@@ -72,5 +72,5 @@ def test_sample_names_every_key_of_the_configuration() -> None:
 
     keys = set(re.findall(r'\.take_(?!table)\w+\("(\w+)"', source))
     keys |= set(re.findall(r'_secret\(table, "(\w+)"\)', source))
-    assert len(keys) == 16
+    assert len(keys) == 17
     assert all(re.search(rf"(?m)^(# )?{key} = ", sample) for key in keys)

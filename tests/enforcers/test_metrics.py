@@ -5,11 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from enforcers.agent import Agent
-from enforcers.clocks import Moment
 from enforcers.metrics.exposition import render
 from enforcers.metrics.families import families
-from enforcers.metrics.figures import Figures
 from enforcers.signals import Call
 from tests.enforcers.agent_bench import AWAY, Bench
 from tests.enforcers.policies import NOON, vnic
@@ -22,10 +19,9 @@ VM1 = {"allocation": "net-1", "workload": "vm1", "resource": "uplink0", "device"
 class Shown:
     """The numbers of one reading."""
 
-    def __init__(self, agent: Agent, *, now: Moment | None = None) -> None:
-        figures: Figures = agent._figures
-        moment = now or agent._clocks.moment()
-        self.numbers = parsed(render(families(figures, "h1", moment)))
+    def __init__(self, bench: Bench) -> None:
+        moment = bench.agent._clocks.moment()
+        self.numbers = parsed(render(families(bench.figures, "h1", moment)))
 
     def __call__(self, name: str, **labels: str) -> float | None:
         return self.numbers.get((f"{P}{name}", frozenset(labels.items())))
@@ -48,7 +44,7 @@ def enforcing(bench: Bench) -> Bench:
 
 
 def test_wanted_applied_and_read_back_have_the_unit_of_the_resource(enforcing: Bench) -> None:
-    shown = Shown(enforcing.agent)
+    shown = Shown(enforcing)
 
     for name in ("wanted", "applied", "read_back"):
         assert shown(name, **VM1, control="limit", unit="bits_per_s") == 50e6
@@ -57,13 +53,13 @@ def test_wanted_applied_and_read_back_have_the_unit_of_the_resource(enforcing: B
 
 
 def test_limit_that_nobody_wants_is_not_shown_as_a_number(enforcing: Bench) -> None:
-    shown = Shown(enforcing.agent)
+    shown = Shown(enforcing)
 
     assert shown.label("wanted", "control", allocation="net-2") == {"reservation", "shares"}
 
 
 def test_each_control_has_one_outcome(enforcing: Bench) -> None:
-    shown = Shown(enforcing.agent)
+    shown = Shown(enforcing)
 
     for control in ("reservation", "limit", "shares"):
         assert shown.label("control_outcome", "outcome", **VM1, control=control) == {"applied"}
@@ -74,7 +70,7 @@ def test_allocation_that_falls_short_says_so_and_is_not_in_force(enforcing: Benc
     enforcing.publish(vnic(1), vnic(9), revision=8)  # There is no interface p9.
     enforcing.tick()
 
-    shown = Shown(enforcing.agent)
+    shown = Shown(enforcing)
 
     assert shown("control_falls_short", **VM1, control="limit") == 0
     missing = {"allocation": "net-9", "workload": "vm9", "resource": "uplink0", "device": "up0"}
@@ -85,30 +81,30 @@ def test_allocation_that_falls_short_says_so_and_is_not_in_force(enforcing: Benc
 
 
 def test_measured_rate_is_shown_when_it_is_known(enforcing: Bench) -> None:
-    assert Shown(enforcing.agent)("measured", **VM1, unit="bits_per_s") is None
+    assert Shown(enforcing)("measured", **VM1, unit="bits_per_s") is None
 
     enforcing.tick()
     enforcing.tc.devices["up0"].classes["51ce:10"].sent_bytes += 1_250_000
     enforcing.tick()
 
     # 10 Mbit in the last 10 s of 20 s.
-    assert Shown(enforcing.agent)("measured", **VM1, unit="bits_per_s") == 5e5
+    assert Shown(enforcing)("measured", **VM1, unit="bits_per_s") == 5e5
 
 
 def test_enforced_since_stays_while_the_promise_does(enforcing: Bench) -> None:
     since = NOON.timestamp() + 10.0  # The first tick.
     enforcing.tick()
-    assert Shown(enforcing.agent)("enforced_since_timestamp_seconds", **VM1) == since
+    assert Shown(enforcing)("enforced_since_timestamp_seconds", **VM1) == since
 
     # A neighbour and other entitlements break nothing.
     promised = vnic(1, 10e6, limit=50e6, shares=300, entitlement=7.0)
     enforcing.publish(promised, vnic(2, shares=100), vnic(3), revision=8)
     enforcing.tick()
-    assert Shown(enforcing.agent)("enforced_since_timestamp_seconds", **VM1) == since
+    assert Shown(enforcing)("enforced_since_timestamp_seconds", **VM1) == since
 
     enforcing.publish(replace(promised, limit=60e6), revision=9)
     enforcing.tick()
-    assert Shown(enforcing.agent)("enforced_since_timestamp_seconds", **VM1) == since + 30.0
+    assert Shown(enforcing)("enforced_since_timestamp_seconds", **VM1) == since + 30.0
 
 
 def test_enforced_since_begins_anew_after_somebody_interfered(enforcing: Bench) -> None:
@@ -116,7 +112,7 @@ def test_enforced_since_begins_anew_after_somebody_interfered(enforcing: Bench) 
     enforcing.tc.run(["tc", "qdisc", "del", "dev", "up0", "root"])
     enforcing.tick()
 
-    shown = Shown(enforcing.agent)
+    shown = Shown(enforcing)
 
     assert shown.label("control_outcome", "outcome", **VM1) == {"drifted"}
     assert shown("enforced_since_timestamp_seconds", **VM1) == NOON.timestamp() + 30.0
@@ -126,7 +122,7 @@ def test_enforced_since_is_not_moved_by_a_clock_that_is_set(enforcing: Bench) ->
     enforcing.tick()
     enforcing.clock_error_s = 3600.0
 
-    found = Shown(enforcing.agent)("enforced_since_timestamp_seconds", **VM1)
+    found = Shown(enforcing)("enforced_since_timestamp_seconds", **VM1)
 
     # By the new clock it was an hour later, too: ten seconds before now.
     assert found == NOON.timestamp() + 10.0 + 3600.0
@@ -136,7 +132,7 @@ def test_policy_has_an_age_a_revision_and_a_lease_that_runs_out(enforcing: Bench
     enforcing.service.fault = AWAY
     enforcing.tick(after_s=50.0)
 
-    shown = Shown(enforcing.agent)
+    shown = Shown(enforcing)
 
     assert shown("policy_revision") == 7
     # Published at 0 s for 15 minutes; taken at 10 s, and it is 60 s by now.
@@ -151,7 +147,7 @@ def test_age_and_lease_are_those_of_the_boot_clock(enforcing: Bench) -> None:
     enforcing.clock_error_s = -86_400.0
     enforcing.tick()
 
-    shown = Shown(enforcing.agent)
+    shown = Shown(enforcing)
 
     assert shown("policy_age_seconds") == pytest.approx(20.0)
     assert shown("lease_left_seconds") == pytest.approx(880.0)
@@ -161,7 +157,7 @@ def test_lease_that_is_over_has_nothing_left_and_nothing_is_in_force(enforcing: 
     enforcing.service.fault = AWAY
     enforcing.tick(after_s=1000.0)
 
-    shown = Shown(enforcing.agent)
+    shown = Shown(enforcing)
 
     assert shown("lease_left_seconds") == 0
     assert shown("state", state="expired") == 1
@@ -174,7 +170,7 @@ def test_dry_run_puts_nothing_in_force(tmp_path: Path) -> None:
     bench.publish(vnic(1, 10e6))
     bench.tick()
 
-    shown = Shown(bench.agent)
+    shown = Shown(bench)
 
     assert shown("state", state="dry_run") == 1
     assert shown("enforced_since_timestamp_seconds", **VM1) is None
@@ -184,15 +180,15 @@ def test_dry_run_puts_nothing_in_force(tmp_path: Path) -> None:
 
 def test_writes_and_failures_are_counted(enforcing: Bench) -> None:
     made = len((enforcing.directory / "audit.jsonl").read_text().splitlines())
-    assert Shown(enforcing.agent)("kernel_writes_total", result="made") == made
+    assert Shown(enforcing)("kernel_writes_total", result="made") == made
 
-    assert Shown(enforcing.agent)("kernel_writes_total", result="failed") == 0
+    assert Shown(enforcing)("kernel_writes_total", result="failed") == 0
 
     enforcing.tc.refuse = "class change"
     enforcing.publish(vnic(1, 20e6, limit=50e6, shares=300), vnic(2, shares=100), revision=8)
     enforcing.tick()
 
-    shown = Shown(enforcing.agent)
+    shown = Shown(enforcing)
     assert shown("kernel_writes_total", result="failed") == 1
     assert shown("errors_total", **{"in": "device"}) == 1
 
@@ -201,7 +197,7 @@ def test_rounds_passes_and_periods_have_their_time(enforcing: Bench) -> None:
     enforcing.agent._follow()
     enforcing.tick()
 
-    shown = Shown(enforcing.agent)
+    shown = Shown(enforcing)
 
     assert shown("round_seconds_count") == shown("pass_seconds_count") == 2
     assert shown("period_seconds_count") == 1
@@ -209,11 +205,11 @@ def test_rounds_passes_and_periods_have_their_time(enforcing: Bench) -> None:
 
 
 def test_time_since_the_last_round_grows_while_the_loop_hangs(enforcing: Bench) -> None:
-    assert Shown(enforcing.agent)("seconds_since_round") == 0
+    assert Shown(enforcing)("seconds_since_round") == 0
 
     enforcing.seconds += 42.0
 
-    assert Shown(enforcing.agent)("seconds_since_round") == 42
+    assert Shown(enforcing)("seconds_since_round") == 42
 
 
 def test_round_that_fails_is_counted(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,18 +218,18 @@ def test_round_that_fails_is_counted(bench: Bench, monkeypatch: pytest.MonkeyPat
 
     bench.agent.run(lambda _: next(waits))
 
-    assert Shown(bench.agent)("errors_total", **{"in": "round"}) == 2
+    assert Shown(bench)("errors_total", **{"in": "round"}) == 2
 
 
 def test_period_that_fails_is_counted(enforcing: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(enforcing.agent._enforcement, "follow", lambda **_: False)
     enforcing.agent._follow()
 
-    assert Shown(enforcing.agent)("errors_total", **{"in": "period"}) == 1
+    assert Shown(enforcing)("errors_total", **{"in": "period"}) == 1
 
 
 def test_before_the_first_round_only_the_agent_itself_is_shown(bench: Bench) -> None:
-    shown = Shown(bench.agent)
+    shown = Shown(bench)
 
     assert shown("round_seconds_count") == 0
     assert shown.label("state", "state") == set()
@@ -245,11 +241,11 @@ def test_name_with_quotes_and_line_breaks_is_shown_as_it_is(bench: Bench) -> Non
     bench.publish(vnic(1, workload=name))
     bench.tick()
 
-    assert Shown(bench.agent).label("wanted", "workload") == {name}
+    assert Shown(bench).label("wanted", "workload") == {name}
 
 
 def test_reports_that_wait_are_counted(enforcing: Bench) -> None:
     enforcing.service.fault = AWAY
     enforcing.tick(after_s=40.0)
 
-    assert Shown(enforcing.agent)("reports_waiting") == 1
+    assert Shown(enforcing)("reports_waiting") == 1

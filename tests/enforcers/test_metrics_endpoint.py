@@ -3,18 +3,21 @@
 import http.client
 import logging
 import os
+import re
 import socket
 import stat
 import threading
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from enforcers.metrics import endpoint
-from enforcers.metrics.address import Address, PortAddress, SocketAddress
+from enforcers.metrics.address import Address, PortAddress, SocketAddress, parse_address
 from enforcers.metrics.endpoint import MOST_READERS, serving
 from enforcers.metrics.exposition import CONTENT_TYPE
 
@@ -289,6 +292,19 @@ def test_place_that_is_no_socket_is_reported_and_left(
 
     assert "metrics not served" in caplog.text
     assert path.exists() == (what != "no folder")
+
+
+def test_lines_for_telegraf_name_an_address_that_an_agent_may_have() -> None:
+    text = (Path(__file__).parents[2] / "docs/operations.md").read_text()
+    (lines,) = re.findall(r"```toml\n(\[\[inputs\.prometheus\]\]\n.*?)```", text, re.DOTALL)
+
+    (plugin,) = tomllib.loads(lines)["inputs"]["prometheus"]
+    url = urlsplit(plugin["urls"][0])
+
+    assert len(lines.splitlines()) == 5
+    assert (url.scheme, url.path, plugin["metric_version"]) == ("http", "/metrics", 2)
+    assert parse_address(url.netloc, Path("/")) == PortAddress(host="127.0.0.1", port=9469)
+    assert f'listen = "{url.netloc}"' in text
 
 
 def test_port_is_one_of_this_machine_alone() -> None:
