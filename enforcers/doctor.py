@@ -17,6 +17,7 @@ from enforcers.config import AgentConfig
 from enforcers.contract import MechanismSupport, PolicyDocument
 from enforcers.host_fs import HostFs
 from enforcers.mechanism import (
+    Desired,
     EnforcementMechanism,
     HostAccess,
     KnowsFixes,
@@ -24,7 +25,9 @@ from enforcers.mechanism import (
     Plan,
     SeesObstacles,
 )
+from enforcers.outcomes import FALLS_SHORT
 from enforcers.registry import build_mechanisms
+from enforcers.results import previews
 from enforcers.runner import Runner, SubprocessRunner
 from enforcers.state_dir import StateDir
 from enforcers.text_table import text_table
@@ -124,7 +127,7 @@ def _device(mechanism: str, device: str, obstacle: Obstacle | None) -> DeviceFin
     return DeviceFinding(
         mechanism=mechanism,
         device=device,
-        is_ready=obstacle is None,
+        is_ready=obstacle is None or not obstacle.is_total,
         reason=READY if obstacle is None else obstacle.reason,
         remedy=None if obstacle is None else obstacle.remedy,
     )
@@ -150,7 +153,12 @@ def _workloads_of(
     if isinstance(plan, str):
         problems = dict.fromkeys([item.id for item in own], plan)
     else:
-        problems = {key: f"{note.outcome}: {note.reason}" for key, note in plan.notes.items()}
+        desired = Desired(device=device, spec=None, allocations=tuple(own))
+        problems = {
+            one.allocation.id: f"{one.outcome}: {one.reason}"
+            for one in previews(desired, plan, {})
+            if one.outcome in FALLS_SHORT
+        }
     return [
         WorkloadFinding(
             workload=item.workload,

@@ -173,10 +173,14 @@ class FindsUnlikeDefault(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obstacle:
-    """Why nothing can be enforced on a device, and what a person can do about it."""
+    """What cannot be enforced on a device and why, and what a person can do about it.
+
+    `is_total` False: only some of the controls; the reason says which.
+    """
 
     reason: str
     remedy: str
+    is_total: bool = True
 
 
 @runtime_checkable

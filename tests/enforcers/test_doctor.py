@@ -17,7 +17,7 @@ from enforcers.registry import build_mechanisms
 from enforcers.state_dir import StateDir
 from tests.enforcers.fake_cgroups import MOUNT, FakeCgroups
 from tests.enforcers.fake_tc import FakeTc
-from tests.enforcers.policies import KEY, vnic
+from tests.enforcers.policies import KEY, group, vnic
 from tests.enforcers.test_dead_man import hold
 
 
@@ -118,6 +118,44 @@ def test_host_without_the_io_controller_says_so_for_each_device(
     }
 
 
+UNMEASURED = (
+    "limits hold; shares and reservations have no effect, for nobody says what the device can do",
+    "measure what it does under full load, state that as the capacity, and name the device in "
+    "cgroup_io.capacity_is_measured",
+)
+COEFFICIENTS = "rbps=7 rseqiops=6 rrandiops=5 wbps=4 wseqiops=3 wrandiops=2"
+
+
+@pytest.mark.parametrize(
+    ("config", "found"),
+    [
+        ({}, UNMEASURED),
+        ({"capacity_is_measured": frozenset({"sda"})}, None),
+        ({"models": frozenset({f"sda {COEFFICIENTS}"})}, None),
+        ({"keep_iocost": frozenset({"sda"})}, None),
+    ],
+    ids=["nobody measured", "measured", "operator's model", "kept by will"],
+)
+def test_device_without_a_model_has_limits_alone_and_says_what_to_do(
+    tmp_path: Path, tc: FakeTc, config: dict[str, Any], found: object
+) -> None:
+    cgroups = FakeCgroups(tmp_path / "root", iocost=False)
+
+    answer = obstacles(
+        "cgroup_io", CgroupIoConfig(devices=frozenset({"sda"}), **config), tc, cgroups
+    )
+
+    assert answer == {"sda": found}
+
+
+def test_device_that_somebody_gave_a_model_says_nothing_of_it(tmp_path: Path, tc: FakeTc) -> None:
+    cgroups = FakeCgroups(tmp_path / "root", iocost=True)
+
+    found = obstacles("cgroup_io", CgroupIoConfig(devices=frozenset({"sda"})), tc, cgroups)
+
+    assert found == {"sda": None}
+
+
 @pytest.fixture
 def agent_toml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, secret in (("token", b"sluice-token-0001"), ("signing-key", KEY)):
@@ -154,6 +192,30 @@ def test_every_workload_of_the_policy_held_is_judged(
         "up0": True,
         "gone": False,
     }
+
+
+def test_shares_without_effect_are_named_by_device_and_by_workload(
+    agent_toml: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cgroups = FakeCgroups(tmp_path / "root", iocost=False)
+    for name in ("vm1", "vm2"):
+        cgroups.add_group(f"/machine.slice/{name}")
+    monkeypatch.setattr("enforcers.assembly.HostFs", lambda: cgroups)
+    with agent_toml.open("a") as file:
+        file.write('[cgroup_io]\nsubtrees = ["/machine.slice"]\ndevices = ["8:0"]\n')
+    groups = (group("/machine.slice/vm1", shares=300), group("/machine.slice/vm2"))
+    hold(StateDir(root=agent_toml.parent / "state"), *groups, left_s=3600.0)
+
+    found = diagnosis(agent_toml, capsys)
+
+    (disk,) = [item for item in found["devices"] if item["device"] == "8:0"]
+    assert (disk["is_ready"], disk["reason"], disk["remedy"]) == (True, *UNMEASURED)
+    said = "ineffective: shares have no effect: iocost is off for 8:0, for nobody says what the"
+    assert [item["is_ready"] for item in found["workloads"]] == [False, False]
+    assert all(item["reason"].startswith(said) for item in found["workloads"])
 
 
 def lose_ledger(state_dir: StateDir) -> None:

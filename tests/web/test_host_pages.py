@@ -50,7 +50,10 @@ def test_mechanisms_say_which_control_they_hold_and_by_what(viewer: Client) -> N
     page = page_of(viewer.get("/hosts/"))
 
     everywhere = "kvm-01, kvm-02 and kvm-03"
-    needs = "io.weight needs iocost, and a device of cgroup_io.devices to switch it on for"
+    needs = (
+        "io.weight needs iocost, and a device of cgroup_io.capacity_is_measured or "
+        "cgroup_io.models to switch it on for"
+    )
     assert page.row("table", "cgroup_io") == [
         f"no {needs}",
         "yes io.max, divided among reads and writes by their mix each half second",

@@ -95,7 +95,7 @@ def test_approval_asks_with_hosts_changes_and_the_way_back(
     assert "will change on 3 hosts: kvm-01, kvm-02 and kvm-03" in question
     assert "1500 IOPS" in question
     assert "To undo it, roll back on the page of nfs-07" in question
-    assert "(io.weight needs iocost, and a device of cgroup_io.devices" in question
+    assert "(io.weight needs iocost, and a device of cgroup_io.capacity_is_measured" in question
 
 
 def test_approval_warns_of_hosts_without_an_agent(

@@ -12,14 +12,16 @@ class CgroupIoConfig:
     """The devices, and the paths below the cgroup mount, whose controls may be changed.
 
     Of the devices in `keep_iocost` iocost stays as it is. A text in `models` is a device and
-    the six coefficients of its `io.cost.model`. Of those in `track_capacity` the agent corrects
-    its own model.
+    the six coefficients of its `io.cost.model`. For those in `capacity_is_measured` the capacity
+    that the policy states is the model. Of those in `track_capacity` the agent corrects its own
+    model.
     """
 
     subtrees: frozenset[str] = frozenset()
     devices: frozenset[str] = frozenset()
     keep_iocost: frozenset[str] = frozenset()
     models: frozenset[str] = frozenset()
+    capacity_is_measured: frozenset[str] = frozenset()
     track_capacity: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
@@ -35,12 +37,18 @@ class CgroupIoConfig:
                 raise ValueRefused("models", text, str(error)) from error
         named = {
             "keep_iocost": self.keep_iocost,
-            "models": {text.split()[0] for text in self.models},
+            "models": self.modelled,
+            "capacity_is_measured": self.capacity_is_measured,
             "track_capacity": self.track_capacity,
         }
         for key, devices in named.items():
             for device in sorted(devices - self.devices):
                 raise ValueRefused(key, device, "must be one of cgroup_io.devices")
+
+    @property
+    def modelled(self) -> frozenset[str]:
+        """The devices of which the operator states the coefficients."""
+        return frozenset(text.split()[0] for text in self.models)
 
     def model(self, device: str) -> Model | None:
         """The operator's model of a device, by the name that `devices` has."""

@@ -4,11 +4,13 @@ Iocost never runs by a model that the kernel guessed: the model is written befor
 and goes back after it is disabled.
 """
 
+from dataclasses import replace
+
 from enforcers.change import Change, Effect, FileWrite
 from enforcers.ledger import LedgerEntry
 from enforcers.mechanisms.cgroup_io import iocost
 from enforcers.mechanisms.cgroup_io.controls import NAME
-from enforcers.mechanisms.cgroup_io.iocost import ABSENT, Model
+from enforcers.mechanisms.cgroup_io.iocost import ABSENT, Iocost, Model
 from enforcers.mechanisms.cgroup_io.observed import (
     DEBUG_STATS,
     IO_COST_MODEL,
@@ -71,6 +73,19 @@ def restoring_device_changes(
         else:
             changes.append(_change(entry.thing, present, text, observed, effect=Effect.GROW))
     return changes, restored
+
+
+def iocost_as_found(observed: IoObserved) -> Iocost:
+    """Iocost of the device once all that is noted of it has been put back."""
+    noted = {
+        entry.thing: None if entry.found == ABSENT else entry.found for entry in observed.entries
+    }
+    present = observed.iocost
+    return replace(
+        present,
+        model=noted.get(IO_COST_MODEL, present.model),
+        qos=noted.get(IO_COST_QOS, present.qos),
+    )
 
 
 def owns_model(observed: IoObserved) -> bool:

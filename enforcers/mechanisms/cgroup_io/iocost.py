@@ -17,6 +17,7 @@ _FREE_IOPS = 10_000_000
 # (0.2 s for 100 ms and 95 %); with 0 it takes 5 ms, and the total overshoots the model.
 OWN_QOS = "enable=1 ctrl=user rpct=95.00 rlat=100000 wpct=95.00 wlat=100000 min=100.00 max=100.00"
 ABSENT = "absent"
+SMALLEST_CAPACITY = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +58,12 @@ class Iocost:
 
 
 def model_of(unit: Unit, capacity: float) -> Model:
-    """The model of a device of which one number is known: I/Os, or bytes, per second."""
+    """The model of a device of which one number is known: I/Os, or bytes, per second.
+
+    Raises ValueError for less than one, of which whole numbers make none.
+    """
+    if capacity < SMALLEST_CAPACITY:
+        raise ValueError(f"a capacity of {capacity:g} is below {SMALLEST_CAPACITY}")
     if unit is Unit.BYTES_PER_S:
         one = (int(capacity), _FREE_IOPS, _FREE_IOPS)
     else:

@@ -113,8 +113,7 @@ class CgroupIo:
         return tuple(find_unlike_default(self._host_fs, self._config))
 
     def obstacles(self) -> Mapping[str, Obstacle | None]:
-        config = self._config
-        return dict(obstacles(self._host_fs, subtrees=config.subtrees, devices=config.devices))
+        return dict(obstacles(self._host_fs, self._config))
 
     def fixes(self) -> tuple[Fix, ...]:
         return tuple(fixes(self._host_fs, self._config.subtrees))
@@ -181,9 +180,10 @@ class CgroupIo:
 
     def _has_iocost(self, mount: str) -> bool:
         """Whether it is on somewhere, or may be switched on."""
-        may_switch = bool(self._config.devices - self._config.keep_iocost)
+        config = self._config
+        may_switch = (config.capacity_is_measured | config.modelled) - config.keep_iocost
         return has_iocost(self._host_fs, mount) or (
-            may_switch and knows_iocost(self._host_fs, mount)
+            bool(may_switch) and knows_iocost(self._host_fs, mount)
         )
 
     def _wanted(
@@ -209,8 +209,7 @@ class CgroupIo:
                 notes[item.id] = problem
         items = tuple(kept.values())
         decided = ownership.decide(spec, observed, is_asked=_asks_for_weights(allocations))
-        has_weights = decided.is_own or observed.iocost.is_enabled
-        weights = _weights(spec, items, observed) if has_weights else {}
+        weights = _weights(spec, items, observed) if decided.has_weights else {}
         return _Wanted(
             kept=items,
             controls={

@@ -48,6 +48,7 @@ class IoObserved:
     iocost: Iocost
     keeps_iocost: bool
     operators_model: Model | None
+    is_capacity_measured: bool
     tracks_capacity: bool
     debug_stats: str | None
     groups: Mapping[str, Group]
@@ -88,6 +89,7 @@ def observe(
             iocost=Iocost(is_possible=False, model=None, qos=None),
             keeps_iocost=True,
             operators_model=None,
+            is_capacity_measured=False,
             tracks_capacity=False,
             debug_stats=None,
             groups={},
@@ -108,6 +110,7 @@ def observe(
         iocost=read_iocost(host_fs, mount, number),
         keeps_iocost=bool(names & config.keep_iocost),
         operators_model=models[0] if models else None,
+        is_capacity_measured=bool(names & config.capacity_is_measured),
         tracks_capacity=bool(names & config.track_capacity),
         debug_stats=_stripped(host_fs.read_or_none(DEBUG_STATS)),
         groups={

@@ -4,17 +4,18 @@ from collections.abc import Iterator
 
 from enforcers.host_fs import HostFs
 from enforcers.mechanism import Obstacle
-from enforcers.mechanisms.cgroup_io.observed import device_number, io_mount, why_no_io
+from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
+from enforcers.mechanisms.cgroup_io.observed import device_number, io_mount, observe, why_no_io
+from enforcers.mechanisms.cgroup_io.ownership import NOBODY_MEASURED, TO_MEASURE, lacks_model
+from enforcers.mechanisms.cgroup_io.standing import Standing
 
 
-def obstacles(
-    host_fs: HostFs, *, subtrees: frozenset[str], devices: frozenset[str]
-) -> Iterator[tuple[str, Obstacle | None]]:
+def obstacles(host_fs: HostFs, config: CgroupIoConfig) -> Iterator[tuple[str, Obstacle | None]]:
     """One for each device and each subtree, None where nothing stands in the way."""
     mount = io_mount(host_fs)
-    for device in sorted(devices):
-        yield device, _of_device(host_fs, device, mount)
-    for subtree in sorted(subtrees):
+    for device in sorted(config.devices):
+        yield device, _of_device(host_fs, device, mount) or _of_weights(host_fs, device, config)
+    for subtree in sorted(config.subtrees):
         yield subtree, None if mount is None else _of_subtree(host_fs, f"{mount}{subtree}")
 
 
@@ -34,6 +35,20 @@ def _of_device(host_fs: HostFs, device: str, mount: str | None) -> Obstacle | No
             remedy="name its disk in cgroup_io.devices",
         )
     return None
+
+
+def _of_weights(host_fs: HostFs, device: str, config: CgroupIoConfig) -> Obstacle | None:
+    """Why the device has limits alone, if that is not what the operator wants."""
+    observed = observe(
+        host_fs, device, groups=set(), config=config, entries=(), standing=Standing()
+    )
+    if observed.keeps_iocost or not observed.iocost.is_possible or not lacks_model(observed):
+        return None
+    return Obstacle(
+        reason=f"limits hold; shares and reservations have no effect, for {NOBODY_MEASURED}",
+        remedy=TO_MEASURE,
+        is_total=False,
+    )
 
 
 def _of_subtree(host_fs: HostFs, path: str) -> Obstacle | None:

@@ -4,19 +4,28 @@ from dataclasses import dataclass
 
 from enforcers.contract import Outcome, ResourceSpec
 from enforcers.mechanism import Note
-from enforcers.mechanisms.cgroup_io.device_controls import owns_model
-from enforcers.mechanisms.cgroup_io.iocost import Model, model_of
+from enforcers.mechanisms.cgroup_io.device_controls import iocost_as_found, owns_model
+from enforcers.mechanisms.cgroup_io.iocost import SMALLEST_CAPACITY, Model, model_of
 from enforcers.mechanisms.cgroup_io.observed import IoObserved
+
+NOBODY_MEASURED = "nobody says what the device can do"
+TO_MEASURE = (
+    "measure what it does under full load, state that as the capacity, and name the device in "
+    "cgroup_io.capacity_is_measured"
+)
+_KEPT = ", and cgroup_io.keep_iocost leaves it so; the limit needs none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ownership:
     """`is_own`: the agent sets iocost up, with `model`, or with the one that was found (None).
 
-    `problem` says why weights have no effect; None means that they have.
+    `has_weights`: iocost is on, or will be. `problem` says why weights have no effect; None
+    means that they have.
     """
 
     is_own: bool
+    has_weights: bool
     model: Model | None
     problem: Note | None
 
@@ -25,35 +34,70 @@ def decide(spec: ResourceSpec, observed: IoObserved, *, is_asked: bool) -> Owner
     """How the device comes to weights. Without a policy that asks for them it is left alone.
 
     A model comes from the operator, else from who set one up before the agent, else from the
-    capacity of the policy; what was found wrong of it since then stands corrected.
+    capacity of the policy if the operator says that it was measured: iocost holds everybody to
+    a capacity that is too low. What was found wrong of the model since then stands corrected.
     """
-    if not is_asked or observed.keeps_iocost:
-        return Ownership(is_own=False, model=None, problem=_problem_as_found(observed))
+    if not is_asked:
+        return _left_alone(observed, _as_found(observed))
+    if observed.keeps_iocost:
+        return _left_alone(observed, _as_found(observed, off=_KEPT))
     if not observed.iocost.is_possible:
         reason = (
             f"shares have no effect: {observed.number} has no request queue of its own, which "
             "iocost needs; name the disks below it"
         )
-        note = Note(outcome=Outcome.INEFFECTIVE, reason=reason)
-        return Ownership(is_own=False, model=None, problem=note)
+        return _left_alone(observed, Note(outcome=Outcome.INEFFECTIVE, reason=reason))
+    if lacks_model(observed):
+        off = f", for {NOBODY_MEASURED}; {TO_MEASURE}"
+        return _left_alone(observed, _as_found(observed, off=off, guessed=f"; {TO_MEASURE}"))
     model = observed.operators_model
-    if model is None and (owns_model(observed) or not observed.iocost.has_user_model):
+    if model is None and not _is_found(observed):
+        if spec.capacity < SMALLEST_CAPACITY:
+            return _left_alone(observed, _too_small(spec, observed))
         model = model_of(spec.unit, spec.capacity)
     if model is not None and observed.standing.model is not None:
         model = observed.standing.model
-    return Ownership(is_own=True, model=model, problem=None)
+    return Ownership(is_own=True, has_weights=True, model=model, problem=None)
 
 
-def _problem_as_found(observed: IoObserved) -> Note | None:
-    if not observed.iocost.is_enabled:
-        reason = f"shares have no effect: iocost is off for {observed.number}"
-        if observed.keeps_iocost:
-            reason += ", and cgroup_io.keep_iocost leaves it so; the limit needs none"
+def lacks_model(observed: IoObserved) -> bool:
+    """Whether nobody has said what the device can do, so that iocost must not be switched on."""
+    return (
+        observed.operators_model is None
+        and not observed.is_capacity_measured
+        and not _is_found(observed)
+    )
+
+
+def _is_found(observed: IoObserved) -> bool:
+    """Whether somebody gave the kernel a model before the agent."""
+    return observed.iocost.has_user_model and not owns_model(observed)
+
+
+def _left_alone(observed: IoObserved, problem: Note | None) -> Ownership:
+    has_weights = iocost_as_found(observed).is_enabled
+    return Ownership(is_own=False, has_weights=has_weights, model=None, problem=problem)
+
+
+def _as_found(observed: IoObserved, *, off: str = "", guessed: str = "") -> Note | None:
+    """Why weights have no effect, or a doubtful one, without the agent; with words on each."""
+    found = iocost_as_found(observed)
+    if not found.is_enabled:
+        reason = f"shares have no effect: iocost is off for {observed.number}{off}"
         return Note(outcome=Outcome.INEFFECTIVE, reason=reason)
-    if observed.iocost.has_user_model:
+    if found.has_user_model:
         return None
     reason = (
         f"iocost of {observed.number} goes by a model that the kernel guessed (ctrl=auto), which "
-        "may hold the device to a fraction of what it can"
+        f"may hold the device to a fraction of what it can{guessed}"
     )
     return Note(outcome=Outcome.GUESSED_MODEL, reason=reason)
+
+
+def _too_small(spec: ResourceSpec, observed: IoObserved) -> Note:
+    reason = (
+        f"shares have no effect: iocost of {observed.number} takes whole numbers from "
+        f"{SMALLEST_CAPACITY}, and the capacity is stated as {spec.capacity:g} {spec.unit}; "
+        "state the one that was measured"
+    )
+    return Note(outcome=Outcome.INEFFECTIVE, reason=reason)

@@ -25,7 +25,10 @@ SMALLEST_LIMIT = 1
 
 def holds(*, has_iocost: bool) -> Holds:
     """How the host holds the three controls."""
-    needs = "io.weight needs iocost, and a device of cgroup_io.devices to switch it on for"
+    needs = (
+        "io.weight needs iocost, and a device of cgroup_io.capacity_is_measured or "
+        "cgroup_io.models to switch it on for"
+    )
     return Holds(
         reservation=Control(
             is_held=has_iocost,

@@ -28,6 +28,7 @@ class Host:
         config = CgroupIoConfig(
             subtrees=frozenset({PARENT}),
             devices=devices,
+            capacity_is_measured=devices,
             track_capacity=devices if tracks else frozenset(),
         )
         configs = {"cgroup_io": config}

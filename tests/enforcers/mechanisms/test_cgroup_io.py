@@ -344,24 +344,6 @@ def test_support_says_where_the_io_controller_is_or_why_not(
     assert reason in support.reason
 
 
-@pytest.mark.parametrize(
-    ("iocost", "devices", "is_held"),
-    [(True, set(), True), (False, {"8:0"}, True), (False, set(), False)],
-    ids=["on already", "may be switched on", "none given"],
-)
-def test_support_says_whether_shares_and_reservations_are_held(
-    tmp_path: Path, iocost: bool, devices: set[str], is_held: bool
-) -> None:
-    cgroups = FakeCgroups(tmp_path / "root", iocost=iocost)
-    rig = start_rig(tmp_path, FakeTc(), host_fs=cgroups, devices=frozenset(devices))
-
-    holds = rig.mechanisms[IO].support().holds
-
-    assert holds is not None
-    assert (holds.shares.is_held, holds.reservation.is_held) == (is_held, is_held)
-    assert holds.limit.is_held
-
-
 def test_v1_host_reports_every_allocation_unsupported(tmp_path: Path) -> None:
     cgroups = FakeCgroups(tmp_path / "root")
     cgroups.put("/proc/self/mounts", V1)

@@ -1,5 +1,6 @@
 """Iocost of a device: set up by the agent with a model, never by a guess, and put back."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,8 @@ import pytest
 from enforcers.contract import ControlKind, Outcome, Unit
 from enforcers.errors import ValueRefused
 from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
+from enforcers.mechanisms.cgroup_io.iocost import model_of
+from enforcers.mechanisms.cgroup_io.ownership import TO_MEASURE
 from tests.enforcers.fake_cgroups import (
     DEBUG_STATS,
     GUESSED,
@@ -28,7 +31,8 @@ OPERATORS = "rbps=7 rseqiops=6 rrandiops=5 wbps=4 wseqiops=3 wrandiops=2"
 
 
 def start(folder: Path, cgroups: FakeCgroups, **config: Any) -> Rig:
-    """An agent that may use 8:0, with these other keys."""
+    """An agent that may use 8:0, whose capacity was measured, with these other keys."""
+    config = {"capacity_is_measured": {"8:0"}} | config
     own = CgroupIoConfig(
         subtrees=frozenset({"/machine.slice"}),
         devices=frozenset({"8:0"}),
@@ -123,6 +127,143 @@ def test_device_is_left_alone_where_no_weight_is_needed(tmp_path: Path, equal: A
     start(tmp_path, cgroups).apply(IO, equal)
 
     assert device_texts(cgroups) == before
+
+
+def as_installed(cgroups: FakeCgroups) -> None:
+    """Nobody has told iocost anything."""
+
+
+def guessed_and_off(cgroups: FakeCgroups) -> None:
+    cgroups.put(f"{MOUNT}/io.cost.model", GUESSED)
+    cgroups.put(f"{MOUNT}/io.cost.qos", GUESSED_QOS.format(0))
+
+
+def guessed_and_on(cgroups: FakeCgroups) -> None:
+    cgroups.put(f"{MOUNT}/io.cost.model", GUESSED)
+    cgroups.put(f"{MOUNT}/io.cost.qos", GUESSED_QOS.format(1))
+
+
+@pytest.mark.parametrize(
+    ("found", "outcome", "reason"),
+    [
+        (as_installed, Outcome.INEFFECTIVE, "shares have no effect: iocost is off for 8:0, for"),
+        (
+            guessed_and_off,
+            Outcome.INEFFECTIVE,
+            "shares have no effect: iocost is off for 8:0, for",
+        ),
+        (guessed_and_on, Outcome.GUESSED_MODEL, "goes by a model that the kernel guessed"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("control", "asked"),
+    [
+        (ControlKind.SHARES, {"shares": 300}),
+        (ControlKind.RESERVATION, {"reservation": 400.0}),
+    ],
+    ids=["shares", "reservation"],
+)
+def test_device_whose_capacity_nobody_measured_has_limits_alone(
+    tmp_path: Path,
+    found: Callable[[FakeCgroups], None],
+    outcome: Outcome,
+    reason: str,
+    control: ControlKind,
+    asked: dict[str, Any],
+) -> None:
+    cgroups = a_host(tmp_path)
+    found(cgroups)
+    before = device_texts(cgroups)
+    first = group(VM1, limit=500.0, **asked)
+
+    plan = start(tmp_path, cgroups, capacity_is_measured=()).apply(
+        IO, desired(datastore(), first, group(VM2))
+    )
+
+    assert device_texts(cgroups) == before
+    assert not [path for path, _ in cgroups.writes if "io.cost" in path]
+    note = plan.shortfalls[first.id][control]
+    assert note.outcome is outcome
+    assert reason in note.reason
+    assert note.reason.endswith(f"; {TO_MEASURE}")
+    assert "riops=500" in cgroups.text(VM1, "io.max")
+
+
+@pytest.mark.parametrize("enabled", [0, 1], ids=["off", "on"])
+def test_model_that_was_there_before_the_agent_needs_no_measured_capacity(
+    tmp_path: Path, enabled: int
+) -> None:
+    cgroups = a_host(tmp_path, iocost=True)
+    cgroups.put(f"{MOUNT}/io.cost.qos", MEASURED_QOS.replace("enable=1", f"enable={enabled}"))
+
+    plan = start(tmp_path, cgroups, capacity_is_measured=()).apply(IO, unequal())
+
+    assert cgroups.read(f"{MOUNT}/io.cost.model") == MEASURED
+    assert "enable=1" in cgroups.read(f"{MOUNT}/io.cost.qos")
+    assert plan.shortfalls["io" + VM1] == {}
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        ({"capacity_is_measured": ()}, TO_MEASURE),
+        ({"keep_iocost": {"8:0"}}, "cgroup_io.keep_iocost leaves it so"),
+    ],
+    ids=["measured no more", "kept"],
+)
+def test_model_of_an_agent_with_another_configuration_is_taken_back_and_told_at_once(
+    tmp_path: Path, config: dict[str, Any], reason: str
+) -> None:
+    cgroups = a_host(tmp_path)
+    start(tmp_path, cgroups).apply(IO, unequal())
+    rig = start(tmp_path, cgroups, **config)
+
+    first = rig.plan(IO, unequal())
+    rig.apply(IO, unequal())
+
+    assert reason in first.shortfalls["io" + VM1][ControlKind.SHARES].reason
+    assert device_texts(cgroups) == (GUESSED, GUESSED_QOS.format(0), "N\n")
+
+
+@pytest.mark.parametrize("capacity", [0.3, 0.999])
+def test_capacity_below_one_is_no_model_and_is_told(tmp_path: Path, capacity: float) -> None:
+    cgroups = a_host(tmp_path)
+
+    plan = start(tmp_path, cgroups).apply(IO, unequal(capacity=capacity))
+
+    assert device_texts(cgroups) == ("", "", "N\n")
+    note = plan.shortfalls["io" + VM1][ControlKind.SHARES]
+    assert note.outcome is Outcome.INEFFECTIVE
+    assert f"whole numbers from 1, and the capacity is stated as {capacity} iops" in note.reason
+
+
+def test_smallest_capacity_is_a_model_of_one() -> None:
+    assert "rseqiops=1 rrandiops=1 " in str(model_of(Unit.IOPS, 1.0))
+    with pytest.raises(ValueError, match=r"a capacity of 0\.999 is below 1"):
+        model_of(Unit.IOPS, 0.999)
+
+
+@pytest.mark.parametrize(
+    ("iocost", "config", "is_held"),
+    [
+        (False, {}, True),
+        (False, {"capacity_is_measured": ()}, False),
+        (True, {"capacity_is_measured": ()}, True),
+        (False, {"capacity_is_measured": (), "models": {f"8:0 {OPERATORS}"}}, True),
+        (False, {"keep_iocost": {"8:0"}}, False),
+    ],
+    ids=["measured", "nobody measured", "on already", "operator's model", "kept"],
+)
+def test_support_says_whether_shares_and_reservations_are_held(
+    tmp_path: Path, iocost: bool, config: dict[str, Any], is_held: bool
+) -> None:
+    rig = start(tmp_path, a_host(tmp_path, iocost=iocost), **config)
+
+    holds = rig.mechanisms[IO].support().holds
+
+    assert holds is not None
+    assert (holds.shares.is_held, holds.reservation.is_held) == (is_held, is_held)
+    assert holds.limit.is_held
 
 
 @pytest.mark.parametrize(
@@ -246,6 +387,7 @@ def test_workloads_of_several_parents_are_told(tmp_path: Path) -> None:
         ("models", f"8:0 {OPERATORS} rbps=8", "must give each of"),
         ("models", f"8:0 {OPERATORS.replace('=7', '=0')}", "whole numbers from 1"),
         ("keep_iocost", "sdz", "must be one of cgroup_io.devices"),
+        ("capacity_is_measured", "sdz", "must be one of cgroup_io.devices"),
     ],
 )
 def test_configuration_of_no_use_is_refused(key: str, value: str, rule: str) -> None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -97,8 +97,8 @@ def agent(*, keeps_iocost: bool = False) -> Iterator[Service]:
     """The agent's process, from its start until it has put the kernel back as it was found."""
     service = Service()
     with _listening(service) as port:
-        kept = [NAME] if keeps_iocost else []
-        configuration = _configure(Path(mkdtemp(prefix="agent-")), port, kept)
+        iocost = {"keep_iocost" if keeps_iocost else "capacity_is_measured": [NAME]}
+        configuration = _configure(Path(mkdtemp(prefix="agent-")), port, iocost)
         process = subprocess.Popen(
             [sys.executable, "-m", "enforcers", "run", "--config", configuration]
         )
@@ -135,7 +135,7 @@ def _allocation(wish: Wish) -> Allocation:
     )
 
 
-def _configure(folder: Path, port: int, keep_iocost: Sequence[str]) -> Path:
+def _configure(folder: Path, port: int, iocost: Mapping[str, Sequence[str]]) -> Path:
     for name, secret in (("token", _TOKEN.encode()), ("signing-key", _KEY)):
         (folder / name).write_bytes(secret)
         (folder / name).chmod(0o600)
@@ -145,7 +145,7 @@ def _configure(folder: Path, port: int, keep_iocost: Sequence[str]) -> Path:
         f'[server]\nurl = "http://127.0.0.1:{port}"\n'
         'token_file = "token"\nsigning_key_file = "signing-key"\n'
         f'[cgroup_io]\nsubtrees = ["{PARENT}"]\ndevices = ["{NAME}"]\n'
-        f"keep_iocost = {json.dumps(keep_iocost)}\n"
+        + "".join(f"{key} = {json.dumps(names)}\n" for key, names in iocost.items())
     )
     return configuration
 
