@@ -242,8 +242,7 @@ def test_mechanism_sample_is_part_of_a_valid_configuration(folder: Path, name: s
             "devices =",
             "divices =",
             "cgroup_io.divices",
-            "unknown key; known are capacity_is_measured, devices, keep_iocost, models, "
-            "subtrees, track_capacity",
+            "unknown key; known are capacity_is_measured, devices, keep_iocost, models, subtrees",
         ),
         (
             "[tc_htb]",

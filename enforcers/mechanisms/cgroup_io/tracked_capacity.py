@@ -1,14 +1,15 @@
-"""Keeps the model of a device below what the device can do, so that iocost keeps its grip. Pure.
+"""Keeps the model of a device just below what the device can do. Pure.
 
 A model above the device's true capacity never holds anybody back: all wait in the device, where
 no weight counts. So the capacity goes to some way below what was measured then, and is probed
-upward from there.
+upward from there. A model below it costs throughput: one that is a capacity goes up by small
+steps while the device does all that iocost lets through, and takes no longer for it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from enforcers.contract import Unit
-from enforcers.mechanisms.cgroup_io.counts import DiskCount
+from enforcers.mechanisms.cgroup_io.calm_time import CalmTime
+from enforcers.mechanisms.cgroup_io.device_look import Look
 
 # Below the measured total. At 2 or 3 % below, what has piled up in the device takes too long to
 # drain; at 8 % it does within two seconds.
@@ -19,79 +20,56 @@ _PROBE_PERIOD_S = 4.0
 _CEILING_PERIOD_S = 60.0
 _TROUBLE_S = 2.0
 _DRAIN_S = 5.0
+# What a step too far piles up in two seconds is little, and drains in about one.
+_RETREAT_RATIO = 0.97
+# Iocost lets through what the model says to a tenth of a percent.
+_KEEPS_UP_RATIO = 0.996
+# A device at its limit is beyond this within a second, for what it cannot do piles up.
+_STRAINED_RATIO = 2.0
 # With a firm grip each group that wants more waits nearly all of the time.
 _FIRM_RATIO = 0.5
 NO_GRIP_S = 10.0
 # Less waiting than this part of the time is nobody's.
 WAITED_RATIO = 0.02
-_PILED = 4.0
-_FULL_RATIO = 0.9
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """The device in one period: all I/O per second in the capacity's unit, and who waited where.
-
-    `waited_ratio` is waiting in iocost as a part of the time, added up over groups. `is_pressed`:
-    requests pile up in the device.
-    """
-
-    elapsed_s: float
-    total: float
-    active_groups: int
-    waited_ratio: float
-    is_pressed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Track:
-    """The capacity now, that of the policy, and the highest that may be probed (None: unknown).
+    """The capacity now, that of the policy, and the highest that has proved right.
 
+    `ceiling` None: it is not probed. `may_rise`: also above what the policy states; the capacity
+    is on trial while it is above the ceiling. `is_climbing`: nothing has gone wrong on the way
+    up, at the beginning of which a request took `usual_latency_s` (None: not measured yet).
     `former` is the capacity before a correction that has not proved right yet. Of a device that
     is `deep` requests pile up also below its capacity. `trouble_s` is how long the grip has been
-    weak, `lost_s` how long there was none at all, `calm_s` how long all has gone well, and
-    `drain_s` how long what piled up may still take.
+    weak, `lost_s` how long there was none at all, `calm` how long all has gone well since the
+    last step, and `drain_s` how long what piled up may still take.
     """
 
     stated: float
     capacity: float
+    may_rise: bool = False
     ceiling: float | None = None
+    is_climbing: bool = False
+    usual_latency_s: float | None = None
     former: float | None = None
     is_deep: bool = False
     trouble_s: float = 0.0
     lost_s: float = 0.0
-    calm_s: float = 0.0
+    calm: CalmTime = field(default_factory=CalmTime)
     drain_s: float = 0.0
 
+    @property
+    def is_on_trial(self) -> bool:
+        """Whether the device has yet to show that it does as much."""
+        return self.may_rise and self.ceiling is not None and self.capacity > self.ceiling
 
-def look(
-    before: DiskCount,
-    after: DiskCount,
-    *,
-    unit: Unit,
-    places: int | None,
-    active_groups: int,
-    waited_ratio: float,
-) -> Look | None:
-    """What the disk's own counters say; None if they do not go forward.
 
-    Requests pile up where the disk has four in the mean, or all of its `places` taken
-    (`nr_requests`; None: unknown). It counts none that wait for a place, and the time in which
-    it is busy too coarsely to go by it.
-    """
-    elapsed_s = after.at_s - before.at_s
-    queued_ms = after.queued_ms - before.queued_ms
-    done = after.bytes - before.bytes if unit is Unit.BYTES_PER_S else after.ios - before.ios
-    if elapsed_s <= 0 or min(queued_ms, done) < 0:
-        return None
-    queue = queued_ms / 1e3 / elapsed_s
-    is_full = places is not None and queue >= _FULL_RATIO * places
-    return Look(
-        elapsed_s=elapsed_s,
-        total=done / elapsed_s,
-        active_groups=active_groups,
-        waited_ratio=waited_ratio,
-        is_pressed=is_full or queue >= _PILED,
+def first_track(stated: float, *, may_rise: bool) -> Track:
+    """Before anything is known but what the policy states."""
+    ceiling = stated if may_rise else None
+    return Track(
+        stated=stated, capacity=stated, may_rise=may_rise, ceiling=ceiling, is_climbing=may_rise
     )
 
 
@@ -104,28 +82,39 @@ def followed(track: Track, seen: Look) -> Track:
         drain_s=max(0.0, track.drain_s - seen.elapsed_s),
         lost_s=track.lost_s + seen.elapsed_s if has_lost else 0.0,
     )
-    if has_lost or (is_weak and not track.is_deep):
-        track = replace(track, trouble_s=track.trouble_s + seen.elapsed_s, calm_s=0.0)
+    if has_lost or (is_weak and not track.is_deep) or _is_strained(track, seen):
+        track = replace(track, trouble_s=track.trouble_s + seen.elapsed_s, calm=CalmTime())
         has_waited = track.drain_s == 0 and track.trouble_s >= _TROUBLE_S
         return _lowered(track, seen, has_lost=has_lost) if has_waited else track
-    calm_s = track.calm_s + seen.elapsed_s if seen.waited_ratio >= WAITED_RATIO else 0.0
+    calm = track.calm.and_then(seen) if seen.waited_ratio >= WAITED_RATIO else CalmTime()
     if track.drain_s > 0:
-        return replace(track, trouble_s=0.0, calm_s=calm_s)
-    calm = replace(track, trouble_s=0.0, calm_s=calm_s, former=None)
-    return _probed(calm)
+        return replace(track, trouble_s=0.0, calm=calm)
+    return _probed(replace(track, trouble_s=0.0, calm=calm, former=None))
 
 
 def _is_contended(seen: Look) -> bool:
     return seen.is_pressed and seen.active_groups > 1
 
 
+def _is_strained(track: Track, seen: Look) -> bool:
+    """Whether requests take much longer on trial than before it."""
+    if not track.is_on_trial or track.usual_latency_s is None:
+        return False
+    return seen.queue > _STRAINED_RATIO * track.usual_latency_s * seen.total
+
+
 def _lowered(track: Track, seen: Look, *, has_lost: bool) -> Track:
-    """Below the total, so that what piled up drains.
+    """Below the total, so that what piled up drains; after a trial a little below its beginning.
 
     If requests pile up even then while groups wait, it was not the capacity.
     """
+    track = replace(track, is_climbing=False, usual_latency_s=None)
+    if track.is_on_trial and track.ceiling is not None:
+        lower = _RETREAT_RATIO * track.ceiling
+        return replace(track, capacity=lower, former=None, trouble_s=0.0, drain_s=_DRAIN_S)
     if track.former is not None and not has_lost:
-        return replace(track, capacity=track.former, ceiling=None, former=None, is_deep=True)
+        ceiling = track.former if track.may_rise else None
+        return replace(track, capacity=track.former, ceiling=ceiling, former=None, is_deep=True)
     lower = _BELOW_RATIO * seen.total
     if lower >= track.capacity:
         return track
@@ -142,12 +131,42 @@ def _lowered(track: Track, seen: Look, *, has_lost: bool) -> Track:
 def _probed(track: Track) -> Track:
     """Upward by a step: up to the ceiling, and beyond it seldom.
 
-    A capacity that the device never failed to reach is left where the policy put it.
+    A capacity that may not rise stays where the policy put it, if the device never failed it.
     """
-    if track.ceiling is None or track.calm_s < _PROBE_PERIOD_S:
+    if track.ceiling is None or track.calm.elapsed_s < _PROBE_PERIOD_S:
         return track
     if track.capacity * _PROBE_RATIO <= track.ceiling:
-        return replace(track, capacity=track.capacity * _PROBE_RATIO, calm_s=0.0)
-    if track.calm_s >= _CEILING_PERIOD_S:
-        return replace(track, ceiling=track.ceiling * _PROBE_RATIO, calm_s=0.0)
+        return replace(track, capacity=track.capacity * _PROBE_RATIO, calm=CalmTime())
+    if track.may_rise:
+        return _tried(track)
+    if track.calm.elapsed_s >= _CEILING_PERIOD_S:
+        ceiling = min(track.ceiling * _PROBE_RATIO, track.stated)
+        return replace(track, ceiling=ceiling, calm=CalmTime())
     return track
+
+
+def _tried(track: Track) -> Track:
+    """A step beyond what has proved right, if the device did all that it was let do.
+
+    Never further beyond what it did than by the step.
+    """
+    if not _keeps_up(track):
+        return replace(track, calm=CalmTime())
+    if track.is_on_trial:
+        track = replace(track, ceiling=track.capacity, is_climbing=True)
+    if not track.is_climbing and track.calm.elapsed_s < _CEILING_PERIOD_S:
+        return track
+    usual_s = track.calm.latency_s if track.usual_latency_s is None else track.usual_latency_s
+    return replace(
+        track,
+        capacity=_PROBE_RATIO * min(track.capacity, track.calm.total),
+        usual_latency_s=usual_s,
+        calm=CalmTime(),
+    )
+
+
+def _keeps_up(track: Track) -> bool:
+    """Whether the device did what the capacity says, and needed no longer than usual."""
+    usual_s, took_s = track.usual_latency_s, track.calm.latency_s
+    is_slow = usual_s is not None and took_s is not None and took_s > _STRAINED_RATIO * usual_s
+    return track.calm.total >= _KEEPS_UP_RATIO * track.capacity and not is_slow

@@ -7,15 +7,10 @@ from enforcers.executor import Executor
 from enforcers.host_fs import HostFs
 from enforcers.mechanisms.cgroup_io import device_controls
 from enforcers.mechanisms.cgroup_io.counts import DiskCount, disk_count
+from enforcers.mechanisms.cgroup_io.device_look import Look, look
 from enforcers.mechanisms.cgroup_io.iocost import Model
 from enforcers.mechanisms.cgroup_io.observed import IoObserved
-from enforcers.mechanisms.cgroup_io.tracked_capacity import (
-    NO_GRIP_S,
-    Look,
-    Track,
-    followed,
-    look,
-)
+from enforcers.mechanisms.cgroup_io.tracked_capacity import NO_GRIP_S, first_track, followed
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +22,10 @@ _LEFT_RATIO = 0.05
 
 
 class WatchedDevice:
-    """One device; `base` is the model of the stated capacity, None if it is not the agent's."""
+    """One device; `base` is the model of the stated capacity, None if it is not the agent's.
+
+    Only a model that is the capacity may rise: what the device does can be compared with that.
+    """
 
     def __init__(
         self, host_fs: HostFs, observed: IoObserved, *, base: Model | None, stated: float
@@ -35,7 +33,8 @@ class WatchedDevice:
         self._host_fs = host_fs
         self._observed = observed
         self._base = base
-        self._track = Track(stated=stated, capacity=stated)
+        is_capacity = base is not None and observed.operators_model is None
+        self._track = first_track(stated, may_rise=is_capacity)
         self._written = stated
         self._before: DiskCount | None = None
         self._troubled_since_s: float | None = None
@@ -127,17 +126,17 @@ class WatchedDevice:
         if self._base is None or abs(capacity / self._written - 1) < _WORTH_RATIO:
             return
         before = self.model or self._base
-        is_lower, self._written = capacity < self._written, capacity
+        was, self._written = self._written, capacity
         model = self.model or self._base
         executor.adjust((device_controls.model_adjustment(before, model, self._observed),), ())
-        if is_lower:
-            log.info(
-                "model corrected",
-                extra={
-                    "device": self._observed.device,
-                    "stated": round(self._track.stated),
-                    "measured": round(seen.total),
-                    "model": round(capacity),
-                    "after_s": round(now_s - (self._troubled_since_s or now_s), 1),
-                },
-            )
+        facts = {
+            "device": self._observed.device,
+            "stated": round(self._track.stated),
+            "measured": round(seen.total),
+            "model": round(capacity),
+        }
+        if capacity < was:
+            after_s = round(now_s - (self._troubled_since_s or now_s), 1)
+            log.info("model corrected", extra=facts | {"after_s": after_s})
+        elif was <= self._track.stated < capacity:
+            log.info("model raised above what is stated", extra=facts)

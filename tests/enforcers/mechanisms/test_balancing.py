@@ -1,6 +1,7 @@
 """Between two passes: weights follow who waits, and stay what they are while nobody does."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,9 @@ POLICY = document(group(FIRST, reservation=800.0), *(group(name) for name in NAM
 class Host:
     """Four groups, the first with 800 of 2000, and counters that a test moves on."""
 
-    def __init__(self, folder: Path, *, tracks: bool = True) -> None:
+    def __init__(
+        self, folder: Path, *, tracks: bool = True, models: frozenset[str] = frozenset()
+    ) -> None:
         self.cgroups = FakeCgroups(folder / "root", iocost=False)
         for name in NAMES:
             self.cgroups.add_group(name)
@@ -29,6 +32,7 @@ class Host:
             subtrees=frozenset({PARENT}),
             devices=devices,
             capacity_is_measured=devices,
+            models=models,
             track_capacity=devices if tracks else frozenset(),
         )
         configs = {"cgroup_io": config}
@@ -36,6 +40,7 @@ class Host:
         self.now_s = 0.0
         self._ios = dict.fromkeys(NAMES, 0)
         self._waited_us = dict.fromkeys(NAMES, 0)
+        self._disk_ios, self._disk_ms = 0, 0
         self._show()
 
     def run_pass(self) -> dict[str, Outcome]:
@@ -50,6 +55,13 @@ class Host:
             self._waited_us[name] += 1_000_000 if name in waits else 0
         self._show()
         self.rig.enforcement.follow(now_s=self.now_s)
+
+    def disk(self, *, ios: int, queue: int) -> None:
+        """What the disk counts in the next second: so many I/Os, so many at a time."""
+        self._disk_ios += ios
+        self._disk_ms += queue * 1000
+        stat = f"{self._disk_ios} 0 0 0 0 0 0 0 {queue} 0 {self._disk_ms} 0 0 0 0 0 0\n"
+        self.cgroups.put("/sys/dev/block/8:0/stat", stat)
 
     def weights(self) -> dict[str, int]:
         texts = {name: self.cgroups.text(name, "io.weight").split() for name in NAMES}
@@ -311,6 +323,62 @@ def test_model_stays_while_iocost_holds_groups_back(host: Host) -> None:
     press(host, 10, waits=tuple(NAMES))
 
     assert model_iops(host) == 2000
+
+
+def keep_up(host: Host, seconds: int, *, waits: tuple[str, ...] = tuple(NAMES)) -> None:
+    """The disk does all that the model lets through, two at a time, and these wait in iocost."""
+    for _ in range(seconds):
+        host.disk(ios=model_iops(host), queue=2)
+        host.second(dict.fromkeys(NAMES, model_iops(host) // 4), waits=waits)
+
+
+def test_model_rises_by_a_percent_each_four_seconds_while_the_device_keeps_up(
+    host: Host,
+) -> None:
+    # The first second is where the disk's counters begin.
+    keep_up(host, 1 + 2 * 4)
+
+    # 2020.0 and 2040.2, where the policy states 2000.
+    assert model_iops(host) == 2040
+    assert set(host.run_pass().values()) == {Outcome.UNCHANGED}
+    keep_up(host, 4)
+    # 1 % more than the 2040 that the device did.
+    assert model_iops(host) == 2060
+    host.rig.enforcement.run(None, previous=None, now_s=host.now_s)
+    assert "ctrl=auto" in host.cgroups.read(f"{MOUNT}/io.cost.model")
+
+
+def test_model_goes_back_where_requests_pile_up_after_a_step(host: Host) -> None:
+    keep_up(host, 1 + 4)
+
+    for _ in range(2):
+        host.disk(ios=2000, queue=30)
+        host.second(dict.fromkeys(NAMES, 500), waits=tuple(NAMES))
+
+    assert model_iops(host) == 1940  # 3 % below the 2000 that had proved right
+
+
+OPERATORS = "rbps=100000000000 rseqiops=900 rrandiops=900 wbps=100000000000 wseqiops=900"
+
+
+@pytest.mark.parametrize(
+    ("config", "iops", "waits"),
+    [
+        ({"tracks": False}, 2000, tuple(NAMES)),
+        ({"models": frozenset({f"8:0 {OPERATORS} wrandiops=900"})}, 900, tuple(NAMES)),
+        ({}, 2000, ()),
+    ],
+    ids=["not to be tracked", "the operator's own", "nobody waits"],
+)
+def test_model_does_not_rise(
+    tmp_path: Path, config: dict[str, Any], iops: int, waits: tuple[str, ...]
+) -> None:
+    host = Host(tmp_path, **config)
+    host.run_pass()
+
+    keep_up(host, 20, waits=waits)
+
+    assert model_iops(host) == iops
 
 
 def test_corrected_model_goes_back_with_all_else(host: Host) -> None:

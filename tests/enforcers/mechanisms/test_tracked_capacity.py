@@ -1,69 +1,89 @@
 """The capacity that iocost is told of: corrected downward where it is too high, and probed."""
 
+import math
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from enforcers.contract import Unit
 from enforcers.mechanisms.cgroup_io.counts import DiskCount
+from enforcers.mechanisms.cgroup_io.device_look import Look, look
 from enforcers.mechanisms.cgroup_io.tracked_capacity import (
     NO_GRIP_S,
-    Look,
     Track,
+    first_track,
     followed,
-    look,
 )
 
-OUTSTANDING = 256
+TRUE = 2000.0
+SERVICE_S = 0.004
+MINUTE = 60
 
 
 class Device:
-    """Eight groups keep 256 I/Os outstanding; those beyond the model's rate wait in iocost."""
+    """Eight groups keep I/Os outstanding; those beyond the model's rate wait in iocost.
 
-    def __init__(self, true: float) -> None:
+    The device works on some at once, 4 ms on each; what it cannot take yet piles up in it.
+    """
+
+    def __init__(self, true: float, *, outstanding: int = 256) -> None:
         self.true = true
+        self._most_piled = outstanding - SERVICE_S * true
         self._piled = 0.0
 
     def second(self, model: float) -> Look:
         total = min(self.true, model + self._piled)
-        self._piled = min(max(self._piled + model - self.true, 0.0), OUTSTANDING)
+        self._piled = min(max(self._piled + model - self.true, 0.0), self._most_piled)
+        queue = SERVICE_S * total + self._piled
         return Look(
             elapsed_s=1.0,
             total=total,
+            queue=queue,
             active_groups=8,
-            waited_ratio=0.0 if self._piled >= OUTSTANDING else 8.0,
-            is_pressed=self._piled > 16,
+            waited_ratio=0.0 if self._piled >= self._most_piled else 8.0,
+            is_pressed=queue >= 4,
         )
 
 
-def start(stated: float) -> Track:
-    return Track(stated=stated, capacity=stated)
+def start(stated: float, *, may_rise: bool = False) -> Track:
+    return first_track(stated, may_rise=may_rise)
 
 
 def run(track: Track, device: Device, seconds: int) -> tuple[Track, list[float]]:
     """The track afterwards, and what the device did each second."""
-    totals = []
+    *_, last = steps = list(stepwise(track, device, seconds))
+    return last[0], [total for _, total in steps]
+
+
+def stepwise(track: Track, device: Device, seconds: int) -> Iterator[tuple[Track, float]]:
+    """The track and what the device did, after each second."""
     for _ in range(seconds):
         seen = device.second(track.capacity)
-        totals.append(seen.total)
         track = followed(track, seen)
-    return track, totals
+        yield track, seen.total
 
 
-@given(st.floats(1.05, 4.0))
-def test_model_that_is_too_high_is_below_the_device_within_15_seconds(error: float) -> None:
-    device = Device(2000.0)
+both = pytest.mark.parametrize("may_rise", [False, True], ids=["may not rise", "may rise"])
 
-    track, _ = run(start(2000.0 * error), device, 15)
 
-    assert 0.9 * 2000.0 <= track.capacity < 2000.0
+@both
+@given(error=st.floats(1.05, 4.0))
+def test_model_that_is_too_high_is_below_the_device_within_15_seconds(
+    error: float, may_rise: bool
+) -> None:
+    track, _ = run(start(TRUE * error, may_rise=may_rise), Device(TRUE), 15)
+
+    assert 0.9 * TRUE <= track.capacity < TRUE
     assert track.trouble_s == 0.0
 
 
-@given(st.floats(1.05, 4.0))
-def test_correction_costs_little_after_a_minute(error: float) -> None:
+@both
+@given(error=st.floats(1.05, 4.0))
+def test_correction_costs_little_after_a_minute(error: float, may_rise: bool) -> None:
     device = Device(2000.0)
-    track, _ = run(start(2000.0 * error), device, 60)
+    track, _ = run(start(2000.0 * error, may_rise=may_rise), device, 60)
 
     track, totals = run(track, device, 600)
 
@@ -94,6 +114,7 @@ def test_device_that_takes_many_requests_at_once_is_not_slowed_down_for_it() -> 
         return Look(
             elapsed_s=1.0,
             total=model,
+            queue=64.0,
             active_groups=8,
             waited_ratio=2.0,
             is_pressed=True,
@@ -110,6 +131,7 @@ def test_nobody_is_slowed_down_because_there_is_little_to_do() -> None:
     quiet = Look(
         elapsed_s=1.0,
         total=50.0,
+        queue=0.2,
         active_groups=5,
         waited_ratio=0.0,
         is_pressed=False,
@@ -126,6 +148,7 @@ def test_one_group_alone_may_press_the_device() -> None:
     alone = Look(
         elapsed_s=1.0,
         total=1500.0,
+        queue=64.0,
         active_groups=1,
         waited_ratio=0.0,
         is_pressed=True,
@@ -138,6 +161,7 @@ def test_grip_that_no_correction_brings_back_is_noticed() -> None:
     lost = Look(
         elapsed_s=1.0,
         total=1500.0,
+        queue=64.0,
         active_groups=8,
         waited_ratio=0.0,
         is_pressed=True,
@@ -148,6 +172,147 @@ def test_grip_that_no_correction_brings_back_is_noticed() -> None:
         track = followed(track, lost)
 
     assert track.lost_s >= NO_GRIP_S
+
+
+@given(stated=st.floats(0.5, 1.0))
+def test_capacity_that_is_too_low_rises_to_what_the_device_does(stated: float) -> None:
+    device = Device(TRUE)
+    # A step of 1 % each 4 s.
+    needed_s = math.ceil(math.log(1 / stated) / math.log(1.01)) * 4 + MINUTE
+
+    track, _ = run(start(TRUE * stated, may_rise=True), device, needed_s)
+    _, totals = run(track, device, 3 * MINUTE)
+
+    assert sum(totals) / len(totals) >= 0.98 * TRUE
+
+
+@given(stated=st.floats(0.5, 1.0), outstanding=st.integers(12, 1000))
+def test_capacity_on_its_way_up_is_never_beyond_the_device_by_more_than_a_step(
+    stated: float, outstanding: int
+) -> None:
+    device = Device(TRUE, outstanding=outstanding)
+
+    steps = list(stepwise(start(TRUE * stated, may_rise=True), device, 15 * MINUTE))
+
+    assert max(track.capacity for track, _ in steps) <= 1.01 * TRUE
+
+
+@given(stated=st.floats(0.5, 1.0), outstanding=st.integers(12, 1000))
+def test_capacity_that_has_risen_stays_within_a_few_percent(
+    stated: float, outstanding: int
+) -> None:
+    device = Device(TRUE, outstanding=outstanding)
+
+    steps = list(stepwise(start(TRUE * stated, may_rise=True), device, 15 * MINUTE))
+
+    there = [track.capacity >= 0.99 * TRUE for track, _ in steps].index(True)
+    assert min(track.capacity for track, _ in steps[there:]) >= 0.96 * TRUE
+    assert min(total for _, total in steps[there:]) >= 0.96 * TRUE
+
+
+@given(stated=st.floats(0.5, 0.9), slower=st.floats(0.3, 0.8))
+def test_device_that_becomes_slower_is_followed_downward(stated: float, slower: float) -> None:
+    device = Device(TRUE)
+    track, _ = run(start(TRUE * stated, may_rise=True), device, 8 * MINUTE)
+
+    device.true = TRUE * slower
+    track, _ = run(track, device, MINUTE)
+
+    assert 0.9 * device.true <= track.capacity <= 1.02 * device.true
+
+
+looks = st.builds(
+    Look,
+    elapsed_s=st.floats(0.1, 5.0),
+    total=st.floats(0.0, 5000.0),
+    queue=st.floats(0.0, 300.0),
+    active_groups=st.integers(0, 8),
+    waited_ratio=st.floats(0.0, 8.0),
+    is_pressed=st.booleans(),
+)
+
+
+@both
+@given(seen=st.lists(looks, max_size=60), firm=looks)
+def test_no_capacity_is_further_than_a_step_beyond_what_was_stated_or_done(
+    seen: list[Look], firm: Look, may_rise: bool
+) -> None:
+    """Whatever is seen, and also if the same is seen again and again."""
+    stated = 1000.0
+    track = start(stated, may_rise=may_rise)
+    most = stated
+
+    for one in [*seen, *[firm] * 200]:
+        most = max(most, one.total) if may_rise else most
+        track = followed(track, one)
+        step = 1.01 if may_rise else 1.0
+        assert 0 <= track.capacity <= step * most * (1 + 1e-9)
+
+
+def calm_look(track: Track, **change: float) -> Look:
+    """Everybody waits in iocost, and the device does all that it lets through, 4 ms each."""
+    total = track.capacity
+    values = {"elapsed_s": 1.0, "total": total, "queue": SERVICE_S * total, "waited_ratio": 8.0}
+    return Look(active_groups=8, is_pressed=False, **{**values, **change})
+
+
+def after(track: Track, seconds: int, **change: float) -> Track:
+    for _ in range(seconds):
+        track = followed(track, calm_look(track, **change))
+    return track
+
+
+def test_capacity_rises_by_one_percent_each_four_seconds() -> None:
+    risen = [after(start(1000.0, may_rise=True), seconds).capacity for seconds in (3, 4, 7, 8)]
+
+    assert risen == pytest.approx([1000.0, 1010.0, 1010.0, 1020.1])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"waited_ratio": 0.01}, {"total": 990.0}],
+    ids=["nobody waits", "the device does less than it may"],
+)
+def test_capacity_stays_unless_it_is_what_holds_everybody_back(change: dict[str, float]) -> None:
+    assert after(start(1000.0, may_rise=True), 5 * MINUTE, **change).capacity == 1000.0
+
+
+@pytest.mark.parametrize(
+    ("latency_ms", "capacity"), [(7.9, 1020.1), (8.1, 970.0)], ids=["up to twice", "more"]
+)
+def test_step_is_taken_back_where_requests_take_twice_as_long(
+    latency_ms: float, capacity: float
+) -> None:
+    track = after(start(1000.0, may_rise=True), 4)
+
+    for _ in range(4):
+        queue = latency_ms / 1000 * track.capacity
+        track = followed(track, calm_look(track, queue=queue))
+
+    # 3 % below the 1000 that had proved right.
+    assert track.capacity == pytest.approx(capacity)
+
+
+def test_next_try_comes_a_minute_after_the_capacity_is_back() -> None:
+    track = after(start(1000.0, may_rise=True), 4)
+    track = after(track, 2, queue=100.0)
+    assert track.capacity == 970.0
+    # What piled up may take 5 s to drain; a step, another two, and a minute.
+    back = after(track, 5 + 2 * 4)
+
+    assert back.capacity == pytest.approx(970.0 * 1.01**3)
+    assert after(back, MINUTE - 1).capacity == back.capacity
+    assert after(back, MINUTE).capacity == pytest.approx(970.0 * 1.01**4)
+
+
+def test_capacity_that_may_not_rise_comes_back_to_what_is_stated_at_most() -> None:
+    device = Device(TRUE)
+    track, _ = run(start(2100.0), device, MINUTE)
+    device.true = 2 * TRUE
+
+    track, _ = run(track, device, 15 * MINUTE)
+
+    assert 0.99 * 2100.0 <= track.capacity <= 2100.0
 
 
 def disk(at_s: float, **counts: int) -> DiskCount:
