@@ -18,12 +18,15 @@ from bench.testbed.intervals import (
     total_ratio,
 )
 from tests.testbed.storage.guest import Kernel, StorageGuest
+from tests.testbed.storage.low_capacity import INTERVAL_S
 
 IOPS = 2000.0
 LIMIT = 500.0
 RESERVATION = 800.0
 SHARES = (300, 100, 100, 100, 100, 100, 100, 100)
 MODEL_ERROR = 1.3
+# 17 % of 2000 in steps of 1 % each 4 s, and then some.
+LOW_IOPS, RISING_S, RISEN_S = 1700.0, 100.0, 76.0
 ROUNDS = 7  # of 31 settled intervals each, so that there are more than 200
 TRIALS = "tests.testbed.storage"
 READS = {"reads": 1.0, "writes": 0.0, "70:30": 0.7}
@@ -42,7 +45,7 @@ WHOLE = Effort(seconds=10.0, rounds=ROUNDS)
 SHORT = Effort(seconds=4.0, rounds=1)
 
 
-PARTS = ("limit", "shares", "reservation", "wrong-model", "guessed-model")
+PARTS = ("limit", "shares", "reservation", "wrong-model", "low-capacity", "guessed-model")
 
 
 def storage_rows(kernel: Kernel, effort: Effort, parts: Sequence[str]) -> Iterator[Row]:
@@ -57,6 +60,7 @@ def storage_rows(kernel: Kernel, effort: Effort, parts: Sequence[str]) -> Iterat
             "shares": lambda: _shares(guest, effort, capacity),
             "reservation": lambda: _reservation(guest, effort, capacity),
             "wrong-model": lambda: _wrong_model(guest, effort, capacity),
+            "low-capacity": lambda: _low_capacity(guest, capacity),
             "guessed-model": lambda: _guessed_model(guest),
         }
         yield from _on(release, rows)
@@ -158,6 +162,39 @@ def _wrong_model(guest: StorageGuest, effort: Effort, capacity: float) -> list[R
         at_least(f"{what}, intervals that keep it after 15 s", "ratio", 0.99, kept, note),
         at_least(f"{what}, total from 15 to 60 s", "ratio", 0.90, total, note),
         at_least(f"{what}, total after 60 s", "ratio", 0.96, later, note),
+    ]
+
+
+def _low_capacity(guest: StorageGuest, capacity: float) -> list[Row]:
+    said = guest.run(
+        f"{TRIALS}.low_capacity",
+        capacity_iops=IOPS,
+        stated_iops=LOW_IOPS,
+        shares=SHARES,
+        seconds=RISING_S + RISEN_S,
+    )
+    later = said["iops"][int(RISING_S / INTERVAL_S) :]
+    note = _words(said, "vm1")
+    what = "capacity stated 15 % too low"
+    totals = [sum(rates) for rates in later]
+    first = sum(rates[0] for rates in later)
+    others = (sum(totals) - first) / (len(SHARES) - 1)
+    return [
+        at_least(
+            f"{what}, total beside capacity after {RISING_S:g} s",
+            "ratio",
+            0.96,
+            sum(totals) / len(totals) / capacity,
+            note,
+        ),
+        at_least(f"{what}, least total in 4 s after it", "ratio", 0.94, min(totals) / capacity),
+        within(
+            f"{what}, shares 3:1 x 7 after it",
+            "ratio",
+            wanted=3.0,
+            tolerance_ratio=0.05,
+            measured=first / others,
+        ),
     ]
 
 

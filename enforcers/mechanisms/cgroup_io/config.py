@@ -14,7 +14,7 @@ class CgroupIoConfig:
     Of the devices in `keep_iocost` iocost stays as it is. A text in `models` is a device and
     the six coefficients of its `io.cost.model`. For those in `capacity_is_measured` the capacity
     that the policy states is the model. Of those in `track_capacity` the agent corrects its own
-    model.
+    model, which rises above what is stated only if it is the capacity.
     """
 
     subtrees: frozenset[str] = frozenset()

@@ -93,11 +93,13 @@ class Service:
 
 
 @contextmanager
-def agent(*, keeps_iocost: bool = False) -> Iterator[Service]:
+def agent(*, keeps_iocost: bool = False, tracks_capacity: bool = False) -> Iterator[Service]:
     """The agent's process, from its start until it has put the kernel back as it was found."""
     service = Service()
     with _listening(service) as port:
         iocost = {"keep_iocost" if keeps_iocost else "capacity_is_measured": [NAME]}
+        if tracks_capacity:
+            iocost["track_capacity"] = [NAME]
         configuration = _configure(Path(mkdtemp(prefix="agent-")), port, iocost)
         process = subprocess.Popen(
             [sys.executable, "-m", "enforcers", "run", "--config", configuration]
