@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from enforcers.mechanisms.cgroup_io.observed import DEBUG_STATS
 from enforcers.version import VERSION
 
 pytestmark = [
@@ -115,6 +116,16 @@ def test_unit_allows_the_metrics_of_the_sample_and_a_port_and_logs_to_the_journa
     assert listen.startswith(f"/run/{found['RuntimeDirectory']}/")
     assert {"AF_UNIX", "AF_INET", "AF_INET6"} <= set(found["RestrictAddressFamilies"].split())
     assert not {"StandardError", "StandardOutput", "PrivateNetwork"} & set(found)
+
+
+def test_unit_lets_the_agent_write_what_storage_shares_need() -> None:
+    found = unit("sluice-enforcer.service")
+
+    # ProtectKernelTunables makes all of /sys read-only but for cgroups (systemd.exec(5)).
+    assert found["ProtectKernelTunables"] == "yes"
+    assert found["ProtectControlGroups"] == "no"
+    writable = [path.removeprefix("-") for path in found.get("ReadWritePaths", "").split()]
+    assert any(Path(DEBUG_STATS).is_relative_to(path) for path in writable)
 
 
 @pytest.mark.parametrize("name", ["sluice-enforcer.service", "sluice-enforcer-dead-man.service"])
