@@ -85,6 +85,9 @@ class FakeCgroups(HostFs):
             old = lines.get(number, f"{number} {' '.join(f'{key}=max' for key in KEYS)}")
             pairs = dict(word.split("=") for word in old.split()[1:])
             pairs.update(word.split("=") for word in values.split())
+            if {"0", "1"} & set(pairs.values()):
+                # `val > 1` in tg_set_limit of block/blk-throttle.c, up to Linux 6.12.
+                raise OSError(22, "Invalid argument")
             lines[number] = f"{number} {' '.join(f'{key}={pairs[key]}' for key in KEYS)}"
             if all(pairs[key] == "max" for key in KEYS):
                 del lines[number]

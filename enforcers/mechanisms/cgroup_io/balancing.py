@@ -19,13 +19,7 @@ from enforcers.mechanisms.cgroup_io.counts import Count, Did, count_of, did
 from enforcers.mechanisms.cgroup_io.entitled_weights import Contender, entitled_weights
 from enforcers.mechanisms.cgroup_io.iocost import Model
 from enforcers.mechanisms.cgroup_io.observed import IO_STAT, IoObserved
-from enforcers.mechanisms.cgroup_io.pooled_limit import (
-    SLICES_PER_S,
-    Pool,
-    Took,
-    first_pool,
-    next_pool,
-)
+from enforcers.mechanisms.cgroup_io.pooled_limit import Pool, Took, first_pool, next_pool
 from enforcers.mechanisms.cgroup_io.tracked_capacity import WAITED_RATIO
 from enforcers.mechanisms.cgroup_io.watched_device import WatchedDevice
 
@@ -118,7 +112,9 @@ class Balancing:
     def _pool(self, group: str, limit: float) -> Pool:
         known = self._pools.get(group)
         is_set = known is not None and group in self.standing.limits and known.limit == limit
-        return known if known is not None and is_set else first_pool(limit)
+        if known is not None and is_set:
+            return known
+        return first_pool(limit, self._ground.spec.unit)
 
     def _waited_ratio(self, now_s: float) -> float | None:
         """Waiting of all groups below the common parent, as a part of the time, from one file.
@@ -217,8 +213,7 @@ class Balancing:
         unit = self._ground.spec.unit
         pool = self._pools[group]
         took = Took(reads=done.reads, writes=done.writes, elapsed_s=done.elapsed_s)
-        step = SLICES_PER_S if unit is Unit.IOPS else 1
-        self._pools[group] = new = next_pool(pool, took, step=step)
+        self._pools[group] = new = next_pool(pool, took)
         now, wanted = _parts(pool, unit), _parts(new, unit)
         if wanted != now:
             change, found = controls.limit_adjustment(group, now, wanted, self._ground.observed)

@@ -6,12 +6,24 @@ is rounded down. The two limits follow the measured mix, in multiples of 10; wha
 too much or too little in one period is made good in the next.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from enforcers.contract import Unit
 
 SLICES_PER_S = 10
+SMALLEST_PART = 2
+"""Up to Linux 6.12 io.max refuses 1."""
 # Who took less of the limit than this did not want it all.
 _USED_RATIO = 0.8
 _MOST_CARRIED_RATIO = 0.2
+# Who took so much of its part may want more, and is given so much more of the limit for a try.
+_FULL_RATIO = 0.9
+_MORE_RATIO = 0.05
+# A try that was in vain costs the other direction a little, so the next one is later.
+_FIRST_PAUSE, _LONGEST_PAUSE = 4, 64
+# Of bytes an unused direction stays open by so many, or this part of a large limit.
+_OPEN_BYTES_PER_S = 65536
+_OPEN_RATIO = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,42 +37,78 @@ class Took:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """A limit per second, what is to be made good of it, and its two parts now."""
+    """A limit per second, what is to be made good of it, and its two parts now.
+
+    A part is a multiple of `step`, and at least `least`: the direction that is not used stays
+    open by it, so that its first I/O does not wait. `is_trying`: the smaller part is larger than
+    the mix, to see whether it is used; the next try is in `try_in` periods, `pause` after this.
+    """
 
     limit: float
+    step: int
+    least: int
     carried: float
     reads: int
     writes: int
+    is_trying: bool = False
+    try_in: int = _FIRST_PAUSE
+    pause: int = _FIRST_PAUSE
 
 
-def first_pool(limit: float) -> Pool:
+def first_pool(limit: float, unit: Unit) -> Pool:
     """Before anything is known of the mix each direction may use it all."""
-    return Pool(limit=limit, carried=0.0, reads=int(limit), writes=int(limit))
-
-
-def next_pool(pool: Pool, took: Took, *, step: int) -> Pool:
-    """The parts for the next period. `step` is what the kernel rounds down to.
-
-    The direction that is not used stays open by one step, so that its first I/O does not wait.
-    """
-    used = took.reads + took.writes
-    carried = 0.0
-    if used >= _USED_RATIO * pool.limit:
-        most = max(_MOST_CARRIED_RATIO * pool.limit, step)
-        missed = pool.carried + (pool.limit - used) * took.elapsed_s
-        carried = min(max(missed, -most), most)
-    budget = max(pool.limit + carried, 1.0)
-    if pool.limit < 2 * step:
-        # Too little to divide in steps; the kernel spreads so few over its slices itself.
-        step = 1
-    read_ratio = took.reads / used if used > 0 else 0.5
+    step, least = 1, SMALLEST_PART
+    if unit is Unit.BYTES_PER_S:
+        least = max(least, int(max(_OPEN_RATIO * limit, min(limit, _OPEN_BYTES_PER_S))))
+    elif limit >= 2 * SLICES_PER_S:
+        # Less is too little to divide in steps; the kernel spreads it over its slices itself.
+        step = least = SLICES_PER_S
     return Pool(
-        limit=pool.limit,
-        carried=carried,
-        reads=_rounded(budget * read_ratio, step),
-        writes=_rounded(budget * (1 - read_ratio), step),
+        limit=limit, step=step, least=least, carried=0.0, reads=int(limit), writes=int(limit)
     )
 
 
-def _rounded(amount: float, step: int) -> int:
-    return max(step, round(amount / step) * step)
+def next_pool(pool: Pool, took: Took) -> Pool:
+    """The parts for the next period."""
+    used = took.reads + took.writes
+    carried = 0.0
+    if used >= _USED_RATIO * pool.limit:
+        most = max(_MOST_CARRIED_RATIO * pool.limit, pool.step)
+        missed = pool.carried + (pool.limit - used) * took.elapsed_s
+        carried = min(max(missed, -most), most)
+    budget = max(pool.limit + carried, 1.0)
+    read_ratio = took.reads / used if used > 0 else 0.5
+    pool = _with_try(pool, took)
+    if pool.is_trying:
+        read_ratio += min(_MORE_RATIO, abs(0.5 - read_ratio)) * (1 if read_ratio < 0.5 else -1)
+    return replace(
+        pool,
+        carried=carried,
+        reads=_rounded(budget * read_ratio, pool),
+        writes=_rounded(budget * (1 - read_ratio), pool),
+    )
+
+
+def _with_try(pool: Pool, took: Took) -> Pool:
+    """The mix alone would hold for ever whom its part holds: so it is given more, for a try."""
+    if not _is_smaller_held(pool, took):
+        if not pool.is_trying:
+            return replace(pool, try_in=max(0, pool.try_in - 1))
+        pause = min(2 * pool.pause, _LONGEST_PAUSE)
+        return replace(pool, is_trying=False, try_in=pause, pause=pause)
+    if pool.is_trying:
+        return replace(pool, pause=_FIRST_PAUSE)
+    was_unused = min(pool.reads, pool.writes) <= pool.least
+    if pool.try_in > 0 and not was_unused:
+        return replace(pool, try_in=pool.try_in - 1)
+    return replace(pool, is_trying=True)
+
+
+def _is_smaller_held(pool: Pool, took: Took) -> bool:
+    if took.reads < took.writes:
+        return took.reads >= _FULL_RATIO * pool.reads
+    return took.writes < took.reads and took.writes >= _FULL_RATIO * pool.writes
+
+
+def _rounded(amount: float, pool: Pool) -> int:
+    return max(pool.least, round(amount / pool.step) * pool.step)

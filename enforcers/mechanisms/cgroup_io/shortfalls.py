@@ -18,9 +18,9 @@ from enforcers.contract import (
 from enforcers.mechanism import Note
 from enforcers.mechanisms.cgroup_io.observed import IoObserved
 from enforcers.mechanisms.cgroup_io.ownership import Ownership
+from enforcers.mechanisms.cgroup_io.pooled_limit import SMALLEST_PART
 
 CGROUP = "cgroup"
-SMALLEST_LIMIT = 1
 
 
 def holds(*, has_iocost: bool) -> Holds:
@@ -96,11 +96,11 @@ def missing(group: str, observed: IoObserved) -> Note | None:
 
 def too_small(item: Allocation) -> Note | None:
     """Why a limit would be exceeded."""
-    if item.limit is None or item.limit >= SMALLEST_LIMIT:
+    if item.limit is None or item.limit >= SMALLEST_PART:
         return None
     return Note(
         outcome=Outcome.UNSUPPORTED,
-        reason=f"io.max takes whole numbers from {SMALLEST_LIMIT}; a limit of {item.limit:g} "
+        reason=f"io.max takes whole numbers from {SMALLEST_PART}; a limit of {item.limit:g} "
         "would be exceeded",
     )
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from enforcers.contract import Outcome
+from enforcers.contract import Outcome, Unit
+from enforcers.mechanisms.cgroup_io import io_text
 from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
 from tests.enforcers.fake_cgroups import MOUNT, FakeCgroups
 from tests.enforcers.fake_tc import FakeTc
-from tests.enforcers.policies import document, group
+from tests.enforcers.policies import datastore, document, group
 from tests.enforcers.rig import Rig, start_rig
 
 PARENT = "/machine.slice"
@@ -273,6 +274,29 @@ def test_limit_follows_the_mix_of_reads_and_writes(tmp_path: Path) -> None:
     assert first.seen.setting.limit == 500.0
     host.rig.enforcement.run(None, previous=None, now_s=5.0)
     assert host.cgroups.text(FIRST, "io.max") == ""
+
+
+@pytest.mark.parametrize(
+    ("unit", "key", "limit"), [("iops", "ios", 7.0), ("bytes_per_s", "bytes", 9e6)]
+)
+def test_direction_that_is_not_used_stays_open(
+    tmp_path: Path, unit: str, key: str, limit: float
+) -> None:
+    host = Host(tmp_path)
+    spec = datastore(unit=Unit(unit), capacity=100 * limit)
+    policy = document(group(FIRST, limit=limit), resources=(spec,))
+    host.rig.enforcement.run(policy, previous=None, now_s=0.0)
+
+    for second in range(1, 5):
+        line = f"8:0 r{key}={round(limit * second)} w{key}=0\n"
+        host.cgroups.put(f"{MOUNT}{FIRST}/io.stat", line)
+        host.rig.enforcement.follow(now_s=float(second))
+
+    parts = io_text.parse_io_max(host.cgroups.text(FIRST, "io.max"), "8:0")
+    writes = parts["wiops" if unit == "iops" else "wbps"]
+    # So many I/Os, or bytes, that a write of 64 KiB does not wait for a second.
+    assert int(writes) >= (2 if unit == "iops" else 65536)
+    assert int(writes) < limit / 2
 
 
 def press(host: Host, seconds: int, *, waits: tuple[str, ...] = ()) -> None:

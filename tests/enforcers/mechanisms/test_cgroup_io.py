@@ -186,8 +186,10 @@ def test_limit_counted_per_32_kib_is_said_to_count_plain_ios(io_rig: Rig) -> Non
     assert "counts I/Os of any size, not one per 32 KiB" in limit_note(io_rig, counted)
 
 
-@pytest.mark.parametrize(("limit", "is_taken"), [(0.4, False), (0.999, False), (1.0, True)])
-def test_limit_below_one_is_refused_instead_of_exceeded(
+@pytest.mark.parametrize(
+    ("limit", "is_taken"), [(0.4, False), (1.0, False), (1.999, False), (2.0, True)]
+)
+def test_limit_that_the_kernel_does_not_take_is_refused_instead_of_exceeded(
     tmp_path: Path, limit: float, is_taken: bool
 ) -> None:
     cgroups = FakeCgroups(tmp_path / "root", iocost=False)
@@ -197,10 +199,10 @@ def test_limit_below_one_is_refused_instead_of_exceeded(
 
     plan = io_rig.apply(IO, desired(datastore(), only))
 
-    assert ("riops=1" in cgroups.text(VM1, "io.max")) is is_taken
+    assert ("riops=2" in cgroups.text(VM1, "io.max")) is is_taken
     if not is_taken:
         assert plan.notes[only.id].outcome is Outcome.UNSUPPORTED
-        assert "io.max takes whole numbers from 1" in plan.notes[only.id].reason
+        assert "io.max takes whole numbers from 2" in plan.notes[only.id].reason
 
 
 @pytest.mark.parametrize("reservation", [0.0, 100.0])

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from enforcers.contract import Unit
 from enforcers.mechanisms.cgroup_io.pooled_limit import (
     SLICES_PER_S,
     Pool,
@@ -30,11 +31,11 @@ def mixed(pool: Pool, read_ratio: float) -> Took:
 
 
 def mean_of(limit: float, read_ratio: float, *, periods: int = 60, settle: int = 20) -> float:
-    pool, got = first_pool(limit), []
+    pool, got = first_pool(limit, Unit.IOPS), []
     for _ in range(settle + periods):
         took = mixed(pool, read_ratio)
         got.append(took.reads + took.writes)
-        pool = next_pool(pool, took, step=SLICES_PER_S)
+        pool = next_pool(pool, took)
     return sum(got[settle:]) / periods
 
 
@@ -46,9 +47,9 @@ def test_mixed_load_gets_the_limit_in_the_mean(limit: float, read_ratio: float) 
 
 @given(st.floats(20.0, 5000.0), st.floats(0.0, 1.0))
 def test_parts_never_go_far_beyond_the_limit(limit: float, read_ratio: float) -> None:
-    pool = first_pool(limit)
+    pool = first_pool(limit, Unit.IOPS)
     for _ in range(30):
-        pool = next_pool(pool, mixed(pool, read_ratio), step=SLICES_PER_S)
+        pool = next_pool(pool, mixed(pool, read_ratio))
 
         # A fifth may be made good, and each direction is rounded by half a step or stays open.
         most = limit + max(0.2 * limit, SLICES_PER_S) + 2 * SLICES_PER_S
@@ -57,21 +58,36 @@ def test_parts_never_go_far_beyond_the_limit(limit: float, read_ratio: float) ->
 
 
 def test_parts_follow_independent_readers_and_writers() -> None:
-    pool = first_pool(500.0)
+    pool = first_pool(500.0, Unit.IOPS)
     for _ in range(20):
         # Readers want all, writers 50.
         took = Took(
             reads=let_through(pool.reads), writes=min(50.0, let_through(pool.writes)), elapsed_s=1
         )
-        pool = next_pool(pool, took, step=SLICES_PER_S)
+        pool = next_pool(pool, took)
 
     assert took.reads + took.writes == pytest.approx(500.0, rel=0.03)
 
 
 def test_what_an_idle_group_did_not_use_is_not_kept_for_later() -> None:
-    pool = first_pool(500.0)
+    pool = first_pool(500.0, Unit.IOPS)
 
     for _ in range(10):
-        pool = next_pool(pool, Took(reads=30.0, writes=0.0, elapsed_s=1.0), step=SLICES_PER_S)
+        pool = next_pool(pool, Took(reads=30.0, writes=0.0, elapsed_s=1.0))
 
     assert (pool.carried, pool.reads) == (0.0, 500)
+
+
+@pytest.mark.parametrize("first", ["reads", "writes"])
+def test_direction_that_starts_later_gets_as_much_as_the_other(first: str) -> None:
+    pool = first_pool(500.0, Unit.IOPS)
+    for second in range(40):
+        # From the twentieth second on both directions want all that they can get.
+        is_alone = second < 20
+        reads = 0.0 if is_alone and first == "writes" else let_through(pool.reads)
+        writes = 0.0 if is_alone and first == "reads" else let_through(pool.writes)
+        took = Took(reads=reads, writes=writes, elapsed_s=1.0)
+        pool = next_pool(pool, took)
+
+    assert took.reads == pytest.approx(250.0, rel=0.1)
+    assert took.reads + took.writes == pytest.approx(500.0, rel=0.03)
