@@ -146,11 +146,14 @@ class Balancing:
         )
 
     def _read_groups(self, items: Sequence[Allocation], now_s: float) -> dict[str, Did]:
-        """What each group did since it was last read; new groups and gone ones are left out."""
+        """What each group did since it was last read; new groups and gone ones are left out.
+
+        One that is made anew under its name waits for the next pass, which notes what it finds.
+        """
         found: dict[str, Did] = {}
         for item in items:
             group = item.selector.value
-            count = self._read(group, now_s)
+            count = self._read(group, now_s) if self._is_as_observed(group) else None
             if count is None:
                 self._counts.pop(group, None)
                 continue
@@ -159,6 +162,11 @@ class Balancing:
             if done is not None:
                 found[group] = done
         return found
+
+    def _is_as_observed(self, group: str) -> bool:
+        observed = self._ground.observed
+        identity = self._host_fs.identity(f"{observed.mount}{group}")
+        return identity == observed.groups[group].identity
 
     def _read(self, group: str, now_s: float) -> Count | None:
         observed = self._ground.observed

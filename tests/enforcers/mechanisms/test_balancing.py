@@ -299,6 +299,35 @@ def test_direction_that_is_not_used_stays_open(
     assert int(writes) < limit / 2
 
 
+def test_group_that_is_made_anew_between_two_passes_is_put_back_too(host: Host) -> None:
+    policy = document(group(FIRST, limit=500.0), *(group(name) for name in NAMES[1:]))
+    host.rig.enforcement.run(policy, previous=None, now_s=host.now_s)
+    host.second({})
+    host.cgroups.remove_group(FIRST)
+    host.cgroups.add_group(FIRST)
+
+    for _ in range(3):
+        host.second({FIRST: 450})
+    untouched = host.cgroups.text(FIRST, "io.max")
+    for document_or_none in (policy, None):
+        host.rig.enforcement.run(document_or_none, previous=None, now_s=host.now_s)
+
+    assert untouched == ""  # until a pass has noted what was found on it
+    assert host.cgroups.text(FIRST, "io.max") == ""
+
+
+def test_weight_of_a_group_that_is_made_anew_is_put_back_too(host: Host) -> None:
+    host.cgroups.remove_group(FIRST)
+    host.cgroups.add_group(FIRST)
+
+    for _ in range(3):
+        host.second(dict.fromkeys(NAMES[:2], 1000), waits=tuple(NAMES[:2]))
+    for document_or_none in (POLICY, None):
+        host.rig.enforcement.run(document_or_none, previous=None, now_s=host.now_s)
+
+    assert host.cgroups.text(FIRST, "io.weight") == "default 100\n"
+
+
 def press(host: Host, seconds: int, *, waits: tuple[str, ...] = ()) -> None:
     """All four keep the disk full: it does 1500 a second, and 40 requests of each pile up."""
     for _ in range(seconds):
