@@ -64,9 +64,10 @@ def control_changes(
     present = observed.groups[group]
     changes, found = [], []
     if present.io_max is not None:
-        now = {key: present.io_max[key] for key in controls.io_max}
-        if now != dict(controls.io_max):
-            changes.append(_io_max_change(group, now, controls.io_max, observed, allocation))
+        wanted = {**_noted_io_max(group, observed), **controls.io_max}
+        now = {key: present.io_max[key] for key in wanted}
+        if now != wanted:
+            changes.append(_io_max_change(group, now, wanted, observed, allocation))
             found.append(_io_max_entry(group, present.io_max, observed))
     if controls.weight is not None and present.weight is not None:
         weight = str(controls.weight)
@@ -74,6 +75,15 @@ def control_changes(
             changes.append(_weight_change(group, present.weight, weight, observed, allocation))
             found.append(_entry(group, IO_WEIGHT, present.weight, observed))
     return changes, found
+
+
+def _noted_io_max(group: str, observed: IoObserved) -> dict[str, str]:
+    """What was found, if anything was changed: also a former policy's limit of the other unit."""
+    identity = observed.groups[group].identity
+    for entry in observed.entries:
+        if entry.thing == f"{group} {IO_MAX}" and entry.identity in {None, identity}:
+            return _words(entry.found)
+    return {}
 
 
 def weight_adjustment(
@@ -129,7 +139,7 @@ def _restoring_change(
         if present.weight in {None, entry.found}:
             return None
         return _weight_change(group, present.weight or "", entry.found, observed, None)
-    found = dict(word.split("=", 1) for word in entry.found.split())
+    found = _words(entry.found)
     if present.io_max is None or dict(present.io_max) == found:
         return None
     return _io_max_change(group, present.io_max, found, observed, None)
@@ -187,6 +197,10 @@ def _entry(group: str, control: str, found: str, observed: IoObserved) -> Ledger
         found=found,
         identity=observed.groups[group].identity,
     )
+
+
+def _words(found: str) -> dict[str, str]:
+    return dict(word.split("=", 1) for word in found.split())
 
 
 def _as_number(value: str) -> float:

@@ -186,6 +186,21 @@ def test_limit_counted_per_32_kib_is_said_to_count_plain_ios(io_rig: Rig) -> Non
     assert "counts I/Os of any size, not one per 32 KiB" in limit_note(io_rig, counted)
 
 
+def test_limit_of_the_former_unit_goes_when_the_unit_changes(
+    cgroups: FakeCgroups, io_rig: Rig
+) -> None:
+    cgroups.put(f"{MOUNT}{VM1}/io.max", "8:0 rbps=max wbps=max riops=9000 wiops=max\n")
+    io_rig.apply(IO, desired(datastore(), group(VM1, limit=500.0)))
+
+    in_bytes = datastore(unit=Unit.BYTES_PER_S, capacity=4e8)
+    left = io_rig.apply(IO, desired(in_bytes, group(VM1, limit=1e8)))
+
+    assert left.changes == ()
+    assert cgroups.text(VM1, "io.max") == (
+        "8:0 rbps=100000000 wbps=100000000 riops=9000 wiops=max\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("limit", "is_taken"), [(0.4, False), (1.0, False), (1.999, False), (2.0, True)]
 )
