@@ -146,7 +146,8 @@ def _enforce(
 ) -> Call:
     """Enforce with one configuration until a call; read samples and show metrics if it says so."""
     with ExitStack() as ends, collecting(loaded.reader):
-        parts = assemble(loaded, dry_run=loaded.dry_run)
+        # In a dry run, too, what was in force before goes back when its lease is over.
+        parts = assemble(loaded, dry_run=False)
         ends.callback(parts.locks.close)
         if not loaded.dry_run:
             _recover(parts)

@@ -1,5 +1,6 @@
 """An agent on a kernel in memory, with a service and a clock that the test moves."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -80,9 +81,7 @@ class Bench:
 
     def start(self) -> None:
         """A new process on the same kernel and the same disk."""
-        rig = start_rig(
-            self.directory, self.tc, boot_id=self.boot_id, dry_run=self._config.dry_run
-        )
+        rig = start_rig(self.directory, self.tc, boot_id=self.boot_id)
         self.figures = Figures()
         clocks = Clocks(
             boot_id=self.boot_id,
@@ -100,6 +99,11 @@ class Bench:
             status_file=self.directory / "status.json",
             figures=self.figures,
         )
+
+    def start_again(self, **config: Any) -> None:
+        """With another configuration, and the kernel as it is."""
+        self._config = replace(self._config, **config)
+        self.start()
 
     def reboot(self) -> None:
         """The kernel forgets everything, and the agent starts again."""

@@ -133,6 +133,34 @@ def test_agent_in_dry_run_never_writes(tmp_path: Path) -> None:
     assert not (tmp_path / "ledger.json").exists()
 
 
+def test_agent_that_was_put_into_dry_run_ends_what_is_in_force_with_its_lease(
+    bench: Bench,
+) -> None:
+    bench.publish(vnic(1, 75e6))
+    bench.tick()
+
+    bench.start_again(dry_run=True)
+    seen = []
+    for _ in range(4):
+        bench.publish(vnic(1, 75e6))
+        bench.tick(after_s=240.0)
+        seen.append((bench.is_as_found, bench.last.state))
+
+    # The lease of 15 minutes is over in the fourth round.
+    rounds = [False, False, False, True]
+    assert seen == [(is_over, EnforcementState.DRY_RUN) for is_over in rounds]
+
+
+def test_agent_in_dry_run_puts_back_at_its_end_what_was_in_force_before(bench: Bench) -> None:
+    bench.publish(vnic(1, 75e6))
+    bench.tick()
+
+    bench.start_again(dry_run=True)
+    bench.agent.run(after_one_round)
+
+    assert bench.is_as_found
+
+
 def test_status_file_has_the_last_report(bench: Bench) -> None:
     bench.publish(vnic(1, 75e6))
     bench.tick()

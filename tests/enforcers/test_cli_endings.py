@@ -222,6 +222,25 @@ def test_agent_reads_its_configuration_again_when_told(
     assert seen == [None]
 
 
+def test_agent_that_is_put_into_dry_run_still_puts_back_what_it_did(
+    agent_toml: Path, service: WebService, kernel: FakeTc
+) -> None:
+    def configure() -> None:
+        in_force.append(kernel.devices["up0"].htb)
+        text = agent_toml.read_text()
+        agent_toml.write_text(text.replace('host = "h1"', 'host = "h1"\ndry_run = true'))
+        os.kill(os.getpid(), signal.SIGHUP)
+
+    in_force: list[object] = []
+    teller = once_reported(agent_toml, configure, send(signal.SIGTERM))
+    status = run("run", "--config", agent_toml)
+    teller.join()
+
+    assert status == 0
+    assert in_force == [("51ce:", "2")]
+    assert kernel.devices["up0"].htb is None
+
+
 @pytest.mark.usefixtures("service")
 @pytest.mark.parametrize(
     ("line", "reason"),
