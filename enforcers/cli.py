@@ -15,6 +15,7 @@ from enforcers.agent import Agent
 from enforcers.assembly import Parts, assemble
 from enforcers.client import Client
 from enforcers.errors import ConfigError, EnforcerError, StateError
+from enforcers.http_exchange import HttpExchange
 from enforcers.log_format import start_logging
 from enforcers.metrics.endpoint import serving
 from enforcers.metrics.exposition import render
@@ -178,6 +179,8 @@ def _read_again(file: Path, load: Callable[[Path], LoadedT], former: LoadedT) ->
     try:
         loaded = load(file)
         _check_state_dir(file, loaded, former)
+        # Made for its check: a bad certificate authority must not end an agent that runs.
+        HttpExchange(_endpoint(loaded))
     except ConfigError as error:
         log.warning("configuration not taken", extra={"error": str(error)})
         return former
@@ -189,6 +192,10 @@ def _check_state_dir(file: Path, loaded: LoadedT, former: LoadedT) -> None:
     if _state_dir(loaded) != _state_dir(former):
         rule = "cannot change while the agent runs; start it again"
         raise ConfigError(str(file), "agent.state_dir", str(_state_dir(loaded)), rule)
+
+
+def _endpoint(loaded: config.AgentConfig | config.ReaderConfig) -> config.Endpoint:
+    return loaded.server if isinstance(loaded, config.AgentConfig) else loaded.endpoint
 
 
 def _state_dir(loaded: config.AgentConfig | config.ReaderConfig) -> Path:

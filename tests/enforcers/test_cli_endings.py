@@ -33,6 +33,15 @@ def service() -> Iterator[WebService]:
         yield running
 
 
+@pytest.fixture(autouse=True)
+def deaf() -> Iterator[None]:
+    """A signal that comes after the agent's end must not end the tests."""
+    former = {number: signal.signal(number, signal.SIG_IGN) for number in signals.ALL}
+    yield
+    for number, handler in former.items():
+        signal.signal(number, handler)
+
+
 @pytest.fixture
 def agent_toml(tmp_path: Path, service: WebService) -> Path:
     """The configuration of host h1 for the running service."""
@@ -243,18 +252,23 @@ def test_agent_that_is_put_into_dry_run_still_puts_back_what_it_did(
 
 @pytest.mark.usefixtures("service")
 @pytest.mark.parametrize(
-    ("line", "reason"),
+    ("former", "new", "reason"),
     [
-        ('dry_run = "perhaps"', "must be true or false"),
-        ('state_dir = "elsewhere"', "cannot change while the agent runs"),
+        ('host = "h1"', 'host = "h1"\ndry_run = "perhaps"', "must be true or false"),
+        ('state_dir = "state"', 'state_dir = "elsewhere"', "cannot change while the agent runs"),
+        ('url = "http:', 'ca_file = "gone.pem"\nurl = "https:', "No such file"),
     ],
 )
 def test_configuration_of_no_use_is_not_taken(
-    agent_toml: Path, kernel: FakeTc, caplog: pytest.LogCaptureFixture, line: str, reason: str
+    agent_toml: Path,
+    kernel: FakeTc,
+    caplog: pytest.LogCaptureFixture,
+    former: str,
+    new: str,
+    reason: str,
 ) -> None:
     def configure() -> None:
-        text = agent_toml.read_text().replace('state_dir = "state"\n', "")
-        agent_toml.write_text(text.replace('host = "h1"', f'host = "h1"\n{line}'))
+        agent_toml.write_text(agent_toml.read_text().replace(former, new))
         os.kill(os.getpid(), signal.SIGHUP)
 
     def stop() -> None:
