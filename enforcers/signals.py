@@ -33,11 +33,13 @@ class Calls:
         """Note a signal; safe wherever the process is just then."""
         if number in ENDING:
             self._call = Call.STOP
-        elif self._call is not Call.STOP:
-            self._call = Call.HAND_OVER if number == HANDING_OVER else Call.RELOAD
+        elif number == HANDING_OVER and self._call is not Call.STOP:
+            self._call = Call.HAND_OVER
+        elif self._call is None:
+            self._call = Call.RELOAD
 
     def wait(self, seconds: float) -> Call | None:
-        """The call to follow, None if none came in time. A stop is never taken back."""
+        """The call to follow, None if none came in time. No end is ever taken back."""
         if self._call is None:
             ready, _, _ = select.select([self._woken], [], [], seconds)
             if ready:
