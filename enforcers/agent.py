@@ -124,7 +124,7 @@ class Agent:
         """Leave the kernel as configured, and report to the server."""
         if self._config.on_exit is OnExit.KEEP:
             return
-        result = self._restore()
+        result = self._restore(at_once=True)
         self._reporter.take(result, at_s=self._clocks.monotonic_s())
         revision = self._store.latest.document.revision if self._store.latest else None
         self._report(revision, EnforcementState.IDLE, "the agent was stopped")
@@ -216,8 +216,9 @@ class Agent:
             dry_run=True,
         )
 
-    def _restore(self) -> PassResult:
-        result = self._enforcement.run(None, previous=None, now_s=self._clocks.monotonic_s())
+    def _restore(self, *, at_once: bool = False) -> PassResult:
+        now_s = self._clocks.monotonic_s()
+        result = self._enforcement.run(None, previous=None, now_s=now_s, at_once=at_once)
         if not result.problems:
             self._keep_enforced(None)
         return result

@@ -71,12 +71,16 @@ class Enforcement:
         previous: PolicyDocument | None,
         now_s: float,
         dry_run: bool = False,
+        at_once: bool = False,
     ) -> PassResult:
         """Enforce a document; None, or one without allocations, puts all back as found.
 
-        A device where a change fails goes back to `previous`, or to what was found.
+        A device where a change fails goes back to `previous`, or to what was found. It is tried
+        again after a while, or `at_once`.
         """
         with self._writing:
+            if at_once:
+                self._retries.forget()
             return self._run(document, previous, now_s, dry_run=dry_run)
 
     @property

@@ -41,3 +41,7 @@ class Retries:
     def succeeded(self, target: Any) -> None:
         """Forget the failures of a target."""
         self._failures.pop(target, None)
+
+    def forget(self) -> None:
+        """Let everything be tried at once."""
+        self._failures.clear()

@@ -4,6 +4,7 @@ import pytest
 
 from enforcers.contract import EnforcementState
 from enforcers.errors import ServerError
+from enforcers.signals import Call
 from tests.enforcers.agent_bench import AWAY, Bench
 from tests.enforcers.policies import NOON, vnic
 
@@ -203,3 +204,17 @@ def test_policy_does_not_go_on_after_a_reboot_with_a_clock_before_it(bench: Benc
 
     assert bench.is_as_found
     assert bench.tc.commands == []
+
+
+def test_stop_tries_at_once_what_could_not_be_put_back(bench: Bench) -> None:
+    bench.publish(vnic(1, 75e6))
+    bench.tick()
+    bench.service.fault = AWAY
+    bench.tc.refuse = "qdisc del"
+    for _ in range(4):
+        bench.tick(after_s=900.0)
+    bench.tc.refuse = None
+
+    bench.agent.run(lambda _: Call.STOP)
+
+    assert bench.is_as_found
