@@ -5,6 +5,8 @@ They are signed as they are written, so a document keeps its version wherever it
 
 from typing import Any
 
+from enforcers.errors import ContractError
+
 VERSION = 1
 _ADDED = ("limit_scope", "io_count")
 
@@ -27,12 +29,16 @@ def downgraded(plain: dict[str, Any]) -> dict[str, Any]:
 
 
 def upgraded(plain: Any, defaults: dict[str, str]) -> Any:
-    """A parsed document with what version 1 left out; anything else as it is."""
+    """A parsed document with what version 1 left out; anything else as it is.
+
+    Raises ContractError for a key that version 1 did not have: its signature would not cover it.
+    """
     if not is_former(plain) or not isinstance(plain.get("allocations"), list):
         return plain
+    for place, item in enumerate(plain["allocations"]):
+        for key in sorted(set(_ADDED) & set(item)) if isinstance(item, dict) else ():
+            raise ContractError(f"$.allocations[{place}].{key}", "unknown key")
     allocations = [
-        # With a key that version 1 did not have it is refused like any other.
-        {**defaults, **item} if isinstance(item, dict) and not set(_ADDED) & set(item) else item
-        for item in plain["allocations"]
+        {**defaults, **item} if isinstance(item, dict) else item for item in plain["allocations"]
     ]
     return {**plain, "allocations": allocations}

@@ -252,23 +252,22 @@ def test_agent_that_is_put_into_dry_run_still_puts_back_what_it_did(
 
 @pytest.mark.usefixtures("service")
 @pytest.mark.parametrize(
-    ("former", "new", "reason"),
+    ("change", "reason"),
     [
-        ('host = "h1"', 'host = "h1"\ndry_run = "perhaps"', "must be true or false"),
-        ('state_dir = "state"', 'state_dir = "elsewhere"', "cannot change while the agent runs"),
-        ('url = "http:', 'ca_file = "gone.pem"\nurl = "https:', "No such file"),
+        (('host = "h1"', 'host = "h1"\ndry_run = "perhaps"'), "must be true or false"),
+        (('state_dir = "state"', 'state_dir = "other"'), "cannot change while the agent runs"),
+        (('url = "http:', 'ca_file = "gone.pem"\nurl = "https:'), "No such file"),
     ],
 )
 def test_configuration_of_no_use_is_not_taken(
     agent_toml: Path,
     kernel: FakeTc,
     caplog: pytest.LogCaptureFixture,
-    former: str,
-    new: str,
+    change: tuple[str, str],
     reason: str,
 ) -> None:
     def configure() -> None:
-        agent_toml.write_text(agent_toml.read_text().replace(former, new))
+        agent_toml.write_text(agent_toml.read_text().replace(*change))
         os.kill(os.getpid(), signal.SIGHUP)
 
     def stop() -> None:

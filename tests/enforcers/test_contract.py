@@ -50,10 +50,18 @@ def test_limit_of_a_document_of_version_1_is_the_usual_one() -> None:
     assert terms == {(contract.LimitScope.PER_VDISK, contract.IoCount.PLAIN)}
 
 
-@pytest.mark.parametrize("key", ["limit_scope", "io_count"])
-def test_document_of_version_1_has_no_key_of_a_later_one(key: str) -> None:
-    with pytest.raises(ContractError, match="missing"):
-        contract.decode_document(changed(DOCUMENT_V1, ("allocations", 0, key), "plain"))
+@pytest.mark.parametrize("keys", [("limit_scope",), ("io_count",), ("limit_scope", "io_count")])
+def test_document_of_version_1_has_no_key_of_a_later_one(keys: tuple[str, ...]) -> None:
+    """The signature of such a document does not cover them."""
+    values = {"limit_scope": "pooled", "io_count": "plain"}
+    text = DOCUMENT_V1
+    for key in keys:
+        text = changed(text, ("allocations", 0, key), values[key])
+
+    with pytest.raises(ContractError) as refusal:
+        contract.decode_document(text)
+
+    assert str(refusal.value) == f"$.allocations[0].{min(keys)}: unknown key"
 
 
 @pytest.mark.parametrize(
