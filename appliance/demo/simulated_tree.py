@@ -32,6 +32,16 @@ class Leaf:
     overlimits: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeaderFilter:
+    """A u32 filter on packet headers, with its keys as they are shown."""
+
+    place: tuple[str, str]
+    handle: str
+    classid: str
+    shown: str
+
+
 @dataclass(slots=True)
 class SimulatedTree:
     """The root discipline of one interface, its classes and its filters."""
@@ -41,9 +51,14 @@ class SimulatedTree:
     classes: dict[str, Leaf] = field(default_factory=dict)
     flows: dict[str, str] = field(default_factory=dict)
     """The class for packets that came in by an interface."""
+    headers: list[HeaderFilter] = field(default_factory=list)
+    """Filters on headers; nobody here sends what they tell."""
 
     def change(self, words: Sequence[str]) -> None:
         """Do `tc OBJECT VERB dev DEVICE ...`. Raises Refused."""
+        if tuple(words[:2]) == ("filter", "add") and "indev" not in words:
+            self._add_header_filter(words)
+            return
         changes: dict[tuple[str, str], Callable[[dict[str, str]], None]] = {
             ("qdisc", "add"): self._add_root,
             ("qdisc", "replace"): self._set_queue,
@@ -95,6 +110,7 @@ class SimulatedTree:
         self.handle, self.default = None, ""
         self.classes.clear()
         self.flows.clear()
+        self.headers.clear()
 
     def _set_queue(self, words: dict[str, str]) -> None:
         if "bfifo" not in words:
@@ -123,7 +139,28 @@ class SimulatedTree:
         self._class(words["classid"])
         self.flows[words["indev"]] = words["classid"]
 
+    def _add_header_filter(self, words: Sequence[str]) -> None:
+        options = _pairs(words)
+        self._class(options["classid"])
+        self.headers.append(
+            HeaderFilter(
+                place=(options["protocol"], options["pref"]),
+                handle=f"801::{0x800 + len(self.headers):x}",
+                classid=options["classid"],
+                shown=_shown_keys(words),
+            )
+        )
+
     def _delete_filter(self, words: dict[str, str]) -> None:
+        place = (words["protocol"], words["pref"])
+        gone = [
+            item
+            for item in self.headers
+            if item.place == place and words.get("handle") in (None, item.handle)
+        ]
+        if gone:
+            self.headers = [item for item in self.headers if item not in gone]
+            return
         # Without a handle the whole preference goes, and all filters have the same one.
         found = [
             name for name in self.flows if words.get("handle") in (None, self._filter_handle(name))
@@ -158,6 +195,12 @@ class SimulatedTree:
             f"  match 00000000/00000000 at 0\n  input dev {interface}\n\n"
             for interface, classid in self.flows.items()
         ]
+        shown += [
+            f"filter parent {self.handle} protocol {item.place[0]} pref {item.place[1]} u32 "
+            f"chain 0 fh {item.handle} order 2048 key ht 801 bkt 0 *flowid {item.classid} "
+            f"not_in_hw \n{item.shown}\n"
+            for item in self.headers
+        ]
         return "".join(shown)
 
     def _filter_handle(self, interface: str) -> str:
@@ -166,9 +209,11 @@ class SimulatedTree:
 
 def _show_class(name: str, leaf: Leaf) -> str:
     options = leaf.options
-    is_root = leaf.queue_bytes is None
-    place = "root" if is_root else f"parent {leaf.parent} leaf 8001: prio 0"
-    quantum = "" if is_root else f" quantum {options['quantum']}"
+    is_inner = leaf.queue_bytes is None
+    place = f"parent {leaf.parent}" if is_inner else f"parent {leaf.parent} leaf 8001: prio 0"
+    if leaf.parent.endswith(":"):
+        place = "root"
+    quantum = "" if is_inner else f" quantum {options['quantum']}"
     bursts = " ".join(f"{kind} {options[kind]}b/1 mpu 0b" for kind in ("burst", "cburst"))
     packets = int(leaf.sent_bytes) // FRAME_BYTES
     # A queue in front of a sender that always wants more is always full.
@@ -179,6 +224,14 @@ def _show_class(name: str, leaf: Leaf) -> str:
         f" Sent {int(leaf.sent_bytes)} bytes {packets} pkt "
         f"(dropped {leaf.dropped}, overlimits {leaf.overlimits} requeues 0) \n"
         f" backlog {waiting}b {waiting // FRAME_BYTES}p requeues 0\n\n"
+    )
+
+
+def _shown_keys(words: Sequence[str]) -> str:
+    keys = [words[at + 2 : at + 6] for at, word in enumerate(words) if word == "match"]
+    return "".join(
+        f"  match {int(value, 16):08x}/{int(mask, 16):08x} at {offset}\n"
+        for value, mask, _, offset in keys
     )
 
 

@@ -162,20 +162,24 @@ class FakeTc:
         return "\n".join([*lines, *device.other]) + "\n"
 
     def _show_class(self, device: FakeDevice) -> str:
-        return "".join(_class_text(name, item) for name, item in device.classes.items())
+        parents = {item.parent for item in device.classes.values()}
+        return "".join(
+            _class_text(name, item, is_leaf=name not in parents)
+            for name, item in device.classes.items()
+        )
 
     def _show_filter(self, device: FakeDevice) -> str:
         return "".join(self._filter_text(fh, item) for fh, item in device.filters.items())
 
     def _filter_text(self, handle: str, item: dict[str, str]) -> str:
         head = f"filter protocol {item['protocol']} pref {item['pref']} u32 chain 0"
-        indev = item["indev"]
+        indev = item.get("indev")
         # A filter on an interface that is gone stays, without its name.
         shown = f"  input dev {indev}\n" if indev in self.devices else ""
         return (
             f"{head} \n{head} fh 800: ht divisor 1 \n"
             f"{head} fh {handle} order 2048 key ht 800 bkt 0 *flowid {item['classid']} not_in_hw"
-            f" \n  match 00000000/00000000 at 0\n{shown}\n"
+            f" \n{item['shown']}{shown}\n"
         )
 
     def _add_qdisc(self, device: FakeDevice, words: list[str]) -> None:
@@ -217,15 +221,17 @@ class FakeTc:
 
     def _del_class(self, device: FakeDevice, words: list[str]) -> None:
         classid = _pairs(words)["classid"]
-        if any(item["classid"] == classid for item in device.filters.values()):
+        users = [item["classid"] for item in device.filters.values()]
+        if classid in [*users, *(item.parent for item in device.classes.values())]:
             raise ValueError("HTB class in use.")
         del device.classes[classid]
         device.leaves.pop(classid, None)
 
     def _add_filter(self, device: FakeDevice, words: list[str]) -> None:
         options = _pairs(words)
-        if options["indev"] not in self.devices:
+        if options.get("indev", "up0") not in self.devices:
             raise ValueError("Network device not found.")
+        options["shown"] = _shown_matches(words)
         device.filters[f"800::{self._next_filter:x}"] = options
         self._next_filter += 1
 
@@ -250,6 +256,17 @@ def _pairs(words: list[str]) -> dict[str, str]:
     return dict(itertools.pairwise(words))
 
 
+def _shown_matches(words: list[str]) -> str:
+    """As iproute2 prints u32 keys; one without a place is at the beginning."""
+    lines = []
+    for index, word in enumerate(words):
+        if word == "match":
+            value, mask, at, place = words[index + 2 : index + 6]
+            offset = place if at == "at" else "0"
+            lines.append(f"  match {int(value, 0):08x}/{int(mask, 0):08x} at {offset}\n")
+    return "".join(lines)
+
+
 def _leaf_text(handle: str, classid: str, leaf: FakeLeaf) -> str:
     shown = dict(leaf.options)
     if shown["limit"].isdigit():
@@ -259,11 +276,13 @@ def _leaf_text(handle: str, classid: str, leaf: FakeLeaf) -> str:
     return f"qdisc {leaf.kind} {handle} parent {classid} {words}{rest}"
 
 
-def _class_text(name: str, item: FakeClass) -> str:
+def _class_text(name: str, item: FakeClass, *, is_leaf: bool) -> str:
     options = item.options
     rate, ceil = (shown_rate(int(options[key].removesuffix("bit"))) for key in ("rate", "ceil"))
     if name.endswith(":1"):
         place = "root"
+    elif not is_leaf:
+        place = f"parent {item.parent}"
     else:
         place = f"parent {item.parent} leaf 8001: prio 0 quantum {options['quantum']}"
     return (

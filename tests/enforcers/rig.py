@@ -69,18 +69,22 @@ def start_rig(
     boot_id: str = "boot-1",
     dry_run: bool = False,
     interfaces: frozenset[str] = frozenset({"up0"}),
+    host_kinds: frozenset[str] = frozenset({"off"}),
     devices: frozenset[str] = frozenset({"8:0"}),
     more: Mechanisms = (),
     configs: Mapping[str, Any] | None = None,
     run_dir: Path | None = None,
 ) -> Rig:
-    """Start as the agent does, from whatever is in the directory."""
+    """Start as the agent does, from whatever is in the directory.
+
+    The host's own traffic is one class, which an empty `host_kinds` divides as by default.
+    """
     files = host_fs or host_of_root(directory / "host")
     ledger = Ledger(directory / "ledger.json", boot_id=boot_id)
     mechanisms = build_mechanisms(
         HostAccess(runner=runner, host_fs=files),
         {
-            "tc_htb": HtbConfig(interfaces=interfaces),
+            "tc_htb": HtbConfig(interfaces=interfaces, host_kinds=host_kinds),
             "cgroup_io": CgroupIoConfig(subtrees=frozenset({"/machine.slice"}), devices=devices),
             **(configs or {}),
         },

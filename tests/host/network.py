@@ -22,6 +22,8 @@ SINK_ADDRESS = "10.77.255.2"
 SINK_ADDRESS_V6 = "fd77:ff::2"
 PORT = 5201
 ECHO_PORT = 5202
+NFS_PORT = 2049
+MIGRATION_PORT = 49152
 # What a workload can send at most, so that unshaped traffic leaves the machine some rest.
 VNIC_SPEED = "rate 120mbit burst 30kb latency 50ms"
 
@@ -31,25 +33,38 @@ def drain(connection):
     room = bytearray(1 << 18)
     while connection.recv_into(room):
         pass
-listener = socket.create_server(("0.0.0.0", {PORT}), backlog=64)
+def listen(listener):
+    while True:
+        threading.Thread(target=drain, args=(listener.accept()[0],), daemon=True).start()
+ports = ({PORT}, {NFS_PORT}, {MIGRATION_PORT})
+listeners = [socket.create_server(("0.0.0.0", port), backlog=64) for port in ports]
+for listener in listeners[1:]:
+    threading.Thread(target=listen, args=(listener,), daemon=True).start()
 print("ready", flush=True)
-while True:
-    threading.Thread(target=drain, args=(listener.accept()[0],), daemon=True).start()
+listen(listeners[0])
 """
 
-# Several connections, so that one that waits for the processor does not leave the queue empty.
-SENDER = f"""
+
+def sender(port: int) -> str:
+    """Code that sends to the sink's port as much as it can.
+
+    Several connections, so that one that waits for the processor does not leave the queue empty.
+    """
+    return f"""
 import socket, threading
 def send(connection):
     data = bytes(1 << 16)
     while True:
         connection.sendall(data)
-connections = [socket.create_connection(("{SINK_ADDRESS}", {PORT})) for _ in range(4)]
+connections = [socket.create_connection(("{SINK_ADDRESS}", {port})) for _ in range(4)]
 for connection in connections[1:]:
     threading.Thread(target=send, args=(connection,), daemon=True).start()
 print("ready", flush=True)
 send(connections[0])
 """
+
+
+SENDER = sender(PORT)
 
 ECHO = f"""
 import socket
@@ -77,6 +92,31 @@ for number in range(int(sys.argv[1])):
         pass
     times_s.append(time.monotonic() - sent_s)
     time.sleep(0.05)
+print(json.dumps(times_s))
+"""
+
+# The same by ICMP (RFC 792), which the sink's kernel answers by itself.
+PINGS = f"""
+import json, socket, struct, sys, time
+asking = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+asking.connect(("{SINK_ADDRESS}", 0))
+asking.settimeout(3.0)
+def echo(number):
+    words = (8 << 8, 0, 77, number)
+    total = sum(words)
+    check = 0xFFFF & ~((total & 0xFFFF) + (total >> 16))
+    return struct.pack("!4H", words[0], check, *words[2:])
+times_s = []
+for number in range(int(sys.argv[1])):
+    sent_s = time.monotonic()
+    asking.send(echo(number))
+    try:
+        while (shown := asking.recv(2048)[20:])[0] or shown[4:] != struct.pack("!2H", 77, number):
+            pass
+    except TimeoutError:
+        pass
+    times_s.append(time.monotonic() - sent_s)
+    time.sleep(0.02)
 print(json.dumps(times_s))
 """
 
@@ -170,6 +210,11 @@ class Network:
             shown = self.runner.run([sys.executable, "-c", ROUND_TRIPS, str(count)])
         finally:
             self.stop(echo)
+        return [float(value) for value in json.loads(shown)]
+
+    def pings_s(self, count: int) -> list[float]:
+        """How long the host's pings to the sink take."""
+        shown = self.runner.run([sys.executable, "-c", PINGS, str(count)])
         return [float(value) for value in json.loads(shown)]
 
     def stop(self, process: subprocess.Popen[str]) -> None:

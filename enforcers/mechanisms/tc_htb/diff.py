@@ -4,33 +4,40 @@ from dataclasses import replace
 
 from enforcers.change import Change, Command, Effect
 from enforcers.contract import ControlKind
-from enforcers.mechanisms.tc_htb.leaf_queue import LeafQueue
-from enforcers.mechanisms.tc_htb.observed import DEFAULT_CLASS, HANDLE, ROOT_CLASS, HtbObserved
+from enforcers.mechanisms.tc_htb.classify import Match
+from enforcers.mechanisms.tc_htb.observed import (
+    DEFAULT_CLASS,
+    HANDLE,
+    HOST_CLASS,
+    ROOT_CLASS,
+    HtbObserved,
+)
 from enforcers.mechanisms.tc_htb.sizing import ClassNumbers
-from enforcers.mechanisms.tc_htb.tc_text import Filter, HtbClass
-from enforcers.mechanisms.tc_htb.tree import Branch, Tree
+from enforcers.mechanisms.tc_htb.tc_text import ROOT_PARENT, Filter, HtbClass
+from enforcers.mechanisms.tc_htb.tree import HostPart, Leaf, Tree
 from enforcers.outcomes import ALL_CONTROLS
 
 TC_BATCH = ("tc", "-batch", "-")
 # The kernel keeps bursts as time in ticks, so they come back a little smaller.
 BURST_TOLERANCE_RATIO = 0.02
 BURST_TOLERANCE_S = 2e-6
+# How deep a class is, by its parent; queues and filters come after all classes.
+_DEPTHS = {HANDLE: 1, ROOT_CLASS: 2, HOST_CLASS: 3}
+_LEAF_DEPTH = 4
 
 
 def build_changes(tree: Tree, observed: HtbObserved) -> list[Change]:
     """From the observed to the wanted tree, leaving alone what is right already."""
-    device = observed.device
     changes: list[Change] = []
     if not observed.is_ours:
-        changes.append(_add_root(device, observed))
-    changes += _class_changes(device, ROOT_CLASS, tree.root, observed, None)
-    host = None if tree.host is None else tree.host.id
-    changes += _own_changes(DEFAULT_CLASS, tree.default, tree.default_queue, observed, host)
-    for branch in tree.branches:
-        owner = branch.allocation.id
-        changes += _own_changes(branch.classid, branch.numbers, branch.queue, observed, owner)
-        changes += _filter_changes(device, branch, observed)
-    return changes + _removals(device, tree, observed)
+        changes.append(_add_root(observed.device, observed))
+    changes += _class_changes(observed, ROOT_CLASS, HANDLE, tree.root, None)
+    changes += _host_changes(tree.host, observed)
+    for owner, leaf in tree.leaves():
+        changes += _leaf_changes(leaf, observed, owner)
+        for match in leaf.matches:
+            changes += _filter_changes(match, leaf.classid, observed, owner)
+    return changes + _removals(tree, observed)
 
 
 def remove_root(device: str, observed: HtbObserved) -> Change:
@@ -62,28 +69,35 @@ def _add_root(device: str, observed: HtbObserved) -> Change:
     )
 
 
-def _own_changes(
-    classid: str,
-    numbers: ClassNumbers,
-    queue: LeafQueue,
-    observed: HtbObserved,
-    owner: str | None,
-) -> list[Change]:
-    """The class of one allocation and its queue, which is sized by the class's numbers."""
-    device, controls = observed.device, _controls(observed.classes.get(classid), numbers)
-    changes = _class_changes(device, classid, numbers, observed, owner)
-    changes += _leaf_changes(device, classid, queue, observed, owner)
+def _host_changes(host: HostPart, observed: HtbObserved) -> list[Change]:
+    """The inner class of the host's own traffic; without kinds there is none."""
+    if host.inner is None:
+        return []
+    controls = _controls(observed.classes.get(HOST_CLASS), host.inner)
+    changes = _class_changes(observed, HOST_CLASS, ROOT_CLASS, host.inner, host.owner)
+    return [replace(change, controls=controls) for change in changes]
+
+
+def _leaf_changes(leaf: Leaf, observed: HtbObserved, owner: str | None) -> list[Change]:
+    """A class and its queue, which is sized by the class's numbers."""
+    present = observed.classes.get(leaf.classid)
+    if present is not None and present.parent != leaf.parent:
+        # HTB moves no class: it is removed and made anew.
+        observed, present = observed.without(leaf.classid), None
+    controls = _controls(present, leaf.numbers)
+    changes = _class_changes(observed, leaf.classid, leaf.parent, leaf.numbers, owner)
+    changes += _queue_changes(leaf, observed, owner)
     return [replace(change, controls=controls) for change in changes]
 
 
 def _class_changes(
-    device: str,
-    classid: str,
-    wanted: ClassNumbers,
     observed: HtbObserved,
+    classid: str,
+    parent: str,
+    wanted: ClassNumbers,
     allocation: str | None,
 ) -> list[Change]:
-    parent = HANDLE if classid == ROOT_CLASS else ROOT_CLASS
+    device = observed.device
     present = observed.classes.get(classid)
     if present is not None and _has_numbers(present, wanted):
         return []
@@ -105,7 +119,7 @@ def _class_changes(
                 *("burst", str(wanted.burst_bytes), "cburst", str(wanted.cburst_bytes)),
             ),
             effect=Effect.SHRINK if shrinks else Effect.GROW,
-            depth=1 if classid == ROOT_CLASS else 2,
+            depth=_DEPTHS[parent],
             allocation=allocation,
         )
     ]
@@ -123,9 +137,8 @@ def _controls(present: HtbClass | None, wanted: ClassNumbers) -> frozenset[Contr
     return frozenset(kind for kind, is_other in differs.items() if is_other) or ALL_CONTROLS
 
 
-def _leaf_changes(
-    device: str, classid: str, queue: LeafQueue, observed: HtbObserved, allocation: str | None
-) -> list[Change]:
+def _queue_changes(leaf: Leaf, observed: HtbObserved, allocation: str | None) -> list[Change]:
+    device, classid, queue = observed.device, leaf.classid, leaf.queue
     present = observed.leaf(classid)
     if present is not None and queue.is_in(present):
         return []
@@ -136,50 +149,61 @@ def _leaf_changes(
             after=str(queue),
             write=_tc("qdisc", "replace", "dev", device, "parent", classid, *queue.words(present)),
             effect=Effect.GROW,
-            depth=3,
+            depth=_LEAF_DEPTH,
             allocation=allocation,
         )
     ]
 
 
-def _filter_changes(device: str, branch: Branch, observed: HtbObserved) -> list[Change]:
-    match = branch.match
-    if any(match.is_in(f) and f.flowid == branch.classid for f in observed.filters):
+def _filter_changes(
+    match: Match, classid: str, observed: HtbObserved, allocation: str | None
+) -> list[Change]:
+    device = observed.device
+    if any(match.is_in(f) and f.flowid == classid for f in observed.filters):
         return []
     return [
         Change(
-            target=f"{device} filter to {branch.classid}",
+            target=f"{device} filter to {classid}",
             before=None,
             after=" ".join(match.argv),
             write=_tc(
                 *("filter", "add", "dev", device, "parent", HANDLE),
                 *("protocol", match.protocol, "pref", str(match.pref), "u32"),
                 *match.argv,
-                *("classid", branch.classid),
+                *("classid", classid),
             ),
             effect=Effect.GROW,
-            depth=3,
-            allocation=branch.allocation.id,
+            depth=_LEAF_DEPTH,
+            allocation=allocation,
         )
     ]
 
 
-def _removals(device: str, tree: Tree, observed: HtbObserved) -> list[Change]:
-    """Filters and classes in our tree that no allocation wants."""
-    kept = {ROOT_CLASS, DEFAULT_CLASS, *(branch.classid for branch in tree.branches)}
+def _removals(tree: Tree, observed: HtbObserved) -> list[Change]:
+    """Filters and classes in our tree that nothing wants, or wants elsewhere."""
+    device = observed.device
+    parents = {leaf.classid: leaf.parent for _, leaf in tree.leaves()}
+    parents[ROOT_CLASS] = ROOT_PARENT
+    if tree.host.inner is not None:
+        parents[HOST_CLASS] = ROOT_CLASS
+    wanted = {(match, leaf.classid) for _, leaf in tree.leaves() for match in leaf.matches}
     changes = []
     seen: set[tuple[str, ...]] = set()
     for item in observed.filters:
-        if _is_wanted(item, tree):
+        if any(match.is_in(item) and classid == item.flowid for match, classid in wanted):
             continue
-        words = _filter_del(device, item, tree)
+        words = _filter_del(device, item, {(one.protocol, one.pref) for one, _ in wanted})
         if words not in seen:
             seen.add(words)
-            changes.append(_removal(f"{device} filter to {item.flowid}", _text(item), words, 3))
+            changes.append(
+                _removal(f"{device} filter to {item.flowid}", _text(item), words, _LEAF_DEPTH)
+            )
     for classid, present in observed.classes.items():
-        if classid not in kept:
+        if parents.get(classid) != present.parent:
             words = ("class", "del", "dev", device, "classid", classid)
-            changes.append(_removal(f"{device} class {classid}", _present_text(present), words, 2))
+            depth = _DEPTHS.get(present.parent, _LEAF_DEPTH)
+            text = _present_text(present)
+            changes.append(_removal(f"{device} class {classid}", text, words, depth))
     return changes
 
 
@@ -199,19 +223,12 @@ def _removal(target: str, before: str, words: tuple[str, ...], depth: int) -> Ch
     )
 
 
-def _is_wanted(item: Filter, tree: Tree) -> bool:
-    return any(
-        branch.match.is_in(item) and branch.classid == item.flowid for branch in tree.branches
-    )
-
-
-def _filter_del(device: str, item: Filter, tree: Tree) -> tuple[str, ...]:
+def _filter_del(device: str, item: Filter, places: set[tuple[str, int]]) -> tuple[str, ...]:
     words = (
         *("filter", "del", "dev", device, "parent", HANDLE),
         *("protocol", item.protocol, "pref", str(item.pref)),
     )
-    place = (item.protocol, item.pref)
-    is_shared = any((b.match.protocol, b.match.pref) == place for b in tree.branches)
+    is_shared = (item.protocol, item.pref) in places
     # Without a handle all of the preference goes, its empty hash table included.
     return (*words, "handle", item.handle, item.kind) if is_shared and item.handle else words
 

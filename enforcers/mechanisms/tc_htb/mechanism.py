@@ -14,7 +14,7 @@ from enforcers.contract import (
     ResourceSpec,
     Unit,
 )
-from enforcers.errors import CommandError
+from enforcers.errors import CommandError, ValueRefused
 from enforcers.executor import Execution, Executor
 from enforcers.fix import Fix
 from enforcers.ledger import LedgerEntry
@@ -23,18 +23,20 @@ from enforcers.mechanisms.tc_htb import kernel_probe
 from enforcers.mechanisms.tc_htb.classify import Kind
 from enforcers.mechanisms.tc_htb.diff import build_changes, remove_root
 from enforcers.mechanisms.tc_htb.fixes import module_fixes, unit_fixes
+from enforcers.mechanisms.tc_htb.header_matches import traffic_kinds
+from enforcers.mechanisms.tc_htb.host_kinds import read_kinds
 from enforcers.mechanisms.tc_htb.leaf_queue import FIFO, FQ_CODEL
 from enforcers.mechanisms.tc_htb.observed import (
     ROOT_THING,
     HtbObserved,
-    Link,
     find_marked,
     is_our_root,
     observe,
 )
 from enforcers.mechanisms.tc_htb.sizing import ClassNumbers
 from enforcers.mechanisms.tc_htb.tc_text import HtbClass
-from enforcers.mechanisms.tc_htb.tree import Tree, wanted_tree
+from enforcers.mechanisms.tc_htb.tree import Tree
+from enforcers.mechanisms.tc_htb.wanted import wanted_tree
 
 # The only state that the mechanism replaces.
 KERNEL_DEFAULT = "the kernel's default"
@@ -48,9 +50,18 @@ HOLDS = Holds(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HtbConfig:
-    """The interfaces whose transmit queues may be changed."""
+    """The interfaces whose transmit queues may be changed, and how the host's own traffic is
+    told apart (`host_kinds.read_kinds`).
+    """
 
     interfaces: frozenset[str] = frozenset()
+    host_kinds: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        try:
+            read_kinds(self.host_kinds)
+        except ValueError as error:
+            raise ValueRefused("host_kinds", sorted(self.host_kinds), str(error)) from error
 
 
 class TcHtb:
@@ -63,6 +74,7 @@ class TcHtb:
         self._runner = host.runner
         self._host_fs = host.host_fs
         self._interfaces = config.interfaces
+        self._kinds = traffic_kinds(read_kinds(config.host_kinds))
 
     def support(self) -> MechanismSupport:
         return self._support
@@ -151,15 +163,22 @@ class TcHtb:
         if tree is None:
             return {}
         return {
-            item.id: _seen(tree, classid, numbers, present, observed.links.get(indev or ""))
+            item.id: Seen(
+                thing=None if vnic is None else str(vnic.index),
+                setting=tree.setting(_shown_numbers(numbers, present), classid),
+                counters=_counters(present, observed.below(classid)),
+            )
             for item, classid, numbers, indev in tree.classes()
             if (present := observed.classes.get(classid)) is not None
+            for vnic in [observed.links.get(indev or "")]
         }
 
     def _tree(
         self, spec: ResourceSpec, allocations: tuple[Allocation, ...], observed: HtbObserved
     ) -> tuple[Tree | None, dict[str, Note]]:
-        return wanted_tree(spec, allocations, observed, has_fq_codel=self._has_fq_codel)
+        return wanted_tree(
+            spec, allocations, observed, kinds=self._kinds, has_fq_codel=self._has_fq_codel
+        )
 
     def _obstacle_of(self, device: str) -> Obstacle | None:
         """As `_obstacle` of a policy, of an interface that may be changed."""
@@ -223,23 +242,22 @@ def _entry(observed: HtbObserved) -> LedgerEntry:
     )
 
 
-def _seen(
-    tree: Tree, classid: str, wanted: ClassNumbers, present: HtbClass, vnic: Link | None
-) -> Seen:
-    numbers = ClassNumbers(
+def _shown_numbers(wanted: ClassNumbers, present: HtbClass) -> ClassNumbers:
+    return ClassNumbers(
         rate_bits_per_s=present.rate_bits_per_s,
         ceil_bits_per_s=present.ceil_bits_per_s,
         quantum_bytes=present.quantum_bytes or wanted.quantum_bytes,
         burst_bytes=present.burst_bytes,
         cburst_bytes=present.cburst_bytes,
     )
-    return Seen(
-        thing=None if vnic is None else str(vnic.index),
-        setting=tree.setting(numbers, classid),
-        counters=Counters(
-            total=present.sent_bytes * 8.0,
-            drops=present.drops,
-            overlimits=present.overlimits,
-            backlog_bytes=present.backlog_bytes,
-        ),
+
+
+def _counters(present: HtbClass, below: list[HtbClass]) -> Counters:
+    """Of a class; what waits or is dropped in classes below it, it does not count itself."""
+    every = [present, *below]
+    return Counters(
+        total=present.sent_bytes * 8.0,
+        drops=sum(item.drops for item in every),
+        overlimits=sum(item.overlimits for item in every),
+        backlog_bytes=sum(item.backlog_bytes for item in every),
     )

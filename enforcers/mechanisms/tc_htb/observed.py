@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from enforcers.ledger import LedgerEntry
 from enforcers.mechanisms.tc_htb import tc_text
-from enforcers.mechanisms.tc_htb.sizing import ETHERNET_HEADER_BYTES
+from enforcers.mechanisms.tc_htb.host_kinds import HostKind
+from enforcers.mechanisms.tc_htb.sizing import ETHERNET_HEADER_BYTES, Packets
 from enforcers.mechanisms.tc_htb.tc_text import Filter, HtbClass, Qdisc
 from enforcers.runner import Runner
 
@@ -15,6 +16,11 @@ MAJOR = "51ce"
 HANDLE = f"{MAJOR}:"
 ROOT_CLASS = f"{MAJOR}:1"
 DEFAULT_CLASS = f"{MAJOR}:2"
+HOST_CLASS = f"{MAJOR}:3"
+KIND_CLASSES = {
+    **{kind: f"{MAJOR}:{minor:x}" for minor, kind in enumerate(HostKind, start=4)},
+    HostKind.OTHER: DEFAULT_CLASS,
+}
 ROOT_THING = "root qdisc"
 
 
@@ -32,6 +38,11 @@ class Link:
     def identity(self) -> str:
         """What tells this interface whatever it is called; the address is for people."""
         return f"{self.index} {self.address}".strip()
+
+    @property
+    def packets(self) -> Packets:
+        """The sizes of its packets."""
+        return Packets(frame_bytes=self.frame_bytes, largest_bytes=self.largest_bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +87,18 @@ class HtbObserved:
     def leaf(self, classid: str) -> Qdisc | None:
         """The queue below a class."""
         return next((qdisc for qdisc in self.qdiscs if qdisc.parent == classid), None)
+
+    def without(self, classid: str) -> "HtbObserved":
+        """The same with this class gone, and its queue with it."""
+        return replace(
+            self,
+            classes={key: item for key, item in self.classes.items() if key != classid},
+            qdiscs=tuple(item for item in self.qdiscs if item.parent != classid),
+        )
+
+    def below(self, classid: str) -> list[HtbClass]:
+        """The classes below a class."""
+        return [item for item in self.classes.values() if item.parent == classid]
 
 
 def observe(runner: Runner, device: str, entries: tuple[LedgerEntry, ...]) -> HtbObserved:

@@ -4,10 +4,11 @@ Sources of the rules: the kernel's sch_htb, and measurements with three senders 
 (README.md beside this file has the table).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from enforcers.contract import host_part_bits_per_s
+from enforcers.mechanisms.tc_htb.host_kinds import HostKind
 
 # HTB refuses a rate of 0, and tc prints whole bytes per second only.
 MINIMUM_RATE_BITS_PER_S = 8000
@@ -53,6 +54,17 @@ class Packets:
     largest_bytes: int
 
 
+def largest_of(packets: Sequence[Packets]) -> Packets:
+    """Packet sizes of a path: of the uplink and of the interfaces that feed it.
+
+    Offload packets of a vNIC reach the uplink's queue whole, whatever the uplink can do.
+    """
+    return Packets(
+        frame_bytes=max(item.frame_bytes for item in packets),
+        largest_bytes=max(item.largest_bytes for item in packets),
+    )
+
+
 def shown_rate_bits_per_s(rate: float) -> int:
     """The largest rate not above `rate` that tc prints exactly, so that it can be read back.
 
@@ -69,6 +81,17 @@ def shown_rate_bits_per_s(rate: float) -> int:
 def host_rate_bits_per_s(capacity: float) -> int:
     """The rate of the class for unclassified traffic, which is the host's own."""
     return shown_rate_bits_per_s(max(host_part_bits_per_s(capacity), MINIMUM_RATE_BITS_PER_S))
+
+
+def can_divide(host_rate: int, shares: Sequence[int]) -> bool:
+    """Whether the host's rate is enough for a class of HTB per kind."""
+    return bool(shares) and host_rate * min(shares) >= MINIMUM_RATE_BITS_PER_S * sum(shares)
+
+
+def divided(host_rate: int, shares: Mapping[HostKind, int]) -> dict[HostKind, int]:
+    """The host's rate by the shares of its kinds; requires one that can be divided so."""
+    total = sum(shares.values())
+    return {kind: shown_rate_bits_per_s(host_rate * own / total) for kind, own in shares.items()}
 
 
 def fit_rates(guarantees: Mapping[str, Guarantee], room: float) -> dict[str, int]:
@@ -116,7 +139,10 @@ def ceil_burst_bytes(ceil_bits_per_s: float, packets: Packets, *, round_s: float
 
 
 def base_quantum_bytes(
-    capacity_bits_per_s: float, shares: list[int], largest_burst_bytes: int, packets: Packets
+    capacity_bits_per_s: float,
+    shares: Sequence[float],
+    largest_burst_bytes: int,
+    packets: Packets,
 ) -> int:
     """The quantum of the smallest shares.
 
@@ -131,6 +157,6 @@ def base_quantum_bytes(
     return round(max(smallest, min(wanted, affordable)))
 
 
-def quantum_bytes(base_bytes: int, shares: int, smallest_shares: int) -> int:
+def quantum_bytes(base_bytes: int, shares: float, smallest_shares: float) -> int:
     """The quantum of a class: proportional to its shares."""
     return min(round(base_bytes * shares / smallest_shares), LARGEST_QUANTUM_BYTES)

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
+ROOT_PARENT = "root"
 _RATE = re.compile(r"([0-9.]+)([KMGT]?)bit")
 _SIZE = re.compile(r"([0-9.]+)([KM]?)b")
 _DECIMAL = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -119,7 +120,7 @@ def _parse_class(block: str) -> HtbClass:
         raise ValueError(f"class without counters: {words}")
     return HtbClass(
         classid=words[2],
-        parent="root" if words[3] == "root" else _after(words, "parent"),
+        parent=ROOT_PARENT if words[3] == "root" else _after(words, "parent"),
         rate_bits_per_s=parse_rate_bits_per_s(_after(words, "rate")),
         ceil_bits_per_s=parse_rate_bits_per_s(_after(words, "ceil")),
         quantum_bytes=int(_after(words, "quantum")) if "quantum" in words else None,

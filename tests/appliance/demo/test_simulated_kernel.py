@@ -76,6 +76,43 @@ def test_shaped_interface_shows_its_filters():
     assert found.matches == ("00000000/00000000 at 0",)
 
 
+def test_filter_on_headers_is_shown_and_goes_with_its_preference():
+    added = "tc filter add dev up0 parent 51ce: protocol ip pref 1024 u32 "
+    keys = "match u32 0x00110000 0x00ff0000 at 8 match u32 0x00000801 0x0000ffff at 20"
+    kernel = shaped_kernel()
+    ask(kernel, f"{added}{keys} classid 51ce:2")
+    show = "tc filter show dev up0 parent 51ce:"
+
+    found = tc_text.parse_filters(ask(kernel, show))
+    ask(kernel, "tc filter del dev up0 parent 51ce: protocol ip pref 1024")
+    left = tc_text.parse_filters(ask(kernel, show))
+
+    assert [(item.protocol, item.pref, item.flowid) for item in found] == [
+        ("all", 10, "51ce:10"),
+        ("ip", 1024, "51ce:2"),
+    ]
+    assert found[1].matches == ("00110000/00ff0000 at 8", "00000801/0000ffff at 20")
+    assert left == found[:1]
+
+
+def test_inner_class_is_shown_below_its_parent():
+    kernel = new_kernel(
+        ADD_ROOT,
+        ADD_CLASSES[0],
+        f"{ADD_CLASS.format('51ce:1', '51ce:3', 9400000)} {NUMBERS}",
+        f"{ADD_CLASS.format('51ce:3', '51ce:2', 9400000)} {NUMBERS}",
+        ADD_CLASSES[3],
+    )
+
+    classes = tc_text.parse_classes(ask(kernel, "tc -s -d class show dev up0"))
+
+    assert {item.classid: item.parent for item in classes} == {
+        "51ce:1": "root",
+        "51ce:3": "51ce:1",
+        "51ce:2": "51ce:3",
+    }
+
+
 def test_batch_is_done_up_to_the_line_that_is_refused():
     lines = (ADD_ROOT, *ADD_CLASSES[:2], ADD_CLASSES[4], *ADD_CLASSES[2:4])
     batch = "".join(f"{line.removeprefix('tc ')}\n" for line in lines)

@@ -1,0 +1,243 @@
+"""Gives every class of a tree its rate, ceiling, quantum, bursts and queue. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from enforcers.contract import Allocation, ResourceSpec
+from enforcers.mechanisms.tc_htb import sizing
+from enforcers.mechanisms.tc_htb.classify import Match
+from enforcers.mechanisms.tc_htb.fit import guarantee, host_rate_of
+from enforcers.mechanisms.tc_htb.header_matches import TrafficKind
+from enforcers.mechanisms.tc_htb.host_kinds import NORMAL_SHARES, HostKind
+from enforcers.mechanisms.tc_htb.leaf_queue import (
+    SMALLEST_FIFO_PACKETS,
+    SMALLEST_HOST_FIFO_PACKETS,
+    LeafQueue,
+    fifo,
+    leaf_queue,
+)
+from enforcers.mechanisms.tc_htb.observed import (
+    DEFAULT_CLASS,
+    HOST_CLASS,
+    KIND_CLASSES,
+    ROOT_CLASS,
+)
+from enforcers.mechanisms.tc_htb.sizing import ClassNumbers, Packets
+from enforcers.mechanisms.tc_htb.tree import Branch, HostPart, Leaf, Tree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """An allocation of a workload, its class and how its packets are told."""
+
+    allocation: Allocation
+    classid: str
+    match: Match
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Host:
+    """The host's own traffic: its allocation, its rate, and its kinds or none of them."""
+
+    allocation: Allocation | None
+    rate: int
+    kinds: Sequence[TrafficKind]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Turns:
+    """What the classes of one tree have in common, and the quantum of each.
+
+    `rest` is what the rates leave, in bit/s, if all classes want more.
+    """
+
+    capacity: int
+    packets: Packets
+    base_bytes: int
+    smallest_shares: float
+    host_shares: int
+    quanta: Mapping[str, int]
+    kind_quanta: Mapping[HostKind, int]
+    rest: float
+
+    @property
+    def host_bytes(self) -> int:
+        """The quantum of the host's shares."""
+        return sizing.quantum_bytes(self.base_bytes, self.host_shares, self.smallest_shares)
+
+    @property
+    def round_bytes(self) -> int:
+        """What a turn of all classes sends, those of the host's own traffic included."""
+        own = sum(self.kind_quanta.values()) if self.kind_quanta else self.host_bytes
+        return sum(self.quanta.values()) + own
+
+    @property
+    def round_s(self) -> float:
+        """How long a turn of all classes lasts."""
+        return self.round_bytes * 8 / self.capacity
+
+
+def sized_tree(
+    spec: ResourceSpec,
+    placed: Sequence[Placed],
+    packets: Packets,
+    *,
+    host: Allocation | None,
+    kinds: Sequence[TrafficKind],
+    has_fq_codel: bool,
+) -> Tree:
+    """The tree of a policy that fits the interface (`fit.whole_problem`)."""
+    capacity = sizing.shown_rate_bits_per_s(spec.capacity)
+    host_rate = host_rate_of(spec, host)
+    can_divide = sizing.can_divide(host_rate, [item.shares for item in kinds])
+    own = _Host(allocation=host, rate=host_rate, kinds=kinds if can_divide else ())
+    allocations = [item.allocation for item in placed]
+    rates = sizing.fit_rates(
+        {item.id: guarantee(spec, item) for item in allocations}, capacity - host_rate
+    )
+    turns = _turns(allocations, own, capacity, packets, rates=rates)
+
+    def branch(item: Placed) -> Branch:
+        key = item.allocation.id
+        numbers = _numbers(
+            turns, rates[key], limit=item.allocation.limit, quantum_bytes=turns.quanta[key]
+        )
+        leaf = Leaf(
+            classid=item.classid,
+            parent=ROOT_CLASS,
+            numbers=numbers,
+            queue=_queue(turns, numbers, has_fq_codel=has_fq_codel),
+            matches=(item.match,),
+        )
+        return Branch(allocation=item.allocation, leaf=leaf)
+
+    return Tree(
+        root=_root_numbers(turns),
+        host=_host_part(turns, own, has_fq_codel=has_fq_codel),
+        branches=tuple(branch(item) for item in placed),
+        base_quantum_bytes=turns.base_bytes,
+        smallest_shares=turns.smallest_shares,
+    )
+
+
+def _turns(
+    allocations: Sequence[Allocation],
+    host: _Host,
+    capacity: int,
+    packets: Packets,
+    *,
+    rates: Mapping[str, int],
+) -> _Turns:
+    """The quanta by shares; without an allocation the host has the smallest shares.
+
+    Each kind of the host's own traffic has a turn of its own: 100 of its shares are the host's.
+    """
+    shares = [item.shares for item in allocations]
+    host_shares = min(shares, default=1)
+    if host.allocation is not None:
+        host_shares = host.allocation.shares
+    of_kinds = {item.kind: host_shares * item.shares / NORMAL_SHARES for item in host.kinds}
+    every = [*shares, *(of_kinds.values() or [host_shares])]
+    smallest = min(every)
+    burst = sizing.leaf_burst_bytes(max([host.rate, *rates.values()]), packets)
+    base = sizing.base_quantum_bytes(capacity, every, burst, packets)
+    return _Turns(
+        capacity=capacity,
+        packets=packets,
+        base_bytes=base,
+        smallest_shares=smallest,
+        host_shares=host_shares,
+        quanta={
+            item.id: sizing.quantum_bytes(base, item.shares, smallest) for item in allocations
+        },
+        kind_quanta={
+            kind: sizing.quantum_bytes(base, own, smallest) for kind, own in of_kinds.items()
+        },
+        rest=max(capacity - host.rate - sum(rates.values()), 0.0),
+    )
+
+
+def _host_part(turns: _Turns, host: _Host, *, has_fq_codel: bool) -> HostPart:
+    limit = None if host.allocation is None else host.allocation.limit
+    whole = _numbers(turns, host.rate, limit=limit, quantum_bytes=turns.host_bytes)
+
+    def leaf(classid: str, parent: str, numbers: ClassNumbers, matches: tuple[Match, ...]) -> Leaf:
+        if has_fq_codel:
+            queue = _queue(turns, numbers, has_fq_codel=True)
+        else:
+            queue = _fifo_of_host(turns, whole, numbers.quantum_bytes if host.kinds else 0)
+        return Leaf(classid=classid, parent=parent, numbers=numbers, queue=queue, matches=matches)
+
+    if not host.kinds:
+        leaves = [leaf(DEFAULT_CLASS, ROOT_CLASS, whole, ())]
+        return HostPart(allocation=host.allocation, inner=None, leaves=tuple(leaves))
+    rates = sizing.divided(host.rate, {item.kind: item.shares for item in host.kinds})
+    leaves = [
+        leaf(
+            KIND_CLASSES[item.kind],
+            HOST_CLASS,
+            _numbers(
+                turns, rates[item.kind], limit=limit, quantum_bytes=turns.kind_quanta[item.kind]
+            ),
+            item.matches,
+        )
+        for item in host.kinds
+    ]
+    leaves.sort(key=lambda one: one.classid != DEFAULT_CLASS)
+    return HostPart(allocation=host.allocation, inner=whole, leaves=tuple(leaves))
+
+
+def _queue(turns: _Turns, numbers: ClassNumbers, *, has_fq_codel: bool) -> LeafQueue:
+    """The queue of a class by what HTB gives it when all classes want more than they get."""
+    if not has_fq_codel:
+        return fifo(
+            rate_bits_per_s=turns.capacity,
+            smallest_packets=SMALLEST_FIFO_PACKETS,
+            packets=turns.packets,
+        )
+    own_turn = numbers.quantum_bytes / turns.round_bytes
+    return leaf_queue(
+        rate_bits_per_s=min(
+            numbers.rate_bits_per_s + turns.rest * own_turn, numbers.ceil_bits_per_s
+        ),
+        ceil_bits_per_s=numbers.ceil_bits_per_s,
+        packets=turns.packets,
+    )
+
+
+def _fifo_of_host(turns: _Turns, whole: ClassNumbers, turn_bytes: int) -> LeafQueue:
+    """A FIFO by the host's own rate, where the kernel has no fq_codel.
+
+    It holds two turns: a kind whose queue ends before its turn does gives its shares away.
+    """
+    of_turns = round(2 * turn_bytes / turns.packets.largest_bytes)
+    return fifo(
+        rate_bits_per_s=whole.rate_bits_per_s,
+        smallest_packets=max(SMALLEST_HOST_FIFO_PACKETS, of_turns),
+        packets=turns.packets,
+    )
+
+
+def _root_numbers(turns: _Turns) -> ClassNumbers:
+    burst = sizing.ceil_burst_bytes(turns.capacity, turns.packets)
+    return ClassNumbers(
+        rate_bits_per_s=turns.capacity,
+        ceil_bits_per_s=turns.capacity,
+        quantum_bytes=turns.base_bytes,
+        burst_bytes=burst,
+        cburst_bytes=burst,
+    )
+
+
+def _numbers(turns: _Turns, rate: int, *, limit: float | None, quantum_bytes: int) -> ClassNumbers:
+    capacity, packets = turns.capacity, turns.packets
+    ceil = capacity if limit is None else min(capacity, sizing.shown_rate_bits_per_s(limit))
+    # Below the whole link the ceiling is a limit of its own, and waiting must not lower it.
+    wait_s = turns.round_s if ceil < capacity else 0.0
+    return ClassNumbers(
+        rate_bits_per_s=rate,
+        ceil_bits_per_s=max(ceil, rate),
+        quantum_bytes=quantum_bytes,
+        burst_bytes=sizing.leaf_burst_bytes(rate, packets),
+        cburst_bytes=sizing.ceil_burst_bytes(ceil, packets, round_s=wait_s),
+    )
