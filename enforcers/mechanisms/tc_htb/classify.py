@@ -28,6 +28,9 @@ _IPV6_SOURCE_OFFSET = 8
 _WORD_BITS = 32
 
 
+Told = tuple[str, str, int, str | None, tuple[str, ...]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
     """A u32 match: how tc is told, and how the kernel shows it."""
@@ -38,15 +41,15 @@ class Match:
     indev: str | None
     shown: tuple[str, ...]
 
-    def is_in(self, item: Filter) -> bool:
-        """Whether a filter in the kernel is this match."""
-        return (
-            item.kind == "u32"
-            and item.protocol == self.protocol
-            and item.pref == self.pref
-            and item.indev == self.indev
-            and item.matches == self.shown
-        )
+    @property
+    def told(self) -> Told:
+        """All that tells its packets."""
+        return ("u32", self.protocol, self.pref, self.indev, self.shown)
+
+
+def told_by(item: Filter) -> Told:
+    """What a filter in the kernel tells packets by."""
+    return (item.kind, item.protocol, item.pref, item.indev, item.matches)
 
 
 def match_for(selector: Selector) -> Match | str:

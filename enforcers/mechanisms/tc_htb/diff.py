@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from enforcers.change import Change, Command, Effect
 from enforcers.contract import ControlKind
-from enforcers.mechanisms.tc_htb.classify import Match
+from enforcers.mechanisms.tc_htb.classify import Match, told_by
 from enforcers.mechanisms.tc_htb.observed import (
     DEFAULT_CLASS,
     HANDLE,
@@ -33,10 +33,14 @@ def build_changes(tree: Tree, observed: HtbObserved) -> list[Change]:
         changes.append(_add_root(observed.device, observed))
     changes += _class_changes(observed, ROOT_CLASS, HANDLE, tree.root, None)
     changes += _host_changes(tree.host, observed)
+    present = {(told_by(item), item.flowid) for item in observed.filters}
     for owner, leaf in tree.leaves():
         changes += _leaf_changes(leaf, observed, owner)
-        for match in leaf.matches:
-            changes += _filter_changes(match, leaf.classid, observed, owner)
+        changes += [
+            _filter_change(observed.device, match, leaf.classid, owner)
+            for match in leaf.matches
+            if (match.told, leaf.classid) not in present
+        ]
     return changes + _removals(tree, observed)
 
 
@@ -155,28 +159,21 @@ def _queue_changes(leaf: Leaf, observed: HtbObserved, allocation: str | None) ->
     ]
 
 
-def _filter_changes(
-    match: Match, classid: str, observed: HtbObserved, allocation: str | None
-) -> list[Change]:
-    device = observed.device
-    if any(match.is_in(f) and f.flowid == classid for f in observed.filters):
-        return []
-    return [
-        Change(
-            target=f"{device} filter to {classid}",
-            before=None,
-            after=" ".join(match.argv),
-            write=_tc(
-                *("filter", "add", "dev", device, "parent", HANDLE),
-                *("protocol", match.protocol, "pref", str(match.pref), "u32"),
-                *match.argv,
-                *("classid", classid),
-            ),
-            effect=Effect.GROW,
-            depth=_LEAF_DEPTH,
-            allocation=allocation,
-        )
-    ]
+def _filter_change(device: str, match: Match, classid: str, allocation: str | None) -> Change:
+    return Change(
+        target=f"{device} filter to {classid}",
+        before=None,
+        after=" ".join(match.argv),
+        write=_tc(
+            *("filter", "add", "dev", device, "parent", HANDLE),
+            *("protocol", match.protocol, "pref", str(match.pref), "u32"),
+            *match.argv,
+            *("classid", classid),
+        ),
+        effect=Effect.GROW,
+        depth=_LEAF_DEPTH,
+        allocation=allocation,
+    )
 
 
 def _removals(tree: Tree, observed: HtbObserved) -> list[Change]:
@@ -186,13 +183,15 @@ def _removals(tree: Tree, observed: HtbObserved) -> list[Change]:
     parents[ROOT_CLASS] = ROOT_PARENT
     if tree.host.inner is not None:
         parents[HOST_CLASS] = ROOT_CLASS
-    wanted = {(match, leaf.classid) for _, leaf in tree.leaves() for match in leaf.matches}
+    matches = [(one, leaf.classid) for _, leaf in tree.leaves() for one in leaf.matches]
+    wanted = {(match.told, classid) for match, classid in matches}
+    places = {(match.protocol, match.pref) for match, _ in matches}
     changes = []
     seen: set[tuple[str, ...]] = set()
     for item in observed.filters:
-        if any(match.is_in(item) and classid == item.flowid for match, classid in wanted):
+        if (told_by(item), item.flowid) in wanted:
             continue
-        words = _filter_del(device, item, {(one.protocol, one.pref) for one, _ in wanted})
+        words = _filter_del(device, item, places)
         if words not in seen:
             seen.add(words)
             changes.append(

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from enforcers.contract import Allocation, Outcome, ResourceSpec
 from enforcers.mechanism import Note
 from enforcers.mechanisms.tc_htb import sizing
-from enforcers.mechanisms.tc_htb.classify import Kind, Match, match_for
+from enforcers.mechanisms.tc_htb.classify import Kind, Match, match_for, told_by
 from enforcers.mechanisms.tc_htb.fit import whole_problem
 from enforcers.mechanisms.tc_htb.header_matches import TrafficKind
 from enforcers.mechanisms.tc_htb.observed import (
@@ -108,11 +108,14 @@ def _classids(
 ) -> dict[str, str]:
     """Class numbers: that of the filter which is there already, else one no filter leads to."""
     result: dict[str, str] = {}
+    # Of filters that tell the same packets the first decides.
+    present = {told_by(item): item.flowid or "" for item in reversed(observed.filters)}
+    used = set(SHARED_CLASSES)
     for item in allocations:
-        present = next((f for f in observed.filters if matches[item.id].is_in(f)), None)
-        flowid = "" if present is None else present.flowid or ""
-        if flowid in observed.classes and flowid not in {*SHARED_CLASSES, *result.values()}:
+        flowid = present.get(matches[item.id].told, "")
+        if flowid in observed.classes and flowid not in used:
             result[item.id] = flowid
+            used.add(flowid)
     taken = {*(item.flowid for item in observed.filters), *result.values()}
     numbers = (f"{MAJOR}:{minor:x}" for minor in range(FIRST_MINOR, LAST_MINOR + 1))
     free = (classid for classid in numbers if classid not in taken)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from enforcers.contract import Selector
-from enforcers.mechanisms.tc_htb.classify import Match, match_for
+from enforcers.mechanisms.tc_htb.classify import Match, match_for, told_by
 from enforcers.mechanisms.tc_htb.tc_text import Filter
 
 
@@ -122,5 +122,6 @@ def test_filter_is_the_match_only_in_all_that_tells_packets(change: dict[str, ob
         matches=("00000000/00000000 at 0",),
     )
 
-    assert match("vnic", "tap7").is_in(shown)
-    assert not match("vnic", "tap7").is_in(replace(shown, **change))  # type: ignore[arg-type]  # one field
+    told = match("vnic", "tap7").told
+    assert told == told_by(shown)
+    assert told != told_by(replace(shown, **change))  # type: ignore[arg-type]  # one field
