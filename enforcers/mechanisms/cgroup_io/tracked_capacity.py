@@ -106,22 +106,29 @@ def _is_strained(track: Track, seen: Look) -> bool:
 def _lowered(track: Track, seen: Look, *, has_lost: bool) -> Track:
     """Below the total, so that what piled up drains; after a trial a little below its beginning.
 
-    If requests pile up even then while groups wait, it was not the capacity.
+    What proved right may be so near to the device that requests pile up slowly, so it counts
+    for a step less. If they pile up even then while groups wait, it was not the capacity.
     """
     track = replace(track, is_climbing=False, usual_latency_s=None)
     if track.is_on_trial and track.ceiling is not None:
-        lower = _RETREAT_RATIO * track.ceiling
-        return replace(track, capacity=lower, former=None, trouble_s=0.0, drain_s=_DRAIN_S)
+        return replace(
+            track,
+            capacity=_RETREAT_RATIO * track.ceiling,
+            ceiling=track.ceiling / _PROBE_RATIO,
+            former=None,
+            trouble_s=0.0,
+            drain_s=_DRAIN_S,
+        )
     if track.former is not None and not has_lost:
         ceiling = track.former if track.may_rise else None
         return replace(track, capacity=track.former, ceiling=ceiling, former=None, is_deep=True)
-    lower = _BELOW_RATIO * seen.total
+    lower, ceiling = _BELOW_RATIO * seen.total, _CEILING_RATIO * seen.total
     if lower >= track.capacity:
         return track
     return replace(
         track,
         capacity=lower,
-        ceiling=_CEILING_RATIO * seen.total,
+        ceiling=ceiling if track.may_rise else min(ceiling, track.stated),
         former=track.capacity,
         trouble_s=0.0,
         drain_s=_DRAIN_S,
