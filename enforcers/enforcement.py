@@ -91,21 +91,25 @@ class Enforcement:
     def follow(self, *, now_s: float) -> bool:
         """Let mechanisms follow the workloads wherever a policy is in force; False if that fails.
 
-        A period that meets a pass is left out.
+        That is the former one where the next one failed. A period that meets a pass is left out.
         """
         if not self._writing.acquire(blocking=False):
             return True
         try:
-            for target, settled in sorted(self._settled.items()):
-                mechanism = self._mechanisms.get(target[0])
-                if settled.desired.allocations and isinstance(mechanism, FollowingMechanism):
-                    entries = self._ledger.of(*target)
-                    mechanism.follow(settled.desired, entries, self._executor, now_s)
-        except _OBSERVING_ERRORS as error:
-            log.debug("not followed", extra={"error": str(error)})
-            return False
+            followed = [self._follow(target, now_s) for target in sorted(self._settled)]
+            return all(followed)
         finally:
             self._writing.release()
+
+    def _follow(self, target: Target, now_s: float) -> bool:
+        mechanism, desired = self._mechanisms.get(target[0]), self._settled[target].desired
+        if not desired.allocations or not isinstance(mechanism, FollowingMechanism):
+            return True
+        try:
+            mechanism.follow(desired, self._ledger.of(*target), self._executor, now_s)
+        except _OBSERVING_ERRORS as error:
+            log.debug("not followed", extra={"device": target[1], "error": str(error)})
+            return False
         return True
 
     def _run(
@@ -128,14 +132,15 @@ class Enforcement:
             if dry_run or self._executor.dry_run:
                 enforced += self._preview(target, desired)
                 continue
+            settled = self._settled_as(target, desired)
             attempt = self._attempt(target, desired, fallback.get(target, nothing), now_s)
-            enforced += results(desired, attempt, self._settled_as(target, desired))
+            enforced += results(desired, attempt, settled)
             is_changed = is_changed or bool(attempt.made)
             if attempt.error is None:
-                things = {key: seen.thing for key, seen in attempt.seen.items()}
-                self._settled[target] = Settled(desired=desired, things=things)
+                self._settle(target, desired, attempt.seen)
                 continue
-            self._settled.pop(target, None)
+            if not desired.allocations or self._settled_as(target, desired) is not None:
+                self._settled.pop(target, None)
             if not desired.allocations:
                 problems.append(f"{target[1]} is not as it was found: {attempt.error}")
         return PassResult(
@@ -156,6 +161,10 @@ class Enforcement:
             else:
                 result.append((target[1], plan))
         return result
+
+    def _settle(self, target: Target, desired: Desired, seen: Mapping[str, Seen]) -> None:
+        things = {key: one.thing for key, one in seen.items()}
+        self._settled[target] = Settled(desired=desired, things=things)
 
     def _settled_as(self, target: Target, desired: Desired) -> Settled | None:
         settled = self._settled.get(target)
@@ -218,6 +227,8 @@ class Enforcement:
 
     def _apply(self, target: Target, desired: Desired, plan: Plan) -> Attempt:
         execution = self._mechanisms[target[0]].apply(plan, self._executor)
+        if execution.made:
+            self._settled.pop(target, None)
         rest, seen = self._look(target, desired)
         error = execution.error
         if error is None and rest.changes:
@@ -234,6 +245,8 @@ class Enforcement:
             plan, _ = self._look(target, fallback)
             back = self._apply(target, fallback, plan)
             problem = back.error
+            if problem is None:
+                self._settle(target, fallback, back.seen)
         except _OBSERVING_ERRORS as error:
             problem = str(error)
         outcome = "put back as before" if problem is None else f"going back failed too: {problem}"

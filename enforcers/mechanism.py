@@ -142,7 +142,8 @@ class FollowingMechanism(Protocol):
     ) -> None:
         """One period (`enforcers.following`), for a device where the policy is in force.
 
-        Raises OSError and StateError; the next pass finds what is not as it should be.
+        Raises OSError and StateError once all else is done; the next pass finds what is not as
+        it should be.
         """
         ...
 

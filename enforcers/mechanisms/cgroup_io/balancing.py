@@ -9,10 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
+from enforcers.change import Change
 from enforcers.contract import Allocation, ReservationMode, ResourceSpec, Unit
+from enforcers.errors import StateError
 from enforcers.executor import Executor
 from enforcers.following import PERIOD_S
 from enforcers.host_fs import HostFs
+from enforcers.ledger import LedgerEntry
 from enforcers.mechanisms.cgroup_io import controls, io_text
 from enforcers.mechanisms.cgroup_io.controls import Controls, claim_of
 from enforcers.mechanisms.cgroup_io.counts import Count, Did, count_of, did
@@ -62,6 +65,7 @@ class Balancing:
         self._counts: dict[str, Count] = {}
         self._all_waited: Count | None = None
         self._active_groups = 0
+        self._failed: OSError | StateError | None = None
         self._pools: dict[str, Pool] = {}
         self._device = WatchedDevice(
             host_fs, ground.observed, base=ground.model, stated=ground.spec.capacity
@@ -93,7 +97,8 @@ class Balancing:
         self._read_groups(self._ground.kept, now_s)
 
     def follow(self, executor: Executor, now_s: float) -> None:
-        """One period. Raises OSError or StateError if something could not be written."""
+        """One period. Raises the first OSError or StateError of a write, once all else is done."""
+        self._failed = None
         waited_ratio = self._waited_ratio(now_s) if self._ground.has_weights else None
         limited = [item for item in self._ground.kept if item.limit is not None]
         waits = waited_ratio is not None and waited_ratio > WAITED_RATIO
@@ -108,6 +113,8 @@ class Balancing:
         for item in limited:
             if item.selector.value in done:
                 self._follow_limit(executor, item.selector.value, done[item.selector.value])
+        if self._failed is not None:
+            raise self._failed
 
     def _pool(self, group: str, limit: float) -> Pool:
         known = self._pools.get(group)
@@ -130,13 +137,17 @@ class Balancing:
         return None if done is None else done.waited_ratio
 
     def _follow_device(self, executor: Executor, now_s: float, waited_ratio: float) -> None:
-        self._device.follow(
-            executor,
-            now_s,
-            unit=self._ground.spec.unit,
-            waited_ratio=waited_ratio,
-            active_groups=self._active_groups,
-        )
+        try:
+            self._device.follow(
+                executor,
+                now_s,
+                unit=self._ground.spec.unit,
+                waited_ratio=waited_ratio,
+                active_groups=self._active_groups,
+            )
+        except (OSError, StateError) as error:
+            # The next pass finds another model than this one has in mind, and writes it.
+            self._failed = error
         self.standing = replace(
             self.standing,
             weights=dict(self._weights),
@@ -201,8 +212,8 @@ class Balancing:
             change, found = controls.weight_adjustment(
                 group, self._weights[group], weight, self._ground.observed
             )
-            executor.adjust((change,), (found,))
-            self._weights[group] = weight
+            if self._is_made(executor, change, (found,)):
+                self._weights[group] = weight
         if changed:
             self.standing = replace(self.standing, weights=dict(self._weights))
 
@@ -221,12 +232,23 @@ class Balancing:
         unit = self._ground.spec.unit
         pool = self._pools[group]
         took = Took(reads=done.reads, writes=done.writes, elapsed_s=done.elapsed_s)
-        self._pools[group] = new = next_pool(pool, took)
+        new = next_pool(pool, took)
         now, wanted = _parts(pool, unit), _parts(new, unit)
         if wanted != now:
             change, found = controls.limit_adjustment(group, now, wanted, self._ground.observed)
-            executor.adjust((change,), found)
+            if not self._is_made(executor, change, found):
+                return
             self.standing = replace(self.standing, limits={**self.standing.limits, group: wanted})
+        self._pools[group] = new
+
+    def _is_made(self, executor: Executor, change: Change, found: tuple[LedgerEntry, ...]) -> bool:
+        """Make a change; one that fails is computed anew in the next period."""
+        try:
+            executor.adjust((change,), found)
+        except (OSError, StateError) as error:
+            self._failed = self._failed or error
+            return False
+        return True
 
 
 def _parts(pool: Pool, unit: Unit) -> dict[str, str]:

@@ -162,12 +162,13 @@ class CgroupIo:
         )
         if known is None or not known[1].is_of(ground):
             balancing = Balancing(self._host_fs, ground)
+            self._followed[desired.device] = (desired, balancing)
             balancing.look_at_all(now_s)
-        else:
-            balancing = known[1]
-            balancing.renew(ground)
-            balancing.follow(executor, now_s)
+            return
+        balancing = known[1]
+        balancing.renew(ground)
         self._followed[desired.device] = (desired, balancing)
+        balancing.follow(executor, now_s)
 
     def _standing(self, desired: Desired) -> Standing:
         """What the loop has set for this policy; of the device also for another policy."""

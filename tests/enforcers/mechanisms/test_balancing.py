@@ -328,6 +328,55 @@ def test_weight_of_a_group_that_is_made_anew_is_put_back_too(host: Host) -> None
     assert host.cgroups.text(FIRST, "io.weight") == "default 100\n"
 
 
+def test_part_of_a_limit_that_could_not_be_written_is_written_later(tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    policy = document(group(FIRST, limit=500.0))
+    host.rig.enforcement.run(policy, previous=None, now_s=0.0)
+
+    for second in range(1, 6):
+        host.cgroups.refuse = "io.max" if second < 4 else None
+        line = f"8:0 rios={350 * second} wios={150 * second}\n"
+        host.cgroups.put(f"{MOUNT}{FIRST}/io.stat", line)
+        host.rig.enforcement.follow(now_s=float(second))
+
+    assert "riops=350 wiops=150" in host.cgroups.text(FIRST, "io.max")
+
+
+def test_group_that_cannot_be_written_keeps_no_other_from_being_followed(tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    policy = document(*(group(name, limit=500.0) for name in NAMES))
+    host.rig.enforcement.run(policy, previous=None, now_s=0.0)
+    host.cgroups.refuse = f"{FIRST}/io.max"
+
+    for second in range(1, 4):
+        line = f"8:0 rios={350 * second} wios={150 * second}\n"
+        for name in NAMES:
+            host.cgroups.put(f"{MOUNT}{name}/io.stat", line)
+        is_followed = host.rig.enforcement.follow(now_s=float(second))
+
+    assert not is_followed
+    for name in NAMES[1:]:
+        assert "riops=350 wiops=150" in host.cgroups.text(name, "io.max")
+
+
+@pytest.mark.parametrize("limit", [900.0, 400.0], ids=["at once", "midway"])
+def test_former_policy_is_followed_where_the_next_one_failed(tmp_path: Path, limit: float) -> None:
+    host = Host(tmp_path)
+    former = document(group(FIRST, limit=500.0))
+    host.rig.enforcement.run(former, previous=None, now_s=0.0)
+    following = document(group(FIRST, limit=limit), group(NAMES[1], limit=900.0), revision=2)
+    host.cgroups.refuse = f"{NAMES[1]}/io.max"
+
+    for second in range(1, 4):
+        failed = host.rig.enforcement.run(following, previous=former, now_s=float(second))
+        line = f"8:0 rios={350 * second} wios={150 * second}\n"
+        host.cgroups.put(f"{MOUNT}{FIRST}/io.stat", line)
+        host.rig.enforcement.follow(now_s=float(second))
+
+    assert failed.has_failed
+    assert "riops=350 wiops=150" in host.cgroups.text(FIRST, "io.max")
+
+
 def press(host: Host, seconds: int, *, waits: tuple[str, ...] = ()) -> None:
     """All four keep the disk full: it does 1500 a second, and 40 requests of each pile up."""
     for _ in range(seconds):
