@@ -37,8 +37,11 @@ class HostFs:
             file.write(text)
 
     def is_dir(self, host_path: str) -> bool:
-        """Whether a directory is there."""
-        return self.path(host_path).is_dir()
+        """Whether a directory is there; not of a name that is too long for one."""
+        try:
+            return self.path(host_path).is_dir()
+        except OSError:
+            return False
 
     def folders(self, host_path: str) -> list[str]:
         """The names of the folders in a folder, in order; none if it is not there."""

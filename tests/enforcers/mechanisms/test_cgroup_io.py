@@ -201,6 +201,17 @@ def test_limit_of_the_former_unit_goes_when_the_unit_changes(
     )
 
 
+def test_group_whose_name_no_kernel_takes_keeps_no_other_from_its_limit(
+    cgroups: FakeCgroups, io_rig: Rig
+) -> None:
+    absurd = group(f"/machine.slice/{'x' * 300}", limit=400.0)
+
+    plan = io_rig.apply(IO, desired(datastore(), group(VM1, limit=500.0), absurd))
+
+    assert "riops=500" in cgroups.text(VM1, "io.max")
+    assert plan.notes[absurd.id].outcome is Outcome.FAILED
+
+
 @pytest.mark.parametrize(
     ("limit", "is_taken"), [(0.4, False), (1.0, False), (1.999, False), (2.0, True)]
 )
