@@ -128,6 +128,14 @@ def test_unit_lets_the_agent_write_what_storage_shares_need() -> None:
     assert any(Path(DEBUG_STATS).is_relative_to(path) for path in writable)
 
 
+def test_nothing_of_the_package_looks_at_the_state_while_it_is_put_back_at_its_removal() -> None:
+    lines = (SOURCE / "debian/prerm").read_text().splitlines()
+
+    place = {line.strip().removesuffix(" ||"): number for number, line in enumerate(lines)}
+    restore = "sluice-enforcer restore --config /etc/sluice-enforcer/agent.toml"
+    assert place["systemctl stop sluice-enforcer-dead-man.service"] < place[restore]
+
+
 @pytest.mark.parametrize("name", ["sluice-enforcer.service", "sluice-enforcer-dead-man.service"])
 def test_every_command_of_a_unit_is_one_of_the_agent(name: str) -> None:
     text = (SOURCE / "debian" / name).read_text()
