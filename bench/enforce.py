@@ -40,6 +40,7 @@ from enforcers.ledger import Ledger
 from enforcers.mechanism import HostAccess
 from enforcers.mechanisms.tc_htb.diff import TC_BATCH
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
+from enforcers.qmp import SocketMonitors
 from enforcers.registry import build_mechanisms
 from enforcers.runner import SubprocessRunner
 
@@ -116,6 +117,7 @@ def measure(workloads: int, folder: Path) -> list[Row]:
     executor = Executor(
         runner=recorder,
         host_fs=host_fs,
+        monitors=SocketMonitors(),
         ledger=ledger,
         audit=AuditLog(folder / "audit.jsonl", lambda: datetime.now(UTC)),
         dry_run=False,

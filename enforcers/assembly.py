@@ -32,16 +32,16 @@ class Parts:
 
 def assemble(config: AgentConfig, *, dry_run: bool, mechanisms: Mechanisms = MECHANISMS) -> Parts:
     """Read the state on disk and build the parts. Raises StateError."""
-    host_fs, runner = HostFs(), SubprocessRunner()
+    host = HostAccess(runner=SubprocessRunner(), host_fs=HostFs())
+    host_fs = host.host_fs
     state_dir = StateDir(root=config.state_dir)
     clocks = clocks_of(host_fs)
     ledger = Ledger(state_dir.ledger, boot_id=clocks.boot_id)
-    built = build_mechanisms(
-        HostAccess(runner=runner, host_fs=host_fs), config.mechanisms, mechanisms
-    )
+    built = build_mechanisms(host, config.mechanisms, mechanisms)
     executor = Executor(
-        runner=runner,
+        runner=host.runner,
         host_fs=host_fs,
+        monitors=host.monitors,
         ledger=ledger,
         audit=AuditLog(state_dir.audit, clocks.now),
         dry_run=dry_run,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from enforcers.outcomes import ALL_CONTROLS, ControlKind
+from enforcers.qmp import Monitor, Order
 
 
 class Effect(StrEnum):
@@ -42,6 +43,17 @@ class FileWrite:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MonitorOrder:
+    """A change made by telling a QEMU process over its monitor, whose path is a host path."""
+
+    monitor: Monitor
+    order: Order
+
+    def __str__(self) -> str:
+        return f"{self.order} to process {self.monitor.pid} at {self.monitor.path}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """One write, with what it replaces.
 
@@ -53,7 +65,7 @@ class Change:
     target: str
     before: str | None
     after: str | None
-    write: Command | FileWrite
+    write: Command | FileWrite | MonitorOrder
     effect: Effect
     depth: int
     allocation: str | None

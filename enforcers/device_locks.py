@@ -3,6 +3,7 @@
 import logging
 import os
 import weakref
+from hashlib import sha256
 from pathlib import Path
 
 from enforcers.errors import DeviceTaken, StateError
@@ -76,8 +77,11 @@ class DeviceLocks:
 def identity(host_fs: HostFs, device: str) -> str:
     """What a device is whatever it is called, as part of a file name.
 
-    A block device is its number; an interface is its index in its network namespace.
+    A block device is its number; an interface is its index in its network namespace; a mount or
+    an export is its name.
     """
+    if "/" in device:
+        return f"place-{sha256(device.encode()).hexdigest()[:32]}"
     number = host_fs.read_or_none(f"/sys/class/block/{device}/dev")
     if number is not None or ":" in device:
         return f"block-{(number or device).strip().replace(':', '-')}"

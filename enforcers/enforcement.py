@@ -8,7 +8,7 @@ from typing import Any
 
 from enforcers.contract import Outcome, PolicyDocument
 from enforcers.device_locks import DeviceLocks
-from enforcers.errors import CommandError, StateError
+from enforcers.errors import CommandError, MonitorError, StateError
 from enforcers.executor import Executor, Writes
 from enforcers.ledger import Ledger
 from enforcers.mechanism import (
@@ -24,7 +24,7 @@ from enforcers.retry import Retries
 
 log = logging.getLogger(__name__)
 
-_OBSERVING_ERRORS = (CommandError, OSError, StateError, ValueError)
+_OBSERVING_ERRORS = (CommandError, MonitorError, OSError, StateError, ValueError)
 
 Target = tuple[str, str]
 
@@ -163,8 +163,10 @@ class Enforcement:
         return result
 
     def _settle(self, target: Target, desired: Desired, seen: Mapping[str, Seen]) -> None:
+        settled = self._settled_as(target, desired)
+        before = {} if settled is None else settled.things
         things = {key: one.thing for key, one in seen.items()}
-        self._settled[target] = Settled(desired=desired, things=things)
+        self._settled[target] = Settled(desired=desired, things={**before, **things})
 
     def _settled_as(self, target: Target, desired: Desired) -> Settled | None:
         settled = self._settled.get(target)

@@ -6,6 +6,8 @@ EnforcerError
 ├── ConfigError        a configuration that cannot be used: file, key, value, what is allowed
 ├── ValueRefused       a value of a table that its owner cannot use: key, value, what is allowed
 ├── CommandError       a kernel tool that failed; carries the command and what it said
+├── MonitorError       the monitor of a QEMU gave no usable answer
+│   └── MonitorRefused it did not do what it was told
 ├── StateError         the agent's own files on disk cannot be read or written
 │   └── DeviceTaken    another agent governs a device
 ├── ServerError        the service could not be reached or gave no usable answer
@@ -62,6 +64,14 @@ class CommandError(EnforcerError):
         super().__init__(f"`{shlex.join(argv)}`: {answer}")
         self.argv = tuple(argv)
         self.answer = answer
+
+
+class MonitorError(EnforcerError):
+    """The monitor of a QEMU gave no usable answer; the text is the reason."""
+
+
+class MonitorRefused(MonitorError):
+    """The monitor of a QEMU did not do what it was told, or was not told at all."""
 
 
 class StateError(EnforcerError):

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from enforcers.audit import AuditLog
-from enforcers.change import Change, Command, FileWrite, in_safe_order
-from enforcers.errors import CommandError
+from enforcers.change import Change, Command, FileWrite, MonitorOrder, in_safe_order
+from enforcers.errors import CommandError, MonitorError, MonitorRefused
 from enforcers.host_fs import HostFs
 from enforcers.ledger import Ledger, LedgerEntry
+from enforcers.qmp import Monitors
 from enforcers.runner import Runner
 
 log = logging.getLogger(__name__)
@@ -24,7 +25,7 @@ _PLAIN_WORD = re.compile(r"[A-Za-z0-9_.:/@+=,%-]+")
 class Execution:
     """How far a run came; `error` is None if every change was made.
 
-    `made` holds also what may have been made by a program that was cut short.
+    `made` holds also what may have been made by a program, or a guest, that was cut short.
     """
 
     made: tuple[Change, ...]
@@ -61,12 +62,14 @@ class Executor:
         *,
         runner: Runner,
         host_fs: HostFs,
+        monitors: Monitors,
         ledger: Ledger,
         audit: AuditLog,
         dry_run: bool,
     ) -> None:
         self._runner = runner
         self._host_fs = host_fs
+        self._monitors = monitors
         self._ledger = ledger
         self._audit = audit
         self.dry_run = dry_run
@@ -140,11 +143,23 @@ class Executor:
                     self._runner.run(argv)
                 case FileWrite(path=path, text=text):
                     self._host_fs.write(path, text)
-        except CommandError as error:
+                case MonitorOrder() as told:
+                    self._tell_monitor(told)
+        except (CommandError, MonitorRefused) as error:
             return _Step(failed=(first,), error=str(error))
+        except MonitorError as error:
+            # It may have heard the order, and only its answer is lost.
+            return _Step(doubtful=(first,), error=str(error))
         except OSError as error:
             return _Step(failed=(first,), error=f"{first.write}: {error.strerror}")
         return _Step(made=(first,))
+
+    def _tell_monitor(self, told: MonitorOrder) -> None:
+        place = str(self._host_fs.path(told.monitor.path))
+        try:
+            self._monitors.say(replace(told.monitor, path=place), [told.order])
+        except MonitorError as error:
+            raise type(error)(f"{told}: {error}") from error
 
     def _make_batch(self, batch: tuple[str, ...], together: Sequence[Change]) -> _Step:
         argvs = [change.write.argv for change in together if isinstance(change.write, Command)]
@@ -176,6 +191,6 @@ def _runs(changes: Sequence[Change]) -> Iterator[list[Change]]:
 def _batch(change: Change) -> tuple[str, ...] | None:
     """The program for a run of changes; None if it would read a word in another way."""
     write = change.write
-    if isinstance(write, FileWrite) or not all(map(_PLAIN_WORD.fullmatch, write.argv)):
+    if not isinstance(write, Command) or not all(map(_PLAIN_WORD.fullmatch, write.argv)):
         return None
     return write.batch

@@ -17,6 +17,7 @@ from enforcers.executor import Execution, Executor
 from enforcers.fix import Fix
 from enforcers.host_fs import HostFs
 from enforcers.ledger import LedgerEntry
+from enforcers.qmp import Monitors, SocketMonitors
 from enforcers.runner import Runner
 
 ObservedT = TypeVar("ObservedT")
@@ -28,6 +29,7 @@ class HostAccess:
 
     runner: Runner
     host_fs: HostFs
+    monitors: Monitors = field(default_factory=SocketMonitors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +114,7 @@ class EnforcementMechanism(Protocol[ObservedT]):
     def observe(self, desired: Desired, entries: tuple[LedgerEntry, ...]) -> ObservedT:
         """The kernel's present state, as far as it matters here.
 
-        Raises CommandError, OSError, or ValueError for an answer that makes no sense.
+        Raises CommandError, MonitorError, OSError, or ValueError for an answer without sense.
         """
         ...
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from enforcers.device_locks import DeviceLocks
-from enforcers.errors import CommandError, DeviceTaken
+from enforcers.errors import CommandError, DeviceTaken, MonitorError
 from enforcers.ledger import Ledger, LedgerEntry
 from enforcers.mechanism import EnforcementMechanism, FindsItsMark, FindsUnlikeDefault
 
@@ -83,7 +83,7 @@ def _asked(
             continue
         try:
             found += ask(mechanism)
-        except (CommandError, OSError, ValueError) as error:
+        except (CommandError, MonitorError, OSError, ValueError) as error:
             log.warning("cannot look for what was left", extra={"reason": str(error)})
     return tuple(found)
 

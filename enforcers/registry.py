@@ -5,6 +5,7 @@ from typing import Any
 
 from enforcers.mechanism import EnforcementMechanism, HostAccess
 from enforcers.mechanisms.cgroup_io.mechanism import CgroupIo
+from enforcers.mechanisms.qemu_throttle.mechanism import QemuThrottle
 from enforcers.mechanisms.tc_htb.mechanism import TcHtb
 
 Mechanisms = tuple[type[EnforcementMechanism[Any]], ...]
@@ -12,6 +13,7 @@ Mechanisms = tuple[type[EnforcementMechanism[Any]], ...]
 MECHANISMS: Mechanisms = (
     TcHtb,
     CgroupIo,
+    QemuThrottle,
 )
 
 

@@ -58,14 +58,19 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """What was in force after the last pass, and on which things of the kernel."""
+    """What was in force after the last pass, and on which things of the kernel.
+
+    A thing that was not seen in that pass is the one seen before.
+    """
 
     desired: Desired
     things: Mapping[str, str | None]
 
-    def is_on(self, allocation: str, seen: Seen) -> bool:
-        """Whether it was in force on the very thing that is there now."""
-        return allocation in self.things and self.things[allocation] == seen.thing
+    def was_on(self, allocation: str, seen: Seen) -> bool | None:
+        """Whether it was in force on the very thing that is there now; None: on none yet."""
+        if allocation not in self.things:
+            return None
+        return self.things[allocation] == seen.thing
 
 
 def asked_controls(item: Allocation, desired: Desired) -> frozenset[ControlKind]:
@@ -107,7 +112,7 @@ def _result(
     whole = attempt.plan.notes.get(item.id)
     if whole is None and attempt.error is not None:
         whole = Note(outcome=Outcome.FAILED, reason=attempt.error)
-    was_on_it = None if settled is None else settled.is_on(item.id, seen)
+    was_on_it = None if settled is None else settled.was_on(item.id, seen)
     found = {
         kind: _changed([change for change in made if kind in change.controls], was_on_it)
         for kind in ControlKind
@@ -122,7 +127,7 @@ def _result(
 
 
 def _changed(made: list[Change], was_on_it: bool | None) -> ControlOutcome:
-    """The outcome of the changes for one control; `was_on_it` None: the policy is new."""
+    """The outcome of the changes for one control; `was_on_it` None: for the first time."""
     text = "; ".join(str(change) for change in made)
     if not made:
         return ControlOutcome(outcome=Outcome.UNCHANGED, reason=RIGHT_ALREADY)

@@ -136,6 +136,9 @@ class Allocation(models.Model):
         """The kind and value by which the host's agent recognises the workload's I/O."""
         if self.selector_kind:
             return self.selector_kind, self.selector
+        if self.adapter_kind == AdapterKind.VDISK and self.vdisk:
+            # As the samples of the disk are named, such as qemu/101/scsi0.
+            return self.adapter_kind, f"{self.adapter}/{self.vdisk}"
         return self.adapter_kind, self.adapter
 
 

@@ -5,11 +5,12 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from enforcers.errors import MonitorError
+from enforcers.qmp import Order, converse
 from enforcers.reader.host_tree import HostTree
 from enforcers.reader.latency_histogram import Histogram
 from enforcers.reader.line import head, integers
 from enforcers.reader.processes import RunningGuest, workload_of
-from enforcers.reader.qmp import MonitorError, query_blockstats
 
 LIMIT_S = 0.3
 """So long a monitor may take."""
@@ -70,7 +71,7 @@ class GuestDisks:
             if self._rests_until.get(monitor, 0) > self._pass:
                 continue
             try:
-                answer = query_blockstats(tree.place(monitor), limit_s=self._limit_s)
+                answer = _query_blockstats(tree.place(monitor), limit_s=self._limit_s)
             except MonitorError as error:
                 tree.note(monitor, str(error))
                 self._rests_until[monitor] = self._pass + REST_PASSES
@@ -79,7 +80,7 @@ class GuestDisks:
         return []
 
     def _of_disk(self, host: str, workload: str, one: dict[str, Any]) -> Iterator[str]:
-        disk, stats = _disk_name(one), one.get("stats")
+        disk, stats = disk_name(one), one.get("stats")
         if disk is None or not isinstance(stats, dict):
             return
         counters = {name: stats[name] for name in COUNTERS if type(stats.get(name)) is int}
@@ -106,7 +107,15 @@ class GuestDisks:
                     yield f"{kind}_latency_{spelled}_ms", ns / 1e6
 
 
-def _disk_name(one: dict[str, Any]) -> str | None:
+def _query_blockstats(path: str, *, limit_s: float) -> list[dict[str, Any]]:
+    """The answer to `query-blockstats`, which changes nothing. Raises MonitorError."""
+    (found,) = converse(path, [Order(command="query-blockstats")], limit_s=limit_s)
+    if not isinstance(found, list):
+        raise MonitorError("answered what is no list of disks")
+    return [one for one in found if isinstance(one, dict)]
+
+
+def disk_name(one: dict[str, Any]) -> str | None:
     """The disk's name as the command line says it; None of what no device of the guest has."""
     device, place = one.get("device"), one.get("qdev")
     found = _PERIPHERAL.match(place) if isinstance(place, str) else None

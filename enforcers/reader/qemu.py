@@ -134,7 +134,7 @@ def _drives(said: list[tuple[str, dict[str, Any]]]) -> dict[str, str]:
     drives = (value for option, value in said if option == "drive")
     for number, drive in enumerate(drives):
         file = drive.get("file") or drive.get("file.filename")
-        if isinstance(file, str) and (place := _spelled(file)):
+        if isinstance(file, str) and (place := spelled_place(file)):
             places[str(drive.get("id") or f"drive{number}")] = place
     return places
 
@@ -176,11 +176,11 @@ def _place(node: Any, nodes: dict[str, dict[str, Any]], *, depth: int) -> str | 
         case _:
             pass
     if isinstance(file := node.get("filename"), str):
-        return _spelled(file)
+        return spelled_place(file)
     return _place(node.get("file"), nodes, depth=depth + 1)
 
 
-def _spelled(file: str) -> str | None:
+def spelled_place(file: str) -> str | None:
     """A place without the secrets beside it: keys of Ceph, passwords and signatures."""
     if file.startswith("json:"):
         return _place(_nested(_value(file.removeprefix("json:"))), {}, depth=0)

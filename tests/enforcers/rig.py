@@ -16,6 +16,7 @@ from enforcers.ledger import Ledger
 from enforcers.mechanism import Desired, EnforcementMechanism, HostAccess, Plan
 from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
+from enforcers.qmp import Monitors, SocketMonitors
 from enforcers.registry import MECHANISMS, Mechanisms, build_mechanisms
 from enforcers.runner import Runner
 from tests.enforcers.policies import NOON
@@ -74,6 +75,7 @@ def start_rig(
     more: Mechanisms = (),
     configs: Mapping[str, Any] | None = None,
     run_dir: Path | None = None,
+    monitors: Monitors | None = None,
 ) -> Rig:
     """Start as the agent does, from whatever is in the directory.
 
@@ -81,8 +83,9 @@ def start_rig(
     """
     files = host_fs or host_of_root(directory / "host")
     ledger = Ledger(directory / "ledger.json", boot_id=boot_id)
+    host = HostAccess(runner=runner, host_fs=files, monitors=monitors or SocketMonitors())
     mechanisms = build_mechanisms(
-        HostAccess(runner=runner, host_fs=files),
+        host,
         {
             "tc_htb": HtbConfig(interfaces=interfaces, host_kinds=host_kinds),
             "cgroup_io": CgroupIoConfig(subtrees=frozenset({"/machine.slice"}), devices=devices),
@@ -93,6 +96,7 @@ def start_rig(
     executor = Executor(
         runner=runner,
         host_fs=files,
+        monitors=host.monitors,
         ledger=ledger,
         audit=AuditLog(directory / "audit.jsonl", lambda: NOON),
         dry_run=dry_run,

@@ -103,5 +103,6 @@ def test_check_prints_json_for_programs(
     assert {item["mechanism"]: item["supported"] for item in answer["mechanisms"]} == {
         "tc_htb": True,
         "cgroup_io": False,
+        "qemu_throttle": True,
     }
     assert all(item["reason"] for item in answer["mechanisms"])

@@ -9,6 +9,7 @@ from enforcers import config
 from enforcers.config import OnExit
 from enforcers.errors import ConfigError
 from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
+from enforcers.mechanisms.qemu_throttle.config import QemuThrottleConfig
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
 from enforcers.metrics.address import Address, PortAddress, SocketAddress
 from enforcers.registry import MECHANISMS
@@ -90,6 +91,7 @@ def test_every_key_is_read(folder: Path) -> None:
         "cgroup_io": CgroupIoConfig(
             subtrees=frozenset({"/machine.slice"}), devices=frozenset({"8:0"})
         ),
+        "qemu_throttle": QemuThrottleConfig(),
     }
 
 
@@ -191,7 +193,11 @@ def test_defaults_touch_nothing_and_restore(folder: Path) -> None:
     assert (loaded.poll_s, loaded.report_s) == (10.0, 30.0)
     assert (loaded.on_exit, loaded.dry_run) == (OnExit.RESTORE, False)
     assert loaded.state_dir == Path("/var/lib/sluice-enforcer")
-    assert loaded.mechanisms == {"tc_htb": HtbConfig(), "cgroup_io": CgroupIoConfig()}
+    assert loaded.mechanisms == {
+        "tc_htb": HtbConfig(),
+        "cgroup_io": CgroupIoConfig(),
+        "qemu_throttle": QemuThrottleConfig(),
+    }
     assert loaded.metrics is None
     assert HtbConfig().interfaces == CgroupIoConfig().devices == frozenset()
 
@@ -212,7 +218,7 @@ def test_sample_is_a_valid_configuration_and_shows_the_defaults(folder: Path) ->
     assert everything.server.timeout_s == sample.server.timeout_s
 
 
-@pytest.mark.parametrize("name", ["tc_htb", "cgroup_io"])
+@pytest.mark.parametrize("name", ["tc_htb", "cgroup_io", "qemu_throttle"])
 def test_mechanism_sample_is_part_of_a_valid_configuration(folder: Path, name: str) -> None:
     sample = SAMPLE.parent / "mechanisms" / name / "sample.toml"
 
@@ -248,7 +254,7 @@ def test_mechanism_sample_is_part_of_a_valid_configuration(folder: Path, name: s
             "[tc_htb]",
             "[tc_hbt]",
             "tc_hbt",
-            "unknown key; known are agent, cgroup_io, metrics, reader, server",
+            "unknown key; known are agent, cgroup_io, metrics, qemu_throttle, reader, server",
         ),
         ('["up0", "up1"]', '"up0"', "tc_htb.interfaces", "a list of texts"),
         ('["up0", "up1"]', '["up0", ""]', "tc_htb.interfaces", "a list of texts"),

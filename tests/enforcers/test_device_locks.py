@@ -125,3 +125,20 @@ def test_lock_that_cannot_be_made_is_an_error_of_the_state(tmp_path: Path) -> No
 
     with pytest.raises(StateError, match="cannot be opened: Not a directory"):
         locks.hold(UP0)
+
+
+def test_mount_or_export_can_be_locked_by_its_name(tmp_path: Path) -> None:
+    host_fs = HostFs(tmp_path)
+    names = ["/mnt/vm", "nas:/export/vm", "/mnt/" + 400 * "x"]
+    first = DeviceLocks(tmp_path / "run", host_fs, owner=tmp_path / "a")
+    second = DeviceLocks(tmp_path / "run", host_fs, owner=tmp_path / "b")
+
+    for name in names:
+        first.hold(("qemu_throttle", name))
+
+    for name in names:
+        with pytest.raises(DeviceTaken, match="another agent governs"):
+            second.hold(("qemu_throttle", name))
+    second.hold(("qemu_throttle", "/mnt/vm2"))
+    first.close()
+    second.close()

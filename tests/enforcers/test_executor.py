@@ -14,6 +14,7 @@ from enforcers.errors import CommandError, StateError
 from enforcers.executor import Executor
 from enforcers.host_fs import HostFs
 from enforcers.ledger import Ledger, LedgerEntry
+from enforcers.qmp import SocketMonitors
 from tests.enforcers.policies import NOON
 from tests.enforcers.recorded_runner import RecordedRunner
 
@@ -38,6 +39,7 @@ def executor(directory: Path, runner: RecordedRunner, *, dry_run: bool = False) 
     return Executor(
         runner=runner,
         host_fs=HostFs(directory),
+        monitors=SocketMonitors(),
         ledger=Ledger(directory / "ledger.json", boot_id="b"),
         audit=AuditLog(directory / "audit.jsonl", lambda: NOON),
         dry_run=dry_run,

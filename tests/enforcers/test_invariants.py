@@ -18,6 +18,7 @@ from enforcers.host_fs import HostFs
 from enforcers.lease import begin
 from enforcers.ledger import Ledger, LedgerEntry, copy_of
 from enforcers.policy_store import HeldPolicy, PolicyStore
+from enforcers.qmp import SocketMonitors
 from tests.enforcers.policies import KEY, NOON, document, uplink, vnic
 from tests.enforcers.recorded_runner import RecordedRunner
 
@@ -108,6 +109,7 @@ def test_kernel_is_not_touched_before_the_ledger_holds_what_was_found(tmp_path: 
     executor = Executor(
         runner=runner,
         host_fs=HostFs(tmp_path),
+        monitors=SocketMonitors(),
         ledger=ForgetfulLedger(tmp_path / "ledger.json", boot_id="b"),
         audit=AuditLog(tmp_path / "audit.jsonl", lambda: NOON),
         dry_run=False,

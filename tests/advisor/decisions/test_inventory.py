@@ -187,3 +187,12 @@ def test_without_a_selector_the_adapter_recognises_again(
     stated = allocation(cluster, "web-1", 75 * MBIT)
 
     assert stated.recognised_by == ("vnic", "p9")
+
+
+@pytest.mark.parametrize(
+    ("vdisk", "recognised"), [("scsi0", "qemu/101/scsi0"), ("", "qemu/101")], ids=["disk", "none"]
+)
+def test_virtual_disk_is_recognised_as_its_samples_are_named(vdisk: str, recognised: str) -> None:
+    found = Allocation(adapter_kind=AdapterKind.VDISK, adapter="qemu/101", vdisk=vdisk)
+
+    assert found.recognised_by == ("vdisk", recognised)
