@@ -24,6 +24,8 @@ from enforcers.mechanism import (
     Obstacle,
     Plan,
     SeesObstacles,
+    SeesUnclaimed,
+    Unclaimed,
 )
 from enforcers.outcomes import FALLS_SHORT
 from enforcers.registry import build_mechanisms
@@ -59,11 +61,12 @@ class WorkloadFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """Everything found; `troubles` are of the agent itself."""
+    """Everything found; `unclaimed` workloads have no allocation, `troubles` are of the agent."""
 
     mechanisms: tuple[MechanismSupport, ...]
     devices: tuple[DeviceFinding, ...] = ()
     workloads: tuple[WorkloadFinding, ...] = ()
+    unclaimed: tuple[Unclaimed, ...] = ()
     troubles: tuple[str, ...] = ()
 
 
@@ -83,6 +86,7 @@ def show_diagnosis(config: AgentConfig, *, as_json: bool) -> int:
         mechanisms=_support(parts.mechanisms),
         devices=_devices(parts.mechanisms),
         workloads=_workloads(parts),
+        unclaimed=_unclaimed(parts),
         troubles=tuple(_troubles(parts, StateDir(root=config.state_dir))),
     )
     return _show(diagnosis, as_json=as_json)
@@ -143,6 +147,17 @@ def _workloads(parts: Parts) -> tuple[WorkloadFinding, ...]:
         for finding in _workloads_of(held.document, device, plan)
     ]
     return tuple(sorted(found, key=lambda finding: (finding.workload, finding.resource)))
+
+
+def _unclaimed(parts: Parts) -> tuple[Unclaimed, ...]:
+    held = parts.store.latest
+    allocations = () if held is None else held.document.allocations
+    return tuple(
+        one
+        for mechanism in parts.mechanisms.values()
+        if isinstance(mechanism, SeesUnclaimed)
+        for one in mechanism.unclaimed(allocations)
+    )
 
 
 def _workloads_of(
@@ -219,6 +234,10 @@ def _show(diagnosis: Diagnosis, *, as_json: bool) -> int:
             (one.workload, one.resource, _yes(one.is_ready), one.reason)
             for one in diagnosis.workloads
         ],
+    )
+    _print_table(
+        ("nobody's workload", "would be meant by"),
+        [(one.place, ", ".join(one.names)) for one in diagnosis.unclaimed],
     )
     for trouble in diagnosis.troubles:
         print(f"\n{trouble}")

@@ -1,5 +1,6 @@
 """The host's file tree below a root, so that tests can put another tree in its place."""
 
+import os
 from pathlib import Path
 
 
@@ -42,6 +43,12 @@ class HostFs:
             return self.path(host_path).is_dir()
         except OSError:
             return False
+
+    def is_dir_below(self, folder: str, below: str) -> bool:
+        """Whether a directory is there, at its own place: no link led to it from elsewhere."""
+        place = os.path.realpath(self._place(f"{folder}{below}"))
+        own = os.path.realpath(self._place(folder)) + below.rstrip("/")
+        return place == own and Path(place).is_dir()
 
     def folders(self, host_path: str) -> list[str]:
         """The names of the folders in a folder, in order; none if it is not there."""

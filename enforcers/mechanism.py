@@ -1,6 +1,6 @@
 """What every mechanism offers, and the values that pass between it and the agent."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
@@ -204,4 +204,24 @@ class KnowsFixes(Protocol):
 
         Changes nothing. What no file can mend has no fix.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unclaimed:
+    """A workload that may be changed and that no allocation means.
+
+    `names` are the selectors that would mean it, as KIND=VALUE.
+    """
+
+    place: str
+    names: tuple[str, ...]
+
+
+@runtime_checkable
+class SeesUnclaimed(Protocol):
+    """A mechanism that knows the workloads of its host by name."""
+
+    def unclaimed(self, allocations: Sequence[Allocation]) -> tuple[Unclaimed, ...]:
+        """The workloads that none of these allocations means. Changes nothing."""
         ...

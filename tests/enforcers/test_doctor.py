@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from enforcers import cli, doctor
+from enforcers.contract import Selector
 from enforcers.host_fs import HostFs
 from enforcers.ledger import copy_of
 from enforcers.mechanism import HostAccess, SeesObstacles
@@ -218,6 +219,28 @@ def test_shares_without_effect_are_named_by_device_and_by_workload(
     said = "ineffective: shares have no effect: iocost is off for 8:0, for nobody says what the"
     assert [item["is_ready"] for item in found["workloads"]] == [False, False]
     assert all(item["reason"].startswith(said) for item in found["workloads"])
+
+
+def test_workloads_that_no_allocation_means_are_named(
+    agent_toml: Path,
+    capsys: pytest.CaptureFixture[str],
+    cgroups: FakeCgroups,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("db.service", "web.service"):
+        cgroups.add_group(f"/machine.slice/{name}")
+    with agent_toml.open("a") as file:
+        file.write('[cgroup_io]\nsubtrees = ["/machine.slice"]\ndevices = ["8:0"]\n')
+    monkeypatch.setattr("enforcers.assembly.HostFs", lambda: cgroups)
+    wanted = group("/x", selector=Selector(kind="systemd_unit", value="db.service"))
+    hold(StateDir(root=agent_toml.parent / "state"), wanted, left_s=3600.0)
+
+    found = diagnosis(agent_toml, capsys)
+    assert cli.main(["doctor", "--config", str(agent_toml)]) == 0
+
+    names = ["systemd_unit=web.service"]
+    assert found["unclaimed"] == [{"place": "/machine.slice/web.service", "names": names}]
+    assert "/machine.slice/web.service  systemd_unit=web.service" in capsys.readouterr().out
 
 
 def lose_ledger(state_dir: StateDir) -> None:

@@ -95,6 +95,14 @@ def test_limit_is_gone_after_the_agent(limited: Limited) -> None:
 
 
 @on_first_kernel
+def test_workload_is_found_by_its_name_and_again_after_a_restart(guest: StorageGuest) -> None:
+    said = guest.run(f"{TRIALS}.named_workload", capacity_iops=CAPACITY, limit_iops=500)
+
+    limited = "rbps=max wbps=max riops=500 wiops=500"
+    assert said == {"io_max": [limited, limited], "left": "", "beside": ""}
+
+
+@on_first_kernel
 def test_shares_of_three_to_one_hold_where_nobody_set_up_anything(guest: StorageGuest) -> None:
     said = guest.run(f"{TRIALS}.shares", capacity_iops=CAPACITY, shares=SHARES, seconds=6.0)
 

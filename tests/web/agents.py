@@ -35,6 +35,7 @@ NO_CGROUP = (
         supported=False,
         reason="cgroup v1 is mounted: io.max and io.weight do not exist",
     ),
+    *SUPPORT[2:],
 )
 
 

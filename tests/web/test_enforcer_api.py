@@ -154,6 +154,8 @@ def test_agent_of_the_first_version_goes_on_with_a_newer_service(
     before = decode_document(pull(enrolled.token).content)
     body = json.loads(encode_report(report_on(before, fleet)))
     body["schema_version"] = 1
+    # It had two mechanisms.
+    body["support"] = body["support"][:2]
     for item in body["support"]:
         del item["units"], item["selectors"], item["holds"]
     for item in body["allocations"]:

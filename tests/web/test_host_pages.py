@@ -37,12 +37,13 @@ def test_hosts_are_counted_by_state_of_their_agent(viewer: Client) -> None:
 def test_list_shows_reports_revisions_drift_and_support(viewer: Client) -> None:
     page = page_of(viewer.get("/hosts/"))
 
-    agent, report, sample, held, published, drift, *load, htb, cgroup = page.row("table", "kvm-02")
+    row = page.row("table", "kvm-02")
+    agent, report, sample, held, published, drift, *load, htb, cgroup, qemu = row
     assert (agent, report, sample) == ("enforcing", "8 s ago", "6 s ago")
     assert (held, published, drift) == ("1", "1", "0 of 3")
-    assert (htb, cgroup) == ("yes", "yes")
+    assert (htb, cgroup, qemu) == ("yes", "yes", "yes")
     assert [value.split()[-1] for value in load[:2]] == ["IOPS", "Gbit/s"]
-    assert page.row("table", "kvm-03")[-1].startswith("no: cgroup v1 is mounted")
+    assert page.row("table", "kvm-03")[-2].startswith("no: cgroup v1 is mounted")
     assert page.row("table", "kvm-04")[1].startswith("–no value: no agent has reported")
 
 
@@ -74,7 +75,8 @@ def test_host_says_by_what_its_mechanisms_recognise_workloads(
     page = host_page(viewer, fleet, "kvm-02")
 
     assert page.row("table", "tc_htb")[-1] == "vnic, source_address and host_traffic"
-    assert page.row("table", "cgroup_io")[-1] == "cgroup"
+    assert page.row("table", "cgroup_io")[-1] == "cgroup, systemd_unit, libvirt_domain +4 more"
+    assert page.row("table", "qemu_throttle")[-1] == "vdisk"
 
 
 def test_agent_of_the_first_version_says_nothing_of_what_it_holds(

@@ -16,7 +16,7 @@ from enforcers.contract import (
 from enforcers.executor import Execution, Executor
 from enforcers.fix import Fix
 from enforcers.ledger import LedgerEntry
-from enforcers.mechanism import Desired, HostAccess, Note, Obstacle, Plan, Seen
+from enforcers.mechanism import Desired, HostAccess, Note, Obstacle, Plan, Seen, Unclaimed
 from enforcers.mechanisms.cgroup_io import (
     controls,
     device_controls,
@@ -28,7 +28,9 @@ from enforcers.mechanisms.cgroup_io.balancing import Balancing, Ground
 from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
 from enforcers.mechanisms.cgroup_io.controls import Controls
 from enforcers.mechanisms.cgroup_io.entitled_weights import entitled_weights, unhindered
+from enforcers.mechanisms.cgroup_io.finding import Finding
 from enforcers.mechanisms.cgroup_io.fixes import fixes
+from enforcers.mechanisms.cgroup_io.located import CGROUP, NAMING, located
 from enforcers.mechanisms.cgroup_io.observed import (
     IoObserved,
     has_iocost,
@@ -62,6 +64,7 @@ class CgroupIo:
     def __init__(self, host: HostAccess, config: CgroupIoConfig) -> None:
         self._host_fs = host.host_fs
         self._config = config
+        self._finding = Finding(host.host_fs, config.subtrees)
         self._followed: dict[str, tuple[Desired, Balancing]] = {}
 
     def support(self) -> MechanismSupport:
@@ -73,14 +76,15 @@ class CgroupIo:
             if mount is None
             else f"io controller at {mount}: limits; shares and reservations where iocost is on",
             units=(Unit.IOPS, Unit.BYTES_PER_S),
-            selectors=(shortfalls.CGROUP,),
+            selectors=(CGROUP, *NAMING),
             holds=shortfalls.holds(has_iocost=mount is not None and self._has_iocost(mount)),
         )
 
     def observe(self, desired: Desired, entries: tuple[LedgerEntry, ...]) -> IoObserved:
+        known = self._finding.places(desired.allocations)
         groups = {
             item.selector.value
-            for item in desired.allocations
+            for item in located(desired.allocations, known)
             if shortfalls.group_problem(item, self._config.subtrees) is None
         }
         noted = controls.groups_of(entries)
@@ -91,6 +95,7 @@ class CgroupIo:
             config=self._config,
             entries=entries,
             standing=self._standing(desired),
+            places=known,
         )
 
     def plan(self, desired: Desired, observed: IoObserved) -> Plan:
@@ -118,6 +123,9 @@ class CgroupIo:
     def fixes(self) -> tuple[Fix, ...]:
         return tuple(fixes(self._host_fs, self._config.subtrees))
 
+    def unclaimed(self, allocations: Sequence[Allocation]) -> tuple[Unclaimed, ...]:
+        return self._finding.unclaimed(allocations)
+
     def read_back(self, desired: Desired, observed: IoObserved) -> Mapping[str, Seen]:
         spec = desired.spec
         if spec is None or observed.problem is not None or spec.unit is Unit.BITS_PER_S:
@@ -133,7 +141,7 @@ class CgroupIo:
                 ),
                 observed=observed,
             )
-            for item in desired.allocations
+            for item in located(desired.allocations, observed.places)
             if item.selector.value in observed.groups
         }
 
@@ -190,9 +198,9 @@ class CgroupIo:
     def _wanted(
         self, spec: ResourceSpec, allocations: tuple[Allocation, ...], observed: IoObserved
     ) -> _Wanted:
-        notes: dict[str, Note] = {}
+        notes = {key: p for key, p in observed.places.items() if isinstance(p, Note)}
         kept: dict[str, Allocation] = {}
-        for item in allocations:
+        for item in located(allocations, observed.places):
             group = item.selector.value
             problem = (
                 shortfalls.group_problem(item, self._config.subtrees)

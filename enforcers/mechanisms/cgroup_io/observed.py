@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from enforcers.host_fs import HostFs
 from enforcers.ledger import LedgerEntry
+from enforcers.mechanism import Note
 from enforcers.mechanisms.cgroup_io import io_text
 from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
 from enforcers.mechanisms.cgroup_io.iocost import Iocost, Model
@@ -38,6 +39,7 @@ class IoObserved:
     `refusal` says why nothing new may be done for it; what was noted may still be put back.
     `groups` has only the groups that exist, by path below the cgroup mount. `debug_stats` is
     whether io.stat shows how long a group waited: Y or N, None where the kernel has no choice.
+    `places` are the groups of allocations that name a workload, or why there is not just one.
     """
 
     device: str
@@ -54,6 +56,7 @@ class IoObserved:
     groups: Mapping[str, Group]
     entries: tuple[LedgerEntry, ...]
     standing: Standing
+    places: Mapping[str, str | Note]
 
     def control_path(self, group: str, control: str) -> str:
         """The host path of a control file."""
@@ -68,6 +71,7 @@ def observe(
     config: CgroupIoConfig,
     entries: tuple[LedgerEntry, ...],
     standing: Standing,
+    places: Mapping[str, str | Note],
 ) -> IoObserved:
     """Read the control files of the groups. A file that is not there is an answer."""
     mount = io_mount(host_fs)
@@ -95,6 +99,7 @@ def observe(
             groups={},
             entries=entries,
             standing=standing,
+            places=places,
         )
     names = {name for name in config.devices if device_number(host_fs, name) == number}
     known = ", ".join(sorted(config.devices)) or "none"
@@ -116,10 +121,11 @@ def observe(
         groups={
             group: read_group(host_fs, f"{mount}{group.rstrip('/')}", number)
             for group in sorted(groups)
-            if host_fs.is_dir(f"{mount}{group}")
+            if host_fs.is_dir_below(mount, group)
         },
         entries=entries,
         standing=standing,
+        places=places,
     )
 
 

@@ -40,7 +40,7 @@ def _of_device(host_fs: HostFs, device: str, mount: str | None) -> Obstacle | No
 def _of_weights(host_fs: HostFs, device: str, config: CgroupIoConfig) -> Obstacle | None:
     """Why the device has limits alone, if that is not what the operator wants."""
     observed = observe(
-        host_fs, device, groups=set(), config=config, entries=(), standing=Standing()
+        host_fs, device, groups=set(), config=config, entries=(), standing=Standing(), places={}
     )
     if observed.keeps_iocost or not observed.iocost.is_possible or not lacks_model(observed):
         return None

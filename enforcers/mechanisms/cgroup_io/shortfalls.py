@@ -16,11 +16,10 @@ from enforcers.contract import (
     Unit,
 )
 from enforcers.mechanism import Note
+from enforcers.mechanisms.cgroup_io.located import CGROUP, NAMING
 from enforcers.mechanisms.cgroup_io.observed import IoObserved
 from enforcers.mechanisms.cgroup_io.ownership import Ownership
 from enforcers.mechanisms.cgroup_io.pooled_limit import SMALLEST_PART
-
-CGROUP = "cgroup"
 
 
 def holds(*, has_iocost: bool) -> Holds:
@@ -58,7 +57,8 @@ def group_problem(item: Allocation, subtrees: frozenset[str]) -> Note | None:
     if item.selector.kind != CGROUP:
         return Note(
             outcome=Outcome.UNSUPPORTED,
-            reason=f"cgroup_io recognises a workload by cgroup, not by {item.selector.kind}",
+            reason=f"cgroup_io recognises a workload by {CGROUP}, {', '.join(NAMING)}, "
+            f"not by {item.selector.kind}",
         )
     path = PurePosixPath(item.selector.value)
     is_allowed = (

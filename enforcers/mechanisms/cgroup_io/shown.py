@@ -24,12 +24,17 @@ def setting(
     """
     limits = {key: io_max[key] for key in wanted.io_max}
     native = f"{observed.number} {' '.join(f'{key}={limits[key]}' for key in limits)}"
+    if weight is not None:
+        native = f"{native} weight={weight}"
+    if item.id in observed.places:
+        # Where the workload was found that the policy names.
+        native = f"{native} in {item.selector.value}"
     is_due = weight is not None and weight == wanted.weight
     return Setting(
         reservation=item.reservation if is_due and item.reservation > 0 else None,
         limit=_limit(item, limits, wanted),
         shares=_shares(item, weight, wanted.weight),
-        native=native if weight is None else f"{native} weight={weight}",
+        native=native,
     )
 
 

@@ -234,9 +234,9 @@ def test_nothing_is_sent_before_the_agent_has_said_what_it_supports(cluster: Clu
 
 
 def test_mechanism_is_the_one_that_the_agent_supports(cluster: Cluster) -> None:
-    htb, disk = SUPPORT
+    htb, *others = SUPPORT
     better = replace(htb, mechanism="tc_edt")
-    state_support(cluster.enrolment.host, (replace(htb, supported=False), disk, better))
+    state_support(cluster.enrolment.host, (replace(htb, supported=False), *others, better))
     approve(recommendation=propose(cluster), user=cluster.people.owner, now=NOW)
 
     document = current_document(host=cluster.enrolment.host, now=NOW)
@@ -245,10 +245,10 @@ def test_mechanism_is_the_one_that_the_agent_supports(cluster: Cluster) -> None:
 
 
 def test_other_mechanism_makes_a_new_revision(cluster: Cluster) -> None:
-    htb, disk = SUPPORT
+    htb, *others = SUPPORT
     approve(recommendation=propose(cluster), user=cluster.people.owner, now=NOW)
     before = current_document(host=cluster.enrolment.host, now=NOW)
-    state_support(cluster.enrolment.host, (replace(htb, mechanism="tc_edt"), disk))
+    state_support(cluster.enrolment.host, (replace(htb, mechanism="tc_edt"), *others))
 
     after = current_document(host=cluster.enrolment.host, now=NOW)
 
@@ -285,8 +285,28 @@ def test_selector_that_the_agent_does_not_know_is_not_sent_and_named(cluster: Cl
     *workloads, host = document.allocations
     assert [item.workload for item in workloads] == ["web-1", "web-3"]
     assert host.selector.kind == HOST_TRAFFIC
-    reason = "its agent recognises no workload by mark, only by cgroup, source_address, vnic"
+    known = sorted({kind for one in SUPPORT for kind in one.selectors} - {HOST_TRAFFIC})
+    reason = f"its agent recognises no workload by mark, only by {', '.join(known)}"
     assert published(cluster)["left_out"] == [{"what": "web-2 on h1/up0", "reason": reason}]
+
+
+def test_agent_from_before_names_of_workloads_is_sent_paths_alone(cluster: Cluster) -> None:
+    htb, disk, _ = SUPPORT
+    state_support(cluster.enrolment.host, (htb, replace(disk, selectors=("cgroup",))))
+    named = Allocation.objects.filter(workload__name="web-2")
+    named.update(selector_kind="systemd_unit", selector="db.service")
+    approve(recommendation=propose(cluster), user=cluster.people.owner, now=NOW)
+
+    former = current_document(host=cluster.enrolment.host, now=NOW)
+    (left_out,) = published(cluster)["left_out"]
+    state_support(cluster.enrolment.host)
+    present = current_document(host=cluster.enrolment.host, now=NOW, schema_version=1)
+
+    assert [item.workload for item in former.allocations[:-1]] == ["web-1", "web-3"]
+    assert "recognises no workload by systemd_unit, only by cgroup" in left_out["reason"]
+    # The form of documents is the same: a selector is a word and a value in every version.
+    kinds = {item.workload: item.selector.kind for item in present.allocations}
+    assert kinds["web-2"] == "systemd_unit"
 
 
 def test_source_address_goes_from_the_allocation_to_the_plan_of_the_kernel(

@@ -256,7 +256,7 @@ def test_nobody_is_told_to_switch_iocost_on_with_a_guessed_model(
 @pytest.mark.parametrize(
     ("allocation", "outcome", "reason"),
     [
-        (vnic(1, resource="ds1"), Outcome.UNSUPPORTED, "by cgroup, not by vnic"),
+        (vnic(1, resource="ds1"), Outcome.UNSUPPORTED, "kubernetes_pod, not by vnic"),
         (group("/system.slice/x"), Outcome.UNSUPPORTED, "not below one of cgroup_io.subtrees"),
         (group("/machine.slice/../x"), Outcome.UNSUPPORTED, "not below one of"),
         (group("/machine.slicer"), Outcome.UNSUPPORTED, "not below one of"),

@@ -43,9 +43,10 @@ _LEASE = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What a person asks for one group."""
+    """What a person asks for one group; `selector` is another way to mean it: kind and value."""
 
     group: str
+    selector: tuple[str, str] | None = None
     reservation: float = 0.0
     limit: float | None = None
     shares: int = 100
@@ -83,10 +84,21 @@ class Service:
                 raise TimeoutError(f"no report of revision {self._revision}: {self.reports[-1:]}")
             time.sleep(0.1)
 
+    def wait_until(self, outcome: str) -> None:
+        """Return with the first report that has this outcome. Raises TimeoutError."""
+        deadline_s = time.monotonic() + REPORT_DEADLINE_S
+        while not any(self._has(report, outcome) for report in list(self.reports)):
+            if time.monotonic() > deadline_s:
+                raise TimeoutError(f"nothing was {outcome}: {self.reports[-1:]}")
+            time.sleep(0.1)
+
     def outcomes(self) -> dict[str, Sequence[str]]:
         """The newest outcome of each group, and its reason."""
         newest = [report for report in self.reports if self._is_present(report)][-1]
         return {item.workload: (str(item.outcome), item.reason) for item in newest.allocations}
+
+    def _has(self, report: ComplianceReport, outcome: str) -> bool:
+        return any(item.outcome == outcome for item in report.allocations)
 
     def _is_present(self, report: ComplianceReport) -> bool:
         return report.revision == self._revision and bool(report.allocations)
@@ -125,11 +137,12 @@ def _resource(capacity_iops: float) -> ResourceSpec:
 
 def _allocation(wish: Wish) -> Allocation:
     name = wish.group.rpartition("/")[2]
+    kind, value = wish.selector or ("cgroup", wish.group)
     return Allocation(
         id=name,
         workload=name,
         resource="disk",
-        selector=Selector(kind="cgroup", value=wish.group),
+        selector=Selector(kind=kind, value=value),
         reservation=wish.reservation,
         limit=wish.limit,
         shares=wish.shares,
