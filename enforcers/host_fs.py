@@ -39,16 +39,13 @@ class HostFs:
 
     def is_dir(self, host_path: str) -> bool:
         """Whether a directory is there; not of a name that is too long for one."""
-        try:
-            return self.path(host_path).is_dir()
-        except OSError:
-            return False
+        return _is_dir(self.path(host_path))
 
     def is_dir_below(self, folder: str, below: str) -> bool:
         """Whether a directory is there, at its own place: no link led to it from elsewhere."""
         place = os.path.realpath(self._place(f"{folder}{below}"))
         own = os.path.realpath(self._place(folder)) + below.rstrip("/")
-        return place == own and Path(place).is_dir()
+        return place == own and _is_dir(Path(place))
 
     def folders(self, host_path: str) -> list[str]:
         """The names of the folders in a folder, in order; none if it is not there."""
@@ -71,3 +68,10 @@ class HostFs:
         if not host_path.startswith("/") or ".." in host_path.split("/"):
             raise ValueError(f"not an absolute host path without ..: {host_path!r}")
         return f"{self._root}{host_path}"
+
+
+def _is_dir(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
