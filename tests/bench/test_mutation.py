@@ -218,7 +218,7 @@ def test_stopped_run_shows_what_it_has_and_the_next_goes_on_from_there(tmp_path:
 
     process = started(tmp_path, "--journal", "verdicts")
     # The third fault counts upwards, so the run is in it for long.
-    while not (journal.exists() and journal.read_text().count("\n") == 2):
+    while not (journal.exists() and journal.read_text().count("\n") >= 2):
         time.sleep(0.1)
     # Python drops what a handler raises in the middle of a fork, so the third has to run by then.
     time.sleep(1)
@@ -226,13 +226,15 @@ def test_stopped_run_shows_what_it_has_and_the_next_goes_on_from_there(tmp_path:
     stdout, _ = process.communicate()
 
     assert process.returncode == 1
+    killed = journal.read_text().count("\n")
+    assert 2 <= killed < 6
     # Mutants, killed, equivalent, survived.
-    assert stdout.splitlines()[-2].split()[-4:] == ["2", "2", "0", "0"]
-    assert stdout.splitlines()[-1] == "stopped: 4 of 6 mutants have no verdict"
+    assert stdout.splitlines()[-2].split()[-4:] == [str(killed), str(killed), "0", "0"]
+    assert stdout.splitlines()[-1] == f"stopped: {6 - killed} of 6 mutants have no verdict"
 
     result = measure(tmp_path, "--journal", "verdicts", "--limit", "8")
 
-    assert "2 of 6 were killed before" in result.stderr
+    assert f"{killed} of 6 were killed before" in result.stderr
     assert result.stdout.splitlines()[3].split()[-4:] == ["6", "6", "0", "0"]
 
 
