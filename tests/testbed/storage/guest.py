@@ -61,7 +61,7 @@ class StorageGuest:
 
     def __init__(self, kernel: Kernel, folder: Path) -> None:
         self._script = f"cd {CHECKOUT}\nPYTHONPATH={CHECKOUT} exec {_python()} -m {_ORDERS}\n"
-        self._kernel = kernel
+        self.kernel = kernel
         self._folder = folder
         self._left = b""
 
@@ -77,7 +77,7 @@ class StorageGuest:
                 script=self._script,
                 port=0,
                 devices=_order_line(place),
-                boot=_boot(self._kernel),
+                boot=_boot(self.kernel),
             )
             try:
                 self._line, _ = waiting.accept()
