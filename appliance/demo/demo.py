@@ -42,12 +42,13 @@ def play(say: Callable[[str], None], *, simulated: bool) -> Outcome:
 def _play(progress: Progress, scratch: Path, *, simulated: bool) -> Outcome:
     missing = "asked for" if simulated else missing_for_namespaces()
     if missing is None:
-        for name in remove_leavings_of_the_dead():
-            progress.tell(f"removed {name}, which a killed demo left")
         ran_on = "the real kernel: namespaces, TCP, Telegraf and HTB"
     else:
         ran_on = f"a SIMULATED kernel with simulated traffic ({missing}); all else is real"
     progress.tell(f"this demo runs on {ran_on}")
+    if missing is None:
+        for name in remove_leavings_of_the_dead():
+            progress.tell(f"removed {name}, which a killed demo left")
     progress.begin("starting the product on scratch data")
     data = DataDir(scratch / "data")
     with (
