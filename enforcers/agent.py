@@ -147,7 +147,7 @@ class Agent:
         began_s = self._clocks.monotonic_s()
         is_followed = False
         try:
-            is_followed = self._enforcement.follow(now_s=began_s)
+            is_followed = self._enforcement.follow(clock_s=self._clocks.monotonic_s)
         finally:
             if self._figures is not None:
                 spent_s = self._clocks.monotonic_s() - began_s

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,7 +88,7 @@ class Enforcement:
         """How many writes to the kernel there were."""
         return self._executor.writes
 
-    def follow(self, *, now_s: float) -> bool:
+    def follow(self, *, clock_s: Callable[[], float]) -> bool:
         """Let mechanisms follow the workloads wherever a policy is in force; False if that fails.
 
         That is the former one where the next one failed. A period that meets a pass is left out.
@@ -96,17 +96,17 @@ class Enforcement:
         if not self._writing.acquire(blocking=False):
             return True
         try:
-            followed = [self._follow(target, now_s) for target in sorted(self._settled)]
+            followed = [self._follow(target, clock_s) for target in sorted(self._settled)]
             return all(followed)
         finally:
             self._writing.release()
 
-    def _follow(self, target: Target, now_s: float) -> bool:
+    def _follow(self, target: Target, clock_s: Callable[[], float]) -> bool:
         mechanism, desired = self._mechanisms.get(target[0]), self._settled[target].desired
         if not desired.allocations or not isinstance(mechanism, FollowingMechanism):
             return True
         try:
-            mechanism.follow(desired, self._ledger.of(*target), self._executor, now_s)
+            mechanism.follow(desired, self._ledger.of(*target), self._executor, clock_s)
         except _OBSERVING_ERRORS as error:
             log.debug("not followed", extra={"device": target[1], "error": str(error)})
             return False

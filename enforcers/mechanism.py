@@ -1,6 +1,6 @@
 """What every mechanism offers, and the values that pass between it and the agent."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
@@ -140,9 +140,11 @@ class FollowingMechanism(Protocol):
         desired: Desired,
         entries: tuple[LedgerEntry, ...],
         executor: Executor,
-        now_s: float,
+        clock_s: Callable[[], float],
     ) -> None:
         """One period (`enforcers.following`), for a device where the policy is in force.
+
+        `clock_s` is asked where something is read: a rate is true only over its own time.
 
         Raises OSError and StateError once all else is done; the next pass finds what is not as
         it should be.

@@ -5,7 +5,7 @@ and `tracked_capacity`.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -25,6 +25,9 @@ from enforcers.mechanisms.cgroup_io.observed import IO_STAT, IoObserved
 from enforcers.mechanisms.cgroup_io.pooled_limit import Pool, Took, first_pool, next_pool
 from enforcers.mechanisms.cgroup_io.tracked_capacity import WAITED_RATIO
 from enforcers.mechanisms.cgroup_io.watched_device import WatchedDevice
+
+Clock = Callable[[], float]
+"""Seconds, asked where a counter is read."""
 
 _FRESH_S = 4 * PERIOD_S
 # Slower groups are as good as idle.
@@ -92,22 +95,22 @@ class Balancing:
             if item.limit is not None
         }
 
-    def look_at_all(self, now_s: float) -> None:
+    def look_at_all(self, clock_s: Clock) -> None:
         """Read every group, so that its waiting shows in the first period in which it waits."""
-        self._read_groups(self._ground.kept, now_s)
+        self._read_groups(self._ground.kept, clock_s)
 
-    def follow(self, executor: Executor, now_s: float) -> None:
+    def follow(self, executor: Executor, clock_s: Clock) -> None:
         """One period. Raises the first OSError or StateError of a write, once all else is done."""
         self._failed = None
-        waited_ratio = self._waited_ratio(now_s) if self._ground.has_weights else None
+        waited_ratio = self._waited_ratio(clock_s) if self._ground.has_weights else None
         limited = [item for item in self._ground.kept if item.limit is not None]
         waits = waited_ratio is not None and waited_ratio > WAITED_RATIO
         is_blind = waited_ratio is None or (not waits and not self._device.is_pressed)
-        done = self._read_groups(limited if is_blind else self._ground.kept, now_s)
+        done = self._read_groups(limited if is_blind else self._ground.kept, clock_s)
         if not is_blind:
             self._active_groups = sum(one.rate > _ACTIVE_RATE for one in done.values())
         if waited_ratio is not None:
-            self._follow_device(executor, now_s, waited_ratio)
+            self._follow_device(executor, clock_s, waited_ratio)
         if waits:
             self._follow_weights(executor, done)
         for item in limited:
@@ -123,24 +126,24 @@ class Balancing:
             return known
         return first_pool(limit, self._ground.spec.unit)
 
-    def _waited_ratio(self, now_s: float) -> float | None:
+    def _waited_ratio(self, clock_s: Clock) -> float | None:
         """Waiting of all groups below the common parent, as a part of the time, from one file.
 
         None: the kernel does not say.
         """
         parent = self._ground.parent
-        now = None if parent is None else self._read(parent, now_s)
+        now = None if parent is None else self._read(parent, clock_s)
         before, self._all_waited = self._all_waited, now
         if now is None or now.waited_us is None:
             return None
         done = did(before, now, period_s=PERIOD_S)
         return None if done is None else done.waited_ratio
 
-    def _follow_device(self, executor: Executor, now_s: float, waited_ratio: float) -> None:
+    def _follow_device(self, executor: Executor, clock_s: Clock, waited_ratio: float) -> None:
         try:
             self._device.follow(
                 executor,
-                now_s,
+                clock_s,
                 unit=self._ground.spec.unit,
                 waited_ratio=waited_ratio,
                 active_groups=self._active_groups,
@@ -156,7 +159,7 @@ class Balancing:
             no_grip=self._device.no_grip,
         )
 
-    def _read_groups(self, items: Sequence[Allocation], now_s: float) -> dict[str, Did]:
+    def _read_groups(self, items: Sequence[Allocation], clock_s: Clock) -> dict[str, Did]:
         """What each group did since it was last read; new groups and gone ones are left out.
 
         One that is made anew under its name waits for the next pass, which notes what it finds.
@@ -164,7 +167,7 @@ class Balancing:
         found: dict[str, Did] = {}
         for item in items:
             group = item.selector.value
-            count = self._read(group, now_s) if self._is_as_observed(group) else None
+            count = self._read(group, clock_s) if self._is_as_observed(group) else None
             if count is None:
                 self._counts.pop(group, None)
                 continue
@@ -179,13 +182,13 @@ class Balancing:
         identity = self._host_fs.identity(f"{observed.mount}{group}")
         return identity == observed.groups[group].identity
 
-    def _read(self, group: str, now_s: float) -> Count | None:
+    def _read(self, group: str, clock_s: Clock) -> Count | None:
         observed = self._ground.observed
         text = self._host_fs.read_or_none(observed.control_path(group, IO_STAT))
         if text is None:
             return None
         line = io_text.line_of(text, observed.number) or ""
-        return count_of(line, self._ground.spec.unit, now_s)
+        return count_of(line, self._ground.spec.unit, clock_s())
 
     def _follow_weights(self, executor: Executor, done: Mapping[str, Did]) -> None:
         contenders = [

@@ -1,6 +1,6 @@
 """Enforces shares, reservations and limits of a block device through cgroup v2's io controller."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -150,11 +150,11 @@ class CgroupIo:
         desired: Desired,
         entries: tuple[LedgerEntry, ...],
         executor: Executor,
-        now_s: float,
+        clock_s: Callable[[], float],
     ) -> None:
         known = self._followed.get(desired.device)
         if known is not None and known[0] is desired:
-            known[1].follow(executor, now_s)
+            known[1].follow(executor, clock_s)
             return
         observed = self.observe(desired, entries)
         if desired.spec is None or shortfalls.obstacle(desired.spec, observed) is not None:
@@ -171,12 +171,12 @@ class CgroupIo:
         if known is None or not known[1].is_of(ground):
             balancing = Balancing(self._host_fs, ground)
             self._followed[desired.device] = (desired, balancing)
-            balancing.look_at_all(now_s)
+            balancing.look_at_all(clock_s)
             return
         balancing = known[1]
         balancing.renew(ground)
         self._followed[desired.device] = (desired, balancing)
-        balancing.follow(executor, now_s)
+        balancing.follow(executor, clock_s)
 
     def _standing(self, desired: Desired) -> Standing:
         """What the loop has set for this policy; of the device also for another policy."""

@@ -1,6 +1,7 @@
 """Watches whether iocost, or the device itself, holds I/O back, and corrects the model."""
 
 import logging
+from collections.abc import Callable
 
 from enforcers.contract import Unit
 from enforcers.executor import Executor
@@ -85,7 +86,7 @@ class WatchedDevice:
     def follow(
         self,
         executor: Executor,
-        now_s: float,
+        clock_s: Callable[[], float],
         *,
         unit: Unit,
         waited_ratio: float,
@@ -93,7 +94,7 @@ class WatchedDevice:
     ) -> None:
         """One period; writes another model if the present one is found wrong."""
         text = self._host_fs.read_or_none(f"{self._folder}/stat")
-        now = None if text is None else disk_count(text, now_s)
+        now = None if text is None else disk_count(text, clock_s())
         before, self._before = self._before, now
         if now is None or before is None:
             return
@@ -106,7 +107,7 @@ class WatchedDevice:
             waited_ratio=waited_ratio,
         )
         if seen is not None:
-            self._correct(executor, now_s, seen)
+            self._correct(executor, now.at_s, seen)
 
     @property
     def _folder(self) -> str:

@@ -1,5 +1,6 @@
 """Between two passes: weights follow who waits, and stay what they are while nobody does."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ class Host:
             self._ios[name] += ios.get(name, 0)
             self._waited_us[name] += 1_000_000 if name in waits else 0
         self._show()
-        self.rig.enforcement.follow(now_s=self.now_s)
+        self.rig.enforcement.follow(clock_s=lambda: self.now_s)
 
     def disk(self, *, ios: int, queue: int) -> None:
         """What the disk counts in the next second: so many I/Os, so many at a time."""
@@ -192,7 +193,7 @@ def test_group_that_goes_away_does_not_keep_the_others(host: Host) -> None:
             waited_us = round(host.now_s * 1e6)
             line = f"8:0 rbytes=0 wbytes=0 rios={waited_us} wios=0 cost.wait={waited_us}\n"
             host.cgroups.put(f"{MOUNT}{name}/io.stat", line)
-        host.rig.enforcement.follow(now_s=host.now_s)
+        host.rig.enforcement.follow(clock_s=lambda: host.now_s)
 
     assert host.parts(*NAMES[:2]) == pytest.approx([0.5, 0.5], abs=0.005)
 
@@ -232,7 +233,7 @@ def test_limit_that_was_right_already_is_noted_before_it_changes(tmp_path: Path)
     for second in range(1, 4):
         line = f"8:0 rios={350 * second} wios={150 * second}\n"
         host.cgroups.put(f"{MOUNT}{FIRST}/io.stat", line)
-        host.rig.enforcement.follow(now_s=float(second))
+        host.rig.enforcement.follow(clock_s=partial(float, second))
     assert "riops=350" in host.cgroups.text(FIRST, "io.max")
     host.rig.enforcement.run(None, previous=None, now_s=4.0)
 
@@ -265,7 +266,7 @@ def test_limit_follows_the_mix_of_reads_and_writes(tmp_path: Path) -> None:
     for second in range(1, 4):
         line = f"8:0 rios={350 * second} wios={150 * second}\n"
         host.cgroups.put(f"{MOUNT}{FIRST}/io.stat", line)
-        host.rig.enforcement.follow(now_s=float(second))
+        host.rig.enforcement.follow(clock_s=partial(float, second))
     (first, *_) = host.rig.enforcement.run(policy, previous=None, now_s=4.0).enforced
 
     assert host.cgroups.text(FIRST, "io.max") == "8:0 rbps=max wbps=max riops=350 wiops=150\n"
@@ -274,6 +275,33 @@ def test_limit_follows_the_mix_of_reads_and_writes(tmp_path: Path) -> None:
     assert first.seen.setting.limit == 500.0
     host.rig.enforcement.run(None, previous=None, now_s=5.0)
     assert host.cgroups.text(FIRST, "io.max") == ""
+
+
+def test_reading_that_takes_long_after_a_pass_changes_no_rate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = Host(tmp_path)
+    policy = document(group(FIRST, limit=500.0), *(group(name) for name in NAMES[1:]))
+    read = host.cgroups.read_or_none
+
+    def read_slowly(path: str) -> str | None:
+        if path == f"{MOUNT}{FIRST}/io.stat":
+            return f"8:0 rios={round(500 * host.now_s)} wios=0\n"
+        if path == f"{MOUNT}{FIRST}/io.max":
+            host.now_s += 0.15
+        return read(path)
+
+    limits = []
+    for period in range(1, 12):
+        if period % 2:
+            host.rig.enforcement.run(policy, previous=None, now_s=host.now_s)
+        host.now_s = period / 2
+        with monkeypatch.context() as slow:
+            slow.setattr(host.cgroups, "read_or_none", read_slowly)
+            host.rig.enforcement.follow(clock_s=lambda: host.now_s)
+        limits.append(io_text.parse_io_max(host.cgroups.text(FIRST, "io.max"), "8:0")["riops"])
+
+    assert set(limits) == {"500"}
 
 
 @pytest.mark.parametrize(
@@ -290,7 +318,7 @@ def test_direction_that_is_not_used_stays_open(
     for second in range(1, 5):
         line = f"8:0 r{key}={round(limit * second)} w{key}=0\n"
         host.cgroups.put(f"{MOUNT}{FIRST}/io.stat", line)
-        host.rig.enforcement.follow(now_s=float(second))
+        host.rig.enforcement.follow(clock_s=partial(float, second))
 
     parts = io_text.parse_io_max(host.cgroups.text(FIRST, "io.max"), "8:0")
     writes = parts["wiops" if unit == "iops" else "wbps"]
@@ -337,7 +365,7 @@ def test_part_of_a_limit_that_could_not_be_written_is_written_later(tmp_path: Pa
         host.cgroups.refuse = "io.max" if second < 4 else None
         line = f"8:0 rios={350 * second} wios={150 * second}\n"
         host.cgroups.put(f"{MOUNT}{FIRST}/io.stat", line)
-        host.rig.enforcement.follow(now_s=float(second))
+        host.rig.enforcement.follow(clock_s=partial(float, second))
 
     assert "riops=350 wiops=150" in host.cgroups.text(FIRST, "io.max")
 
@@ -352,7 +380,7 @@ def test_group_that_cannot_be_written_keeps_no_other_from_being_followed(tmp_pat
         line = f"8:0 rios={350 * second} wios={150 * second}\n"
         for name in NAMES:
             host.cgroups.put(f"{MOUNT}{name}/io.stat", line)
-        is_followed = host.rig.enforcement.follow(now_s=float(second))
+        is_followed = host.rig.enforcement.follow(clock_s=partial(float, second))
 
     assert not is_followed
     for name in NAMES[1:]:
@@ -371,7 +399,7 @@ def test_former_policy_is_followed_where_the_next_one_failed(tmp_path: Path, lim
         failed = host.rig.enforcement.run(following, previous=former, now_s=float(second))
         line = f"8:0 rios={350 * second} wios={150 * second}\n"
         host.cgroups.put(f"{MOUNT}{FIRST}/io.stat", line)
-        host.rig.enforcement.follow(now_s=float(second))
+        host.rig.enforcement.follow(clock_s=partial(float, second))
 
     assert failed.has_failed
     assert "riops=350 wiops=150" in host.cgroups.text(FIRST, "io.max")
