@@ -80,14 +80,11 @@ def limited(guest: StorageGuest) -> Limited:
 
 
 def test_limit_of_500_lets_500_reads_or_writes_through(
-    limited: Limited, guest: StorageGuest
+    limited: Limited,
 ) -> None:
-    # On Linux 7 a first case gave 478: an open fault, named in docs/enforcement.md.
-    least = 500 * (0.99 if guest.kernel.name == KERNELS[0].name else 0.93)
-
     assert limited.outcome in IN_FORCE
-    for measured in (limited.reads_one_worker, limited.writes_four_workers):
-        assert least <= measured <= 500 * 1.01
+    assert limited.reads_one_worker == pytest.approx(500, rel=0.01)
+    assert limited.writes_four_workers == pytest.approx(500, rel=0.01)
 
 
 def test_limit_of_500_is_one_of_reads_and_writes_together(limited: Limited) -> None:

@@ -3,7 +3,7 @@
 io.max limits each direction by itself and lets whole I/Os through per slice of 100 ms
 (block/blk-throttle.c, DFL_THROTL_SLICE), so a limit that is not a multiple of 10 I/Os per second
 is rounded down. The two limits follow the measured mix, in multiples of 10; what they let through
-too much or too little in one period is made good in the next.
+too much or too little, beyond one slice, is made good in the next period.
 """
 
 from dataclasses import dataclass, replace
@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from enforcers.contract import Unit
 
 SLICES_PER_S = 10
+_SLICE_S = 1 / SLICES_PER_S
 SMALLEST_PART = 2
 """Up to Linux 6.12 io.max refuses 1."""
-# Who took less of the limit than this did not want it all.
+# Who took less than this of what was open to it did not want it all.
 _USED_RATIO = 0.8
 _MOST_CARRIED_RATIO = 0.2
 # Who took so much of its part may want more, and is given so much more of the limit for a try.
@@ -37,7 +38,7 @@ class Took:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """A limit per second, what is to be made good of it, and its two parts now.
+    """A limit per second, what was let through too little of it, and its two parts now.
 
     A part is a multiple of `step`, and at least `least`: the direction that is not used stays
     open by it, so that its first I/O does not wait. `is_trying`: the smaller part is larger than
@@ -72,11 +73,11 @@ def next_pool(pool: Pool, took: Took) -> Pool:
     """The parts for the next period."""
     used = took.reads + took.writes
     carried = 0.0
-    if used >= _USED_RATIO * pool.limit:
-        most = max(_MOST_CARRIED_RATIO * pool.limit, pool.step)
+    if _wanted_all(pool, took):
+        most = max(_MOST_CARRIED_RATIO * pool.limit, pool.step) + _slack(pool)
         missed = pool.carried + (pool.limit - used) * took.elapsed_s
         carried = min(max(missed, -most), most)
-    budget = max(pool.limit + carried, 1.0)
+    budget = max(pool.limit + _to_make_good(carried, pool), 1.0)
     read_ratio = took.reads / used if used > 0 else 0.5
     pool = _with_try(pool, took)
     if pool.is_trying:
@@ -87,6 +88,22 @@ def next_pool(pool: Pool, took: Took) -> Pool:
         reads=_rounded(budget * read_ratio, pool),
         writes=_rounded(budget * (1 - read_ratio), pool),
     )
+
+
+def _wanted_all(pool: Pool, took: Took) -> bool:
+    """Whether it took what was open to it. A limit that was changed may begin a slice later."""
+    open_per_s = min(pool.reads + pool.writes, pool.limit)
+    open_s = max(took.elapsed_s - _SLICE_S, took.elapsed_s / 2)
+    return (took.reads + took.writes) * took.elapsed_s >= _USED_RATIO * open_per_s * open_s
+
+
+def _to_make_good(carried: float, pool: Pool) -> float:
+    return max(carried - _slack(pool), 0.0) + min(carried + _slack(pool), 0.0)
+
+
+def _slack(pool: Pool) -> float:
+    """A slice's worth, which Linux 7 gives or takes at each change: correcting it never ends."""
+    return pool.limit * _SLICE_S
 
 
 def _with_try(pool: Pool, took: Took) -> Pool:

@@ -45,6 +45,21 @@ def test_mixed_load_gets_the_limit_in_the_mean(limit: float, read_ratio: float) 
     assert mean_of(limit, read_ratio) == pytest.approx(limit, rel=0.02)
 
 
+@pytest.mark.parametrize("first_extra", [0.0, 0.1, 0.2])
+def test_kernel_that_moves_a_slice_at_each_change_still_gives_the_limit(
+    first_extra: float,
+) -> None:
+    """Linux 7: a raised limit lets a slice more through, a lowered one a slice less."""
+    pool, extra, got = first_pool(500.0, Unit.IOPS), first_extra, []
+    for _ in range(40):
+        rate = let_through(pool.reads) * (1 + 2 * extra)
+        got.append(rate)
+        before, pool = pool, next_pool(pool, Took(reads=rate, writes=0.0, elapsed_s=0.5))
+        extra = 0.1 * ((pool.reads > before.reads) - (pool.reads < before.reads))
+
+    assert sum(got) / len(got) == pytest.approx(500.0, rel=0.01)
+
+
 @given(st.floats(20.0, 5000.0), st.floats(0.0, 1.0))
 def test_parts_never_go_far_beyond_the_limit(limit: float, read_ratio: float) -> None:
     pool = first_pool(limit, Unit.IOPS)
