@@ -2,16 +2,24 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 
 from enforcers.contract import Unit
 from enforcers.executor import Executor
+from enforcers.following import PERIOD_S
 from enforcers.host_fs import HostFs
 from enforcers.mechanisms.cgroup_io import device_controls
 from enforcers.mechanisms.cgroup_io.counts import DiskCount, disk_count
 from enforcers.mechanisms.cgroup_io.device_look import Look, look
 from enforcers.mechanisms.cgroup_io.iocost import Model
 from enforcers.mechanisms.cgroup_io.observed import IoObserved
-from enforcers.mechanisms.cgroup_io.tracked_capacity import NO_GRIP_S, first_track, followed
+from enforcers.mechanisms.cgroup_io.pile import Pile, model_ratio, next_pile
+from enforcers.mechanisms.cgroup_io.tracked_capacity import (
+    NO_GRIP_S,
+    WAITED_RATIO,
+    first_track,
+    followed,
+)
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +48,7 @@ class WatchedDevice:
         self._before: DiskCount | None = None
         self._troubled_since_s: float | None = None
         self._is_pressed = False
+        self._pile = Pile()
         self._total: float | None = None
         places = host_fs.read_or_none(f"{self._folder}/queue/nr_requests") or ""
         self._places = int(places) if places.strip().isdecimal() else None
@@ -106,38 +115,61 @@ class WatchedDevice:
             active_groups=active_groups,
             waited_ratio=waited_ratio,
         )
-        if seen is not None:
-            self._correct(executor, now.at_s, seen)
+        if seen is None:
+            return
+        self._total = seen.total
+        former = self._track.capacity
+        if self._observed.tracks_capacity:
+            self._is_pressed = seen.is_pressed
+            self._track = followed(self._track, seen)
+            self._note_trouble(now.at_s, seen)
+        if self._base is None:
+            return
+        ratio = self._drained(seen, (now.ios - before.ios) / seen.elapsed_s)
+        self._write(executor, self._base, self._track.capacity * ratio)
+        self._tell(former, now.at_s, seen)
 
     @property
     def _folder(self) -> str:
         return f"/sys/dev/block/{self._observed.number}"
 
-    def _correct(self, executor: Executor, now_s: float, seen: Look) -> None:
-        self._total = seen.total
-        if not self._observed.tracks_capacity:
+    def _drained(self, seen: Look, ios_per_s: float) -> float:
+        """For this period the part of the capacity that lets drain what has piled up.
+
+        On trial piling up is the answer; after a correction it drains already.
+        """
+        is_busy = self._track.is_on_trial or self._track.drain_s > 0
+        if seen.waited_ratio < WAITED_RATIO or is_busy:
+            self._pile = replace(self._pile, drained_periods=0)
+            return 1.0
+        self._pile = next_pile(self._pile, queue=seen.queue)
+        return model_ratio(self._pile, queue=seen.queue, ios_per_s=ios_per_s, period_s=PERIOD_S)
+
+    def _write(self, executor: Executor, base: Model, capacity: float) -> None:
+        if abs(capacity / self._written - 1) < _WORTH_RATIO:
             return
-        self._is_pressed = seen.is_pressed
-        self._track = followed(self._track, seen)
-        capacity = self._track.capacity
+        before = self.model or base
+        self._written = capacity
+        model = self.model or base
+        executor.adjust((device_controls.model_adjustment(before, model, self._observed),), ())
+
+    def _note_trouble(self, now_s: float, seen: Look) -> None:
         if self._track.trouble_s == 0 and self._track.drain_s == 0:
             self._troubled_since_s = None
         elif self._troubled_since_s is None:
             self._troubled_since_s = now_s - seen.elapsed_s
-        if self._base is None or abs(capacity / self._written - 1) < _WORTH_RATIO:
-            return
-        before = self.model or self._base
-        was, self._written = self._written, capacity
-        model = self.model or self._base
-        executor.adjust((device_controls.model_adjustment(before, model, self._observed),), ())
+
+    def _tell(self, former: float, now_s: float, seen: Look) -> None:
+        """Log a correction of the capacity; that something is drained is nothing to tell."""
+        capacity = self._track.capacity
         facts = {
             "device": self._observed.device,
             "stated": round(self._track.stated),
             "measured": round(seen.total),
             "model": round(capacity),
         }
-        if capacity < was:
+        if capacity < former:
             after_s = round(now_s - (self._troubled_since_s or now_s), 1)
             log.info("model corrected", extra=facts | {"after_s": after_s})
-        elif was <= self._track.stated < capacity:
+        elif former <= self._track.stated < capacity:
             log.info("model raised above what is stated", extra=facts)

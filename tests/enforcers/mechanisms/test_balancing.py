@@ -488,6 +488,31 @@ def test_model_goes_back_where_requests_pile_up_after_a_step(host: Host) -> None
     assert model_iops(host) == 1940  # 3 % below the 2000 that had proved right
 
 
+def test_what_piled_up_while_groups_wait_drains_in_a_period(tmp_path: Path) -> None:
+    host = Host(tmp_path, tracks=False)
+    host.run_pass()
+
+    models = []
+    for queue in (2, 2, 2, 64, 2, 2):
+        host.disk(ios=2000, queue=queue)
+        host.second(dict.fromkeys(NAMES, 500), waits=tuple(NAMES))
+        models.append(model_iops(host))
+
+    # At 2000 I/Os a second: 60 are too many, in half a second.
+    assert models[2:] == [2000, 1880, 2000, 2000]
+
+
+def test_what_piled_up_while_nobody_waits_stays(tmp_path: Path) -> None:
+    host = Host(tmp_path, tracks=False)
+    host.run_pass()
+
+    for _ in range(3):
+        host.disk(ios=1500, queue=128)
+        host.second(dict.fromkeys(NAMES, 375))
+
+    assert model_iops(host) == 2000
+
+
 OPERATORS = "rbps=100000000000 rseqiops=900 rrandiops=900 wbps=100000000000 wseqiops=900"
 
 
