@@ -1,6 +1,8 @@
 """Puts the agent's parts together for a configuration."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from enforcers.audit import AuditLog
@@ -20,7 +22,10 @@ from enforcers.state_dir import StateDir
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What a command works with."""
+    """What a command works with.
+
+    `is_configured` False: what the mechanisms may touch is unknown, so they only put back.
+    """
 
     clocks: Clocks
     mechanisms: dict[str, EnforcementMechanism[Any]]
@@ -28,16 +33,46 @@ class Parts:
     locks: DeviceLocks
     store: PolicyStore
     enforcement: Enforcement
+    is_configured: bool
 
 
 def assemble(config: AgentConfig, *, dry_run: bool, mechanisms: Mechanisms = MECHANISMS) -> Parts:
     """Read the state on disk and build the parts. Raises StateError."""
+    return _assemble(
+        config.state_dir,
+        dry_run=dry_run,
+        configs=config.mechanisms,
+        key=config.server.signing_key,
+        first_retry_s=config.poll_s,
+        mechanisms=mechanisms,
+    )
+
+
+def assemble_by_ledger(root: Path) -> Parts:
+    """The parts for one restore of what a ledger tells, without any configuration.
+
+    Raises StateError.
+    """
+    return _assemble(
+        root, dry_run=False, configs=None, key=None, first_retry_s=0.0, mechanisms=MECHANISMS
+    )
+
+
+def _assemble(
+    root: Path,
+    *,
+    dry_run: bool,
+    configs: Mapping[str, Any] | None,
+    key: bytes | None,
+    first_retry_s: float,
+    mechanisms: Mechanisms,
+) -> Parts:
     host = HostAccess(runner=SubprocessRunner(), host_fs=HostFs())
     host_fs = host.host_fs
-    state_dir = StateDir(root=config.state_dir)
+    state_dir = StateDir(root=root)
     clocks = clocks_of(host_fs)
     ledger = Ledger(state_dir.ledger, boot_id=clocks.boot_id)
-    built = build_mechanisms(host, config.mechanisms, mechanisms)
+    built = build_mechanisms(host, configs or {}, mechanisms)
     executor = Executor(
         runner=host.runner,
         host_fs=host_fs,
@@ -47,8 +82,7 @@ def assemble(config: AgentConfig, *, dry_run: bool, mechanisms: Mechanisms = MEC
         dry_run=dry_run,
     )
     folder = folder_for_locks(RUN_DIR, state_dir.locks)
-    locks = DeviceLocks(folder, host_fs, owner=config.state_dir)
-    key = config.server.signing_key
+    locks = DeviceLocks(folder, host_fs, owner=root)
     return Parts(
         clocks=clocks,
         mechanisms=built,
@@ -60,6 +94,7 @@ def assemble(config: AgentConfig, *, dry_run: bool, mechanisms: Mechanisms = MEC
             executor=executor,
             ledger=ledger,
             locks=locks,
-            first_retry_s=config.poll_s,
+            first_retry_s=first_retry_s,
         ),
+        is_configured=configs is not None,
     )

@@ -75,6 +75,8 @@ def _run_command(options: argparse.Namespace) -> int:
         return _read(options)
     if options.command == "doctor":
         return _doctor(options)
+    if options.command == "restore" and options.if_over:
+        return dead_man.restore_if_over(options.config)
     loaded = config.load(options.config)
     if options.command == "run":
         return run(loaded, file=options.config)
@@ -82,8 +84,6 @@ def _run_command(options: argparse.Namespace) -> int:
         return inspection.show_plan(loaded, as_json=options.json)
     if options.command == "status":
         return inspection.show_status(StateDir(root=loaded.state_dir), as_json=options.json)
-    if options.if_over:
-        return dead_man.restore_if_over(loaded)
     return inspection.restore(loaded, as_json=options.json, by_force=options.force)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from enforcers.config_table import ConfigTable, read_toml
+from enforcers.errors import ConfigError
 from enforcers.metrics.address import Address, parse_address
 from enforcers.registry import MECHANISMS, Mechanisms
 
@@ -108,6 +109,14 @@ def load(file: Path, mechanisms: Mechanisms = MECHANISMS) -> AgentConfig:
     for table in (agent, server, metrics):
         table.finish()
     return config
+
+
+def state_dir_in(file: Path) -> Path | None:
+    """The state directory by a file that may be of no use otherwise; None if it names none."""
+    try:
+        return read_toml(file).take_table("agent").take_optional_path("state_dir")
+    except ConfigError:
+        return None
 
 
 def load_reader(file: Path) -> ReaderConfig:

@@ -2,27 +2,48 @@
 
 import logging
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
 
-from enforcers.assembly import assemble
-from enforcers.config import AgentConfig
+from enforcers import config
+from enforcers.assembly import Parts, assemble, assemble_by_ledger
+from enforcers.config import DEFAULT_STATE_DIR
+from enforcers.device_locks import RUN_DIR, owners
+from enforcers.errors import ConfigError
+from enforcers.ledger import copy_of
 from enforcers.restoring import put_back
 from enforcers.state_dir import StateDir
 
 log = logging.getLogger(__name__)
 
 
-def restore_if_over(config: AgentConfig) -> int:
+def restore_if_over(file: Path) -> int:
     """Restore what an agent left that did not come back while its lease lasted.
 
     An agent that runs ends leases itself. A policy that cannot be read counts as over. The
-    policy held is not forgotten, so that no older one is taken later. Raises StateError.
+    policy held is not forgotten, so that no older one is taken later. `file` is the
+    configuration; without one of use the ledger alone tells what to put back. Raises StateError,
+    and ConfigError if no ledger is found either.
     """
-    state_dir = StateDir(root=config.state_dir)
+    try:
+        loaded = config.load(file)
+    except ConfigError as error:
+        roots = _left_roots(file)
+        if not roots:
+            raise
+        log.info("no configuration of use, so by the ledger", extra={"error": str(error)})
+        return max(_restore_if_over(root, partial(assemble_by_ledger, root)) for root in roots)
+    return _restore_if_over(loaded.state_dir, partial(assemble, loaded, dry_run=False))
+
+
+def _restore_if_over(root: Path, assembled: Callable[[], Parts]) -> int:
+    state_dir = StateDir(root=root)
     if not state_dir.root.is_dir() or state_dir.running_pid() is not None:
         return 0
     with state_dir.exclusive(), ExitStack() as ends:
-        parts = assemble(config, dry_run=False)
+        parts = assembled()
         ends.callback(parts.locks.close)
         latest = parts.store.latest
         if latest is not None and not latest.lease.is_over(parts.clocks.moment()):
@@ -34,3 +55,17 @@ def restore_if_over(config: AgentConfig) -> int:
         devices = ", ".join(restored.devices)
         log.warning("restored, because no agent came back in time", extra={"devices": devices})
     return 1 if restored.problems else 0
+
+
+def _left_roots(file: Path) -> list[Path]:
+    """State directories with a ledger: what the file still names, else all that are known.
+
+    Those are the package's and the ones that agents wrote into the locks of devices.
+    """
+    named = config.state_dir_in(file)
+    known = {Path(DEFAULT_STATE_DIR), *owners(RUN_DIR)} if named is None else {named}
+    return [root for root in sorted(known) if _has_ledger(StateDir(root=root))]
+
+
+def _has_ledger(state_dir: StateDir) -> bool:
+    return state_dir.ledger.exists() or copy_of(state_dir.ledger).exists()

@@ -16,6 +16,7 @@ RUN_DIR = Path("/run/sluice-enforcer")
 NETWORK_NAMESPACE = "/proc/self/ns/net"
 
 LONGEST_NAME_BYTES = 4096
+_OWNER_MARK = ", state directory "
 
 Target = tuple[str, str]
 
@@ -61,7 +62,7 @@ class DeviceLocks:
                 "of one of the two configurations"
             )
         self._held[target] = descriptor
-        _write_owner(descriptor, f"process {os.getpid()}, state directory {self._owner}\n")
+        _write_owner(descriptor, f"process {os.getpid()}{_OWNER_MARK}{self._owner}\n")
 
     def release(self, target: Target) -> None:
         """Let another agent have it."""
@@ -72,6 +73,21 @@ class DeviceLocks:
     def close(self) -> None:
         """Let go of all."""
         _close_all(self._held)
+
+
+def owners(folder: Path) -> set[Path]:
+    """The state directories of agents that have, or had, a lock of this folder."""
+    found: set[Path] = set()
+    for path in sorted(folder.glob("*.lock")):
+        try:
+            text = path.read_text(errors="replace")
+        except OSError as error:
+            log.warning("lock not read", extra={"file": str(path), "error": str(error)})
+            continue
+        _, mark, owner = text.rstrip("\n").partition(_OWNER_MARK)
+        if mark and Path(owner).is_absolute():
+            found.add(Path(owner))
+    return found
 
 
 def identity(host_fs: HostFs, device: str) -> str:
@@ -112,7 +128,7 @@ def _close_all(held: dict[Target, int]) -> None:
 
 
 def _write_owner(descriptor: int, text: str) -> None:
-    """For people; the lock counts without it, also on a full disk."""
+    """For people, and `owners`; the lock counts without it, also on a full disk."""
     try:
         os.truncate(descriptor, 0)
         os.write(descriptor, text.encode())

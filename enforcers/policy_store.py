@@ -40,10 +40,11 @@ class HeldPolicies:
 class PolicyStore:
     """Reads and keeps the policies held."""
 
-    def __init__(self, path: Path, *, key: bytes, moment: Moment) -> None:
+    def __init__(self, path: Path, *, key: bytes | None, moment: Moment) -> None:
         """Go on with what is held, with leases of this boot.
 
         A damaged file, or one signed with another key, counts as missing: the server has it.
+        `key` None: signatures are not checked, for one who looks at leases alone.
         """
         self._path = path
         held = _read(path, key)
@@ -107,7 +108,7 @@ def _taken_over(policy: HeldPolicy | None, moment: Moment) -> HeldPolicy | None:
     return replace(policy, lease=taken_over(policy.lease, policy.document, moment))
 
 
-def _read(path: Path, key: bytes) -> HeldPolicies:
+def _read(path: Path, key: bytes | None) -> HeldPolicies:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -117,7 +118,7 @@ def _read(path: Path, key: bytes) -> HeldPolicies:
     try:
         held = _decode(data)
         for policy in (held.latest, held.enforced):
-            if policy is not None:
+            if policy is not None and key is not None:
                 verify(policy.document, key)
     except (ContractError, SignatureError) as error:
         log.warning("held policy not usable", extra={"file": str(path), "error": str(error)})

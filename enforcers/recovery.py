@@ -30,12 +30,14 @@ def recover(
     *,
     was_in_force: bool,
     by_force: bool = False,
+    is_configured: bool = True,
 ) -> Recovery:
     """Note what carries the agent's mark, by force also what may be its own, and mend the ledger.
 
     `was_in_force` says that a policy governed the kernel in this boot: then a ledger that is
-    not there is lost. What another agent governs is its own. Raises StateError if the ledger
-    cannot be written.
+    not there is lost. What another agent governs is its own. Without a configuration the
+    mechanisms cannot look for more than their mark, so a lost ledger stays lost. Raises
+    StateError if the ledger cannot be written.
     """
     if ledger.is_missing and was_in_force:
         ledger.lose("the ledger is gone, though a policy was in force")
@@ -50,7 +52,7 @@ def recover(
     if by_force:
         ledger.record(doubtful)
         marked, doubtful = (*marked, *doubtful), ()
-    if not doubtful:
+    if is_configured and not doubtful:
         ledger.find_again()
     ledger.mend()
     return Recovery(noted=marked, doubtful=doubtful)

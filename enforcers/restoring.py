@@ -26,6 +26,7 @@ def put_back(parts: Parts, *, by_force: bool = False) -> Restored:
             parts.locks,
             was_in_force=parts.store.was_in_force,
             by_force=by_force,
+            is_configured=parts.is_configured,
         )
     except StateError as error:
         # With a full disk, too, what the ledger tells is put back.
@@ -33,6 +34,11 @@ def put_back(parts: Parts, *, by_force: bool = False) -> Restored:
     else:
         if recovery.doubtful:
             problems.append(why_doubtful(parts.ledger, recovery.doubtful))
+        elif parts.ledger.lost is not None:
+            problems.append(
+                f"{parts.ledger.lost}; which limits may be the agent's only its configuration "
+                "says: write that again, and run sluice-enforcer restore"
+            )
     devices = sorted({entry.device for entry in parts.ledger.entries()})
     result = parts.enforcement.run(None, previous=None, now_s=time.monotonic())
     return Restored(devices=tuple(devices), problems=(*problems, *result.problems))

@@ -13,7 +13,8 @@ from tests.enforcers.rig import Rig, start_rig
 def own_run_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Agents of a test share their locks with nobody else."""
     folder = tmp_path / "run"
-    monkeypatch.setattr("enforcers.assembly.RUN_DIR", folder)
+    for user in ("assembly", "dead_man"):
+        monkeypatch.setattr(f"enforcers.{user}.RUN_DIR", folder)
     return folder
 
 

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from enforcers import cli
+from enforcers import cli, dead_man
 from enforcers.clocks import Moment, clocks_of
 from enforcers.contract import Allocation
+from enforcers.device_locks import DeviceLocks
 from enforcers.host_fs import HostFs
 from enforcers.lease import begin
-from enforcers.ledger import Ledger, LedgerEntry
+from enforcers.ledger import Ledger, LedgerEntry, copy_of
 from enforcers.policy_store import HeldPolicy, PolicyStore
 from enforcers.state_dir import StateDir
 from tests.enforcers.fake_tc import FakeTc
@@ -146,3 +147,95 @@ def test_restore_that_fails_is_told(
 
     assert restore_if_over(agent_toml) == 1
     assert "up0 is not as it was found" in capsys.readouterr().err
+
+
+def without_config(agent_toml: Path, how: str) -> None:
+    match how:
+        case "missing":
+            agent_toml.unlink()
+        case "not TOML":
+            agent_toml.write_text("[agent\n")
+        case "emptied":
+            agent_toml.write_text("")
+        case "no signing key":
+            (agent_toml.parent / "signing-key").unlink()
+
+
+@pytest.mark.parametrize("how", ["missing", "not TOML", "emptied", "no signing key"])
+@pytest.mark.parametrize(("left_s", "stays"), [(3600.0, True), (-1.0, False)])
+def test_lease_decides_without_a_configuration_too(
+    *,
+    agent_toml: Path,
+    state_dir: StateDir,
+    left: FakeTc,
+    monkeypatch: pytest.MonkeyPatch,
+    how: str,
+    left_s: float,
+    stays: bool,
+) -> None:
+    monkeypatch.setattr(dead_man, "DEFAULT_STATE_DIR", str(state_dir.root))
+    hold(state_dir, left_s=left_s)
+    without_config(agent_toml, how)
+
+    status = restore_if_over(agent_toml)
+
+    assert status == 0
+    assert is_left(left) is stays
+
+
+def test_state_directory_is_the_one_that_a_configuration_of_no_use_names(
+    agent_toml: Path, state_dir: StateDir, left: FakeTc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dead_man, "DEFAULT_STATE_DIR", str(agent_toml.parent / "other"))
+    hold(state_dir, left_s=-1.0)
+    without_config(agent_toml, "no signing key")
+
+    assert restore_if_over(agent_toml) == 0
+    assert not is_left(left)
+
+
+def test_state_directory_is_found_by_the_locks_of_its_agent(
+    agent_toml: Path, state_dir: StateDir, left: FakeTc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_dir = agent_toml.parent / "run"
+    monkeypatch.setattr(dead_man, "DEFAULT_STATE_DIR", str(agent_toml.parent / "other"))
+    monkeypatch.setattr(dead_man, "RUN_DIR", run_dir)
+    locks = DeviceLocks(run_dir, HostFs(), owner=state_dir.root)
+    locks.hold(("tc_htb", "up0"))
+    locks.close()
+    hold(state_dir, left_s=-1.0)
+    without_config(agent_toml, "missing")
+
+    assert restore_if_over(agent_toml) == 0
+    assert not is_left(left)
+
+
+def test_missing_configuration_is_told_where_no_state_is_found(
+    agent_toml: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(dead_man, "DEFAULT_STATE_DIR", str(agent_toml.parent / "other"))
+    monkeypatch.setattr(dead_man, "RUN_DIR", agent_toml.parent / "run")
+    without_config(agent_toml, "missing")
+
+    assert restore_if_over(agent_toml) == 1
+    assert "agent.toml: No such file" in capsys.readouterr().err
+
+
+def test_lost_ledger_stays_lost_without_a_configuration(
+    agent_toml: Path,
+    state_dir: StateDir,
+    left: FakeTc,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # Which limits may be the agent's only the configuration says.
+    monkeypatch.setattr(dead_man, "DEFAULT_STATE_DIR", str(state_dir.root))
+    for file in (state_dir.ledger, copy_of(state_dir.ledger)):
+        file.write_text("{")
+    without_config(agent_toml, "missing")
+
+    assert restore_if_over(agent_toml) == 1
+    assert "sluice-enforcer restore" in capsys.readouterr().err
+    # Its tree carries its mark.
+    assert not is_left(left)
+    assert Ledger(state_dir.ledger, boot_id=clocks_of(HostFs()).boot_id).lost is not None

@@ -136,6 +136,18 @@ def test_nothing_of_the_package_looks_at_the_state_while_it_is_put_back_at_its_r
     assert place["systemctl stop sluice-enforcer-dead-man.service"] < place[restore]
 
 
+def test_dead_man_looks_as_soon_as_there_is_a_configuration_or_a_ledger() -> None:
+    lines = (SOURCE / "debian/sluice-enforcer-dead-man.service").read_text().splitlines()
+
+    # One of those with a bar suffices (systemd.unit(5)).
+    assert {line for line in lines if line.startswith("Condition")} == {
+        "ConditionPathExists=|/etc/sluice-enforcer/agent.toml",
+        "ConditionPathExists=|/var/lib/sluice-enforcer/ledger.json",
+        "ConditionPathExists=|/var/lib/sluice-enforcer/ledger.copy.json",
+        "ConditionPathExistsGlob=|/run/sluice-enforcer/*.lock",
+    }
+
+
 @pytest.mark.parametrize("name", ["sluice-enforcer.service", "sluice-enforcer-dead-man.service"])
 def test_every_command_of_a_unit_is_one_of_the_agent(name: str) -> None:
     text = (SOURCE / "debian" / name).read_text()
