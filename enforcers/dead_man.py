@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -11,9 +11,9 @@ from enforcers import config
 from enforcers.assembly import Parts, assemble, assemble_by_ledger
 from enforcers.config import DEFAULT_STATE_DIR
 from enforcers.device_locks import RUN_DIR, owners
-from enforcers.errors import ConfigError
+from enforcers.errors import ConfigError, StateError
 from enforcers.ledger import copy_of
-from enforcers.restoring import put_back
+from enforcers.restoring import Restored, put_back
 from enforcers.state_dir import StateDir
 
 log = logging.getLogger(__name__)
@@ -49,12 +49,23 @@ def _restore_if_over(root: Path, assembled: Callable[[], Parts]) -> int:
         if latest is not None and not latest.lease.is_over(parts.clocks.moment()):
             return 0
         restored = put_back(parts)
-    for problem in restored.problems:
+        problems = [*restored.problems, *_forget_in_force(parts, restored)]
+    for problem in problems:
         print(f"sluice-enforcer: {problem}", file=sys.stderr)
-    if restored.devices and not restored.problems:
+    if restored.devices and not problems:
         devices = ", ".join(restored.devices)
         log.warning("restored, because no agent came back in time", extra={"devices": devices})
-    return 1 if restored.problems else 0
+    return 1 if problems else 0
+
+
+def _forget_in_force(parts: Parts, restored: Restored) -> Iterator[str]:
+    """Note that no policy governs the kernel any more, so that no agent goes back to one."""
+    if restored.problems:
+        return
+    try:
+        parts.store.keep_enforced(None)
+    except StateError as error:
+        yield str(error)
 
 
 def _left_roots(file: Path) -> list[Path]:

@@ -60,7 +60,9 @@ def hold(state_dir: StateDir, *allocations: Allocation, left_s: float) -> None:
     )
     begun = Moment(now=now, boot_id=moment.boot_id, boot_s=moment.boot_s + left_s - 86_400.0)
     policy = HeldPolicy(document=held, lease=begin(now + timedelta(days=1), begun))
-    PolicyStore(state_dir.policy, key=KEY, moment=moment).keep_latest(policy)
+    store = PolicyStore(state_dir.policy, key=KEY, moment=moment)
+    store.keep_latest(policy)
+    store.keep_enforced(policy)
 
 
 def restore_if_over(agent_toml: Path) -> int:
@@ -102,6 +104,33 @@ def test_policy_stays_held_so_that_no_older_one_is_taken(
     moment = clocks_of(HostFs()).moment()
     assert PolicyStore(state_dir.policy, key=KEY, moment=moment).latest is not None
     assert not is_left(left)
+
+
+@pytest.mark.parametrize("is_configured", [True, False], ids=["configured", "by the ledger"])
+@pytest.mark.parametrize(("refuse", "stays"), [(None, False), ("qdisc del", True)], ids=str)
+def test_restored_policy_counts_as_in_force_no_more(
+    *,
+    agent_toml: Path,
+    state_dir: StateDir,
+    left: FakeTc,
+    monkeypatch: pytest.MonkeyPatch,
+    refuse: str | None,
+    stays: bool,
+    is_configured: bool,
+) -> None:
+    # Else the agent would go back to it when a change fails, long after its lease.
+    monkeypatch.setattr(dead_man, "DEFAULT_STATE_DIR", str(state_dir.root))
+    hold(state_dir, left_s=-1.0)
+    left.refuse = refuse
+    if not is_configured:
+        without_config(agent_toml, "missing")
+
+    restore_if_over(agent_toml)
+
+    moment = clocks_of(HostFs()).moment()
+    store = PolicyStore(state_dir.policy, key=KEY, moment=moment)
+    assert (store.enforced is not None) is stays
+    assert store.latest is not None
 
 
 def test_agent_that_runs_is_left_alone(
