@@ -194,12 +194,15 @@ class Agent:
         if latest.document.dry_run or self._config.dry_run:
             return EnforcementState.DRY_RUN, self._rehearse(latest, moment)
         previous = self._store.enforced
+        if previous is not None and previous.lease.is_over(moment):
+            # Nobody ran when it ended, so it was not put back.
+            previous = None
         result = self._enforcement.run(
             latest.document,
             previous=previous.document if previous else None,
             now_s=self._clocks.monotonic_s(),
         )
-        if not result.has_failed:
+        if result.is_in_force:
             self._keep_enforced(latest)
         is_idle = not latest.document.allocations and not result.problems
         return (EnforcementState.IDLE if is_idle else EnforcementState.ENFORCING), result

@@ -31,11 +31,15 @@ Target = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassResult:
-    """All allocations, and the problems that belong to none of them."""
+    """All allocations, and the problems that belong to none of them.
+
+    `is_in_force`: every device is as the policy wants it, for all that can be served there.
+    """
 
     enforced: tuple[Enforced, ...]
     problems: tuple[str, ...]
     is_changed: bool
+    is_in_force: bool
 
     @property
     def has_failed(self) -> bool:
@@ -61,6 +65,8 @@ class Enforcement:
         self._locks = locks
         self._retries = Retries(first_s=first_retry_s)
         self._settled: dict[Target, Settled] = {}
+        # What was in force last, also where the next policy fails now.
+        self._last: dict[Target, Desired] = {}
         # A pass and a period of following never write at once.
         self._writing = threading.Lock()
 
@@ -75,8 +81,9 @@ class Enforcement:
     ) -> PassResult:
         """Enforce a document; None, or one without allocations, puts all back as found.
 
-        A device where a change fails goes back to `previous`, or to what was found. It is tried
-        again after a while, or `at_once`.
+        A device where a change fails goes back to what was in force there last; after a start,
+        when that is not known, to `previous`, or to what was found. It is tried again after a
+        while, or `at_once`.
         """
         with self._writing:
             if at_once:
@@ -125,7 +132,7 @@ class Enforcement:
         targets = {*wanted, *((e.mechanism, e.device) for e in self._ledger.entries())}
         enforced: list[Enforced] = []
         problems: list[str] = []
-        is_changed = False
+        is_changed, is_in_force = False, not (dry_run or self._executor.dry_run)
         for target in sorted(targets):
             nothing = Desired(device=target[1], spec=None, allocations=())
             desired = wanted.get(target, nothing)
@@ -133,18 +140,24 @@ class Enforcement:
                 enforced += self._preview(target, desired)
                 continue
             settled = self._settled_as(target, desired)
-            attempt = self._attempt(target, desired, fallback.get(target, nothing), now_s)
+            former = self._last.get(target, fallback.get(target, nothing))
+            attempt = self._attempt(target, desired, former, now_s)
             enforced += results(desired, attempt, settled)
             is_changed = is_changed or bool(attempt.made)
             if attempt.error is None:
                 self._settle(target, desired, attempt.seen)
                 continue
+            is_in_force = False
             if not desired.allocations or self._settled_as(target, desired) is not None:
                 self._settled.pop(target, None)
             if not desired.allocations:
+                self._last.pop(target, None)
                 problems.append(f"{target[1]} is not as it was found: {attempt.error}")
         return PassResult(
-            enforced=tuple(enforced), problems=tuple(problems), is_changed=is_changed
+            enforced=tuple(enforced),
+            problems=tuple(problems),
+            is_changed=is_changed,
+            is_in_force=is_in_force,
         )
 
     def preview(self, document: PolicyDocument | None) -> list[tuple[str, Plan | str]]:
@@ -166,6 +179,7 @@ class Enforcement:
         settled = self._settled_as(target, desired)
         before = {} if settled is None else settled.things
         things = {key: one.thing for key, one in seen.items()}
+        self._last[target] = desired
         self._settled[target] = Settled(desired=desired, things={**before, **things})
 
     def _settled_as(self, target: Target, desired: Desired) -> Settled | None:

@@ -30,7 +30,7 @@ class HeldPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldPolicies:
-    """`latest` is the newest accepted, `enforced` the last one that took full effect."""
+    """`latest` is the newest accepted, `enforced` the last that was in force on all devices."""
 
     schema_version: int = FORMAT_VERSION
     latest: HeldPolicy | None = None
@@ -72,7 +72,7 @@ class PolicyStore:
         self._store(replace(self._held, latest=policy))
 
     def keep_enforced(self, policy: HeldPolicy | None) -> None:
-        """Keep what took full effect, None after a restore. Raises StateError."""
+        """Keep what is in force on all devices, None after a restore. Raises StateError."""
         before, held = self._held.enforced, replace(self._held, enforced=policy)
         if _revision(before) == _revision(policy):
             # A renewed lease alone is kept with the next document; until then it ends earlier.

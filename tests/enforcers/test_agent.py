@@ -161,6 +161,41 @@ def test_agent_in_dry_run_puts_back_at_its_end_what_was_in_force_before(bench: B
     assert bench.is_as_found
 
 
+def test_one_workload_that_cannot_be_served_makes_no_policy_outdated(bench: Bench) -> None:
+    bench.publish(vnic(1, 75e6))
+    bench.tick()
+    # No interface p9 is here.
+    bench.publish(vnic(1, 40e6), vnic(9), revision=2)
+    bench.tick()
+    before = bench.tc.text("up0")
+    failed = {item.id for item in bench.last.allocations if item.outcome is Outcome.FAILED}
+
+    bench.publish(vnic(1, 20e6), vnic(2, 1e6), revision=3)
+    bench.tc.refuse = "filter add"
+    bench.start()
+    bench.tick()
+    bench.tc.refuse = None
+
+    assert failed == {"net-9"}
+    assert "put back as before" in bench.last.allocations[0].reason
+    assert bench.tc.text("up0") == before
+
+
+def test_policy_whose_lease_is_over_is_not_gone_back_to(bench: Bench) -> None:
+    bench.publish(vnic(1, 75e6))
+    bench.tick()
+    # Nobody ran when its lease ended.
+    bench.seconds += 1000.0
+    bench.publish(vnic(1, 20e6), vnic(2, 1e6), revision=2)
+    bench.tc.refuse = "filter add"
+
+    bench.start()
+    bench.tick()
+
+    assert "put back as before" in bench.last.allocations[0].reason
+    assert bench.is_as_found
+
+
 def test_status_file_has_the_last_report(bench: Bench) -> None:
     bench.publish(vnic(1, 75e6))
     bench.tick()

@@ -179,6 +179,37 @@ def test_next_policy_that_fails_midway_leaves_the_former_in_force(
     assert set(outcomes(result).values()) == {Outcome.FAILED}
 
 
+def test_device_goes_back_to_what_it_had_last_whatever_policy_all_devices_had(
+    tc: FakeTc, rig: Rig
+) -> None:
+    third = document(vnic(1, 10e6), vnic(2, 10e6), vnic(3, 10e6), revision=3)
+    rig.enforcement.run(FIRST, previous=None, now_s=0.0)
+    rig.enforcement.run(SECOND, previous=FIRST, now_s=1.0)
+    before = tc.text("up0")
+    tc.refuse = "classid 51ce:12"
+
+    result = rig.enforcement.run(third, previous=FIRST, now_s=2.0)
+    tc.refuse = None
+
+    assert "put back as before" in reasons(result)
+    assert tc.text("up0") == before
+
+
+def test_device_that_could_not_be_put_back_does_not_go_back_to_what_it_had(
+    tc: FakeTc, rig: Rig
+) -> None:
+    untouched = tc.text("up0")
+    rig.enforcement.run(FIRST, previous=None, now_s=0.0)
+    tc.refuse = "qdisc del"
+    rig.enforcement.run(None, previous=None, now_s=1.0)
+    tc.refuse = "filter add"
+
+    result = rig.enforcement.run(SECOND, previous=None, now_s=2.0)
+
+    assert "put back as before" in reasons(result)
+    assert tc.text("up0") == untouched
+
+
 def test_failure_midway_says_that_it_was_put_back(tc: FakeTc, rig: Rig) -> None:
     tc.refuse = "filter add"
 

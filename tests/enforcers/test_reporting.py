@@ -30,7 +30,7 @@ def done(limit: ControlOutcome) -> PassResult:
         controls=ControlOutcomes(reservation=SHORT, limit=limit, shares=FINE),
         is_changed=limit.outcome is Outcome.DRIFTED,
     )
-    return PassResult(enforced=(item,), problems=(), is_changed=item.is_changed)
+    return PassResult(enforced=(item,), problems=(), is_changed=item.is_changed, is_in_force=True)
 
 
 def told(reporter: Reporter) -> AllocationReport:
