@@ -52,12 +52,15 @@ class Agent:
         service: Service,
         enforcement: Enforcement,
         store: PolicyStore,
-        support: tuple[MechanismSupport, ...],
+        support: Callable[[], tuple[MechanismSupport, ...]],
         clocks: Clocks,
         status_file: Path,
         figures: Figures | None = None,
     ) -> None:
-        """`figures` are for /metrics, written by the agent alone; None if nobody can ask."""
+        """`support` is asked for each report: what failed at first may work later.
+
+        `figures` are for /metrics, written by the agent alone; None if nobody can ask.
+        """
         self._config = config
         self._service = service
         self._enforcement = enforcement
@@ -239,7 +242,7 @@ class Agent:
             state=state,
             refusal=refusal,
             reports_dropped=self._outbox.dropped,
-            support=self._support,
+            support=self._support(),
         )
         self._outbox.put(encode_report(report))
         self._show_status(report)

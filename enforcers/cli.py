@@ -158,7 +158,7 @@ def _enforce(
             service=Client(loaded.server),
             enforcement=parts.enforcement,
             store=parts.store,
-            support=tuple(item.support() for item in parts.mechanisms.values()),
+            support=lambda: tuple(item.support() for item in parts.mechanisms.values()),
             clocks=parts.clocks,
             status_file=StateDir(root=loaded.state_dir).status,
             figures=None if loaded.metrics is None else figures,

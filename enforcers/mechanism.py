@@ -1,5 +1,6 @@
 """What every mechanism offers, and the values that pass between it and the agent."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
@@ -25,11 +26,12 @@ ObservedT = TypeVar("ObservedT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostAccess:
-    """The host as mechanisms reach it."""
+    """The host as mechanisms reach it; `clock_s` goes forward only."""
 
     runner: Runner
     host_fs: HostFs
     monitors: Monitors = field(default_factory=SocketMonitors)
+    clock_s: Callable[[], float] = time.monotonic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

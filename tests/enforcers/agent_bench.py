@@ -11,6 +11,7 @@ from enforcers.clocks import Clocks
 from enforcers.config import AgentConfig, OnExit, ServerConfig
 from enforcers.contract import (
     ComplianceReport,
+    MechanismSupport,
     PolicyDocument,
     decode_report,
     encode_document,
@@ -53,6 +54,7 @@ class Bench:
         self.directory = directory
         self.tc = FakeTc("up0", "p1", "p2", "p3")
         self.service = FakeService()
+        self.support: tuple[MechanismSupport, ...] = ()
         self.seconds = 0.0
         self.clock_error_s = 0.0
         self.boot_id = "boot-1"
@@ -94,7 +96,7 @@ class Bench:
             service=self.service,
             enforcement=rig.enforcement,
             store=PolicyStore(self.directory / "policy.json", key=KEY, moment=clocks.moment()),
-            support=(),
+            support=lambda: self.support,
             clocks=clocks,
             status_file=self.directory / "status.json",
             figures=self.figures,

@@ -9,6 +9,7 @@ from enforcers.contract import EnforcementState, Outcome, decode_report
 from enforcers.signals import Call
 from tests.enforcers.agent_bench import Bench
 from tests.enforcers.policies import NOON, vnic
+from tests.enforcers.rig import start_rig
 
 
 def after_one_round(seconds: float) -> Call | None:
@@ -194,6 +195,16 @@ def test_policy_whose_lease_is_over_is_not_gone_back_to(bench: Bench) -> None:
 
     assert "put back as before" in bench.last.allocations[0].reason
     assert bench.is_as_found
+
+
+def test_each_report_says_what_the_host_supports_by_then(bench: Bench) -> None:
+    bench.tick()
+    mechanism = start_rig(bench.directory / "other", bench.tc).mechanisms["tc_htb"]
+
+    bench.support = (mechanism.support(),)
+    bench.tick(30.0)
+
+    assert [report.support for report in bench.service.reports] == [(), bench.support]
 
 
 def test_status_file_has_the_last_report(bench: Bench) -> None:

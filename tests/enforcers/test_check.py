@@ -85,6 +85,51 @@ def test_process_without_the_capability_is_told_so(tmp_path: Path) -> None:
     assert "lacks CAP_NET_ADMIN; run it as root" in support.reason
 
 
+def test_htb_that_did_not_work_is_tried_again_after_a_while(tmp_path: Path) -> None:
+    runner = RecordedRunner({NAMESPACE: refusal("Device or resource busy")})
+    now_s = 0.0
+    access = HostAccess(runner=runner, host_fs=host(tmp_path), clock_s=lambda: now_s)
+    mechanism = build_mechanisms(access, {})["tc_htb"]
+    first = mechanism.support()
+    runner.answers = {}
+    tried = len(runner.commands)
+
+    now_s = 9.0
+    soon = mechanism.support()
+    is_tried_soon = len(runner.commands) > tried
+    now_s = 10.0
+    later = mechanism.support()
+
+    assert (first.supported, soon.supported, later.supported) == (False, False, True)
+    assert not is_tried_soon
+
+
+def test_htb_that_never_works_is_tried_ever_less_and_one_that_works_is_not_tried_again(
+    tmp_path: Path,
+) -> None:
+    runner = RecordedRunner({NAMESPACE: refusal("Specified qdisc kind is unknown.")})
+    now_s = 0.0
+    access = HostAccess(runner=runner, host_fs=host(tmp_path), clock_s=lambda: now_s)
+    mechanism = build_mechanisms(access, {})["tc_htb"]
+    mechanism.support()
+    tried_at_s = []
+    for now_s in range(1, 1000):
+        before = len(runner.commands)
+        mechanism.support()
+        tried_at_s += [now_s] if len(runner.commands) > before else []
+    runner.answers = {}
+    now_s = 10_000.0
+    works = mechanism.support()
+    before = len(runner.commands)
+    now_s = 20_000.0
+    again = mechanism.support()
+
+    # After 10 s, then twice as long each time, at most five minutes.
+    assert tried_at_s == [10, 30, 70, 150, 310, 610, 910]
+    assert works.supported
+    assert (again, len(runner.commands)) == (works, before)
+
+
 def test_check_prints_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status = doctor.show_host(as_json=False, runner=RecordedRunner(), host_fs=host(tmp_path))
 

@@ -107,7 +107,7 @@ def start_agent(folder: Path, host_fs: HostFs, cluster: Cluster) -> Agent:
         store=PolicyStore(
             folder / "policy.json", key=loaded.server.signing_key, moment=clocks.moment()
         ),
-        support=tuple(item.support() for item in rig.mechanisms.values()),
+        support=lambda: tuple(item.support() for item in rig.mechanisms.values()),
         clocks=clocks,
         status_file=folder / "status.json",
     )

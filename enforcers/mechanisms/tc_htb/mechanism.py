@@ -37,7 +37,9 @@ from enforcers.mechanisms.tc_htb.sizing import ClassNumbers
 from enforcers.mechanisms.tc_htb.tc_text import HtbClass
 from enforcers.mechanisms.tc_htb.tree import Tree
 from enforcers.mechanisms.tc_htb.wanted import wanted_tree
+from enforcers.retry import Retries
 
+FIRST_TRY_AGAIN_S = 10.0
 # The only state that the mechanism replaces.
 KERNEL_DEFAULT = "the kernel's default"
 
@@ -75,12 +77,21 @@ class TcHtb:
         self._host_fs = host.host_fs
         self._interfaces = config.interfaces
         self._kinds = traffic_kinds(read_kinds(config.host_kinds))
+        self._clock_s = host.clock_s
+        self._tried: MechanismSupport | None = None
+        self._tries = Retries(first_s=FIRST_TRY_AGAIN_S)
 
     def support(self) -> MechanismSupport:
-        return self._support
+        """A kernel that could once still can; one that could not may only have been busy."""
+        tried, now_s = self._tried, self._clock_s()
+        is_waiting = self._tries.waiting(self.name, None, now_s) is not None
+        if tried is None or not (tried.supported or is_waiting):
+            tried = self._tried = self._try_out()
+            if not tried.supported:
+                self._tries.failed(self.name, None, now_s, error=tried.reason)
+        return tried
 
-    @cached_property
-    def _support(self) -> MechanismSupport:
+    def _try_out(self) -> MechanismSupport:
         is_privileged = kernel_probe.may_make_namespaces(self._host_fs)
         problem = kernel_probe.missing_in_kernel(self._runner, is_privileged=is_privileged)
         if problem is None and not kernel_probe.may_change_network(self._host_fs):
