@@ -58,8 +58,8 @@ class Plan:
     `wanted` is what each allocation will have once the changes are made, after mapping and
     rounding; an allocation that is not in it gets nothing, and `notes` says why. `shortfalls`
     says what the kernel cannot do of those that are in it, by control, whether the policy asks
-    for that or not. `found` must be kept before the first change; `restored` lists what is back
-    as it was found.
+    for that or not; with `unchanged` it is a remark. `found` must be kept before the first
+    change; `restored` lists what is back as it was found.
     """
 
     changes: tuple[Change, ...] = ()

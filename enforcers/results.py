@@ -172,7 +172,11 @@ def _with_notes(
     asked = asked_controls(item, desired)
     outcomes = dict(found)
     for kind, note in plan.shortfalls.get(item.id, {}).items():
-        if kind in asked or note.outcome not in _MISSING:
+        if note.outcome is Outcome.UNCHANGED:
+            # A remark only, and a change says more.
+            if outcomes[kind].reason == RIGHT_ALREADY:
+                outcomes[kind] = ControlOutcome(outcome=note.outcome, reason=note.reason)
+        elif kind in asked or note.outcome not in _MISSING:
             outcomes[kind] = ControlOutcome(outcome=note.outcome, reason=note.reason)
         elif outcomes[kind].reason == RIGHT_ALREADY:
             outcomes[kind] = ControlOutcome(outcome=Outcome.UNCHANGED, reason=_NOT_ASKED[kind])

@@ -6,6 +6,8 @@ from enforcers.host_fs import HostFs
 
 MOUNT = "/sys/fs/cgroup"
 KEYS = ("rbps", "wbps", "riops", "wiops")
+# UINT_MAX and U64_MAX of tg_set_limit in block/blk-throttle.c are `max`.
+LIMITLESS = {"rbps": 2**64 - 1, "wbps": 2**64 - 1, "riops": 2**32 - 1, "wiops": 2**32 - 1}
 DEBUG_STATS = "/sys/module/blk_cgroup/parameters/blkcg_debug_stats"
 # Numbers as another program may have measured them, in the kernel's own words.
 MEASURED = (
@@ -88,6 +90,10 @@ class FakeCgroups(HostFs):
             if {"0", "1"} & set(pairs.values()):
                 # `val > 1` in tg_set_limit of block/blk-throttle.c, up to Linux 6.12.
                 raise OSError(22, "Invalid argument")
+            pairs = {
+                key: "max" if text == "max" or int(text) >= LIMITLESS[key] else text
+                for key, text in pairs.items()
+            }
             lines[number] = f"{number} {' '.join(f'{key}={pairs[key]}' for key in KEYS)}"
             if all(pairs[key] == "max" for key in KEYS):
                 del lines[number]

@@ -90,9 +90,9 @@ class Balancing:
             if (wanted := ground.controls[item.id]).weight is not None
         }
         self._pools = {
-            item.selector.value: self._pool(item.selector.value, item.limit)
+            item.selector.value: self._pool(item.selector.value, limit)
             for item in ground.kept
-            if item.limit is not None
+            if (limit := controls.limit_of(item, ground.spec.unit)) is not None
         }
 
     def look_at_all(self, clock_s: Clock) -> None:
@@ -103,7 +103,7 @@ class Balancing:
         """One period. Raises the first OSError or StateError of a write, once all else is done."""
         self._failed = None
         waited_ratio = self._waited_ratio(clock_s) if self._ground.has_weights else None
-        limited = [item for item in self._ground.kept if item.limit is not None]
+        limited = [item for item in self._ground.kept if item.selector.value in self._pools]
         waits = waited_ratio is not None and waited_ratio > WAITED_RATIO
         is_blind = waited_ratio is None or (not waits and not self._device.is_pressed)
         done = self._read_groups(limited if is_blind else self._ground.kept, clock_s)

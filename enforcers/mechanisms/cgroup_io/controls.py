@@ -1,5 +1,6 @@
 """The io control values of a policy, and the changes to reach them. Pure."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,6 +15,8 @@ from enforcers.mechanisms.cgroup_io.observed import IO_MAX, IO_WEIGHT, IoObserve
 NAME = "cgroup_io"
 DEFAULT_WEIGHT = 100
 
+# tg_set_limit in block/blk-throttle.c takes UINT_MAX, and U64_MAX, for no limit.
+_LIMITLESS_FROM = {Unit.IOPS: 2**32 - 1, Unit.BYTES_PER_S: 2**64 - 1}
 # io.max limits each direction by itself; there is no limit for both together.
 _LIMIT_KEYS = {Unit.IOPS: ("riops", "wiops"), Unit.BYTES_PER_S: ("rbps", "wbps")}
 _STAT_KEYS = {Unit.IOPS: ("rios", "wios"), Unit.BYTES_PER_S: ("rbytes", "wbytes")}
@@ -30,6 +33,16 @@ class Controls:
 def claim_of(item: Allocation) -> Claim:
     """What the policy lets a workload claim."""
     return Claim(reservation=item.reservation, limit=item.limit, shares=float(item.shares))
+
+
+def limit_of(item: Allocation, unit: Unit) -> float | None:
+    """The limit per second that io.max can hold; None also of one that it takes for none."""
+    return None if is_limitless(item, unit) else item.limit
+
+
+def is_limitless(item: Allocation, unit: Unit) -> bool:
+    """Whether the policy's limit is beyond what io.max counts."""
+    return item.limit is not None and item.limit >= _LIMITLESS_FROM.get(unit, math.inf)
 
 
 def limit_keys(unit: Unit) -> tuple[str, str]:
@@ -53,7 +66,8 @@ def wanted_controls(
 
     `parts` divides the limit among the directions, once it is known which it uses.
     """
-    value = UNLIMITED if allocation.limit is None else str(int(allocation.limit))
+    limit = limit_of(allocation, unit)
+    value = UNLIMITED if limit is None else str(int(limit))
     return Controls(io_max=parts or dict.fromkeys(limit_keys(unit), value), weight=weight)
 
 

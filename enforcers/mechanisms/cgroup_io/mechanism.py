@@ -285,7 +285,8 @@ def _plan(spec: ResourceSpec, wanted: _Wanted, observed: IoObserved) -> Plan:
         wanted=settings,
         notes=wanted.notes,
         shortfalls={
-            item.id: {**missing, **shortfalls.of_limit(item, wanted.kept)} for item in wanted.kept
+            item.id: {**missing, **shortfalls.of_limit(item, wanted.kept, spec.unit)}
+            for item in wanted.kept
         },
         found=tuple(found),
         restored=tuple(restored),

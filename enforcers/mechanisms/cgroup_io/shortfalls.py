@@ -16,6 +16,7 @@ from enforcers.contract import (
     Unit,
 )
 from enforcers.mechanism import Note
+from enforcers.mechanisms.cgroup_io.controls import is_limitless
 from enforcers.mechanisms.cgroup_io.located import CGROUP, NAMING
 from enforcers.mechanisms.cgroup_io.observed import IoObserved
 from enforcers.mechanisms.cgroup_io.ownership import Ownership
@@ -142,8 +143,13 @@ def _without_grip(observed: IoObserved) -> Note | None:
     return None if reason is None else Note(outcome=Outcome.INEFFECTIVE, reason=reason)
 
 
-def of_limit(item: Allocation, others: Sequence[Allocation]) -> dict[ControlKind, Note]:
+def of_limit(
+    item: Allocation, others: Sequence[Allocation], unit: Unit
+) -> dict[ControlKind, Note]:
     """What io.max cannot do of a limit; it is set all the same, as an upper bound."""
+    if is_limitless(item, unit):
+        reason = f"io.max takes {item.limit:g} for no limit, and so high a limit holds nobody"
+        return {ControlKind.LIMIT: Note(outcome=Outcome.UNCHANGED, reason=reason)}
     reason = None
     disks = sum(other.workload == item.workload for other in others)
     if item.io_count is IoCount.PER_32_KIB:

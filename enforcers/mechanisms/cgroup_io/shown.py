@@ -60,7 +60,7 @@ def seen(
 
 
 def _limit(item: Allocation, limits: Mapping[str, str], wanted: Controls) -> float | None:
-    if limits == dict(wanted.io_max):
+    if limits == dict(wanted.io_max) and UNLIMITED not in limits.values():
         return None if item.limit is None else float(int(item.limit))
     if UNLIMITED in limits.values():
         return None

@@ -9,7 +9,7 @@ from enforcers.contract import Allocation, ControlKind, IoCount, LimitScope, Out
 from enforcers.mechanisms.cgroup_io import mechanism
 from tests.enforcers.fake_cgroups import MOUNT, FakeCgroups
 from tests.enforcers.fake_tc import FakeTc
-from tests.enforcers.policies import datastore, desired, group, nothing, vnic
+from tests.enforcers.policies import datastore, desired, document, group, nothing, vnic
 from tests.enforcers.rig import Rig, start_rig
 
 IO = "cgroup_io"
@@ -43,6 +43,56 @@ def test_limit_becomes_io_max_of_its_unit(
 
     assert left.changes == ()
     assert (f"{VM1}/io.max", written) in cgroups.writes
+
+
+@pytest.mark.parametrize(
+    ("unit", "limit", "shown"),
+    [
+        (Unit.IOPS, 4_294_967_294.0, "riops=4294967294 wiops=4294967294"),
+        (Unit.IOPS, 4_294_967_295.0, None),
+        (Unit.IOPS, 5e12, None),
+        (Unit.BYTES_PER_S, 5e12, "rbps=5000000000000 wbps=5000000000000"),
+        # The next number of a float is 2^64.
+        (Unit.BYTES_PER_S, 2.0**64, None),
+        (Unit.BYTES_PER_S, 1e300, None),
+    ],
+)
+def test_limit_beyond_what_io_max_counts_is_no_limit_and_no_fault(
+    cgroups: FakeCgroups, io_rig: Rig, unit: Unit, limit: float, shown: str | None
+) -> None:
+    policy = document(group(VM1, limit=limit), resources=(datastore(unit=unit),))
+
+    passes = [io_rig.enforcement.run(policy, previous=None, now_s=now_s) for now_s in (0.0, 1.0)]
+    times = iter(range(2, 100))
+    followed = [io_rig.enforcement.follow(clock_s=lambda: next(times)) for _ in range(3)]
+
+    first, again = (one.enforced[0] for one in passes)
+    assert again.outcome is Outcome.UNCHANGED
+    assert followed == [True] * 3
+    if shown is None:
+        assert cgroups.text(VM1, "io.max") == ""
+        assert first.controls.limit.outcome is Outcome.UNCHANGED
+        assert "so high a limit holds nobody" in again.controls.limit.reason
+        assert again.applied is not None
+        assert again.seen.setting is not None
+        assert (again.applied.limit, again.seen.setting.limit) == (None, None)
+    else:
+        assert first.outcome is Outcome.APPLIED
+        assert again.seen.setting is not None
+        assert again.seen.setting.limit == limit
+        assert cgroups.writes[0] == (f"{VM1}/io.max", f"8:0 {shown}")
+
+
+def test_limit_that_is_raised_beyond_what_io_max_counts_goes(
+    cgroups: FakeCgroups, io_rig: Rig
+) -> None:
+    io_rig.enforcement.run(document(group(VM1, limit=500.0)), previous=None, now_s=0.0)
+
+    raised = document(group(VM1, limit=5e12), revision=2)
+    (found,) = io_rig.enforcement.run(raised, previous=None, now_s=1.0).enforced
+
+    assert cgroups.text(VM1, "io.max") == ""
+    assert found.controls.limit.outcome is Outcome.APPLIED
 
 
 @pytest.mark.parametrize(
