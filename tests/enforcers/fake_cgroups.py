@@ -67,6 +67,16 @@ class FakeCgroups(HostFs):
         # Kept in another place, so that its number is not given again.
         folder.rename(self.root / f"removed-{folder.stat().st_ino}")
 
+    def replace_disk(self) -> None:
+        """Another disk gets the number 8:0, with an iocost that somebody has set up already."""
+        folder = self.root / "sys/dev/block/8:0"
+        # Kept in another place, so that its number is not given again.
+        folder.rename(self.root / "unplugged")
+        self.put("/sys/dev/block/8:0/mq/0/nr_tags", "256\n")
+        self.put("/sys/dev/block/8:0/dev", "8:0\n")
+        self.put(f"{MOUNT}/io.cost.qos", MEASURED_QOS)
+        self.put(f"{MOUNT}/io.cost.model", MEASURED)
+
     def text(self, group: str, control: str) -> str:
         """What a control file shows."""
         return self.read(f"{MOUNT}{group}/{control}")

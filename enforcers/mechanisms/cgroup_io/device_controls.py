@@ -61,6 +61,10 @@ def restoring_device_changes(
     for entry in observed.entries:
         if entry.thing not in _DEPTHS:
             continue
+        if not _is_of_this_disk(entry, observed):
+            # It took its iocost along.
+            restored.append(entry)
+            continue
         present = _present(entry.thing, observed)
         text = (
             entry.found
@@ -78,7 +82,9 @@ def restoring_device_changes(
 def iocost_as_found(observed: IoObserved) -> Iocost:
     """Iocost of the device once all that is noted of it has been put back."""
     noted = {
-        entry.thing: None if entry.found == ABSENT else entry.found for entry in observed.entries
+        entry.thing: None if entry.found == ABSENT else entry.found
+        for entry in observed.entries
+        if _is_of_this_disk(entry, observed)
     }
     present = observed.iocost
     return replace(
@@ -90,7 +96,15 @@ def iocost_as_found(observed: IoObserved) -> Iocost:
 
 def owns_model(observed: IoObserved) -> bool:
     """Whether the model that is there is the agent's own."""
-    return any(entry.thing == IO_COST_MODEL for entry in observed.entries)
+    return any(
+        entry.thing == IO_COST_MODEL and _is_of_this_disk(entry, observed)
+        for entry in observed.entries
+    )
+
+
+def _is_of_this_disk(entry: LedgerEntry, observed: IoObserved) -> bool:
+    """Not of one that had its number before; what is host-wide, or noted without, is."""
+    return entry.identity is None or entry.identity == observed.identity
 
 
 def _present(control: str, observed: IoObserved) -> str | None:
@@ -118,4 +132,10 @@ def _change(
 
 
 def _entry(control: str, found: str, observed: IoObserved) -> LedgerEntry:
-    return LedgerEntry(mechanism=NAME, device=observed.device, thing=control, found=found)
+    return LedgerEntry(
+        mechanism=NAME,
+        device=observed.device,
+        thing=control,
+        found=found,
+        identity=None if control == DEBUG_STATS else observed.identity,
+    )

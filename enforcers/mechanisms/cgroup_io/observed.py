@@ -36,6 +36,8 @@ class Group:
 class IoObserved:
     """One device. `problem` says why nothing can be done for it at all.
 
+    `identity` is that of the disk as long as it is there, whatever gets its number later.
+
     `refusal` says why nothing new may be done for it; what was noted may still be put back.
     `groups` has only the groups that exist, by path below the cgroup mount. `debug_stats` is
     whether io.stat shows how long a group waited: Y or N, None where the kernel has no choice.
@@ -46,6 +48,7 @@ class IoObserved:
     problem: str | None
     refusal: str | None
     number: str
+    identity: str | None
     mount: str
     iocost: Iocost
     keeps_iocost: bool
@@ -89,6 +92,7 @@ def observe(
             problem=problem,
             refusal=None,
             number=number or "",
+            identity=None,
             mount=mount or "",
             iocost=Iocost(is_possible=False, model=None, qos=None),
             keeps_iocost=True,
@@ -111,6 +115,7 @@ def observe(
         if names
         else f"device {device!r} is not among cgroup_io.devices (now: {known})",
         number=number,
+        identity=disk_identity(host_fs, number),
         mount=mount,
         iocost=read_iocost(host_fs, mount, number),
         keeps_iocost=bool(names & config.keep_iocost),
@@ -178,6 +183,14 @@ def device_number(host_fs: HostFs, device: str) -> str | None:
         return None
     found = host_fs.read_or_none(f"/sys/class/block/{device}/dev")
     return None if found is None else found.strip()
+
+
+def disk_identity(host_fs: HostFs, number: str) -> str | None:
+    """What tells a disk from another that gets its MAJ:MIN after it: the number of its folder.
+
+    `diskseq` changes with the medium too, which iocost outlives.
+    """
+    return host_fs.identity(f"/sys/dev/block/{number}")
 
 
 def read_iocost(host_fs: HostFs, mount: str, number: str) -> Iocost:

@@ -15,6 +15,7 @@ from enforcers.mechanisms.cgroup_io.observed import (
     IO_WEIGHT,
     Group,
     device_number,
+    disk_identity,
     io_mount,
     read_group,
     read_iocost,
@@ -39,7 +40,7 @@ def find_unlike_default(host_fs: HostFs, config: CgroupIoConfig) -> Iterator[Led
                 yield _entry(device, f"{group} {control}", default, present.identity)
         if device not in config.keep_iocost:
             for control in _strange_iocost(host_fs, mount, number):
-                yield _entry(device, control, ABSENT, None)
+                yield _entry(device, control, ABSENT, disk_identity(host_fs, number))
 
 
 def _strange(present: Group) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """Iocost of a device: set up by the agent with a model, never by a guess, and put back."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -297,6 +298,53 @@ def test_device_of_which_iocost_was_never_told_goes_back_to_off(tmp_path: Path) 
     # It is off before it loses its model.
     order = [path for path, text in cgroups.writes if "io.cost" in path]
     assert order[-2:] == ["/io.cost.qos", "/io.cost.model"]
+
+
+def test_another_disk_of_the_same_number_is_left_as_it_is(tmp_path: Path) -> None:
+    cgroups = a_host(tmp_path)
+    start(tmp_path, cgroups).apply(IO, unequal())
+    cgroups.replace_disk()
+    rig = start(tmp_path, cgroups)
+
+    left = rig.apply(IO, nothing("8:0"))
+
+    assert device_texts(cgroups) == (MEASURED, MEASURED_QOS, "N\n")
+    assert (left.changes, left.restored) == ((), rig.ledger.entries())
+
+
+def test_another_disk_of_the_same_number_keeps_its_model_and_comes_back(tmp_path: Path) -> None:
+    cgroups = a_host(tmp_path)
+    start(tmp_path, cgroups).apply(IO, unequal())
+    cgroups.replace_disk()
+    quiet = MEASURED_QOS.replace("enable=1", "enable=0")
+    cgroups.put(f"{MOUNT}/io.cost.qos", quiet)
+    rig = start(tmp_path, cgroups)
+
+    rig.apply(IO, unequal())
+    held = device_texts(cgroups)
+    rig.apply(IO, nothing("8:0"))
+
+    assert held[0] == MEASURED
+    assert OWN_QOS in held[1]
+    assert device_texts(cgroups) == (MEASURED, quiet, "N\n")
+
+
+def test_ledger_of_an_agent_that_did_not_note_the_disk_is_still_put_back(tmp_path: Path) -> None:
+    cgroups = a_host(tmp_path)
+    first = start(tmp_path, cgroups)
+    first.apply(IO, unequal())
+    entries = first.ledger.entries()
+    of_disk = [entry for entry in entries if entry.thing.startswith("io.cost")]
+    first.ledger.release(entries)
+    first.ledger.record(tuple(replace(entry, identity=None) for entry in entries))
+    rig = start(tmp_path, cgroups)
+
+    left = rig.apply(IO, nothing("8:0"))
+
+    assert all(entry.identity is not None for entry in of_disk)
+    assert len(of_disk) == 2
+    assert device_texts(cgroups) == (GUESSED, GUESSED_QOS.format(0), "N\n")
+    assert (left.changes, left.restored) == ((), rig.ledger.entries())
 
 
 def test_iocost_goes_back_when_the_policy_needs_no_weights_any_more(tmp_path: Path) -> None:
