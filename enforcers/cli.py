@@ -133,7 +133,7 @@ def run(loaded: config.AgentConfig, *, file: Path) -> int:
     SIGUSR1 ends it with all left in force, so that a new version takes over without a gap.
     """
     manager = ServiceManager()
-    in_force = InForce()
+    in_force = InForce(StateDir(root=loaded.state_dir).in_force)
     with signals.listening() as calls, StateDir(root=loaded.state_dir).exclusive():
         while (call := _enforce(loaded, calls, manager, in_force)) is Call.RELOAD:
             loaded = _read_again(file, config.load, loaded)
@@ -152,6 +152,11 @@ def _enforce(
         ends.callback(parts.locks.close)
         if not loaded.dry_run:
             _recover(parts)
+        in_force.begin(
+            parts.clocks.boot_id,
+            was_in_force=parts.store.was_in_force,
+            is_watched=loaded.metrics is not None,
+        )
         figures = Figures(in_force=in_force)
         agent = Agent(
             config=loaded,

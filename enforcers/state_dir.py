@@ -43,6 +43,11 @@ class StateDir:
         return self.root / "status.json"
 
     @property
+    def in_force(self) -> Path:
+        """Since when allocations have been in force."""
+        return self.root / "in_force.json"
+
+    @property
     def lock(self) -> Path:
         """Held while an agent runs; contains its process id."""
         return self.root / "lock"

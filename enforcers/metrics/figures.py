@@ -63,7 +63,7 @@ class Figures:
     """
 
     def __init__(self, *, in_force: InForce | None = None) -> None:
-        """`in_force` is that of the agent before, if its configuration was read again."""
+        """`in_force` is that of the process, which outlives a configuration."""
         self.in_force = in_force or InForce()
         self.last: Round | None = None
         self.rounds = Spent()

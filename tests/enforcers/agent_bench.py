@@ -18,6 +18,7 @@ from enforcers.contract import (
 )
 from enforcers.errors import ServerError
 from enforcers.metrics.figures import Figures
+from enforcers.metrics.in_force import InForce
 from enforcers.policy_store import PolicyStore
 from tests.enforcers.fake_tc import FakeTc
 from tests.enforcers.policies import KEY, NOON, document
@@ -81,25 +82,28 @@ class Bench:
         )
         self.start()
 
-    def start(self) -> None:
-        """A new process on the same kernel and the same disk."""
+    def start(self, *, is_watched: bool = True) -> None:
+        """A new process on the same kernel and the same disk; somebody may ask for its figures."""
         rig = start_rig(self.directory, self.tc, boot_id=self.boot_id)
-        self.figures = Figures()
         clocks = Clocks(
             boot_id=self.boot_id,
             now=self.now,
             boot_s=lambda: self.seconds - self.booted_at_s,
             monotonic_s=lambda: self.seconds,
         )
+        store = PolicyStore(self.directory / "policy.json", key=KEY, moment=clocks.moment())
+        in_force = InForce(self.directory / "in_force.json")
+        in_force.begin(self.boot_id, was_in_force=store.was_in_force, is_watched=is_watched)
+        self.figures = Figures(in_force=in_force)
         self.agent = Agent(
             config=self._config,
             service=self.service,
             enforcement=rig.enforcement,
-            store=PolicyStore(self.directory / "policy.json", key=KEY, moment=clocks.moment()),
+            store=store,
             support=lambda: self.support,
             clocks=clocks,
             status_file=self.directory / "status.json",
-            figures=self.figures,
+            figures=self.figures if is_watched else None,
         )
 
     def start_again(self, **config: Any) -> None:

@@ -1,5 +1,6 @@
 """What /metrics says of the policy, of each allocation and of the agent itself."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from enforcers.metrics.exposition import render
 from enforcers.metrics.families import families
 from enforcers.signals import Call
 from tests.enforcers.agent_bench import AWAY, Bench
+from tests.enforcers.faults import Fault, Steps, faulty_disk
 from tests.enforcers.policies import NOON, vnic
 from tests.enforcers.test_metrics_text import parsed
 
@@ -116,6 +118,94 @@ def test_enforced_since_begins_anew_after_somebody_interfered(enforcing: Bench) 
 
     assert shown.label("control_outcome", "outcome", **VM1) == {"drifted"}
     assert shown("enforced_since_timestamp_seconds", **VM1) == NOON.timestamp() + 30.0
+
+
+def test_enforced_since_goes_on_over_a_start_that_finds_all_in_force(enforcing: Bench) -> None:
+    enforcing.tick()
+    enforcing.start()
+    enforcing.tick()
+    enforcing.start()
+    enforcing.tick()
+
+    assert Shown(enforcing)("enforced_since_timestamp_seconds", **VM1) == NOON.timestamp() + 10.0
+
+
+def interfered(bench: Bench) -> None:
+    bench.tc.run(["tc", "qdisc", "del", "dev", "up0", "root"])
+
+
+def stopped(bench: Bench) -> None:
+    bench.agent.stop()
+
+
+def put_back(bench: Bench) -> None:
+    # As by the timer that restores, and by hand.
+    bench.agent._store.keep_enforced(None)
+
+
+def damaged(bench: Bench) -> None:
+    (bench.directory / "in_force.json").write_text("{")
+
+
+def promised_more(bench: Bench) -> None:
+    bench.publish(vnic(1, 10e6, limit=60e6, shares=300), vnic(2, shares=100), revision=8)
+
+
+@pytest.mark.parametrize(
+    "meanwhile",
+    [interfered, stopped, put_back, damaged, promised_more, Bench.reboot],
+)
+def test_enforced_since_begins_anew_at_a_start_that_cannot_vouch_for_it(
+    enforcing: Bench, meanwhile: Callable[[Bench], None]
+) -> None:
+    enforcing.tick()
+
+    meanwhile(enforcing)
+    enforcing.start()
+    enforcing.tick()
+
+    found = Shown(enforcing)("enforced_since_timestamp_seconds", **VM1)
+    assert found == NOON.timestamp() + 30.0
+
+
+def test_enforced_since_begins_anew_after_an_agent_that_showed_no_figures(
+    enforcing: Bench,
+) -> None:
+    enforcing.tick()
+    enforcing.start(is_watched=False)
+    enforcing.start()
+    enforcing.tick()
+
+    found = Shown(enforcing)("enforced_since_timestamp_seconds", **VM1)
+    assert found == NOON.timestamp() + 30.0
+
+
+def test_enforced_since_that_cannot_be_kept_is_shown_all_the_same(
+    enforcing: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    (enforcing.directory / "in_force.json").unlink()
+    (enforcing.directory / "in_force.json").mkdir()
+    enforcing.publish(vnic(1, 10e6, limit=60e6, shares=300), vnic(2, shares=100), revision=8)
+
+    enforcing.tick()
+
+    found = Shown(enforcing)("enforced_since_timestamp_seconds", **VM1)
+    assert found == NOON.timestamp() + 20.0
+    assert "enforced since not kept" in caplog.text
+
+
+def test_enforced_since_that_could_not_be_kept_begins_anew_at_the_next_start(
+    enforcing: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with faulty_disk(monkeypatch, Steps(Fault.FULL_DISK, 1)):
+        interfered(enforcing)
+        enforcing.tick()
+    enforcing.start()
+    enforcing.tick()
+
+    # What was on disk told of the time before somebody interfered.
+    found = Shown(enforcing)("enforced_since_timestamp_seconds", **VM1)
+    assert found == NOON.timestamp() + 30.0
 
 
 def test_enforced_since_is_not_moved_by_a_clock_that_is_set(enforcing: Bench) -> None:
