@@ -148,8 +148,8 @@ def of_limit(
 ) -> dict[ControlKind, Note]:
     """What io.max cannot do of a limit; it is set all the same, as an upper bound."""
     if is_limitless(item, unit):
-        reason = f"io.max takes {item.limit:g} for no limit, and so high a limit holds nobody"
-        return {ControlKind.LIMIT: Note(outcome=Outcome.UNCHANGED, reason=reason)}
+        remark = f"io.max takes {item.limit:g} for no limit, and so high a limit holds nobody"
+        return {ControlKind.LIMIT: Note(outcome=Outcome.UNCHANGED, reason=remark)}
     reason = None
     disks = sum(other.workload == item.workload for other in others)
     if item.io_count is IoCount.PER_32_KIB:
