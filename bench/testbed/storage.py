@@ -150,6 +150,7 @@ def _wrong_model(guest: StorageGuest, effort: Effort, capacity: float) -> list[R
         capacity_iops=IOPS,
         reservation_iops=RESERVATION,
         stated_iops=IOPS * MODEL_ERROR,
+        tracks_capacity=True,
         # The last minute counts, so two rounds of 40 s are the least.
         rounds=max(2, effort.rounds // 2),
     )

@@ -23,12 +23,14 @@ def run(
     capacity_iops: float,
     reservation_iops: float,
     stated_iops: float | None = None,
+    tracks_capacity: bool = False,
     rounds: int = 1,
 ) -> dict[str, Any]:
     """Of each interval of a second: IOPS of the first group (None: it pauses) and of all.
 
     `since_change_s` counts from when groups came or went, `active` is how many want I/O.
-    `stated_iops` is what the policy takes the disk's capacity for.
+    `stated_iops` is what the policy takes the disk's capacity for; the agent may correct that if
+    it `tracks_capacity`.
     """
     stated = stated_iops or capacity_iops
     number = make_disk(iops=capacity_iops)
@@ -39,7 +41,7 @@ def run(
         *(Wish(group=group, entitlement=others) for group in groups[1:]),
     ]
     intervals: list[dict[str, Any]] = []
-    with agent() as service, ExitStack() as everybody:
+    with agent(tracks_capacity=tracks_capacity) as service, ExitStack() as everybody:
         service.publish(*wishes, capacity_iops=stated)
         service.wait_until_enforced()
         at_work: dict[str, ExitStack] = {}
