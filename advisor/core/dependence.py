@@ -5,15 +5,19 @@ fewer pairs than there are (Bartlett 1935).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.intp]
 
+
+LAGS = (0, 1, 2)
 ENOUGH_PAIRS = 12
 """Windows with both values that are needed."""
 INTERVAL_Z = 2.394
@@ -23,8 +27,6 @@ SAME_SERIES = 0.99
 CLEARLY_LATER = 0.05
 """A later lag must exceed an earlier one by this much; smaller differences are chance."""
 LARGEST_AUTOCORRELATION = 0.95
-REMEMBERED = 32
-"""Series whose ranks are remembered: the same harm is compared with many workloads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,7 @@ class Dependence:
 
 
 def rank_dependence(
-    cause: Floats, effect: Floats, control: Floats, *, lags: Sequence[int] = (0, 1, 2)
+    cause: Floats, effect: Floats, control: Floats, *, lags: Sequence[int] = LAGS
 ) -> Dependence | None:
     """The strongest dependence over the lags (in rising order), the earlier if nearly equal.
 
@@ -50,25 +52,65 @@ def rank_dependence(
     The control, the victim's own load, counts only where it rises with the effect: a load that
     falls when latency rises is a consequence, not a cause.
     """
-    best = None
+    (found,) = rank_dependences(cause[None], effect[None], control[None], lags=lags)
+    return found
+
+
+def rank_dependences(
+    causes: Floats, effects: Floats, controls: Floats, *, lags: Sequence[int] = LAGS
+) -> list[Dependence | None]:
+    """That of each row, as `rank_dependence` has it; all are (rows, windows)."""
+    best: list[Dependence | None] = [None] * len(causes)
     for lag in lags:
-        one = _at_lag(cause, effect, control, lag)
-        if one and (best is None or one.correlation > best.correlation + CLEARLY_LATER):
-            best = one
+        for row, one in enumerate(_at_lag(causes, effects, controls, lag)):
+            held = best[row]
+            if one and (held is None or one.correlation > held.correlation + CLEARLY_LATER):
+                best[row] = one
     return best
 
 
-def _at_lag(cause: Floats, effect: Floats, control: Floats, lag: int) -> Dependence | None:
-    x, y, z = lagged(cause, effect, control, lag)
-    if len(x) < ENOUGH_PAIRS:
-        return None
-    ranks = residual_ranks(x, y, z)
-    plain = None if ranks is None else correlation(*ranks)
-    if plain is None:
-        return None
+def _at_lag(
+    causes: Floats, effects: Floats, controls: Floats, lag: int
+) -> list[Dependence | None]:
+    x, y, z = lagged(causes, effects, controls, lag)
+    known = ~(np.isnan(x) | np.isnan(y) | np.isnan(z))
+    found: list[Dependence | None] = [None] * len(x)
+    for rows, windows in alike(known):
+        if np.count_nonzero(windows) >= ENOUGH_PAIRS:
+            complete = (one[rows][:, windows] for one in (x, y, z))
+            for row, one in zip(rows.tolist(), _of_complete(*complete, lag=lag), strict=True):
+                found[row] = one
+    return found
+
+
+def alike(known: Flags) -> Iterator[tuple[Places, Flags]]:
+    """The rows that are known in the same windows, with these windows; `known` as both."""
+    firsts, like = _distinct(known)
+    for place, first in enumerate(firsts):
+        yield np.flatnonzero(like == place), known[first]
+
+
+def _distinct(table: npt.NDArray[Any]) -> tuple[list[int], Places]:
+    """The first row of each kind, and of each row the place of its like in them."""
+    places: dict[bytes, int] = {}
+    like = [places.setdefault(row.tobytes(), len(places)) for row in table]
+    return [like.index(place) for place in range(len(places))], np.array(like, dtype=np.intp)
+
+
+def _of_complete(
+    cause: Floats, effect: Floats, control: Floats, *, lag: int
+) -> Iterator[Dependence | None]:
+    """Of rows without a gap, each (rows, pairs)."""
+    ranks = ranks_of(cause), ranks_of(effect), ranks_of(control)
+    values = correlations(*residual_ranks(*ranks))
+    inflations = variance_inflations(ranks[0], ranks[1])
+    for plain, inflation in zip(values.tolist(), inflations.tolist(), strict=True):
+        yield None if math.isnan(plain) else _dependence(plain, cause.shape[1] / inflation, lag)
+
+
+def _dependence(correlation: float, pairs: float, lag: int) -> Dependence:
     # A perfect correlation has no finite Fisher z.
-    value = min(max(plain, -1 + 1e-9), 1 - 1e-9)
-    pairs = len(x) / variance_inflation(x, y)
+    value = min(max(correlation, -1 + 1e-9), 1 - 1e-9)
     half = INTERVAL_Z / math.sqrt(max(pairs - 4, 1.0))
     return Dependence(
         correlation=value,
@@ -79,75 +121,82 @@ def _at_lag(cause: Floats, effect: Floats, control: Floats, lag: int) -> Depende
     )
 
 
-def residual_ranks(cause: Floats, effect: Floats, control: Floats) -> tuple[Floats, Floats] | None:
-    """Ranks of cause and effect (windows) without the part that the control explains.
+def residual_ranks(cause: Floats, effect: Floats, control: Floats) -> tuple[Floats, Floats]:
+    """Ranks of cause and effect about their middle, without what those of the control explain.
 
-    None if the control explains all of the cause or of the effect.
+    All are ranks, (rows, pairs). NaN where the control explains all of the cause or of the effect.
     """
-    x, y, z = (ranks_of(one) - (len(one) + 1) / 2 for one in (cause, effect, control))
-    own_effect, own_cause = correlation(y, z), correlation(x, z)
-    if own_effect is None or own_cause is None or own_effect <= 0:
-        return x, y
-    if abs(own_cause) > SAME_SERIES or own_effect > SAME_SERIES:
-        return None
-    scale = float(z @ z)
-    return x - z * (float(x @ z) / scale), y - z * (float(y @ z) / scale)
+    middle = (cause.shape[1] + 1) / 2
+    x, y, z = cause - middle, effect - middle, control - middle
+    own_effect, own_cause = correlations(y, z), correlations(x, z)
+    counts = (own_effect > 0) & ~np.isnan(own_cause)
+    explained = counts & ((np.abs(own_cause) > SAME_SERIES) | (own_effect > SAME_SERIES))
+    scale = np.where(counts, _products(z, z), 1.0)
+    found = []
+    for one in (x, y):
+        part = np.where(counts, _products(one, z), 0.0) / scale
+        part[explained] = np.nan
+        found.append(one - z * part[:, None])
+    return found[0], found[1]
 
 
 def ranks_of(values: Floats) -> Floats:
-    """The rank of each value from 1 on, the mean of their ranks for equal ones; (values).
+    """The rank of each value in its row from 1 on, for equal values the mean of their ranks.
 
-    As `scipy.stats.rankdata` gives them.
-    The result cannot be changed: one series is ranked for many others.
+    As `scipy.stats.rankdata` gives them; (rows, pairs).
     """
-    return _ranks(values.tobytes())
+    # The same harm is compared with many workloads: it is ranked once.
+    firsts, like = _distinct(values)
+    if len(firsts) < len(values):
+        return _ranks(values[firsts])[like]
+    return _ranks(values)
 
 
-@lru_cache(maxsize=REMEMBERED)
-def _ranks(packed: bytes) -> Floats:
-    values = np.frombuffer(packed)
-    order = np.argsort(values)
-    ordered = values[order]
-    differs = np.ones(len(values) + 1, dtype=np.bool_)
-    differs[1:-1] = ordered[1:] != ordered[:-1]
-    edges = np.flatnonzero(differs)
-    ranks = np.empty(len(values))
-    ranks[order] = np.repeat((edges[:-1] + edges[1:] + 1) / 2, np.diff(edges))
-    ranks.setflags(write=False)
-    return ranks
+def _ranks(values: Floats) -> Floats:
+    row_begins = np.arange(len(values))[:, None] * values.shape[1]
+    order = (np.argsort(values, axis=1) + row_begins).ravel()
+    ordered = values.ravel()[order].reshape(values.shape)
+    differs = np.ones(values.shape, dtype=np.bool_)
+    differs[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    begins = np.append(np.flatnonzero(differs), values.size)
+    ranks = np.empty(values.size)
+    ranks[order] = np.repeat((begins[:-1] + begins[1:] + 1) / 2, np.diff(begins))
+    return ranks.reshape(values.shape) - row_begins
 
 
 def lagged(
-    cause: Floats, effect: Floats, control: Floats, lag: int
+    causes: Floats, effects: Floats, controls: Floats, lag: int
 ) -> tuple[Floats, Floats, Floats]:
-    """Cause, and effect and control `lag` windows later, where all are known; each (pairs)."""
-    x, y, z = cause[: len(cause) - lag], effect[lag:], control[lag:]
-    known = ~(np.isnan(x) | np.isnan(y) | np.isnan(z))
-    return x[known], y[known], z[known]
+    """Causes, and effects and controls `lag` windows later; each (rows, pairs)."""
+    return causes[:, : causes.shape[1] - lag], effects[:, lag:], controls[:, lag:]
 
 
-def correlation(x: Floats, y: Floats) -> float | None:
-    """Pearson's correlation; None where one of the two does not vary."""
-    dx, dy = x - x.mean(), y - y.mean()
-    scale = math.sqrt(float(dx @ dx) * float(dy @ dy))
-    return float(dx @ dy) / scale if scale > 0 else None
+def correlations(x: Floats, y: Floats) -> Floats:
+    """Pearson's correlation of each row, NaN where one of the two does not vary; (rows)."""
+    dx, dy = (one - one.mean(axis=1, keepdims=True) for one in (x, y))
+    scale = np.sqrt(_products(dx, dx) * _products(dy, dy))
+    result: Floats = np.where(scale > 0, _products(dx, dy) / np.where(scale > 0, scale, 1), np.nan)
+    return result
 
 
-def variance_inflation(x: Floats, y: Floats) -> float:
-    """How many neighbouring windows equal one independent window, at least 1."""
-    product = _autocorrelation(x) * _autocorrelation(y)
-    return (1 + product) / (1 - product)
+def _products(x: Floats, y: Floats) -> Floats:
+    result: Floats = (x * y).sum(axis=1)
+    return result
 
 
-def _autocorrelation(x: Floats) -> float:
-    """Rank correlation of each value with the next, between 0 and the largest accepted."""
-    return _autocorrelation_of(x.tobytes())
+def variance_inflations(x: Floats, y: Floats) -> Floats:
+    """How many neighbouring windows equal one independent window, at least 1; (rows).
+
+    Both are ranks, (rows, pairs).
+    """
+    product = _autocorrelations(x) * _autocorrelations(y)
+    result: Floats = (1 + product) / (1 - product)
+    return result
 
 
-@lru_cache(maxsize=REMEMBERED)
-def _autocorrelation_of(packed: bytes) -> float:
-    ranks = _ranks(packed)
-    if len(ranks) < 3:
-        return 0.0
-    found = correlation(ranks[:-1], ranks[1:])
-    return min(max(found or 0.0, 0.0), LARGEST_AUTOCORRELATION)
+def _autocorrelations(ranks: Floats) -> Floats:
+    """Correlation of each rank with the next, between 0 and the largest accepted."""
+    if ranks.shape[1] < 3:
+        return np.zeros(len(ranks))
+    found = correlations(ranks[:, :-1], ranks[:, 1:])
+    return np.clip(np.nan_to_num(found), 0.0, LARGEST_AUTOCORRELATION)

@@ -20,14 +20,15 @@ from advisor.core.attribution.measure import Measure
 from advisor.core.attribution.natural_experiment import (
     NaturalExperiment,
     NoExperiment,
-    natural_experiment,
+    natural_experiments,
 )
 from advisor.core.attribution.workload_series import WorkloadSeries, matrix_of
 from advisor.core.dependence import (
     Dependence,
     Floats,
     lagged,
-    rank_dependence,
+    rank_dependences,
+    ranks_of,
     residual_ranks,
 )
 from advisor.core.explanation.answer import Confidence, ConfidencePart
@@ -112,15 +113,11 @@ class Attribution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Trail:
-    """The numbers behind one suspect, kept for resampling the windows.
-
-    `cause` and `effect` are residual ranks (windows), NaN where unknown.
-    """
+    """One suspect, and its row in the tables of all."""
 
     suspect: Suspect
     is_excessive: bool
-    cause: Floats
-    effect: Floats
+    row: int
 
 
 def attribute(inputs: AttributionInputs) -> Attribution:
@@ -134,11 +131,13 @@ def attribute(inputs: AttributionInputs) -> Attribution:
     taken = np.nan_to_num(load[:, during])
     totals = taken.sum(axis=1)
     others = harm_of_others(series, load, inputs.shared_harm)
+    harm = np.array([one for one, _ in others]).reshape(load.shape)
+    other_load = np.array([one for _, one in others]).reshape(load.shape)
+    dependences = rank_dependences(load, harm, other_load)
+    experiments = _experiments(load, harm, dependences)
     trails = [
-        _trail(one, cause, *harm, part=part, inputs=inputs)
-        for one, cause, harm, part in zip(
-            series, load, others, _parts(series, totals), strict=True
-        )
+        _trail(row, one, dependences[row], experiments[row], part=part, inputs=inputs)
+        for row, (one, part) in enumerate(zip(series, _parts(series, totals), strict=True))
     ]
     trails.sort(
         key=lambda one: (
@@ -152,12 +151,16 @@ def attribute(inputs: AttributionInputs) -> Attribution:
     aggressors = tuple(one.workload for one in suspects if one.is_aggressor)
     agrees = None
     if aggressors:
-        row_of = {one.workload: row for row, one in enumerate(series)}
         accused = [one for one in trails if one.is_excessive]
+        rows = [one.row for one in accused]
+        ranks = [
+            _ranks(load[row], harm[row], other_load[row], _lag(one.suspect.dependence))
+            for row, one in zip(rows, accused, strict=True)
+        ]
         agrees = agreement(
-            [one.cause for one in accused],
-            [one.effect for one in accused],
-            taken[[row_of[one.suspect.workload] for one in accused]],
+            [cause for cause, _ in ranks],
+            [effect for _, effect in ranks],
+            taken[rows],
             named=len(aggressors),
             seed=inputs.seed,
         )
@@ -203,19 +206,28 @@ def _parts(series: Sequence[WorkloadSeries], taken: Floats) -> list[_Part]:
     ]
 
 
+def _experiments(
+    load: Floats, harm: Floats, dependences: Sequence[Dependence | None]
+) -> list[NaturalExperiment | NoExperiment]:
+    """Of each workload, at the lag of its dependence; both tables are (workloads, windows)."""
+    found = {}
+    lags = np.array([_lag(one) for one in dependences])
+    for lag in np.unique(lags).tolist():
+        rows = np.flatnonzero(lags == lag)
+        own = natural_experiments(load[rows, : load.shape[1] - lag], harm[rows, lag:])
+        found.update(zip(rows.tolist(), own, strict=True))
+    return [found[row] for row in range(len(lags))]
+
+
 def _trail(
+    row: int,
     one: WorkloadSeries,
-    cause: Floats,
-    effect: Floats,
-    control: Floats,
+    dependence: Dependence | None,
+    found: NaturalExperiment | NoExperiment,
     *,
     part: _Part,
     inputs: AttributionInputs,
 ) -> _Trail:
-    """Of one workload: its load, the harm to the others and their load, each (windows)."""
-    dependence = rank_dependence(cause, effect, control)
-    lag = 0 if dependence is None else dependence.lag_windows
-    found = natural_experiment(cause[: len(cause) - lag], effect[lag:])
     experiment = None if isinstance(found, NoExperiment) else found
     harms_others, how = _evidence(dependence, experiment, inputs.measure.harm)
     is_innocent = harms_others and not part.is_excessive
@@ -231,8 +243,11 @@ def _trail(
         reason=f"took {part.taken:.0%} of {inputs.measure.load}, its fair share is {part.fair:.0%}"
         + (f"; not an aggressor, although {how}" if is_innocent else f"; {how}"),
     )
-    ranks = _ranks(cause, effect, control, lag)
-    return _Trail(suspect=suspect, is_excessive=part.is_excessive, **ranks)
+    return _Trail(suspect=suspect, is_excessive=part.is_excessive, row=row)
+
+
+def _lag(dependence: Dependence | None) -> int:
+    return 0 if dependence is None else dependence.lag_windows
 
 
 def _is_clear(experiment: NaturalExperiment | None) -> bool:
@@ -264,16 +279,15 @@ def _evidence(
     return False, f"the others' {harm} does not follow its load: {span}"
 
 
-def _ranks(cause: Floats, effect: Floats, control: Floats, lag: int) -> dict[str, Floats]:
-    """Residual ranks over all windows (windows), NaN where unknown."""
-    x, y, z = lagged(cause, effect, control, lag)
-    known = ~np.isnan(cause[: len(cause) - lag] + effect[lag:] + control[lag:])
-    found = residual_ranks(x, y, z) if len(x) else None
-    rows = {"cause": np.full(len(cause), np.nan), "effect": np.full(len(cause), np.nan)}
-    if found is not None:
-        where = np.flatnonzero(known)
-        rows["cause"][where], rows["effect"][where] = found
-    return rows
+def _ranks(cause: Floats, effect: Floats, control: Floats, lag: int) -> tuple[Floats, Floats]:
+    """Residual ranks of cause and effect over all windows (windows), NaN where unknown."""
+    three = [one[0] for one in lagged(cause[None], effect[None], control[None], lag)]
+    where = np.flatnonzero(~np.isnan(three[0] + three[1] + three[2]))
+    rows = np.full((2, len(cause)), np.nan)
+    if len(where):
+        found = residual_ranks(*(ranks_of(one[None, where]) for one in three))
+        rows[:, where] = np.concatenate(found)
+    return rows[0], rows[1]
 
 
 def _confidence(

@@ -5,12 +5,13 @@ test says whether the two kinds of window differ, and the Hodges-Lehmann shift b
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from advisor.core.attribution.pairwise_quantiles import pairwise_quantiles
-from advisor.core.dependence import Floats, ranks_of, variance_inflation
+from advisor.core.dependence import Floats, alike, ranks_of, variance_inflations
 
 ENOUGH_WINDOWS = 8
 """Windows of each kind that are needed."""
@@ -46,18 +47,35 @@ class NoExperiment:
     reason: str
 
 
-def natural_experiment(load: Floats, harm: Floats) -> NaturalExperiment | NoExperiment:
-    """Compare harm in windows with the workload on and off.
+def natural_experiments(loads: Floats, harms: Floats) -> list[NaturalExperiment | NoExperiment]:
+    """Compare the harm in windows with the workload on and off, for each row.
 
-    `load` and `harm` are (windows), NaN where unknown. On is above the middle between the 10th
-    and the 90th percentile of the load.
+    Both are (rows, windows), NaN where unknown. On is above the middle between the 10th and the
+    90th percentile of the load.
     """
-    known = ~(np.isnan(load) | np.isnan(harm))
-    load, harm = load[known], harm[known]
+    found: dict[int, NaturalExperiment | NoExperiment] = {}
+    for rows, windows in alike(~(np.isnan(loads) | np.isnan(harms))):
+        known = loads[rows][:, windows], harms[rows][:, windows]
+        found.update(zip(rows.tolist(), _of_complete(*known), strict=True))
+    return [found[row] for row in range(len(loads))]
+
+
+def _of_complete(loads: Floats, harms: Floats) -> Iterator[NaturalExperiment | NoExperiment]:
+    """Of rows without a gap."""
+    ranks = ranks_of(harms)
+    inflations = variance_inflations(ranks_of(loads), ranks).tolist()
+    for load, harm, own_ranks, inflation in zip(loads, harms, ranks, inflations, strict=True):
+        yield _experiment(load, harm, own_ranks, inflation)
+
+
+def _experiment(
+    load: Floats, harm: Floats, ranks: Floats, inflation: float
+) -> NaturalExperiment | NoExperiment:
+    """`ranks` are those of the harm, `inflation` is that of the variance; all (windows)."""
     if len(load) < 2 * ENOUGH_WINDOWS:
         return NoExperiment(reason=f"{len(load)} windows; {2 * ENOUGH_WINDOWS} are needed")
-    low, high = np.percentile(load, (10, 90))
-    is_on = load > (low + high) / 2
+    ordered = np.sort(load)
+    is_on = load > (_decile(ordered, 1) + _decile(ordered, 9)) / 2
     switches = int(np.count_nonzero(is_on[1:] != is_on[:-1]))
     on, off = harm[is_on], harm[~is_on]
     if min(len(on), len(off)) < ENOUGH_WINDOWS:
@@ -66,15 +84,17 @@ def natural_experiment(load: Floats, harm: Floats) -> NaturalExperiment | NoExpe
         return NoExperiment(reason="its load hardly changed")
     if switches < ENOUGH_SWITCHES:
         return NoExperiment(reason="it went on or off only once")
-    return _compare(on, off, switches, variance_inflation(load, harm))
-
-
-def _compare(on: Floats, off: Floats, switches: int, inflation: float) -> NaturalExperiment:
-    pairs = len(on) * len(off)
-    ranks = ranks_of(np.concatenate((on, off)))
-    # Mann and Whitney's U: how often a window with it on is worse than one with it off.
-    wins = float(ranks[: len(on)].sum()) - len(on) * (len(on) + 1) / 2
     deviation = math.sqrt(_variance_of_wins(len(on), len(off), ranks) * inflation)
+    return _compare(on, off, switches, float(ranks[is_on].sum()), deviation)
+
+
+def _compare(
+    on: Floats, off: Floats, switches: int, rank_sum: float, deviation: float
+) -> NaturalExperiment:
+    """`rank_sum` is that of the harm while on; `deviation` is that of U without an effect."""
+    pairs = len(on) * len(off)
+    # Mann and Whitney's U: how often a window with it on is worse than one with it off.
+    wins = rank_sum - len(on) * (len(on) + 1) / 2
     half = INTERVAL_Z * deviation / pairs
     parts = [max(0.5 - half, 0.0), 0.5, min(0.5 + half, 1.0)]
     low, shift, high = pairwise_quantiles(_thinned(on), _thinned(off), parts)
@@ -94,6 +114,13 @@ def _variance_of_wins(on: int, off: int, ranks: Floats) -> float:
     _, ties = np.unique(ranks, return_counts=True)
     tied = float(np.sum(ties.astype(np.float64) ** 3 - ties)) / (total * (total - 1))
     return on * off / 12 * (total + 1 - tied)
+
+
+def _decile(ordered: Floats, tenths: int) -> float:
+    """As `np.percentile` interpolates it, which takes ten times as long to begin."""
+    at = (len(ordered) - 1) * tenths / 10
+    low, high = ordered[int(at)], ordered[min(int(at) + 1, len(ordered) - 1)]
+    return float(low + (high - low) * (at - int(at)))
 
 
 def _thinned(values: Floats) -> Floats:

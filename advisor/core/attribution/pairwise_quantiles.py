@@ -15,8 +15,8 @@ Places = npt.NDArray[np.intp]
 
 SAMPLE = 48
 """Evenly spaced values of each side that tell roughly where a quantile lies."""
-MARGIN = 0.02
-"""So far from the sample's a quantile is looked for, as a fraction of all pairs."""
+MARGINS = (0.005, 0.02)
+"""So far from the sample's a quantile is looked for, first and then, as fractions of all pairs."""
 
 
 def pairwise_quantiles(first: Floats, second: Floats, parts: Sequence[float]) -> list[float]:
@@ -31,16 +31,17 @@ def pairwise_quantiles(first: Floats, second: Floats, parts: Sequence[float]) ->
 def _quantile(first: Floats, second: Floats, part: float, sample: Floats) -> float:
     at = (len(first) * len(second) - 1) * part
     place = int(at)
-    low, high = _near_the_sample(first, second, place, sample) or _of_all(first, second, place)
+    near = (_near_the_sample(first, second, place, sample, margin) for margin in MARGINS)
+    low, high = next(filter(None, near), None) or _of_all(first, second, place)
     return low + (high - low) * (at - place)
 
 
 def _near_the_sample(
-    first: Floats, second: Floats, place: int, sample: Floats
+    first: Floats, second: Floats, place: int, sample: Floats, margin: float
 ) -> tuple[float, float] | None:
     """The differences at this place and at the next; None if they are not near the sample's."""
     pairs = len(first) * len(second)
-    spread = round(MARGIN * len(sample))
+    spread = round(margin * len(sample))
     middle = place * len(sample) // pairs
     lowest, highest = (
         sample[max(middle - spread, 0)],
@@ -79,4 +80,5 @@ def _of_all(first: Floats, second: Floats, place: int) -> tuple[float, float]:
 def _spaced(values: Floats) -> Floats:
     if len(values) <= SAMPLE:
         return values
-    return values[np.round(np.linspace(0, len(values) - 1, SAMPLE)).astype(np.intp)]
+    # The middle of each of so many equal stretches: the ends would lie too far out.
+    return values[(2 * np.arange(SAMPLE) + 1) * len(values) // (2 * SAMPLE)]

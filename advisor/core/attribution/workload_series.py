@@ -1,6 +1,5 @@
 """The load of each workload on a resource and the harm to it, window by window."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -30,15 +29,23 @@ class WorkloadSeries:
     def __post_init__(self) -> None:
         check_amount(f"entitlement of {self.workload}", self.entitlement)
         for name, column in (("load", self.load), ("harm", self.harm or ())):
-            for index, value in enumerate(column):
-                if value is not None and not 0 <= value <= LARGEST:
-                    raise ValueError(
-                        f"{name} {index} of {self.workload} is {value!r}; "
-                        f"it must be a number from 0 to {LARGEST:g}"
-                    )
+            if not _are_amounts([value for value in column if value is not None]):
+                self._refuse(name, column)
+
+    def _refuse(self, name: str, column: Sequence[float | None]) -> None:
+        for index, value in enumerate(column):
+            if value is not None and not 0 <= value <= LARGEST:
+                raise ValueError(
+                    f"{name} {index} of {self.workload} is {value!r}; "
+                    f"it must be a number from 0 to {LARGEST:g}"
+                )
+
+
+def _are_amounts(values: Sequence[float]) -> bool:
+    # The sum tells of NaN, which the least and the largest may pass over.
+    return not values or (min(values) >= 0 and max(values) <= LARGEST and sum(values) >= 0)
 
 
 def matrix_of(rows: Sequence[Sequence[float | None]], windows: int) -> Floats:
     """The rows as an array (rows, windows), NaN for None."""
-    table = [[math.nan if value is None else value for value in row] for row in rows]
-    return np.array(table, dtype=np.float64).reshape(len(rows), windows)
+    return np.array(rows, dtype=np.float64).reshape(len(rows), windows)

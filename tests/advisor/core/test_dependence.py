@@ -6,7 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata, spearmanr
 
-from advisor.core.dependence import rank_dependence, ranks_of, variance_inflation
+from advisor.core.dependence import (
+    rank_dependence,
+    rank_dependences,
+    ranks_of,
+    variance_inflations,
+)
 
 NONE = np.zeros
 value = st.floats(0, 1e6) | st.just(float("nan"))
@@ -92,8 +97,9 @@ def test_slow_series_are_worth_fewer_pairs():
     slow = np.cumsum(rng.normal(size=(2, 400)), axis=1)
     fast = rng.normal(size=(2, 400))
 
-    assert variance_inflation(*slow) > 5
-    assert variance_inflation(*fast) < 1.1
+    slow_ranks, fast_ranks = ranks_of(slow), ranks_of(fast)
+    assert variance_inflations(slow_ranks[:1], slow_ranks[1:]) > 5
+    assert variance_inflations(fast_ranks[:1], fast_ranks[1:]) < 1.1
 
 
 def test_interval_covers_nothing_in_unrelated_slow_series_most_of_the_time():
@@ -109,6 +115,33 @@ def test_interval_covers_nothing_in_unrelated_slow_series_most_of_the_time():
     assert covered >= 92
 
 
-@given(st.lists(st.one_of(st.integers(-3, 3).map(float), st.floats(-1e9, 1e9)), max_size=60))
-def test_ranks_are_those_of_scipy(values: list[float]) -> None:
-    assert ranks_of(np.array(values, dtype=np.float64)).tolist() == rankdata(values).tolist()
+one_of_a_row = st.one_of(st.integers(-3, 3).map(float), st.floats(-1e9, 1e9))
+rows = st.integers(0, 30).flatmap(
+    lambda pairs: st.lists(
+        st.lists(one_of_a_row, min_size=pairs, max_size=pairs), min_size=1, max_size=4
+    )
+)
+
+
+@given(rows)
+def test_ranks_of_each_row_are_those_of_scipy(values: list[list[float]]) -> None:
+    expected = [rankdata(row).tolist() for row in values]
+
+    assert ranks_of(np.array(values, dtype=np.float64)).tolist() == expected
+
+
+@given(st.lists(st.sampled_from(range(4)), min_size=1, max_size=6), st.integers(0, 2**32 - 1))
+def test_rows_with_gaps_of_their_own_are_each_judged_as_if_alone(gaps, seed):
+    # Row i has a gap of `gaps[i]` kinds: none, one or several windows, or all of one series.
+    rng = np.random.default_rng(seed)
+    tables = rng.integers(0, 9, size=(3, len(gaps), 30)).astype(np.float64)
+    for row, kind in enumerate(gaps):
+        series = rng.integers(0, 3)
+        windows = {0: [], 1: [7], 2: [0, 3, 29], 3: range(30)}[kind]
+        tables[series, row, list(windows)] = np.nan
+
+    found = rank_dependences(*tables)
+
+    alone = [rank_dependence(*tables[:, row]) for row in range(len(gaps))]
+    assert found == alone
+    assert all((one is None) for one, kind in zip(found, gaps, strict=True) if kind == 3)

@@ -9,14 +9,36 @@ from scipy.stats import norm
 from advisor.core import dependence
 from advisor.core.dependence import (
     Floats,
-    correlation,
+    correlations,
     lagged,
     rank_dependence,
+    ranks_of,
     residual_ranks,
-    variance_inflation,
+    variance_inflations,
 )
 
 NAN = float("nan")
+
+
+def left(cause: Floats, effect: Floats, control: Floats) -> list[list[float]]:
+    """The residual ranks of cause and effect; NaN where the control explains all of one."""
+    three = (ranks_of(one[None]) for one in (cause, effect, control))
+    return [one[0].tolist() for one in residual_ranks(*three)]
+
+
+def explains_all(cause: Floats, effect: Floats, control: Floats) -> bool:
+    x, y = np.isnan(left(cause, effect, control))
+    return bool(x.all() and y.all())
+
+
+def correlation(x: Floats, y: Floats) -> float:
+    (found,) = correlations(x[None], y[None]).tolist()
+    return float(found)
+
+
+def inflation(x: Floats, y: Floats) -> float:
+    (found,) = variance_inflations(ranks_of(x[None]), ranks_of(y[None])).tolist()
+    return float(found)
 
 
 def jumping(count: int) -> Floats:
@@ -87,17 +109,26 @@ def test_later_lag_counts_only_if_it_is_clearly_higher() -> None:
 
 
 def test_lagged_pairs_cause_with_what_comes_later() -> None:
-    cause = np.array([1.0, 2.0, 3.0, NAN, 5.0])
-    effect = np.array([10.0, 20.0, 30.0, 40.0, 50.0])
-    control = np.array([0.1, 0.2, 0.3, 0.4, NAN])
+    cause = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    effect, control = cause * 10, cause / 10
 
     x, y, z = lagged(cause, effect, control, 1)
 
-    assert (x.tolist(), y.tolist(), z.tolist()) == (
-        [1.0, 2.0, 3.0],
-        [20.0, 30.0, 40.0],
-        [0.2, 0.3, 0.4],
-    )
+    assert x.tolist() == [[1.0, 2.0], [4.0, 5.0]]
+    assert y.tolist() == [[20.0, 30.0], [50.0, 60.0]]
+    assert z.tolist() == [[0.2, 0.3], [0.5, 0.6]]
+    assert [one.shape for one in lagged(cause, effect, control, 0)] == [(2, 3)] * 3
+
+
+def test_only_windows_count_in_which_all_three_are_known() -> None:
+    # Of 14 windows, cause and effect of the window after it lack one each, at lag 1.
+    x = jumping(14)
+    cause, effect = x.copy(), np.concatenate(([NAN], x[:-1]))
+    cause[3] = NAN
+
+    assert rank_dependence(cause, effect, np.zeros(14), lags=[1]) is not None
+    effect[9] = NAN
+    assert rank_dependence(cause, effect, np.zeros(14), lags=[1]) is None
 
 
 def test_control_takes_its_part_of_both_ranks() -> None:
@@ -106,32 +137,27 @@ def test_control_takes_its_part_of_both_ranks() -> None:
     x, z = np.array([1.0, 2.0, 3.0, 4.0]), np.array([10.0, 30.0, 20.0, 40.0])
     y = np.array([20.0, 30.0, 10.0, 40.0])
 
-    found = residual_ranks(x, y, z)
+    found = left(x, y, z)
 
-    assert found is not None
     # y = (-0.5, 0.5, -1.5, 1.5) and y · z = 4.
-    assert found[0].tolist() == pytest.approx([-0.3, -0.9, 0.9, 0.3])
-    assert found[1].tolist() == pytest.approx([0.7, 0.1, -1.1, 0.3])
+    assert found[0] == pytest.approx([-0.3, -0.9, 0.9, 0.3])
+    assert found[1] == pytest.approx([0.7, 0.1, -1.1, 0.3])
 
 
 @pytest.mark.parametrize("control", [np.zeros(4), np.array([4.0, 3.0, 2.0, 1.0])])
 def test_control_that_is_steady_or_falls_takes_nothing(control: Floats) -> None:
     x, y = np.array([1.0, 3.0, 2.0, 4.0]), np.array([1.0, 2.0, 3.0, 4.0])
 
-    found = residual_ranks(x, y, control)
-
-    assert found is not None
-    assert found[0].tolist() == [-1.5, 0.5, -0.5, 1.5]
-    assert found[1].tolist() == [-1.5, -0.5, 0.5, 1.5]
+    assert left(x, y, control) == [[-1.5, 0.5, -0.5, 1.5], [-1.5, -0.5, 0.5, 1.5]]
 
 
 def test_control_that_is_the_cause_or_the_effect_leaves_nothing() -> None:
     x, y = jumping(20), jumping(20)[::-1] + np.arange(20.0)
 
     for same in (x, y):
-        assert residual_ranks(x, y, same) is None or same @ y < 0
+        assert explains_all(x, y, same) or same @ y < 0
     # The cause may also be the opposite of the control.
-    assert residual_ranks(-y, y + jumping(20) * 0.1, y) is None
+    assert explains_all(-y, y + jumping(20) * 0.1, y)
 
 
 def test_correlation_is_pearsons() -> None:
@@ -139,17 +165,17 @@ def test_correlation_is_pearsons() -> None:
     found = correlation(np.array([1.0, 2.0, 3.0]), np.array([1.0, 4.0, 4.0]))
 
     assert found == pytest.approx(3 / math.sqrt(12))
-    assert correlation(np.ones(3), np.arange(3.0)) is None
+    assert math.isnan(correlation(np.ones(3), np.arange(3.0)))
 
 
 def test_inflation_follows_from_the_product_of_the_autocorrelations() -> None:
     # Ranks 1, 2, 3, 4 rise by one: correlation 1, limited to 0.95, in both: 1.9025 / 0.0975.
     rising = np.arange(10.0)
 
-    assert variance_inflation(rising, rising) == pytest.approx(1.9025 / 0.0975)
-    assert variance_inflation(rising, np.array([0.0, 1.0] * 5)) == 1.0
-    assert variance_inflation(rising[:2], rising[:2]) == 1.0
-    assert variance_inflation(rising[:3], rising[:3]) > 1.0
+    assert inflation(rising, rising) == pytest.approx(1.9025 / 0.0975)
+    assert inflation(rising, np.array([0.0, 1.0] * 5)) == 1.0
+    assert inflation(rising[:2], rising[:2]) == 1.0
+    assert inflation(rising[:3], rising[:3]) > 1.0
 
 
 @pytest.mark.parametrize("swapped", [False, True], ids=["cause", "effect"])
@@ -169,7 +195,7 @@ def test_control_explains_a_series_only_above_the_bound(
     cause = control + other if swapped else near
 
     monkeypatch.setattr(dependence, "SAME_SERIES", near_correlation)
-    assert residual_ranks(cause, effect, control) is not None
+    assert not explains_all(cause, effect, control)
 
     monkeypatch.setattr(dependence, "SAME_SERIES", math.nextafter(near_correlation, 0.0))
-    assert residual_ranks(cause, effect, control) is None
+    assert explains_all(cause, effect, control)

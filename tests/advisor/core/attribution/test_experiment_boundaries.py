@@ -9,7 +9,7 @@ from scipy.stats import mannwhitneyu, norm
 from advisor.core.attribution.natural_experiment import (
     NaturalExperiment,
     NoExperiment,
-    natural_experiment,
+    natural_experiments,
 )
 from advisor.core.dependence import Floats
 
@@ -22,7 +22,9 @@ def alternating(windows: int) -> Floats:
 
 def compared(load: Floats, harm: Floats | None = None) -> NaturalExperiment | NoExperiment:
     """The harm is the number of the window unless said otherwise."""
-    return natural_experiment(load, np.arange(float(len(load))) if harm is None else harm)
+    own = np.arange(float(len(load))) if harm is None else harm
+    (found,) = natural_experiments(load[None], own[None])
+    return found
 
 
 def test_16_windows_are_enough_and_15_are_not() -> None:

@@ -11,10 +11,15 @@ from scipy.stats import mannwhitneyu
 from advisor.core.attribution.natural_experiment import (
     NaturalExperiment,
     NoExperiment,
-    natural_experiment,
+    natural_experiments,
 )
 
 value = st.floats(0, 1e6) | st.just(float("nan"))
+
+
+def compared(load, harm):
+    (found,) = natural_experiments(load[None], harm[None])
+    return found
 
 
 def alternating(windows, *, length=1):
@@ -28,7 +33,7 @@ def alternating(windows, *, length=1):
 def test_a_result_is_ordered_finite_and_a_probability(columns):
     load, harm = (np.array(column) for column in columns)
 
-    found = natural_experiment(load, harm)
+    found = compared(load, harm)
 
     if isinstance(found, NoExperiment):
         assert found.reason
@@ -42,9 +47,9 @@ def test_a_result_is_ordered_finite_and_a_probability(columns):
 def test_moving_all_harm_moves_no_difference(harm, offset):
     load = alternating(len(harm))
 
-    plain = natural_experiment(load, np.array(harm, dtype=float))
+    plain = compared(load, np.array(harm, dtype=float))
 
-    assert natural_experiment(load, np.array(harm, dtype=float) + offset) == plain
+    assert compared(load, np.array(harm, dtype=float) + offset) == plain
 
 
 def test_windows_that_alternate_give_the_textbook_interval():
@@ -53,7 +58,7 @@ def test_windows_that_alternate_give_the_textbook_interval():
     load = alternating(60)
     harm = rng.normal(size=60) + load / 200
 
-    found = natural_experiment(load, harm)
+    found = compared(load, harm)
 
     # Of 30·30 pairs U counts those in which on is worse; without effect and ties its variance is
     # 30·30·61/12. The interval takes 1.96 deviations to both sides of the median difference.
@@ -69,7 +74,7 @@ def test_shift_is_how_much_worse_the_others_fare():
     load = alternating(40)
     harm = np.arange(40) // 2 % 4 + np.where(load > 0, 7.0, 0.0)
 
-    found = natural_experiment(load, harm)
+    found = compared(load, harm)
 
     assert isinstance(found, NaturalExperiment)
     assert found.shift == pytest.approx(7.0)
@@ -81,8 +86,8 @@ def test_long_stretches_count_less_than_many_switches():
     rng = np.random.default_rng(2)
     slow = np.convolve(rng.normal(size=139), np.ones(20), "valid")
 
-    many = natural_experiment(alternating(120), slow + alternating(120) / 50)
-    few = natural_experiment(alternating(120, length=40), slow + alternating(120, length=40) / 50)
+    many = compared(alternating(120), slow + alternating(120) / 50)
+    few = compared(alternating(120, length=40), slow + alternating(120, length=40) / 50)
 
     assert few.shift_high - few.shift_low > many.shift_high - many.shift_low
 
@@ -94,7 +99,7 @@ def test_no_effect_is_rarely_called_one():
         slow = np.zeros(120)
         for t in range(1, 120):
             slow[t] = 0.7 * slow[t - 1] + rng.normal()
-        called += natural_experiment(alternating(120, length=10), slow).shift_low > 0
+        called += compared(alternating(120, length=10), slow).shift_low > 0
 
     assert called <= 10
 
@@ -104,7 +109,7 @@ def test_large_samples_give_nearly_the_same_shift():
     load = alternating(8640)
     harm = rng.exponential(size=8640) + load / 50
 
-    found = natural_experiment(load, harm)
+    found = compared(load, harm)
 
     assert found.shift == pytest.approx(2.0, abs=0.1)
 
@@ -120,4 +125,18 @@ def test_large_samples_give_nearly_the_same_shift():
     ids=["few windows", "idle", "steady", "one switch"],
 )
 def test_what_shows_nothing_is_refused_with_a_reason(load, reason):
-    assert natural_experiment(load, np.arange(float(len(load)))).reason == reason
+    assert compared(load, np.arange(float(len(load)))).reason == reason
+
+
+def test_rows_with_gaps_of_their_own_are_each_compared_as_if_alone():
+    rng = np.random.default_rng(8)
+    loads = np.tile(alternating(40), (5, 1)) * rng.uniform(0.9, 1.1, size=(5, 1))
+    harms = rng.normal(size=(5, 40)) + loads / 100
+    loads[1, 3] = harms[2, 17] = np.nan
+    loads[3, :30] = np.nan
+    harms[4] = np.nan
+
+    found = natural_experiments(loads, harms)
+
+    assert found == [compared(load, harm) for load, harm in zip(loads, harms, strict=True)]
+    assert [type(one) for one in found] == [NaturalExperiment] * 3 + [NoExperiment] * 2
