@@ -43,23 +43,15 @@ class Dependence:
     effective_pairs: float
 
 
-def rank_dependence(
-    cause: Floats, effect: Floats, control: Floats, *, lags: Sequence[int] = LAGS
-) -> Dependence | None:
-    """The strongest dependence over the lags (in rising order), the earlier if nearly equal.
-
-    None if nothing varies or too few pairs exist. All series are (windows), NaN where unknown.
-    The control, the victim's own load, counts only where it rises with the effect: a load that
-    falls when latency rises is a consequence, not a cause.
-    """
-    (found,) = rank_dependences(cause[None], effect[None], control[None], lags=lags)
-    return found
-
-
 def rank_dependences(
     causes: Floats, effects: Floats, controls: Floats, *, lags: Sequence[int] = LAGS
 ) -> list[Dependence | None]:
-    """That of each row, as `rank_dependence` has it; all are (rows, windows)."""
+    """Of each row the strongest over the lags (in rising order), the earlier if nearly equal.
+
+    None if nothing varies or too few pairs exist. All are (rows, windows), NaN where unknown.
+    The control, the victim's own load, counts only where it rises with the effect: a load that
+    falls when latency rises is a consequence, not a cause.
+    """
     best: list[Dependence | None] = [None] * len(causes)
     for lag in lags:
         for row, one in enumerate(_at_lag(causes, effects, controls, lag)):
@@ -161,7 +153,8 @@ def _ranks(values: Floats) -> Floats:
     begins = np.append(np.flatnonzero(differs), values.size)
     ranks = np.empty(values.size)
     ranks[order] = np.repeat((begins[:-1] + begins[1:] + 1) / 2, np.diff(begins))
-    return ranks.reshape(values.shape) - row_begins
+    result: Floats = ranks.reshape(values.shape) - row_begins
+    return result
 
 
 def lagged(
@@ -173,7 +166,8 @@ def lagged(
 
 def correlations(x: Floats, y: Floats) -> Floats:
     """Pearson's correlation of each row, NaN where one of the two does not vary; (rows)."""
-    dx, dy = (one - one.mean(axis=1, keepdims=True) for one in (x, y))
+    dx = x - x.mean(axis=1, keepdims=True)
+    dy = y - y.mean(axis=1, keepdims=True)
     scale = np.sqrt(_products(dx, dx) * _products(dy, dy))
     result: Floats = np.where(scale > 0, _products(dx, dy) / np.where(scale > 0, scale, 1), np.nan)
     return result

@@ -210,7 +210,7 @@ def _experiments(
     load: Floats, harm: Floats, dependences: Sequence[Dependence | None]
 ) -> list[NaturalExperiment | NoExperiment]:
     """Of each workload, at the lag of its dependence; both tables are (workloads, windows)."""
-    found = {}
+    found: dict[int, NaturalExperiment | NoExperiment] = {}
     lags = np.array([_lag(one) for one in dependences])
     for lag in np.unique(lags).tolist():
         rows = np.flatnonzero(lags == lag)

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata, spearmanr
 
 from advisor.core.dependence import (
-    rank_dependence,
     rank_dependences,
     ranks_of,
     variance_inflations,
 )
+from tests.advisor.core.single_series import rank_dependence
 
 NONE = np.zeros
 value = st.floats(0, 1e6) | st.just(float("nan"))

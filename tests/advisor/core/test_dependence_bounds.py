@@ -11,11 +11,11 @@ from advisor.core.dependence import (
     Floats,
     correlations,
     lagged,
-    rank_dependence,
     ranks_of,
     residual_ranks,
     variance_inflations,
 )
+from tests.advisor.core.single_series import rank_dependence
 
 NAN = float("nan")
 
