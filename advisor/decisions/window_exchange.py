@@ -7,15 +7,16 @@ all that are fresh, by the clock of the server: hosts' clocks may differ, and so
 from __future__ import annotations
 
 import time
+from dataclasses import astuple, fields, replace
 from functools import cache
 from typing import Any
 
 import redis
 from django.conf import settings
-from django.db.models import prefetch_related_objects
+from django.db.models import Exists, OuterRef, Prefetch, prefetch_related_objects
 
 from advisor.errors import ExchangeRefused, ExchangeUnavailable
-from advisor.models import Resource
+from advisor.models import Attachment
 from enforcers.exchange import (
     KEPT_PERIODS,
     PERIOD_S,
@@ -32,6 +33,7 @@ TIMEOUT_S = 0.25
 AWAY_S = 5.0
 """A server that did not answer is left alone for so long: a whole fleet asks each period."""
 NONE = "-"
+_FIGURES = tuple(field.name for field in fields(HostPart))[1:]
 
 _SHARE = """
 local clock = redis.call('TIME')
@@ -69,17 +71,27 @@ def share_load(*, host: Host, told: Exchange) -> DatastoreLoad:
     """
     if told.host != host.name:
         raise ExchangeRefused(f'this token is for "{host.name}", the figures for "{told.host}"')
-    resource = _datastore(host, told.resource)
-    return pooled(_read(line) for line in _fresh_lines(resource, host, told))
+    attachment = _attachment(host, told.resource)
+    resource = attachment.resource
+    load = pooled(_read(line) for line in _fresh_lines(resource.pk, host, told))
+    return replace(
+        load,
+        threshold_ms=resource.threshold if resource.threshold > 0 else None,
+        is_shared=attachment.is_shared,
+    )
 
 
-def _datastore(host: Host, name: str) -> Resource:
+def _attachment(host: Host, name: str) -> Any:
+    """The host's to the datastore of this name, with `is_shared`: whether others have one too."""
+    others = Attachment.objects.filter(resource=OuterRef("resource")).exclude(
+        host=OuterRef("host")
+    )
+    known = Attachment.objects.select_related("resource").annotate(is_shared=Exists(others))
     # They stay with the host for as long as it is remembered: a period costs no query.
-    prefetch_related_objects([host], "attachments__resource")
+    prefetch_related_objects([host], Prefetch("attachments", queryset=known))
     for attachment in host.attachments.all():
-        resource = attachment.resource
-        if resource.name == name and resource.traits.has_windows:
-            return resource
+        if attachment.resource.name == name and attachment.resource.traits.has_windows:
+            return attachment
     raise ExchangeRefused(f'{host.name} uses no datastore named "{name}"')
 
 
@@ -89,12 +101,12 @@ class _Server:
     away_until_s = 0.0
 
 
-def _fresh_lines(resource: Resource, host: Host, told: Exchange) -> list[str]:
+def _fresh_lines(resource_pk: int, host: Host, told: Exchange) -> list[str]:
     if time.monotonic() < _Server.away_until_s:
         raise ExchangeUnavailable("the queue's server does not answer; go on alone")
     try:
         lines: list[str] = _script()(
-            keys=[f"sluice:window:{resource.pk}"],
+            keys=[f"sluice:window:{resource_pk}"],
             args=[
                 host.pk,
                 f"{told.period_end.timestamp():.6f}",
@@ -109,19 +121,15 @@ def _fresh_lines(resource: Resource, host: Host, told: Exchange) -> list[str]:
 
 
 def _written(part: HostPart) -> str:
-    latency = NONE if part.mean_device_latency_ms is None else repr(part.mean_device_latency_ms)
-    return f"{part.ios} {latency} {part.outstanding_io!r} {part.active_shares!r} {part.met_io!r}"
+    return " ".join(NONE if figure is None else repr(figure) for figure in astuple(part))
 
 
 def _read(line: str) -> HostPart:
-    ios, latency, outstanding, active, met = line.split()
-    return HostPart(
-        ios=int(ios),
-        mean_device_latency_ms=None if latency == NONE else float(latency),
-        outstanding_io=float(outstanding),
-        active_shares=float(active),
-        met_io=float(met),
-    )
+    """A line has as many words as its writer knew: those that came later are not known."""
+    ios, *rest = line.split()
+    figures = [None if word == NONE else float(word) for word in rest]
+    known: dict[str, Any] = dict(zip(_FIGURES, figures, strict=False))
+    return HostPart(ios=int(ios), **known)
 
 
 @cache

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from unittest import mock
 
@@ -21,14 +22,15 @@ from accounts.models import Scope, Token
 from advisor.decisions import window_exchange
 from advisor.decisions.enrolment import enroll
 from advisor.models import Attachment, Resource, ResourceKind
-from enforcers import canonical_json
 from enforcers.exchange import (
-    EXCHANGE_VERSION,
     DatastoreLoad,
     Exchange,
     HostPart,
+    decode_load,
+    encode_exchange,
     pooled,
 )
+from enforcers.exchange import exchange_of as told_on_the_wire
 from tests.config.queued import empty
 from tests.enforcers.fluid_datastore import BACKLOG, FluidDatastore, FluidHost
 from tests.web.fleet import Fleet
@@ -39,11 +41,30 @@ pytestmark = pytest.mark.valkey
 EXCHANGE = "/api/v1/enforcer/exchange"
 NOBODY_ANSWERS = "redis://127.0.0.1:1/0"
 PART = HostPart(
-    ios=4000, mean_device_latency_ms=20.5, outstanding_io=20.5, active_shares=3000.0, met_io=1.5
+    ios=4000,
+    mean_device_latency_ms=20.5,
+    outstanding_io=20.5,
+    active_shares=3000.0,
+    met_io=1.5,
+    done_iops=1000.0,
+    met_iops=75.5,
+    shares=5000.0,
+    reserved_iops=100.0,
+    capacity_iops=1950.5,
 )
 OTHER = HostPart(
-    ios=1000, mean_device_latency_ms=30.5, outstanding_io=7.5, active_shares=500.0, met_io=0.25
+    ios=1000,
+    mean_device_latency_ms=30.5,
+    outstanding_io=7.5,
+    active_shares=500.0,
+    met_io=0.25,
+    done_iops=250.0,
+    met_iops=12.25,
+    shares=1000.0,
+    reserved_iops=0.0,
+    capacity_iops=None,
 )
+THRESHOLD_MS = 20.0
 BEGAN = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 
@@ -92,16 +113,12 @@ class Hosts:
     def tell(
         self, name: str, part: HostPart, *, at: datetime = BEGAN, resource: str = "shared"
     ) -> HttpResponse:
-        return self.send(
-            name, canonical_json.encode(exchange_of(name, part, at=at, resource=resource))
-        )
+        return self.send(name, encode_exchange(exchange_of(name, part, at=at, resource=resource)))
 
     def load(self, name: str, part: HostPart, *, at: datetime = BEGAN) -> DatastoreLoad:
         answer = self.tell(name, part, at=at)
         assert answer.status_code == 200, answer.content
-        return canonical_json.decode_versioned(
-            DatastoreLoad, answer.content, known=EXCHANGE_VERSION
-        )
+        return decode_load(answer.content)
 
     def ask(self, told: Sequence[tuple[str, HostPart]]) -> list[DatastoreLoad | None]:
         """One after the other, as hosts come: each hears of the others' newest period."""
@@ -113,16 +130,20 @@ class Hosts:
 def exchange_of(
     name: str, part: HostPart, *, at: datetime = BEGAN, resource: str = "shared"
 ) -> Exchange:
-    return Exchange(
-        host=name,
-        resource=resource,
-        period_end=at,
-        ios=part.ios,
-        mean_device_latency_ms=part.mean_device_latency_ms,
-        outstanding_io=part.outstanding_io,
-        active_shares=part.active_shares,
-        met_io=part.met_io,
+    """Of a host that holds windows, with what it must say beside them."""
+    whole = replace(
+        part,
+        done_iops=part.done_iops or 0.0,
+        met_iops=part.met_iops or 0.0,
+        shares=part.shares or 0.0,
+        reserved_iops=part.reserved_iops or 0.0,
     )
+    return told_on_the_wire(whole, host=name, resource=resource, period_end=at)
+
+
+def answered(*parts: HostPart, is_shared: bool = True) -> DatastoreLoad:
+    """The sums, and what the service adds."""
+    return replace(pooled(parts), threshold_ms=THRESHOLD_MS, is_shared=is_shared)
 
 
 @pytest.fixture
@@ -146,13 +167,21 @@ def make_older(url: str, resource: Resource, *, seconds: float) -> None:
 
 
 def test_host_alone_hears_its_own_figures(hosts: Hosts) -> None:
-    assert hosts.load("a", PART) == pooled([PART])
+    assert hosts.load("a", PART) == answered(PART)
 
 
 def test_answer_is_over_all_hosts_of_the_datastore(hosts: Hosts) -> None:
     hosts.load("a", PART)
     quiet = HostPart(
-        ios=0, mean_device_latency_ms=None, outstanding_io=0.0, active_shares=0.0, met_io=0.0
+        ios=0,
+        mean_device_latency_ms=None,
+        outstanding_io=0.0,
+        active_shares=0.0,
+        met_io=0.0,
+        done_iops=0.0,
+        met_iops=0.0,
+        shares=700.0,
+        reserved_iops=0.0,
     )
     hosts.load("b", quiet)
 
@@ -160,8 +189,78 @@ def test_answer_is_over_all_hosts_of_the_datastore(hosts: Hosts) -> None:
 
     # (4000·20.5 + 1000·30.5) / 5000
     assert load == DatastoreLoad(
-        latency_ms=22.5, outstanding_io=28.0, total_active_shares=3500.0, met_io=1.75, hosts=3
+        latency_ms=22.5,
+        outstanding_io=28.0,
+        total_active_shares=3500.0,
+        met_io=1.75,
+        hosts=3,
+        done_iops=1250.0,
+        met_iops=87.75,
+        total_shares=6700.0,
+        reserved_iops=100.0,
+        capacity_iops=1950.5,
+        threshold_ms=THRESHOLD_MS,
+        is_shared=True,
     )
+
+
+FORMER = {
+    "schema_version": 1,
+    "host": "a",
+    "resource": "shared",
+    "period_end": "2026-11-20T12:00:00.000000Z",
+    "ios": 4000,
+    "mean_device_latency_ms": 20.0,
+    "outstanding_io": 20.0,
+    "active_shares": 3000.0,
+    "met_io": 2.0,
+}
+
+
+def test_agent_of_the_former_version_is_heard_and_answered_as_it_reads(hosts: Hosts) -> None:
+    answer = hosts.send("a", json.dumps(FORMER).encode())
+
+    assert answer.json() == {
+        "schema_version": 1,
+        "latency_ms": 20.0,
+        "outstanding_io": 20.0,
+        "total_active_shares": 3000.0,
+        "met_io": 2.0,
+        "hosts": 1,
+    }
+    # 20 and 2 slots of 20 ms are 1,000 and 100 a second.
+    load = hosts.load("b", OTHER)
+    assert (load.hosts, load.done_iops, load.met_iops) == (2, 1250, 112.25)
+    assert load.total_shares == 4000
+
+
+def test_line_that_a_former_process_of_the_service_wrote_is_read(
+    hosts: Hosts, valkey: str
+) -> None:
+    hosts.load("a", PART)
+    with redis.Redis.from_url(valkey, decode_responses=True) as client:
+        key = f"sluice:window:{hosts.resource.pk}"
+        for host, line in client.hgetall(key).items():
+            client.hset(key, host, " ".join(line.split()[:7]))
+
+    load = hosts.load("b", OTHER)
+
+    assert (load.outstanding_io, load.total_active_shares) == (28, 3500)
+    assert load.done_iops == pytest.approx(1250)
+
+
+def test_host_that_uses_a_datastore_alone_is_told_so(hosts: Hosts, nothing_yet: Fleet) -> None:
+    nothing_yet.add_resource(
+        "own",
+        ResourceKind.DATASTORE,
+        capacity=2000.0,
+        threshold=0.0,
+        attachments=(("a", "sdc"),),
+    )
+
+    load = decode_load(hosts.tell("a", PART, resource="own").content)
+
+    assert (load.is_shared, load.threshold_ms) == (False, None)
 
 
 def test_next_period_takes_the_place_of_the_last(hosts: Hosts) -> None:
@@ -169,7 +268,7 @@ def test_next_period_takes_the_place_of_the_last(hosts: Hosts) -> None:
 
     later = hosts.load("a", OTHER, at=BEGAN + timedelta(seconds=4))
 
-    assert later == pooled([OTHER])
+    assert later == answered(OTHER)
 
 
 def test_figures_that_come_after_those_of_a_later_period_change_nothing(hosts: Hosts) -> None:
@@ -177,7 +276,7 @@ def test_figures_that_come_after_those_of_a_later_period_change_nothing(hosts: H
 
     late = hosts.load("a", OTHER, at=BEGAN)
 
-    assert late == pooled([PART])
+    assert late == answered(PART)
 
 
 def test_host_that_says_nothing_for_three_periods_counts_no_more(
@@ -185,11 +284,11 @@ def test_host_that_says_nothing_for_three_periods_counts_no_more(
 ) -> None:
     hosts.load("a", PART)
     make_older(valkey, hosts.resource, seconds=11)
-    assert hosts.load("b", OTHER) == pooled([PART, OTHER])
+    assert hosts.load("b", OTHER) == answered(PART, OTHER)
 
     make_older(valkey, hosts.resource, seconds=1)
 
-    assert hosts.load("b", OTHER, at=BEGAN + timedelta(seconds=4)) == pooled([OTHER])
+    assert hosts.load("b", OTHER, at=BEGAN + timedelta(seconds=4)) == answered(OTHER)
     assert len(held(valkey, hosts.resource)) == 1
 
 
@@ -198,11 +297,11 @@ def test_host_whose_clock_was_set_back_is_heard_again_after_three_periods(
 ) -> None:
     hosts.load("a", PART)
     a_day_before = BEGAN - timedelta(days=1)
-    assert hosts.load("a", OTHER, at=a_day_before) == pooled([PART])
+    assert hosts.load("a", OTHER, at=a_day_before) == answered(PART)
 
     make_older(valkey, hosts.resource, seconds=12)
 
-    assert hosts.load("a", OTHER, at=a_day_before) == pooled([OTHER])
+    assert hosts.load("a", OTHER, at=a_day_before) == answered(OTHER)
 
 
 def test_figures_from_the_future_of_the_servers_clock_count_no_more(
@@ -212,7 +311,7 @@ def test_figures_from_the_future_of_the_servers_clock_count_no_more(
 
     make_older(valkey, hosts.resource, seconds=-86_400)
 
-    assert hosts.load("b", OTHER) == pooled([OTHER])
+    assert hosts.load("b", OTHER) == answered(OTHER)
 
 
 def test_what_is_held_ends_with_its_hosts(hosts: Hosts, valkey: str) -> None:
@@ -229,8 +328,8 @@ def test_same_name_in_another_organisation_is_another_datastore(
     theirs = Hosts(fleet, "a")
     hosts.load("a", PART)
 
-    assert theirs.load("a", OTHER) == pooled([OTHER])
-    assert hosts.load("b", PART) == pooled([PART, PART])
+    assert theirs.load("a", OTHER) == answered(OTHER, is_shared=False)
+    assert hosts.load("b", PART) == answered(PART, PART)
 
 
 def test_period_asks_the_database_nothing_once_the_host_is_known(hosts: Hosts) -> None:
@@ -243,7 +342,7 @@ def test_period_asks_the_database_nothing_once_the_host_is_known(hosts: Hosts) -
 
 
 def test_host_speaks_for_no_other(hosts: Hosts, valkey: str) -> None:
-    answer = hosts.send("a", canonical_json.encode(exchange_of("b", PART)))
+    answer = hosts.send("a", encode_exchange(exchange_of("b", PART)))
 
     assert (answer.status_code, answer.json()["code"]) == (422, "refused")
     assert 'this token is for "a"' in answer.json()["message"]
@@ -301,7 +400,7 @@ def test_token_that_is_no_agents_is_refused(hosts: Hosts, nothing_yet: Fleet, ki
 def test_figures_that_cannot_be_are_refused_and_not_held(
     hosts: Hosts, valkey: str, change: dict[str, object], reason: str
 ) -> None:
-    body = json.loads(canonical_json.encode(exchange_of("a", PART))) | change
+    body = json.loads(encode_exchange(exchange_of("a", PART))) | change
 
     answer = hosts.send("a", json.dumps(body).encode())
 
@@ -330,11 +429,16 @@ def test_largest_figures_of_many_hosts_still_have_a_sum(hosts: Hosts) -> None:
         outstanding_io=1e12,
         active_shares=1e12,
         met_io=1e12,
+        done_iops=1e12,
+        met_iops=1e12,
+        shares=1e12,
+        reserved_iops=1e12,
+        capacity_iops=1e12,
     )
     for name in ("a", "b"):
         hosts.load(name, largest)
 
-    assert hosts.load("c", largest) == pooled([largest] * 3)
+    assert hosts.load("c", largest) == answered(*[largest] * 3)
 
 
 def test_another_method_is_405(hosts: Hosts) -> None:

@@ -75,7 +75,8 @@ def exchange(request: HttpRequest) -> HttpResponse:
     host = _host(_AGENTS.authenticate(authorization, now=timezone.now()))
     told = decode_exchange(_body(request, most_bytes=MAX_EXCHANGE_BYTES))
     load = share_load(host=host, told=told)
-    return HttpResponse(encode_load(load), content_type="application/json")
+    body = encode_load(load, version=told.schema_version)
+    return HttpResponse(body, content_type="application/json")
 
 
 def _require_method(request: HttpRequest, method: str) -> None:
