@@ -12,6 +12,7 @@ from enforcers.device_locks import RUN_DIR, DeviceLocks, folder_for_locks
 from enforcers.enforcement import Enforcement
 from enforcers.executor import Executor
 from enforcers.host_fs import HostFs
+from enforcers.joint_post import Post
 from enforcers.ledger import Ledger
 from enforcers.mechanism import EnforcementMechanism, HostAccess
 from enforcers.policy_store import PolicyStore
@@ -36,8 +37,17 @@ class Parts:
     is_configured: bool
 
 
-def assemble(config: AgentConfig, *, dry_run: bool, mechanisms: Mechanisms = MECHANISMS) -> Parts:
-    """Read the state on disk and build the parts. Raises StateError."""
+def assemble(
+    config: AgentConfig,
+    *,
+    dry_run: bool,
+    mechanisms: Mechanisms = MECHANISMS,
+    post: Post | None = None,
+) -> Parts:
+    """Read the state on disk and build the parts. Raises StateError.
+
+    By `post` mechanisms tell other hosts what this one does; None if nobody is told.
+    """
     return _assemble(
         config.state_dir,
         dry_run=dry_run,
@@ -45,6 +55,7 @@ def assemble(config: AgentConfig, *, dry_run: bool, mechanisms: Mechanisms = MEC
         key=config.server.signing_key,
         first_retry_s=config.poll_s,
         mechanisms=mechanisms,
+        post=post,
     )
 
 
@@ -66,8 +77,9 @@ def _assemble(
     key: bytes | None,
     first_retry_s: float,
     mechanisms: Mechanisms,
+    post: Post | None = None,
 ) -> Parts:
-    host = HostAccess(runner=SubprocessRunner(), host_fs=HostFs())
+    host = HostAccess(runner=SubprocessRunner(), host_fs=HostFs(), post=post)
     host_fs = host.host_fs
     state_dir = StateDir(root=root)
     clocks = clocks_of(host_fs)

@@ -15,7 +15,9 @@ from enforcers.agent import Agent
 from enforcers.assembly import Parts, assemble
 from enforcers.client import Client
 from enforcers.errors import ConfigError, EnforcerError, StateError
+from enforcers.exchanging import asking, exchanging
 from enforcers.http_exchange import HttpExchange
+from enforcers.joint_post import Post
 from enforcers.log_format import start_logging
 from enforcers.metrics.endpoint import serving
 from enforcers.metrics.exposition import render
@@ -148,7 +150,8 @@ def _enforce(
     """Enforce with one configuration until a call; read samples and show metrics if it says so."""
     with ExitStack() as ends, collecting(loaded.reader):
         # In a dry run, too, what was in force before goes back when its lease is over.
-        parts = assemble(loaded, dry_run=False)
+        post = Post()
+        parts = assemble(loaded, dry_run=False, post=post)
         ends.callback(parts.locks.close)
         if not loaded.dry_run:
             _recover(parts)
@@ -158,9 +161,10 @@ def _enforce(
             is_watched=loaded.metrics is not None,
         )
         figures = Figures(in_force=in_force)
+        client = Client(loaded.server)
         agent = Agent(
             config=loaded,
-            service=Client(loaded.server),
+            service=client,
             enforcement=parts.enforcement,
             store=parts.store,
             support=lambda: tuple(item.support() for item in parts.mechanisms.values()),
@@ -174,6 +178,8 @@ def _enforce(
                 lambda: render(families(figures, loaded.host, parts.clocks.moment())),
             )
         )
+        ask = asking(client, host=loaded.host, now=parts.clocks.now)
+        ends.enter_context(exchanging(post, ask))
         log.info("agent started", extra={"host": loaded.host, "version": VERSION})
         manager.tell("READY=1", f"STATUS=enforces for {loaded.host}")
         return agent.run(lambda seconds: manager.wait(calls, seconds))

@@ -1,5 +1,6 @@
-"""Speaks with the service: fetches the policy document, delivers reports."""
+"""Speaks with the service: fetches the policy document, delivers reports, hears other hosts."""
 
+from dataclasses import replace
 from http import HTTPStatus
 
 from enforcers.config import ServerConfig
@@ -9,6 +10,9 @@ from enforcers.http_exchange import Answer, HttpExchange
 
 DOCUMENT_PATH = "/api/v1/enforcer/document"
 REPORT_PATH = "/api/v1/enforcer/report"
+EXCHANGE_PATH = "/api/v1/enforcer/exchange"
+EXCHANGE_TIMEOUT_S = 2.0
+"""An answer about four seconds is of no use much later."""
 _TRY_AGAIN = {
     HTTPStatus.UNAUTHORIZED,
     HTTPStatus.FORBIDDEN,
@@ -23,6 +27,8 @@ class Client:
     def __init__(self, config: ServerConfig) -> None:
         """Raises ConfigError if the certificate authority file is of no use."""
         self._http = HttpExchange(config)
+        timeout_s = min(config.timeout_s, EXCHANGE_TIMEOUT_S)
+        self._short = HttpExchange(replace(config, timeout_s=timeout_s))
         self._token = config.token
 
     def fetch_document(self) -> bytes:
@@ -33,11 +39,17 @@ class Client:
         """Deliver a report. Raises ServerError."""
         self._exchange("POST", REPORT_PATH, report)
 
-    def _exchange(self, method: str, path: str, body: bytes | None) -> bytes:
+    def exchange(self, told: bytes) -> bytes:
+        """What this host does on a datastore for what all of its hosts do. Raises ServerError."""
+        return self._exchange("POST", EXCHANGE_PATH, told, http=self._short)
+
+    def _exchange(
+        self, method: str, path: str, body: bytes | None, *, http: HttpExchange | None = None
+    ) -> bytes:
         headers = {"Authorization": f"Bearer {self._token}", "Accept": DOCUMENT_MEDIA}
         if body is not None:
             headers["Content-Type"] = "application/json"
-        answer = self._http.ask(method, path, body, headers)
+        answer = (http or self._http).ask(method, path, body, headers)
         _check_status(answer)
         return answer.body
 

@@ -19,8 +19,9 @@ BACK_RATIO = 0.995
 FAST_STEP_RATIO = 1.04
 FAST_BELOW = 0.9
 """Of what is stated; above it steps stay small."""
-FAST_AFTER_STEPS = 12
-"""Steps grow once so many went well: they lead past where the capacity fell from."""
+FAST_AFTER_STEPS = 5
+"""Steps grow once so many went well, but not near to what it fell from last."""
+NEAR_LOW, NEAR_HIGH = 0.9, 1.05
 LEAST_FALL, LARGEST_FALL = 0.01, 0.05
 """Below what was measured. Several hosts may fall one after the other before they hear of it."""
 DRAIN_PERIODS = 2
@@ -50,11 +51,15 @@ class CapacityLaw:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
-    """I/Os per second, the steps upward that went well in a row, and what drains since a fall."""
+    """I/Os per second, and the steps upward that went well in a row.
+
+    For `drain_periods` more it does not fall. `fell_from` is what was done when it fell last.
+    """
 
     iops: float
     steps: int = 0
     drain_periods: int = 0
+    fell_from: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,9 +84,8 @@ def next_capacity(capacity: Capacity, seen: Seen, *, law: CapacityLaw) -> Capaci
         return replace(capacity, iops=law.bounded(ratio * capacity.iops), steps=0)
     if not seen.is_wanted or seen.done_iops < KEEPS_UP_RATIO * capacity.iops:
         return capacity
-    is_fast = capacity.steps >= FAST_AFTER_STEPS and capacity.iops < FAST_BELOW * law.stated_iops
-    ratio = FAST_STEP_RATIO if is_fast else STEP_RATIO
-    return Capacity(iops=law.bounded(ratio * capacity.iops), steps=capacity.steps + 1)
+    ratio = FAST_STEP_RATIO if _may_be_fast(capacity, law) else STEP_RATIO
+    return replace(capacity, iops=law.bounded(ratio * capacity.iops), steps=capacity.steps + 1)
 
 
 def drained_ratio(latency_ms: float | None, *, threshold_ms: float, period_s: float) -> float:
@@ -105,4 +109,15 @@ def _fallen(capacity: Capacity, seen: Seen, pressure: float, law: CapacityLaw) -
     lower = law.bounded((1 - fall) * seen.done_iops)
     if lower >= capacity.iops:
         return replace(capacity, steps=0)
-    return Capacity(iops=lower, drain_periods=DRAIN_PERIODS)
+    return Capacity(iops=lower, drain_periods=DRAIN_PERIODS, fell_from=seen.done_iops)
+
+
+def _may_be_fast(capacity: Capacity, law: CapacityLaw) -> bool:
+    """Whether a large step leads neither to what is stated nor to where it went wrong."""
+    reached = FAST_STEP_RATIO * capacity.iops
+    known = capacity.fell_from
+    is_near = (
+        known is not None and reached > NEAR_LOW * known and (capacity.iops < NEAR_HIGH * known)
+    )
+    is_far_below = capacity.iops < FAST_BELOW * law.stated_iops
+    return is_far_below and capacity.steps >= FAST_AFTER_STEPS and not is_near

@@ -24,6 +24,8 @@ ROOM_RATIO = 1.1
 """What content workloads may take at once, of what they took: others hear of it a period later."""
 FLOOR_RATIO = 0.03
 """Of a host's part by the policy, while it is idle: what it comes back with."""
+JOIN_PERIODS = 1
+"""What was there before the hosts had their parts says little of what they do with them."""
 LOWERED_RATIO = 0.97
 """Of what a host takes the datastore for: another one lowered it, and is not a step behind."""
 STEEPEST_FALL = 4.0
@@ -154,10 +156,11 @@ def _joint(state: JointState, load: DatastoreLoad, law: CapacityLaw) -> Capacity
     least = None if load.capacity_iops is None else law.bounded(load.capacity_iops)
     own = state.capacity
     if own is None:
-        return Capacity(iops=law.stated_iops if least is None else least)
+        iops = law.stated_iops if least is None else least
+        return Capacity(iops=iops, drain_periods=JOIN_PERIODS)
     is_late = load.latency_ms is not None and load.latency_ms > law.threshold_ms
     if is_late and least is not None and least < LOWERED_RATIO * own.iops:
-        return Capacity(iops=least, drain_periods=DRAIN_PERIODS)
+        return Capacity(iops=least, drain_periods=DRAIN_PERIODS, fell_from=load.done_iops)
     own = replace(own, iops=own.iops if least is None else least)
     if state.heard is None or load.hosts != state.heard.hosts:
         return own

@@ -17,6 +17,7 @@ from enforcers.contract import (
 from enforcers.executor import Execution, Executor
 from enforcers.fix import Fix
 from enforcers.host_fs import HostFs
+from enforcers.joint_post import Post
 from enforcers.ledger import LedgerEntry
 from enforcers.qmp import Monitors, SocketMonitors
 from enforcers.runner import Runner
@@ -26,12 +27,16 @@ ObservedT = TypeVar("ObservedT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostAccess:
-    """The host as mechanisms reach it; `clock_s` goes forward only."""
+    """The host as mechanisms reach it; `clock_s` goes forward only.
+
+    By `post` other hosts are told what is done on shared datastores; None if nobody is told.
+    """
 
     runner: Runner
     host_fs: HostFs
     monitors: Monitors = field(default_factory=SocketMonitors)
     clock_s: Callable[[], float] = time.monotonic
+    post: Post | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

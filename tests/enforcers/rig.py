@@ -12,6 +12,7 @@ from enforcers.device_locks import DeviceLocks
 from enforcers.enforcement import Enforcement
 from enforcers.executor import Executor
 from enforcers.host_fs import HostFs
+from enforcers.joint_post import Post
 from enforcers.ledger import Ledger
 from enforcers.mechanism import Desired, EnforcementMechanism, HostAccess, Plan
 from enforcers.mechanisms.cgroup_io.config import CgroupIoConfig
@@ -76,6 +77,7 @@ def start_rig(
     configs: Mapping[str, Any] | None = None,
     run_dir: Path | None = None,
     monitors: Monitors | None = None,
+    post: Post | None = None,
 ) -> Rig:
     """Start as the agent does, from whatever is in the directory.
 
@@ -83,7 +85,9 @@ def start_rig(
     """
     files = host_fs or host_of_root(directory / "host")
     ledger = Ledger(directory / "ledger.json", boot_id=boot_id)
-    host = HostAccess(runner=runner, host_fs=files, monitors=monitors or SocketMonitors())
+    host = HostAccess(
+        runner=runner, host_fs=files, monitors=monitors or SocketMonitors(), post=post
+    )
     mechanisms = build_mechanisms(
         host,
         {

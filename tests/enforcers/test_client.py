@@ -150,6 +150,31 @@ def test_service_that_answers_a_byte_at_a_time_is_cut_off(service: WebService) -
     assert time.monotonic() - started < 5
 
 
+def test_figures_are_posted_and_the_answer_is_given(service: WebService) -> None:
+    service.answer = b'{"hosts": 2}'
+
+    answer = client(service.url).exchange(b'{"ios": 1}')
+
+    assert answer == b'{"hosts": 2}'
+    method, path, headers, body = service.asked[0]
+    assert (method, path, body) == ("POST", "/api/v1/enforcer/exchange", b'{"ios": 1}')
+    assert headers["Authorization"] == "Bearer secret-token"
+
+
+def test_exchange_is_given_up_sooner_than_all_else(
+    service: WebService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("enforcers.client.EXCHANGE_TIMEOUT_S", 0.3)
+    service.write = lambda _: time.sleep(20)
+    started = time.monotonic()
+
+    with pytest.raises(ServerError) as error:
+        client(service.url, timeout_s=60.0).exchange(b"{}")
+
+    assert time.monotonic() - started < 10
+    assert not error.value.is_final
+
+
 def test_answer_that_never_ends_is_refused(service: WebService) -> None:
     def floods(answering: BaseHTTPRequestHandler) -> None:
         answering.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n")

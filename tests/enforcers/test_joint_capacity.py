@@ -21,6 +21,7 @@ capacities = st.builds(
     iops=st.floats(500, 4000),
     steps=st.integers(0, 20),
     drain_periods=st.integers(0, 2),
+    fell_from=st.none() | st.floats(1, 1e6),
 )
 periods = st.builds(
     Seen,
@@ -82,20 +83,28 @@ def test_it_is_probed_where_the_latency_is_low_and_all_is_used(
     assert next_capacity(Capacity(iops=before), period, law=LAW).iops == pytest.approx(after)
 
 
-def test_steps_grow_far_below_what_is_stated() -> None:
-    capacity = Capacity(iops=1000)
-
+def ratios_from(capacity: Capacity, steps: int) -> list[float]:
     ratios = []
-    for _ in range(14):
+    for _ in range(steps):
         after = next_capacity(capacity, seen(capacity.iops, 2.0), law=LAW)
         ratios.append(after.iops / capacity.iops)
         capacity = after
+    return ratios
 
-    assert ratios == pytest.approx([1.01] * 12 + [1.04] * 2)
+
+def test_steps_grow_far_below_what_is_stated() -> None:
+    assert ratios_from(Capacity(iops=1000), 7) == pytest.approx([1.01] * 5 + [1.04] * 2)
+
+
+def test_steps_stay_small_near_to_where_it_went_wrong() -> None:
+    # Until 1.05 times 1,000: ten steps from 950, and those after have grown.
+    assert ratios_from(Capacity(iops=950, fell_from=1000.0), 13) == pytest.approx(
+        [1.01] * 11 + [1.04] * 2
+    )
 
 
 def test_late_ios_end_the_large_steps() -> None:
-    fallen = next_capacity(Capacity(iops=1500, steps=19), seen(1400.0, 30.0), law=LAW)
+    fallen = next_capacity(Capacity(iops=1500, steps=9), seen(1400.0, 30.0), law=LAW)
 
     after = next_capacity(fallen, seen(fallen.iops, 2.0), law=LAW)
 

@@ -7,6 +7,7 @@ and `tracked_capacity`.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import PurePosixPath
 
 from enforcers.change import Change
@@ -21,6 +22,7 @@ from enforcers.mechanisms.cgroup_io.controls import Controls, claim_of
 from enforcers.mechanisms.cgroup_io.counts import Count, Did, count_of, did
 from enforcers.mechanisms.cgroup_io.entitled_weights import Contender, entitled_weights
 from enforcers.mechanisms.cgroup_io.iocost import Model
+from enforcers.mechanisms.cgroup_io.joint_budget import JointBudget
 from enforcers.mechanisms.cgroup_io.observed import IO_STAT, IoObserved
 from enforcers.mechanisms.cgroup_io.pooled_limit import Pool, Took, first_pool, next_pool
 from enforcers.mechanisms.cgroup_io.tracked_capacity import WAITED_RATIO
@@ -61,10 +63,16 @@ class Ground:
 
 
 class Balancing:
-    """Follows one policy on one device; `standing` is what it has set."""
+    """Follows one policy on one device; `standing` is what it has set.
 
-    def __init__(self, host_fs: HostFs, ground: Ground) -> None:
+    `joint` is what the host may do on it beside other hosts; None if none is asked.
+    """
+
+    def __init__(
+        self, host_fs: HostFs, ground: Ground, *, joint: JointBudget | None = None
+    ) -> None:
         self._host_fs = host_fs
+        self._joint = joint
         self._counts: dict[str, Count] = {}
         self._all_waited: Count | None = None
         self._active_groups = 0
@@ -102,6 +110,10 @@ class Balancing:
     def follow(self, executor: Executor, clock_s: Clock) -> None:
         """One period. Raises the first OSError or StateError of a write, once all else is done."""
         self._failed = None
+        if self._joint is not None:
+            number = self._ground.observed.number
+            read = partial(self._read, clock_s=clock_s)
+            self._joint.follow(number, self._ground.kept, read, clock_s)
         waited_ratio = self._waited_ratio(clock_s) if self._ground.has_weights else None
         limited = [item for item in self._ground.kept if item.selector.value in self._pools]
         waits = waited_ratio is not None and waited_ratio > WAITED_RATIO
@@ -147,6 +159,7 @@ class Balancing:
                 unit=self._ground.spec.unit,
                 waited_ratio=waited_ratio,
                 active_groups=self._active_groups,
+                part=None if self._joint is None else self._joint.part,
             )
         except (OSError, StateError) as error:
             # The next pass finds another model than this one has in mind, and writes it.

@@ -9,6 +9,7 @@ from enforcers.contract import (
     MechanismSupport,
     Outcome,
     ReservationMode,
+    ResourceKind,
     ResourceSpec,
     Setting,
     Unit,
@@ -30,6 +31,7 @@ from enforcers.mechanisms.cgroup_io.controls import Controls
 from enforcers.mechanisms.cgroup_io.entitled_weights import entitled_weights, unhindered
 from enforcers.mechanisms.cgroup_io.finding import Finding
 from enforcers.mechanisms.cgroup_io.fixes import fixes
+from enforcers.mechanisms.cgroup_io.joint_budget import JointBudget
 from enforcers.mechanisms.cgroup_io.located import CGROUP, NAMING, located
 from enforcers.mechanisms.cgroup_io.observed import (
     IoObserved,
@@ -66,6 +68,8 @@ class CgroupIo:
         self._config = config
         self._finding = Finding(host.host_fs, config.subtrees)
         self._followed: dict[str, tuple[Desired, Balancing]] = {}
+        self._post = host.post
+        self._joint: dict[str, JointBudget] = {}
 
     def support(self) -> MechanismSupport:
         mount = io_mount(self._host_fs)
@@ -159,6 +163,7 @@ class CgroupIo:
         observed = self.observe(desired, entries)
         if desired.spec is None or shortfalls.obstacle(desired.spec, observed) is not None:
             self._followed.pop(desired.device, None)
+            self._joint.pop(desired.device, None)
             return
         wanted = self._wanted(desired.spec, desired.allocations, observed)
         ground = Ground(
@@ -169,7 +174,8 @@ class CgroupIo:
             model=wanted.ownership.model,
         )
         if known is None or not known[1].is_of(ground):
-            balancing = Balancing(self._host_fs, ground)
+            joint = self._joint_budget(desired.spec, observed)
+            balancing = Balancing(self._host_fs, ground, joint=joint)
             self._followed[desired.device] = (desired, balancing)
             balancing.look_at_all(clock_s)
             return
@@ -177,6 +183,26 @@ class CgroupIo:
         balancing.renew(ground)
         self._followed[desired.device] = (desired, balancing)
         balancing.follow(executor, clock_s)
+
+    def _joint_budget(self, spec: ResourceSpec, observed: IoObserved) -> JointBudget | None:
+        """The host's part of a datastore; None where the agent could not hold the host to it."""
+        can_hold = ownership.decide(spec, observed, is_asked=True).model is not None
+        is_kind = spec.kind is ResourceKind.DATASTORE and spec.unit is Unit.IOPS
+        if self._post is None or not is_kind or not can_hold:
+            self._joint.pop(observed.device, None)
+            return None
+        known = self._joint.get(observed.device)
+        if known is None or (known.resource, known.stated_iops) != (spec.name, spec.capacity):
+            known = JointBudget(
+                self._host_fs, self._post, resource=spec.name, stated_iops=spec.capacity
+            )
+            self._joint[observed.device] = known
+        return known
+
+    def _is_divided(self, spec: ResourceSpec, device: str) -> bool:
+        """Whether the host has a part of the datastore, which takes a model to hold it to."""
+        known = self._joint.get(device)
+        return known is not None and known.resource == spec.name and known.part is not None
 
     def _standing(self, desired: Desired) -> Standing:
         """What the loop has set for this policy; of the device also for another policy."""
@@ -217,7 +243,8 @@ class CgroupIo:
             else:
                 notes[item.id] = problem
         items = tuple(kept.values())
-        decided = ownership.decide(spec, observed, is_asked=_asks_for_weights(allocations))
+        is_asked = _asks_for_weights(allocations) or self._is_divided(spec, observed.device)
+        decided = ownership.decide(spec, observed, is_asked=is_asked)
         weights = _weights(spec, items, observed) if decided.has_weights else {}
         return _Wanted(
             kept=items,

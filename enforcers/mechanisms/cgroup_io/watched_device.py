@@ -8,10 +8,12 @@ from enforcers.contract import Unit
 from enforcers.executor import Executor
 from enforcers.following import PERIOD_S
 from enforcers.host_fs import HostFs
+from enforcers.joint_capacity import drained_ratio
 from enforcers.mechanisms.cgroup_io import device_controls
 from enforcers.mechanisms.cgroup_io.counts import DiskCount, disk_count
 from enforcers.mechanisms.cgroup_io.device_look import Look, look
 from enforcers.mechanisms.cgroup_io.iocost import Model
+from enforcers.mechanisms.cgroup_io.joint_budget import Part
 from enforcers.mechanisms.cgroup_io.observed import IoObserved
 from enforcers.mechanisms.cgroup_io.pile import Pile, model_ratio, next_pile
 from enforcers.mechanisms.cgroup_io.tracked_capacity import (
@@ -100,8 +102,13 @@ class WatchedDevice:
         unit: Unit,
         waited_ratio: float,
         active_groups: int,
+        part: Part | None = None,
     ) -> None:
-        """One period; writes another model if the present one is found wrong."""
+        """One period; writes another model if the present one is found wrong.
+
+        Where other hosts use the device too, its part of what they can do together leads, and
+        what this host would make of the device by itself counts for the grip alone.
+        """
         text = self._host_fs.read_or_none(f"{self._folder}/stat")
         now = None if text is None else disk_count(text, clock_s())
         before, self._before = self._before, now
@@ -118,6 +125,9 @@ class WatchedDevice:
         if seen is None:
             return
         self._total = seen.total
+        if part is not None:
+            self._follow_part(executor, seen, part)
+            return
         former = self._track.capacity
         if self._observed.tracks_capacity:
             self._is_pressed = seen.is_pressed
@@ -128,6 +138,18 @@ class WatchedDevice:
         ratio = self._drained(seen, (now.ios - before.ios) / seen.elapsed_s)
         self._write(executor, self._base, self._track.capacity * ratio)
         self._tell(former, now.at_s, seen)
+
+    def _follow_part(self, executor: Executor, seen: Look, part: Part) -> None:
+        """The host's part, less what helps to drain what all hosts have piled up."""
+        self._pile = Pile()
+        if self._observed.tracks_capacity:
+            self._is_pressed = seen.is_pressed
+            self._track = replace(self._track, lost_s=followed(self._track, seen).lost_s)
+        if self._base is None:
+            return
+        latency_ms = 1000 * seen.queue / seen.total if seen.total > 0 else None
+        ratio = drained_ratio(latency_ms, threshold_ms=part.threshold_ms, period_s=PERIOD_S)
+        self._write(executor, self._base, part.budget_iops * ratio)
 
     @property
     def _folder(self) -> str:
