@@ -24,6 +24,8 @@ ROOM_RATIO = 1.1
 """What content workloads may take at once, of what they took: others hear of it a period later."""
 FLOOR_RATIO = 0.03
 """Of a host's part by the policy, while it is idle: what it comes back with."""
+LEAST_IOPS = 10.0
+"""With less a request would wait for longer than a period of iocost."""
 JOIN_PERIODS = 1
 """What was there before the hosts had their parts says little of what they do with them."""
 LOWERED_RATIO = 0.97
@@ -193,7 +195,7 @@ def _due(
 ) -> float:
     """The host's part of the capacity; while nobody wants more, with a part of what is free."""
     by_policy = period.shares / load.total_shares if load.total_shares > 0 else 1 / load.hosts
-    floor = FLOOR_RATIO * by_policy * capacity
+    floor = max(FLOOR_RATIO * by_policy * capacity, LEAST_IOPS)
     if load.total_active_shares > 0:
         given = math.fsum(
             min(_entitled(each, per_share or 0.0), ROOM_RATIO * each.asked)

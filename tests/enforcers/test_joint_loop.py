@@ -338,15 +338,19 @@ def test_free_capacity_is_given_by_all_shares_while_nobody_wants_more() -> None:
     assert after.budget_iops == pytest.approx(500)
 
 
-def test_idle_host_keeps_a_little_to_come_back_with() -> None:
+@pytest.mark.parametrize(
+    ("stated", "left"),
+    # 3 % of a quarter, and never less than ten.
+    [(2000.0, 15.0), (200.0, 10.0)],
+)
+def test_idle_host_keeps_a_little_to_come_back_with(stated: float, left: float) -> None:
     idle = RateDemand(shares=400.0, asked=0.0)
 
     after = after_period(
-        JointState(), period(idle), load(total_active_shares=1200.0), stated_iops=2000
+        JointState(), period(idle), load(total_active_shares=1200.0), stated_iops=stated
     )
 
-    # 3 % of a quarter of 2,000.
-    assert after.budget_iops == pytest.approx(15)
+    assert after.budget_iops == pytest.approx(left)
 
 
 def test_last_answer_counts_for_three_periods() -> None:

@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 # Smaller corrections are not worth that the kernel halts the queue for them.
 _WORTH_RATIO = 0.005
+# A host's part goes to and fro with each half second's latency.
+_PART_WORTH_RATIO = 0.008
 # Of I/O beside the workloads', what the two readings differ by, and what is always left of it.
 _NOISE_RATIO = 0.03
 _LEFT_RATIO = 0.05
@@ -149,7 +151,7 @@ class WatchedDevice:
             return
         latency_ms = 1000 * seen.queue / seen.total if seen.total > 0 else None
         ratio = drained_ratio(latency_ms, threshold_ms=part.threshold_ms, period_s=PERIOD_S)
-        self._write(executor, self._base, part.budget_iops * ratio)
+        self._write(executor, self._base, part.budget_iops * ratio, worth=_PART_WORTH_RATIO)
 
     @property
     def _folder(self) -> str:
@@ -167,8 +169,10 @@ class WatchedDevice:
         self._pile = next_pile(self._pile, queue=seen.queue)
         return model_ratio(self._pile, queue=seen.queue, ios_per_s=ios_per_s, period_s=PERIOD_S)
 
-    def _write(self, executor: Executor, base: Model, capacity: float) -> None:
-        if abs(capacity / self._written - 1) < _WORTH_RATIO:
+    def _write(
+        self, executor: Executor, base: Model, capacity: float, *, worth: float = _WORTH_RATIO
+    ) -> None:
+        if abs(capacity / self._written - 1) < worth:
             return
         before = self.model or base
         self._written = capacity
