@@ -44,9 +44,14 @@ class CapacityLaw:
         field_checks.check_positive("stated_iops", self.stated_iops)
         field_checks.check_positive("threshold_ms", self.threshold_ms)
 
+    @property
+    def lowest_iops(self) -> float:
+        """No latency brings the capacity below this."""
+        return LOWEST_RATIO * self.stated_iops
+
     def bounded(self, iops: float) -> float:
         """The capacity, limited to the bounds."""
-        return min(max(iops, LOWEST_RATIO * self.stated_iops), HIGHEST_RATIO * self.stated_iops)
+        return min(max(iops, self.lowest_iops), HIGHEST_RATIO * self.stated_iops)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

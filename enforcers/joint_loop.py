@@ -86,6 +86,15 @@ class JointState:
         return None if self.heard is None else self.heard.threshold_ms
 
 
+def is_in_vain(state: JointState, *, stated_iops: float) -> bool:
+    """Whether the latency is above the threshold though all hosts hold back as far as they may."""
+    heard, threshold_ms = state.heard, state.threshold_ms
+    if heard is None or heard.latency_ms is None or not threshold_ms or state.capacity is None:
+        return False
+    law = CapacityLaw(stated_iops=stated_iops, threshold_ms=threshold_ms)
+    return heard.latency_ms > threshold_ms and state.capacity.iops <= law.lowest_iops
+
+
 def part_of(state: JointState, period: RatePeriod) -> HostPart:
     """What the host tells the others."""
     active_shares, met = _claim(period.demands, state.iops_per_share)

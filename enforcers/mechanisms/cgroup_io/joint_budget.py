@@ -12,7 +12,14 @@ from enforcers.contract import Allocation
 from enforcers.exchange import PERIOD_S
 from enforcers.following import PERIOD_S as FOLLOWED_S
 from enforcers.host_fs import HostFs
-from enforcers.joint_loop import JointState, RateDemand, RatePeriod, after_period, part_of
+from enforcers.joint_loop import (
+    JointState,
+    RateDemand,
+    RatePeriod,
+    after_period,
+    is_in_vain,
+    part_of,
+)
 from enforcers.joint_post import Post
 from enforcers.mechanisms.cgroup_io.controls import claim_of
 from enforcers.mechanisms.cgroup_io.counts import Count, Did, DiskCount, did, disk_count
@@ -47,6 +54,7 @@ class JointBudget:
         self._disk: DiskCount | None = None
         self._counts: dict[str, Count] = {}
         self._counted_s = -math.inf
+        self._is_in_vain = False
 
     @property
     def part(self) -> Part | None:
@@ -92,6 +100,17 @@ class JointBudget:
             log.info(
                 "datastore divided with other hosts",
                 extra={"resource": self.resource, "hosts": answer.hosts},
+            )
+        was_in_vain = self._is_in_vain
+        self._is_in_vain = is_in_vain(self._state, stated_iops=self.stated_iops)
+        if self._is_in_vain and not was_in_vain:
+            log.warning(
+                "datastore late whatever hosts hold back",
+                extra={
+                    "resource": self.resource,
+                    "latency_ms": round(answer.latency_ms or 0.0, 1),
+                    "threshold_ms": answer.threshold_ms,
+                },
             )
 
     @property

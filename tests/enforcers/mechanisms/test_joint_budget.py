@@ -240,6 +240,27 @@ def test_workloads_of_a_late_datastore_want_more_though_iocost_holds_nobody(
     assert (host.told[-1].active_shares, host.told[-1].met_iops) == (100, 0)
 
 
+def test_threshold_that_goes_away_gives_the_capacity_back(host: Host) -> None:
+    host.period(1500, 500, waits=NAMES, answer=LOAD, seconds=10.0)
+
+    host.period(380, 120, waits=NAMES, answer=replace(LOAD, threshold_ms=None), seconds=10.0)
+
+    assert host.model_iops == 2000
+
+
+def test_latency_that_no_holding_back_mends_is_told_once(
+    host: Host, caplog: pytest.LogCaptureFixture
+) -> None:
+    late = replace(LOAD, latency_ms=50.0, done_iops=100.0, capacity_iops=500.0)
+
+    host.period(100, 0, waits=NAMES, queue=0.5, answer=late, seconds=40.0)
+
+    told = [one for one in caplog.records if one.message.startswith("datastore late")]
+    assert len(told) == 1
+    # A quarter of 2,000 is divided: the reservation of 200, and 100 of 1,600 shares.
+    assert host.model_iops == 231
+
+
 def test_policy_with_another_capacity_begins_anew(host: Host) -> None:
     host.period(1500, 500, waits=NAMES, answer=LOAD, seconds=10.0)
     items = (group(FIRST, shares=300), group(SECOND, shares=100))
