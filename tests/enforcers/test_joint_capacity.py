@@ -58,6 +58,21 @@ def test_it_falls_once_until_that_can_show() -> None:
     assert again.iops == pytest.approx(0.95 * 1500)
 
 
+@pytest.mark.parametrize(
+    "period",
+    [seen(0.0, None), seen(900.0, 64.0), seen(900.0, 12.0)],
+    ids=["no I/O", "late", "held"],
+)
+def test_what_drains_is_waited_for_in_periods(period: Seen) -> None:
+    left = []
+    capacity = Capacity(iops=1000, drain_periods=2)
+    for _ in range(2):
+        capacity = next_capacity(capacity, period, law=LAW)
+        left.append((capacity.iops, capacity.drain_periods))
+
+    assert left == [(1000, 1), (1000, 0)]
+
+
 def test_it_is_not_raised_by_a_fall() -> None:
     # Somebody whose I/O no budget holds back.
     after = next_capacity(Capacity(iops=1000), seen(1900.0, 64.0), law=LAW)

@@ -11,7 +11,14 @@ import pytest
 
 from enforcers.exchange import KEPT_PERIODS, PERIOD_S, DatastoreLoad
 from enforcers.joint_capacity import Capacity
-from enforcers.joint_loop import JointState, RateDemand, RatePeriod, after_period, part_of
+from enforcers.joint_loop import (
+    JointState,
+    RateDemand,
+    RatePeriod,
+    after_period,
+    is_in_vain,
+    part_of,
+)
 from tests.enforcers.fluid_rates import RateHost, SharedDatastore, Workload
 
 SETTLED_S = 20.0
@@ -376,6 +383,20 @@ def test_host_that_sees_no_latency_either_takes_its_part_by_the_policy() -> None
         state = after_period(state, nothing, None, stated_iops=2000)
 
     assert state.budget_iops == pytest.approx(500)
+
+
+@pytest.mark.parametrize(
+    ("latency_ms", "capacity", "expected"),
+    [(30.0, 500.0, True), (30.0, 510.0, False), (20.0, 500.0, False), (None, 500.0, False)],
+)
+def test_holding_back_is_in_vain_where_the_lowest_capacity_is_still_late(
+    latency_ms: float | None, capacity: float, expected: bool
+) -> None:
+    state = JointState(heard=load(latency_ms=latency_ms), capacity=Capacity(iops=capacity))
+
+    # A quarter of 2,000.
+    assert is_in_vain(state, stated_iops=2000) is expected
+    assert not is_in_vain(JointState(), stated_iops=2000)
 
 
 def test_service_that_was_never_heard_changes_nothing() -> None:
