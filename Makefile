@@ -59,6 +59,7 @@ test: setup check ## set up and run every check and test; a lane that lacks some
 	@scripts/timescaledb || echo "make test: goes on without TimescaleDB"
 	@scripts/testbed || echo "make test: goes on without the laboratory of collectors"
 	@scripts/kernels || echo "make test: goes on without guests that enforce storage"
+	@scripts/debian13 || echo "make test: goes on without a Debian 13 for the agent's package"
 	$(BIN)/pytest -q $(PARALLEL) -m "not (root or timescaledb)"
 	$(BIN)/pytest -q -m root
 	@echo "make test: the database's tests again, on TimescaleDB"
@@ -75,9 +76,10 @@ testbed: setup ## measure on real kernels what the agent must hold, and print th
 	@scripts/kernels
 	@$(BIN)/python -m bench.testbed $(ARGS)
 
-testbed-programs: ## obtain kernels, NFS server and vCenter for the testbed (Debian, amd64)
+testbed-programs: ## obtain kernels, a Debian 13, NFS server and vCenter for the testbed (Debian, amd64)
 	@scripts/testbed
 	@scripts/kernels
+	@scripts/debian13
 
 lock: ## write the lock files from pyproject.toml (ARGS="--upgrade-package django")
 	@scripts/lock $(ARGS)

@@ -22,6 +22,11 @@ def kernel_file(kernel: str, name: str) -> Path:
     return _cache() / "kernels" / kernel / name
 
 
+def debian13() -> Path:
+    """The files of the Debian that `scripts/debian13` obtains, whether they are there or not."""
+    return _cache() / "debian13"
+
+
 def find_virtiofsd() -> str | None:
     """The server of the host's files; its place differs by release."""
     return next((path for path in VIRTIOFSD if os.access(path, os.X_OK)), None)

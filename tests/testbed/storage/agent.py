@@ -38,7 +38,7 @@ POLL_S = 1.0
 REPORT_DEADLINE_S = 60.0
 _KEY = b"testbed-signing-key"
 _TOKEN = "testbed-agent-token"
-_LEASE = timedelta(days=1)
+LEASE = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class Service:
         self.reports: list[ComplianceReport] = []
         self._revision = 0
 
-    def publish(self, *wishes: Wish, capacity_iops: float) -> None:
+    def publish(self, *wishes: Wish, capacity_iops: float, lease: timedelta = LEASE) -> None:
         """A document of a new revision."""
         self._revision += 1
         now = datetime.now(UTC)
@@ -69,7 +69,7 @@ class Service:
             host=HOST,
             revision=self._revision,
             issued_at=now,
-            expires_at=now + _LEASE,
+            expires_at=now + lease,
             dry_run=False,
             resources=(_resource(capacity_iops),),
             allocations=tuple(_allocation(wish) for wish in wishes),
@@ -108,11 +108,11 @@ class Service:
 def agent(*, keeps_iocost: bool = False, tracks_capacity: bool = False) -> Iterator[Service]:
     """The agent's process, from its start until it has put the kernel back as it was found."""
     service = Service()
-    with _listening(service) as port:
+    with listening(service) as port:
         iocost = {"keep_iocost" if keeps_iocost else "capacity_is_measured": [NAME]}
         if tracks_capacity:
             iocost["track_capacity"] = [NAME]
-        configuration = _configure(Path(mkdtemp(prefix="agent-")), port, iocost)
+        configuration = configure(Path(mkdtemp(prefix="agent-")), port, iocost)
         process = subprocess.Popen(
             [sys.executable, "-m", "enforcers", "run", "--config", configuration]
         )
@@ -150,13 +150,17 @@ def _allocation(wish: Wish) -> Allocation:
     )
 
 
-def _configure(folder: Path, port: int, iocost: Mapping[str, Sequence[str]]) -> Path:
+def configure(
+    folder: Path, port: int, iocost: Mapping[str, Sequence[str]], *, state_dir: str = "state"
+) -> Path:
+    """Write what enrolling a host writes, and give the place of the configuration."""
     for name, secret in (("token", _TOKEN.encode()), ("signing-key", _KEY)):
         (folder / name).write_bytes(secret)
         (folder / name).chmod(0o600)
     configuration = folder / "agent.toml"
     configuration.write_text(
-        f'[agent]\nhost = "{HOST}"\nstate_dir = "state"\npoll_s = {POLL_S}\nreport_s = {POLL_S}\n'
+        f'[agent]\nhost = "{HOST}"\nstate_dir = "{state_dir}"\n'
+        f"poll_s = {POLL_S}\nreport_s = {POLL_S}\n"
         f'[server]\nurl = "http://127.0.0.1:{port}"\n'
         'token_file = "token"\nsigning_key_file = "signing-key"\n'
         f'[cgroup_io]\nsubtrees = ["{PARENT}"]\ndevices = ["{NAME}"]\n'
@@ -166,7 +170,9 @@ def _configure(folder: Path, port: int, iocost: Mapping[str, Sequence[str]]) -> 
 
 
 @contextmanager
-def _listening(service: Service) -> Iterator[int]:
+def listening(service: Service) -> Iterator[int]:
+    """The service answers at this port of the loopback."""
+
     class Answering(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self._say(service.document if self.path == DOCUMENT_PATH else b"")

@@ -52,6 +52,19 @@ KERNELS = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Root:
+    """What a guest makes of its root: by `first`, its first program, with these parameters.
+
+    The machine's files are then below `prefix`, and orders are taken by `python`.
+    """
+
+    first: Path
+    python: str
+    parameters: str = ""
+    prefix: str = ""
+
+
 class OrderFailed(Exception):
     """What went wrong inside the guest, with the end of what it said."""
 
@@ -59,9 +72,12 @@ class OrderFailed(Exception):
 class StorageGuest:
     """A running guest that takes orders."""
 
-    def __init__(self, kernel: Kernel, folder: Path) -> None:
-        self._script = f"cd {CHECKOUT}\nPYTHONPATH={CHECKOUT} exec {_python()} -m {_ORDERS}\n"
+    def __init__(self, kernel: Kernel, folder: Path, *, root: Root | None = None) -> None:
+        root = root or Root(first=_INIT, python=_python())
+        checkout = f"{root.prefix}{CHECKOUT}"
+        self._script = f"cd {checkout}\nPYTHONPATH={checkout} exec {root.python} -m {_ORDERS}\n"
         self.kernel = kernel
+        self._boot = _boot(kernel, root)
         self._folder = folder
         self._left = b""
 
@@ -77,7 +93,7 @@ class StorageGuest:
                 script=self._script,
                 port=0,
                 devices=_order_line(place),
-                boot=_boot(self.kernel),
+                boot=self._boot,
             )
             try:
                 self._line, _ = waiting.accept()
@@ -130,15 +146,15 @@ def _python() -> str:
     return os.path.realpath(sys.executable)
 
 
-def _boot(kernel: Kernel) -> Boot:
+def _boot(kernel: Kernel, root: Root) -> Boot:
     return Boot(
         kernel=kernel_file(kernel.name, "vmlinuz"),
         initramfs=kernel_file(kernel.name, "initramfs"),
-        first=_INIT,
+        first=root.first,
         clock=_VIRTUAL_TIME,
         processor=kernel.processor,
         # Each disk is made on its own, with a capacity of its own.
-        parameters="null_blk.nr_devices=0 nowatchdog",
+        parameters=f"null_blk.nr_devices=0 nowatchdog {root.parameters}",
     )
 
 

@@ -1,0 +1,107 @@
+"""The agent's package on a Debian 13 with systemd, from its installation to its purge."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import enforcers
+from tests.testbed.programs import debian13
+from tests.testbed.storage.guest import KERNELS, Root, StorageGuest
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.guests,
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+]
+
+CHECKOUT = Path(enforcers.__file__).parents[1]
+CAPACITY = 2000.0
+HOST_FILES = "/host"
+NOTHING = [""] * 4
+
+
+@pytest.fixture(scope="module")
+def life(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What was seen at each step of `tests/testbed/package/life.py`."""
+    if not (debian13() / ".built").exists():
+        pytest.skip("no Debian 13; make testbed-programs obtains it (package debootstrap)")
+    folder = tmp_path_factory.mktemp("package")
+    built = subprocess.run(
+        ["scripts/deb", folder], cwd=CHECKOUT, check=True, capture_output=True, text=True
+    )
+    root = Root(
+        first=CHECKOUT / "tests/testbed/package/init",
+        python="/usr/bin/python3",
+        parameters=f"guest_debian={debian13()}",
+        prefix=HOST_FILES,
+    )
+    with StorageGuest(KERNELS[0], folder, root=root) as guest:
+        seen: dict[str, Any] = guest.run(
+            "tests.testbed.package.life",
+            package=f"{HOST_FILES}{built.stdout.strip()}",
+            capacity_iops=CAPACITY,
+        )
+    return seen
+
+
+def holds_limit(limits: list[str]) -> bool:
+    """Whether the first unit alone has its limit of 500, give or take the agent's correction."""
+    words = dict(word.split("=") for word in limits[0].split()[1:])
+    return (
+        words.get("riops", "").isdecimal() and int(words["riops"]) <= 520 and not any(limits[1:])
+    )
+
+
+def test_installed_agent_waits_until_its_host_is_enrolled(life: dict[str, Any]) -> None:
+    assert life["found"] == NOTHING
+    assert life["before it is enrolled"]["active"] == "inactive"
+    assert life["before it is enrolled"]["enabled"] == "enabled"
+    assert life["started"]["active"] == "active"
+
+
+def test_shares_reservation_and_limit_hold(life: dict[str, Any]) -> None:
+    first, *others = life["shares"]
+    assert first / (sum(others) / 3) == pytest.approx(3.0, rel=0.05)
+    assert sum(life["shares"]) >= 0.97 * CAPACITY
+    # A plain quarter would be 500.
+    assert life["reservation"][0] >= 0.95 * 0.6 * CAPACITY
+    assert sum(life["reservation"]) >= 0.97 * CAPACITY
+    assert life["limit"]["iops"] == pytest.approx(500.0, rel=0.02)
+    assert life["limit"]["outcomes"]["vm1.service"][0] in {"applied", "unchanged"}
+    assert holds_limit(life["limit"]["limits"])
+
+
+def test_killed_agent_comes_back_and_the_limit_never_went(life: dict[str, Any]) -> None:
+    assert life["killed"]["state"]["active"] == "active"
+    assert int(life["killed"]["state"]["restarts"]) == 1
+    assert all(map(holds_limit, life["killed"]["limits"]))
+
+
+def test_hanging_agent_is_replaced_by_the_watchdog(life: dict[str, Any]) -> None:
+    assert 100 < life["hanging"]["took_s"] < 200
+    assert int(life["hanging"]["state"]["restarts"]) == 2
+    assert all(map(holds_limit, life["hanging"]["limits"]))
+
+
+def test_new_version_takes_over_and_the_limit_never_went(life: dict[str, Any]) -> None:
+    assert life["upgraded"]["state"]["active"] == "active"
+    assert all(map(holds_limit, life["upgraded"]["limits"]))
+
+
+def test_lease_of_an_agent_that_cannot_start_ends_with_what_was_found(
+    life: dict[str, Any],
+) -> None:
+    assert holds_limit(life["cannot start"]["left"])
+    # The lease, and then the next attempt to start it or a minute at most.
+    assert life["cannot start"]["took_s"] < 20 + 60 + 30
+
+
+def test_purge_puts_back_what_was_found_and_leaves_no_file(life: dict[str, Any]) -> None:
+    assert holds_limit(life["in force again"])
+    assert life["purged"] == life["found"]
+    assert life["left behind"] == []
