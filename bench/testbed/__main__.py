@@ -1,7 +1,8 @@
 """`python -m bench.testbed`: what the agent must hold on real kernels, and what it does hold.
 
 Storage on one host runs in guests, in virtual time; it needs root, QEMU and the kernels of
-`make testbed-programs`. What has no testbed yet is in the table as not measured.
+`make testbed-programs`. Networks are namespaces on this machine's kernel, in real time, and need
+root. What has no testbed yet is in the table as not measured.
 """
 
 from __future__ import annotations
@@ -14,24 +15,25 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.fleet.rows import Row, as_document, as_json, as_table, not_measured
+from bench.testbed import storage
+from bench.testbed.endings import clean_up_when_told_to_end
+from bench.testbed.network import part as network_part
+from bench.testbed.network import rows as network
 from bench.testbed.open_rows import open_rows
-from bench.testbed.storage import PARTS, SHORT, WHOLE, Effort, storage_rows
 from tests.testbed.programs import kernel_file, missing_for_guests
 from tests.testbed.storage.guest import KERNELS, Kernel
 
 WHAT_STORAGE = ("all rows of storage on one host", "rows", "all")
+GROUPS = {"storage": storage.PARTS, "network": network.PARTS}
+PARTS = (*storage.PARTS, *network.PARTS)
 
 
 def main() -> None:
     """Print the table."""
     options = _options()
-    chosen = [kernel for kernel in KERNELS if kernel.name in options.kernels]
-    rows: list[Row] = []
-    for kernel in chosen:
-        began_s = time.monotonic()
-        rows += _measured(kernel, SHORT if options.short else WHOLE, options.parts)
-        print(f"kernel {kernel.name}: {time.monotonic() - began_s:.0f} s", flush=True)
-    rows += open_rows()
+    clean_up_when_told_to_end()
+    parts = [part for name in options.parts for part in GROUPS.get(name, (name,))]
+    rows = [*_storage(options, parts), *_network(options, parts), *open_rows()]
     print(f"\n{as_table(rows)}")
     if options.json:
         options.json.write_text(json.dumps(as_json(rows), indent=1) + "\n")
@@ -43,13 +45,37 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--kernels", nargs="+", choices=names, default=names, metavar="KERNEL",
                         help=f"of {', '.join(names)}")  # fmt: skip
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, metavar="PART",
-                        help=f"what is measured on each, of {', '.join(PARTS)}")  # fmt: skip
+    parser.add_argument("--parts", nargs="+", choices=(*GROUPS, *PARTS), default=list(GROUPS),
+                        metavar="PART",
+                        help=f"what is measured, of {', '.join((*GROUPS, *PARTS))}")  # fmt: skip
     parser.add_argument("--short", action="store_true", help="few seconds of everything")
     return parser.parse_args()
 
 
-def _measured(kernel: Kernel, effort: Effort, parts: Sequence[str]) -> list[Row]:
+def _storage(options: argparse.Namespace, parts: Sequence[str]) -> list[Row]:
+    rows: list[Row] = []
+    if not set(parts) & set(storage.PARTS):
+        return rows
+    for kernel in [kernel for kernel in KERNELS if kernel.name in options.kernels]:
+        began_s = time.monotonic()
+        rows += _measured(kernel, storage.SHORT if options.short else storage.WHOLE, parts)
+        print(f"kernel {kernel.name}: {time.monotonic() - began_s:.0f} s", flush=True)
+    return rows
+
+
+def _network(options: argparse.Namespace, parts: Sequence[str]) -> list[Row]:
+    effort = network_part.SHORT if options.short else network_part.WHOLE
+    rows: list[Row] = []
+    began_s = time.monotonic()
+    for row in network.network_rows(effort, parts):
+        rows.append(row)
+        print(as_document([row]), flush=True)
+    if rows:
+        print(f"network: {time.monotonic() - began_s:.0f} s", flush=True)
+    return rows
+
+
+def _measured(kernel: Kernel, effort: storage.Effort, parts: Sequence[str]) -> list[Row]:
     """The rows on one kernel, printed as they come; the last one says why there are no more."""
     what, unit, asked = WHAT_STORAGE
     why = missing_for_guests()
@@ -58,7 +84,7 @@ def _measured(kernel: Kernel, effort: Effort, parts: Sequence[str]) -> list[Row]
     rows: list[Row] = []
     if why is None:
         try:
-            for row in storage_rows(kernel, effort, parts):
+            for row in storage.storage_rows(kernel, effort, parts):
                 rows.append(row)
                 print(as_document([row]), flush=True)
         except Exception as error:  # noqa: BLE001  (one kernel must not cost the others' rows)

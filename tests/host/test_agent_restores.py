@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.enforcers.policies import vnic
+from tests.host.agent_process import CHECKOUT, Host
 from tests.host.network import Network
-from tests.host.test_agent_process import CHECKOUT, Host, is_enforcing, until
+from tests.host.test_agent_process import is_enforcing, until
 
 pytestmark = pytest.mark.root
 

@@ -1,0 +1,40 @@
+"""What is asked of a row, said before anything is measured: the row is there either way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from operator import ge, le, lt
+
+from bench.fleet.rows import Row, not_measured
+
+_HOLDS: Mapping[str, Callable[[float, float], bool]] = {"<=": le, "<": lt, ">=": ge}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A row to come: its bound is `word`, one of `<=`, `<` and `>=`, and a number in the unit."""
+
+    what: str
+    unit: str
+    word: str
+    bound: float
+
+    def row(self, measured: float, note: str = "") -> Row:
+        """The row with what was measured."""
+        return Row(
+            what=self.what,
+            unit=self.unit,
+            asked=self._text,
+            measured=measured,
+            holds=_HOLDS[self.word](measured, self.bound),
+            note=note,
+        )
+
+    def open_row(self, why: str) -> Row:
+        """The row where nothing was measured."""
+        return not_measured(self.what, self.unit, self._text, why)
+
+    @property
+    def _text(self) -> str:
+        return f"{self.word} {self.bound:g}"

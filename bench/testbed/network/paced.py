@@ -1,0 +1,71 @@
+"""A paced flow of numbered datagrams from a workload to the sink, and what arrives of it.
+
+Both ends run before all others, so that a datagram that is lost was lost on the way.
+"""
+
+from __future__ import annotations
+
+import subprocess
+
+from tests.host.network import SINK_ADDRESS, Network
+
+PORT = 5203
+PAYLOAD_BYTES = 1200
+# Ethernet, IPv4 and UDP headers, as HTB counts them.
+FRAME_BYTES = PAYLOAD_BYTES + 42
+
+_FIRST = """
+import contextlib, os, socket, time
+with contextlib.suppress(PermissionError):
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+"""
+_RECEIVE = f"""{_FIRST}
+listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+listener.bind(("0.0.0.0", {PORT}))
+print("ready", flush=True)
+found = {{listener.recv(2048)[:8]}}
+listener.settimeout(2.0)
+with contextlib.suppress(TimeoutError):
+    while True:
+        found.add(listener.recv(2048)[:8])
+print(len(found), flush=True)
+"""
+
+
+def _send(count: int, every_s: float) -> str:
+    # After a pause of the machine it goes on with its pace, and makes up for nothing.
+    return f"""{_FIRST}
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sender.connect(("{SINK_ADDRESS}", {PORT}))
+print("ready", flush=True)
+next_s = time.monotonic()
+for number in range({count}):
+    time.sleep(max(0.0, next_s - time.monotonic()))
+    sender.send(number.to_bytes(8, "big") + bytes({PAYLOAD_BYTES - 8}))
+    next_s = max(next_s, time.monotonic() - {every_s}) + {every_s}
+print({count}, flush=True)
+"""
+
+
+class PacedFlow:
+    """A flow of so many bit/s on the wire, for about so long, that starts at once."""
+
+    def __init__(
+        self, network: Network, workload: int, *, bits_per_s: float, seconds: float
+    ) -> None:
+        every_s = FRAME_BYTES * 8 / bits_per_s
+        self._network = network
+        self._receiver = network.start(network.sink, _RECEIVE)
+        code = _send(round(seconds / every_s), every_s)
+        self._sender = network.start(network.workload(workload), code)
+
+    def ended(self) -> tuple[int, int]:
+        """Wait for the end; how many were sent, and how many of them arrived."""
+        return self._count(self._sender), self._count(self._receiver)
+
+    def _count(self, process: subprocess.Popen[str]) -> int:
+        assert process.stdout is not None
+        said = int(process.stdout.readline())
+        self._network.stop(process)
+        return said

@@ -1,0 +1,31 @@
+"""Pings of the host and of workloads beside traffic."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+
+from bench.testbed.network.part import ROUNDS
+from tests.host.network import Network
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pings:
+    """How long pings took: the middle one of three rounds' medians, and of their 99 %."""
+
+    p50_ms: float
+    p99_ms: float
+
+    @property
+    def text(self) -> str:
+        """Both for a note."""
+        return f"p50 {self.p50_ms:.3f} ms, p99 {self.p99_ms:.3f} ms"
+
+
+def pings(network: Network, namespace: str, count: int) -> Pings:
+    """Three rounds of so many pings from a namespace to the sink; a lost one took 3 s."""
+    rounds = [sorted(network.pings_s(count, namespace=namespace)) for _ in range(ROUNDS)]
+    return Pings(
+        p50_ms=statistics.median(times_s[count // 2] for times_s in rounds) * 1e3,
+        p99_ms=statistics.median(times_s[int(0.99 * count)] for times_s in rounds) * 1e3,
+    )

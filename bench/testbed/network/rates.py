@@ -1,0 +1,84 @@
+"""Rates of classes over windows in which everybody wanted more and the machine ran."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bench.testbed.network.host import LINK_MBPS, Host
+from bench.testbed.network.part import ROUNDS
+from tests.host.stillness import Stillness
+
+# What the machine's own pauses and TCP that waits for its timer take away says nothing of HTB.
+MOST_STILL_RATIO = 0.02
+LEAST_WAITING_RATIO = 0.8
+LOOKS = 10
+MOST_WINDOWS = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """Median rates by name, of so many windows; others were left out."""
+
+    mbps: Mapping[str, float]
+    windows: int
+    left_out: int
+
+    @property
+    def text(self) -> str:
+        """The rates for a note."""
+        shown = " / ".join(f"{rate:.1f}" for rate in self.mbps.values())
+        return f"{shown}{f'; windows left out: {self.left_out}' if self.left_out else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Window:
+    mbps: Mapping[str, float]
+    is_steady: bool
+
+
+def median_rates(host: Host, classids: Mapping[str, str], window_s: float) -> Rates:
+    """The median of three windows, for names and their classes; all of them must be busy.
+
+    Raises RuntimeError if the machine had less than three steady windows.
+    """
+    host.settle()
+    windows: list[_Window] = []
+    steady: list[_Window] = []
+    while len(steady) < ROUNDS:
+        if len(windows) == MOST_WINDOWS:
+            raise RuntimeError(f"steady windows: {len(steady)} of {len(windows)}")
+        windows.append(_window(host, classids, window_s))
+        steady = [window for window in windows if window.is_steady]
+    return Rates(
+        mbps={name: statistics.median(one.mbps[name] for one in steady) for name in classids},
+        windows=len(steady),
+        left_out=len(windows) - len(steady),
+    )
+
+
+def off_ideal_ratio(rates: Rates, ideal_mbps: Mapping[str, float]) -> float:
+    """By which part of the link the class that is furthest from its ideal differs from it."""
+    return max(abs(rates.mbps[name] - ideal) for name, ideal in ideal_mbps.items()) / LINK_MBPS
+
+
+def _window(host: Host, classids: Mapping[str, str], window_s: float) -> _Window:
+    waiting: Counter[str] = Counter()
+    before, began_s = host.classes(), time.monotonic()
+    with Stillness() as machine:
+        for _ in range(LOOKS):
+            time.sleep(window_s / LOOKS)
+            now = host.classes()
+            waiting.update({name: now[own].backlog_bytes > 0 for name, own in classids.items()})
+    after, took_s = host.classes(), time.monotonic() - began_s
+    return _Window(
+        mbps={
+            name: (after[own].sent_bytes - before[own].sent_bytes) * 8e-6 / took_s
+            for name, own in classids.items()
+        },
+        is_steady=machine.still_s <= MOST_STILL_RATIO * took_s
+        and all(waiting[name] >= LEAST_WAITING_RATIO * LOOKS for name in classids),
+    )

@@ -1,0 +1,49 @@
+"""All rows of a network, part by part; what cannot be measured is there with the reason."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Iterator, Sequence
+
+from bench.fleet.rows import Row
+from bench.testbed.network.agent_cost import AGENT_COST
+from bench.testbed.network.change import CHANGE
+from bench.testbed.network.kinds import KINDS
+from bench.testbed.network.many import MANY
+from bench.testbed.network.own_pings import LIMITED_PING, RESERVED_PING
+from bench.testbed.network.part import Effort, Part
+from bench.testbed.network.study import STUDY
+from enforcers.mechanisms.tc_htb.kernel_probe import missing_in_kernel
+from enforcers.runner import SubprocessRunner
+
+_PARTS = (STUDY, KINDS, LIMITED_PING, RESERVED_PING, CHANGE, MANY, AGENT_COST)
+PARTS = tuple(part.name for part in _PARTS)
+
+
+def missing_for_networks() -> str | None:
+    """What keeps namespaces or HTB from this process; None if nothing does."""
+    if os.geteuid() != 0:
+        return "only root can make network namespaces"
+    return missing_in_kernel(SubprocessRunner(), is_privileged=True)
+
+
+def network_rows(effort: Effort, parts: Sequence[str]) -> Iterator[Row]:
+    """The rows of these parts, one part after the other; none costs another its rows."""
+    why = missing_for_networks()
+    for part in _PARTS:
+        if part.name in parts:
+            yield from _rows(part, effort) if why is None else _open(part, why)
+
+
+def _rows(part: Part, effort: Effort) -> Sequence[Row]:
+    try:
+        return part.measure(effort)
+    except Exception as error:  # noqa: BLE001  (one part must not cost the others' rows)
+        traceback.print_exc()
+        said = str(error).splitlines() or [""]
+        return _open(part, f"{type(error).__name__}: {said[0]}")
+
+
+def _open(part: Part, why: str) -> Sequence[Row]:
+    return [asked.open_row(why) for asked in part.asked]

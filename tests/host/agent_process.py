@@ -1,0 +1,102 @@
+"""The agent as a process of its own on the host of a network, and the service that it asks."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from enforcers.contract import Allocation, ComplianceReport, decode_report, encode_document
+from tests.enforcers.policies import KEY, document
+from tests.host.network import Network
+
+CHECKOUT = Path(__file__).parents[2]
+SERVICE = Path(__file__).with_name("document_server.py")
+PORT = 8077
+DEADLINE_S = 30.0
+
+
+class Host:
+    """An agent process and its service in the host's namespace."""
+
+    def __init__(self, network: Network, folder: Path) -> None:
+        self.network = network
+        self.folder = folder
+        self.agent: subprocess.Popen[bytes] | None = None
+        for name, secret in (("token", b"sluice-token-0001"), ("signing-key", KEY)):
+            (folder / name).write_bytes(secret)
+            (folder / name).chmod(0o600)
+        self.configure()
+        code = (
+            f"import runpy, sys; sys.argv[1:] = ['{PORT}', '{folder}']; "
+            f"runpy.run_path('{SERVICE}')"
+        )
+        network.start(network.host, code)
+
+    def configure(self, **agent: object) -> None:
+        keys = {"host": "h1", "state_dir": "state", "poll_s": 0.3, "report_s": 2.0, **agent}
+        lines = [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
+        (self.folder / "agent.toml").write_text(
+            "\n".join(["[agent]", *lines])
+            + f'\n[server]\nurl = "http://127.0.0.1:{PORT}"\ntoken_file = "token"\n'
+            'signing_key_file = "signing-key"\ntimeout_s = 2.0\n'
+            '[tc_htb]\ninterfaces = ["up0"]\n'
+        )
+
+    def publish(self, *allocations: Allocation, revision: int = 1, lease_s: float = 600.0) -> None:
+        now = datetime.now(UTC)
+        given = document(
+            *allocations,
+            revision=revision,
+            issued_at=now,
+            expires_at=now + timedelta(seconds=lease_s),
+        )
+        (self.folder / "incoming").write_bytes(encode_document(given))
+        (self.folder / "incoming").rename(self.folder / "document")
+
+    def withdraw(self) -> None:
+        """From now on the service has no answer."""
+        (self.folder / "document").unlink()
+
+    def command(self, *argv: str) -> list[str]:
+        config = str(self.folder / "agent.toml")
+        inside = ["ip", "netns", "exec", self.network.host]
+        return [*inside, sys.executable, "-m", "enforcers", *argv, "--config", config]
+
+    def start(self) -> None:
+        log = (self.folder / "agent.log").open("ab")
+        with log:
+            self.agent = subprocess.Popen(self.command("run"), cwd=CHECKOUT, stderr=log)
+
+    def end(self, number: signal.Signals) -> int:
+        self.tell(number)
+        assert self.agent is not None
+        return self.agent.wait(DEADLINE_S)
+
+    def tell(self, number: signal.Signals) -> None:
+        assert self.agent is not None
+        self.agent.send_signal(number)
+
+    def run(self, *argv: str) -> str:
+        done = subprocess.run(
+            self.command(*argv), cwd=CHECKOUT, check=True, capture_output=True, text=True
+        )
+        return done.stdout
+
+    def report(self, is_wanted: Callable[[ComplianceReport], bool]) -> ComplianceReport:
+        """The first report from now on that is wanted."""
+        known = len(list(self.folder.glob("report-*")))
+        deadline_s = time.monotonic() + DEADLINE_S
+        while time.monotonic() < deadline_s:
+            for path in sorted(self.folder.glob("report-*"))[known:]:
+                found = decode_report(path.read_bytes())
+                if is_wanted(found):
+                    return found
+            time.sleep(0.05)
+        raise AssertionError(f"no such report; the agent said:\n{self.log()}")
+
+    def log(self) -> str:
+        return (self.folder / "agent.log").read_text()
