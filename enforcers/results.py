@@ -81,14 +81,20 @@ def asked_controls(item: Allocation, desired: Desired) -> frozenset[ControlKind]
     is_asked = {
         ControlKind.RESERVATION: item.reservation > 0,
         ControlKind.LIMIT: item.limit is not None,
-        ControlKind.SHARES: len({other.shares for other in desired.allocations}) > 1,
+        ControlKind.SHARES: any(other.shares != item.shares for other in desired.allocations),
     }
     return frozenset(kind for kind, asked in is_asked.items() if asked)
 
 
 def results(desired: Desired, attempt: Attempt, settled: Settled | None) -> list[Enforced]:
     """Every allocation of a device after an attempt; `settled` is None for a new policy."""
-    return [_result(item, desired, attempt, settled) for item in desired.allocations]
+    made: dict[str | None, list[Change]] = {}
+    for change in attempt.made:
+        made.setdefault(change.allocation, []).append(change)
+    return [
+        _result(item, desired, attempt, made.get(item.id, []), settled)
+        for item in desired.allocations
+    ]
 
 
 def all_failed(desired: Desired, error: str) -> list[Enforced]:
@@ -105,10 +111,13 @@ def previews(desired: Desired, plan: Plan, seen: Mapping[str, Seen]) -> list[Enf
 
 
 def _result(
-    item: Allocation, desired: Desired, attempt: Attempt, settled: Settled | None
+    item: Allocation,
+    desired: Desired,
+    attempt: Attempt,
+    made: list[Change],
+    settled: Settled | None,
 ) -> Enforced:
     seen = attempt.seen.get(item.id, _NOTHING_SEEN)
-    made = [change for change in attempt.made if change.allocation == item.id]
     whole = attempt.plan.notes.get(item.id)
     if whole is None and attempt.error is not None:
         whole = Note(outcome=Outcome.FAILED, reason=attempt.error)

@@ -87,7 +87,7 @@ def test_part_that_fails_costs_no_other_part_its_rows(monkeypatch: pytest.Monkey
 
     found = list(rows.network_rows(SHORT, ["broken", "well"]))
 
-    assert [row.note for row in found[:-1]] == ["RuntimeError: no namespace"] * 3
+    assert [row.note for row in found[:-1]] == ["RuntimeError: no namespace for many reasons"] * 3
     assert [row.measured for row in found] == [None, None, None, 1.5]
 
 

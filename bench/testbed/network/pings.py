@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.testbed.network.part import ROUNDS
@@ -25,7 +26,8 @@ class Pings:
 def pings(network: Network, namespace: str, count: int) -> Pings:
     """Three rounds of so many pings from a namespace to the sink; a lost one took 3 s."""
     rounds = [sorted(network.pings_s(count, namespace=namespace)) for _ in range(ROUNDS)]
-    return Pings(
-        p50_ms=statistics.median(times_s[count // 2] for times_s in rounds) * 1e3,
-        p99_ms=statistics.median(times_s[int(0.99 * count)] for times_s in rounds) * 1e3,
-    )
+    return Pings(p50_ms=_middle_ms(rounds, 0.5), p99_ms=_middle_ms(rounds, 0.99))
+
+
+def _middle_ms(rounds: Sequence[Sequence[float]], part: float) -> float:
+    return statistics.median(times_s[int(part * len(times_s))] for times_s in rounds) * 1e3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Iterator, Sequence
+from textwrap import shorten
 
 from bench.fleet.rows import Row
 from bench.testbed.network.agent_cost import AGENT_COST
@@ -18,6 +19,7 @@ from enforcers.mechanisms.tc_htb.kernel_probe import missing_in_kernel
 from enforcers.runner import SubprocessRunner
 
 _PARTS = (STUDY, KINDS, LIMITED_PING, RESERVED_PING, CHANGE, MANY, AGENT_COST)
+LONGEST_REASON = 160
 PARTS = tuple(part.name for part in _PARTS)
 
 
@@ -41,8 +43,8 @@ def _rows(part: Part, effort: Effort) -> Sequence[Row]:
         return part.measure(effort)
     except Exception as error:  # noqa: BLE001  (one part must not cost the others' rows)
         traceback.print_exc()
-        said = str(error).splitlines() or [""]
-        return _open(part, f"{type(error).__name__}: {said[0]}")
+        said = shorten(str(error), LONGEST_REASON, placeholder=" ...")
+        return _open(part, f"{type(error).__name__}: {said}")
 
 
 def _open(part: Part, why: str) -> Sequence[Row]:

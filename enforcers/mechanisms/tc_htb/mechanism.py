@@ -66,6 +66,15 @@ class HtbConfig:
             raise ValueRefused("host_kinds", sorted(self.host_kinds), str(error)) from error
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Planned:
+    """The tree of the last plan; reading back the same look needs it once more."""
+
+    desired: Desired
+    observed: HtbObserved
+    tree: Tree | None
+
+
 class TcHtb:
     """Reservation is `rate`, limit is `ceil`, shares are `quantum`; one class per allocation."""
 
@@ -80,6 +89,7 @@ class TcHtb:
         self._clock_s = host.clock_s
         self._tried: MechanismSupport | None = None
         self._tries = Retries(first_s=FIRST_TRY_AGAIN_S)
+        self._planned: _Planned | None = None
 
     def support(self) -> MechanismSupport:
         """A kernel that could once still can; one that could not may only have been busy."""
@@ -130,6 +140,7 @@ class TcHtb:
             notes = {item.id: note for item in desired.allocations}
             return replace(_restoring(observed), notes=notes)
         tree, notes = self._tree(desired.spec, desired.allocations, observed)
+        self._planned = _Planned(desired=desired, observed=observed, tree=tree)
         if tree is None:
             return Plan(notes=notes)
         return Plan(
@@ -170,7 +181,11 @@ class TcHtb:
     def read_back(self, desired: Desired, observed: HtbObserved) -> Mapping[str, Seen]:
         if desired.spec is None or observed.noted_as is not None or not observed.is_ours:
             return {}
-        tree, _ = self._tree(desired.spec, desired.allocations, observed)
+        planned, self._planned = self._planned, None
+        if planned is not None and planned.desired is desired and planned.observed is observed:
+            tree = planned.tree
+        else:
+            tree, _ = self._tree(desired.spec, desired.allocations, observed)
         if tree is None:
             return {}
         return {

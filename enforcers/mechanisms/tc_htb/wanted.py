@@ -77,12 +77,13 @@ def _matches(
     allocations: Sequence[Allocation], observed: HtbObserved
 ) -> tuple[dict[str, Match], dict[str, Note]]:
     matches: dict[str, Match] = {}
+    taken: set[Match] = set()
     notes: dict[str, Note] = {}
     for item in allocations:
         match = match_for(item.selector)
         if isinstance(match, str):
             notes[item.id] = Note(outcome=Outcome.UNSUPPORTED, reason=match)
-        elif match in matches.values():
+        elif match in taken:
             notes[item.id] = Note(
                 outcome=Outcome.FAILED,
                 reason=f"{item.selector.kind} {item.selector.value!r} belongs to another "
@@ -100,6 +101,7 @@ def _matches(
             )
         else:
             matches[item.id] = match
+            taken.add(match)
     return matches, notes
 
 
