@@ -29,6 +29,10 @@ LARGEST_LIMIT_PACKETS = 10_240
 FIFO_S = 0.05
 SMALLEST_FIFO_PACKETS = 4
 SMALLEST_HOST_FIFO_PACKETS = 2
+# At its limit a workload waits for its own packets alone; two of them keep it busy, and small ones
+# find room behind them.
+LIMITED_FIFO_S = 0.03
+SMALLEST_LIMITED_FIFO_PACKETS = 2.5
 # By less than so many bytes, in print_size of iproute2; what it prints in bytes is exact.
 SHOWN_SIZE_ROUNDING = (("Mb", 1024), ("Kb", 16))
 # The kernel keeps times in units of 1.024 us, and tc prints three digits.
@@ -88,6 +92,16 @@ def leaf_queue(*, rate_bits_per_s: float, ceil_bits_per_s: float, packets: Packe
 def fifo(*, rate_bits_per_s: float, smallest_packets: int, packets: Packets) -> LeafQueue:
     """A FIFO of 50 ms of the rate, and so many largest packets at least."""
     size_bytes = max(rate_bits_per_s / 8 * FIFO_S, smallest_packets * packets.largest_bytes)
+    return _fifo_of(size_bytes)
+
+
+def fifo_at_limit(*, limit_bits_per_s: float, packets: Packets) -> LeafQueue:
+    """A FIFO of 30 ms of a limit, and two and a half largest packets at least."""
+    smallest_bytes = SMALLEST_LIMITED_FIFO_PACKETS * packets.largest_bytes
+    return _fifo_of(max(limit_bits_per_s / 8 * LIMITED_FIFO_S, smallest_bytes))
+
+
+def _fifo_of(size_bytes: float) -> LeafQueue:
     return LeafQueue(kind=FIFO, options=(("limit", f"{round(size_bytes)}b"),))
 
 

@@ -14,6 +14,7 @@ from enforcers.mechanisms.tc_htb.leaf_queue import (
     SMALLEST_HOST_FIFO_PACKETS,
     LeafQueue,
     fifo,
+    fifo_at_limit,
     leaf_queue,
 )
 from enforcers.mechanisms.tc_htb.observed import (
@@ -189,6 +190,8 @@ def _host_part(turns: _Turns, host: _Host, *, has_fq_codel: bool) -> HostPart:
 
 def _queue(turns: _Turns, numbers: ClassNumbers, *, has_fq_codel: bool) -> LeafQueue:
     """The queue of a class by what HTB gives it when all classes want more than they get."""
+    if not has_fq_codel and numbers.ceil_bits_per_s < turns.capacity:
+        return fifo_at_limit(limit_bits_per_s=numbers.ceil_bits_per_s, packets=turns.packets)
     if not has_fq_codel:
         return fifo(
             rate_bits_per_s=turns.capacity,

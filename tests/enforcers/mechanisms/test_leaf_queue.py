@@ -54,6 +54,26 @@ def test_without_fq_codel_a_queue_is_a_fifo_of_time_and_packets(
     assert found == {"51ce:10": {"limit": workload}, "51ce:2": {"limit": host}}
 
 
+@pytest.mark.parametrize(
+    ("limit", "segments", "fifo_bytes"),
+    # 30 ms of the limit, and two and a half packets of 1518 bytes, or of 65554.
+    [(20e6, 1, "75000"), (1e6, 1, "3795"), (1e6, 65535, "163885"), (94e6, 1, "587500")],
+    ids=["30 ms", "frames", "offload packets", "as much as the link"],
+)
+def test_without_fq_codel_a_workload_waits_by_its_own_limit(
+    tc: FakeTc, rig: Rig, limit: float, segments: int, fifo_bytes: str
+) -> None:
+    tc.has_fq_codel = False
+    for device in tc.devices.values():
+        device.gso_max_segs = segments
+
+    rig.apply(HTB, desired(uplink(), vnic(1, limit=limit), vnic(2)))
+
+    found = {name: leaf.options["limit"] for name, leaf in tc.devices["up0"].leaves.items()}
+    # Who has no limit may need the whole link.
+    assert (found["51ce:10"], found["51ce:11"]) == (fifo_bytes, "587500")
+
+
 @given(st.floats(8000, 1e12), st.floats(1, 1e4))
 def test_packet_is_never_late_by_the_time_that_its_class_needs_for_it(
     rate: float, ratio: float
