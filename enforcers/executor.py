@@ -113,7 +113,8 @@ class Executor:
             assert isinstance(change.write, FileWrite)
             self._host_fs.write(change.write.path, change.write.text)
             self.writes = replace(self.writes, adjusted=self.writes.adjusted + 1)
-            log.debug("adjusted", extra={"change": str(change)})
+            if log.isEnabledFor(logging.DEBUG):
+                log.debug("adjusted", extra={"change": str(change)})
 
     def release(self, restored: tuple[LedgerEntry, ...]) -> None:
         """Forget what has been put back."""

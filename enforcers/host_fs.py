@@ -34,8 +34,8 @@ class HostFs:
 
         A control file is never created: a missing one means the kernel lacks the control.
         """
-        with self.path(host_path).open("r+", encoding="utf-8") as file:
-            file.write(text)
+        with open(self._place(host_path), "r+b", buffering=0) as file:  # noqa: PTH123  (as above)
+            file.write(text.encode())
 
     def is_dir(self, host_path: str) -> bool:
         """Whether a directory is there; not of a name that is too long for one."""
@@ -60,7 +60,7 @@ class HostFs:
         The number of a control group is never given again (kernfs).
         """
         try:
-            return str(self.path(host_path).stat().st_ino)
+            return str(os.stat(self._place(host_path)).st_ino)  # noqa: PTH116  (as above)
         except OSError:
             return None
 

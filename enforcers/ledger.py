@@ -1,6 +1,7 @@
 """What was found before the first write, kept on disk so that it can always be put back."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,8 @@ class Ledger:
         self._is_whole = newest.is_whole and page is not None and page.boot_id == boot_id
         self.is_missing = page is None and not newest.problems
         self._page = LedgerPage(boot_id=boot_id, entries=())
+        self._indexed: tuple[LedgerEntry, ...] = ()
+        self._index: dict[tuple[str, str, str], LedgerEntry] = {}
         if page is not None and page.boot_id == boot_id:
             self._page = page
         elif page is None and newest.problems:
@@ -93,18 +96,25 @@ class Ledger:
 
     def holds(self, found: tuple[LedgerEntry, ...]) -> bool:
         """Whether each of these things has an entry, so that it can be put back."""
-        return {entry.key for entry in found} <= {entry.key for entry in self._page.entries}
+        return {entry.key for entry in found} <= self._known().keys()
 
     def record(self, found: tuple[LedgerEntry, ...]) -> None:
         """Keep what was found; an existing entry stays, because it is the original.
 
         One of another thing of that name goes: that thing is no more.
         """
-        known = {entry.key: entry for entry in self._page.entries}
+        known = self._known()
         new = {entry.key: entry for entry in found if _is_new(entry, known.get(entry.key))}
         if new:
             left = tuple(entry for key, entry in known.items() if key not in new)
             self._store(left + tuple(entry for entry in found if entry.key in new))
+
+    def _known(self) -> Mapping[tuple[str, str, str], LedgerEntry]:
+        """The entries by key; hundreds of weights are looked up in each pass on storage."""
+        if self._indexed is not self._page.entries:
+            self._indexed = self._page.entries
+            self._index = {entry.key: entry for entry in self._indexed}
+        return self._index
 
     def release(self, restored: tuple[LedgerEntry, ...]) -> None:
         """Forget entries whose things are as they were found."""

@@ -2,7 +2,8 @@
 
 Storage on one host runs in guests, in virtual time; it needs root, QEMU and the kernels of
 `make testbed-programs`. Networks are namespaces on this machine's kernel, in real time, and need
-root. What has no testbed yet is in the table as not measured.
+root. Looks at many control groups are taken of a tree of files. What has no testbed yet is in the
+table as not measured.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.fleet.rows import Row, as_document, as_json, as_table, not_measured
-from bench.testbed import storage
+from bench.testbed import storage, storage_pass
 from bench.testbed.endings import clean_up_when_told_to_end
 from bench.testbed.network import part as network_part
 from bench.testbed.network import rows as network
@@ -25,7 +26,7 @@ from tests.testbed.storage.guest import KERNELS, Kernel
 
 WHAT_STORAGE = ("all rows of storage on one host", "rows", "all")
 GROUPS = {"storage": storage.PARTS, "network": network.PARTS}
-PARTS = (*storage.PARTS, *network.PARTS)
+PARTS = (*storage.PARTS, *network.PARTS, storage_pass.PART)
 
 
 def main() -> None:
@@ -33,7 +34,10 @@ def main() -> None:
     options = _options()
     clean_up_when_told_to_end()
     parts = [part for name in options.parts for part in GROUPS.get(name, (name,))]
-    rows = [*_storage(options, parts), *_network(options, parts), *open_rows()]
+    rows = [*_storage(options, parts), *_network(options, parts)]
+    if storage_pass.PART in parts:
+        rows += storage_pass.storage_pass_rows()
+    rows += open_rows()
     print(f"\n{as_table(rows)}")
     if options.json:
         options.json.write_text(json.dumps(as_json(rows), indent=1) + "\n")
@@ -45,7 +49,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--kernels", nargs="+", choices=names, default=names, metavar="KERNEL",
                         help=f"of {', '.join(names)}")  # fmt: skip
-    parser.add_argument("--parts", nargs="+", choices=(*GROUPS, *PARTS), default=list(GROUPS),
+    parser.add_argument("--parts", nargs="+", choices=(*GROUPS, *PARTS), default=(*GROUPS, storage_pass.PART),
                         metavar="PART",
                         help=f"what is measured, of {', '.join((*GROUPS, *PARTS))}")  # fmt: skip
     parser.add_argument("--short", action="store_true", help="few seconds of everything")

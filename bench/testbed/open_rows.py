@@ -12,7 +12,6 @@ _OPEN = (
         "<= 0.05",
         _TWO_HOSTS,
     ),
-    ("agent with 200 workloads, CPU of a pass on storage", "ms", "<= 15", "not written yet"),
 )
 
 

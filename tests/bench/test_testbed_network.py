@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from bench.testbed import __main__ as testbed
+from bench.testbed import storage_pass
 from bench.testbed.asked import Asked
 from bench.testbed.network import rows
 from bench.testbed.network.kinds import RESERVATIONS_MBPS, below_reservation
@@ -131,6 +132,18 @@ def test_each_workload_and_each_kind_has_a_reservation_of_its_own() -> None:
     assert sum(enough.values()) == pytest.approx(45 + 9.4)
     assert below_reservation(enough) == []
     assert below_reservation({**enough, "vm7": 3.74, "nfs": 6.2}) == ["vm7", "nfs"]
+
+
+def test_look_at_200_control_groups_writes_the_weights_of_those_who_wait() -> None:
+    (row,) = storage_pass.storage_pass_rows()
+
+    assert row.what == "agent with 200 workloads, CPU of a pass on storage"
+    assert row.asked == "<= 15"
+    assert row.measured is not None
+    assert row.measured > 0
+    # Of two halves that wait in turn, most have another weight after each look.
+    written = int(row.note.split("written in a pass: ")[1].split(";")[0])
+    assert written > 100
 
 
 @pytest.mark.root

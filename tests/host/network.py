@@ -97,12 +97,12 @@ print(json.dumps(times_s))
 
 # The same by ICMP (RFC 792), which the sink's kernel answers by itself. It runs before all others,
 # so that it measures how long packets wait, and not how long itself waits for a processor.
-PINGS = f"""
+PINGS = """
 import contextlib, json, os, socket, struct, sys, time
 with contextlib.suppress(PermissionError):
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
 asking = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
-asking.connect(("{SINK_ADDRESS}", 0))
+asking.connect((sys.argv[2], 0))
 asking.settimeout(3.0)
 def echo(number):
     words = (8 << 8, 0, 77, number)
@@ -218,13 +218,15 @@ class Network:
             self.stop(echo)
         return [float(value) for value in json.loads(shown)]
 
-    def pings_s(self, count: int, *, namespace: str | None = None) -> list[float]:
-        """How long pings to the sink take, from a namespace; without one, the host's.
+    def pings_s(
+        self, count: int, *, namespace: str | None = None, address: str = SINK_ADDRESS
+    ) -> list[float]:
+        """How long pings from a namespace take, from the host without one.
 
         A lost one counts as 3 s, and there are fewer if those asked for take more than 10 s.
         """
         inside = NamespaceRunner(namespace or self.host)
-        shown = inside.run([sys.executable, "-c", PINGS, str(count)])
+        shown = inside.run([sys.executable, "-c", PINGS, str(count), address])
         return [float(value) for value in json.loads(shown)]
 
     def stop(self, process: subprocess.Popen[str]) -> None:

@@ -21,7 +21,6 @@ LINK_MBPS = LINK / 1e6
 SETTLE_S = 2.0
 # BBR, the default of some kernels, leaves its queue empty for seconds. Reno is always there.
 CONGESTION_CONTROL = "/proc/sys/net/ipv4/tcp_congestion_control"
-# The agent sizes its queues and turns by the largest packet that can come.
 FRAMES = ("gso_max_segs", "1", "gso_max_size", "1500")
 _FIRST_WORKLOAD = 0x10
 
@@ -81,16 +80,17 @@ def class_of(place: int) -> str:
 
 
 @contextmanager
-def host(workloads: int, *kinds: str) -> Iterator[Host]:
+def host(workloads: int, *kinds: str, frames_only: bool = False) -> Iterator[Host]:
     """Build it with so many silent workloads, and take everything away at the end.
 
-    The host's own traffic is divided by default, and as `kinds` say.
+    The host's own traffic is divided by default, and as `kinds` say. The agent must expect offload
+    packets on every vNIC, as on most hosts, but for `frames_only`.
     """
     with (
         TemporaryDirectory(prefix="sluice-testbed-") as folder,
         network(workloads) as built,
     ):
-        for interface in ("up0", *(f"p{number}" for number in built.numbers)):
+        for interface in ("up0", *(f"p{number}" for number in built.numbers if frames_only)):
             built.runner.run(["ip", "link", "set", interface, *FRAMES])
         for name in built.names:
             NamespaceRunner(name).run(["tee", CONGESTION_CONTROL], stdin="reno")
