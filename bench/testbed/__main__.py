@@ -49,7 +49,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--kernels", nargs="+", choices=names, default=names, metavar="KERNEL",
                         help=f"of {', '.join(names)}")  # fmt: skip
-    parser.add_argument("--parts", nargs="+", choices=(*GROUPS, *PARTS), default=(*GROUPS, storage_pass.PART),
+    parser.add_argument("--parts", nargs="+", choices=(*GROUPS, *PARTS), default=PARTS,
                         metavar="PART",
                         help=f"what is measured, of {', '.join((*GROUPS, *PARTS))}")  # fmt: skip
     parser.add_argument("--short", action="store_true", help="few seconds of everything")
