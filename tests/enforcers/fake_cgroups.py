@@ -95,8 +95,8 @@ class FakeCgroups(HostFs):
         lines = {line.split()[0]: line for line in shown.splitlines()}
         if host_path.endswith("io.max"):
             old = lines.get(number, f"{number} {' '.join(f'{key}=max' for key in KEYS)}")
-            pairs = dict(word.split("=") for word in old.split()[1:])
-            pairs.update(word.split("=") for word in values.split())
+            both = [*old.split()[1:], *values.split()]
+            pairs = {key: value for key, _, value in (word.partition("=") for word in both)}
             if {"0", "1"} & set(pairs.values()):
                 # `val > 1` in tg_set_limit of block/blk-throttle.c, up to Linux 6.12.
                 raise OSError(22, "Invalid argument")

@@ -100,7 +100,8 @@ class FakeTc:
         if name not in self.devices:
             raise CommandError(argv, f'Cannot find device "{name}"')
         if verb == "show":
-            return getattr(self, f"_show_{kind}")(self.devices[name])
+            shown: str = getattr(self, f"_show_{kind}")(self.devices[name])
+            return shown
         self.commands.append(" ".join(argv))
         if self.deaf_to is not None and self.deaf_to in self.commands[-1]:
             return ""
