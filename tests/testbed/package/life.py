@@ -52,7 +52,6 @@ def run(*, package: str, capacity_iops: float) -> dict[str, Any]:
             ("shares", lambda: _shares(service, disk, capacity_iops)),
             ("reservation", lambda: _reservation(service, disk, capacity_iops)),
             ("limit", lambda: _limit(service, disk, capacity_iops)),
-            ("killed", lambda: _new_process(_signal("KILL"))),
             ("hanging", lambda: _new_process(_signal("STOP"), look_s=1.0)),
             ("upgraded", lambda: _new_process(lambda: _do("dpkg", "--install", package))),
             ("cannot start", lambda: _cannot_start(service, capacity_iops)),

@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import mkdtemp
 
-from enforcers.client import DOCUMENT_PATH
+from enforcers.client import DOCUMENT_PATH, REPORT_PATH
 from enforcers.contract import (
     Allocation,
     ComplianceReport,
@@ -179,6 +179,10 @@ def listening(service: Service) -> Iterator[int]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path != REPORT_PATH:
+                # This service knows of no other hosts.
+                self.send_error(404)
+                return
             service.reports.append(decode_report(body))
             self._say(b"{}")
 
