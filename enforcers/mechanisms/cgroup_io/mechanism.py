@@ -9,7 +9,6 @@ from enforcers.contract import (
     MechanismSupport,
     Outcome,
     ReservationMode,
-    ResourceKind,
     ResourceSpec,
     Setting,
     Unit,
@@ -187,8 +186,7 @@ class CgroupIo:
     def _joint_budget(self, spec: ResourceSpec, observed: IoObserved) -> JointBudget | None:
         """The host's part of a datastore; None where the agent could not hold the host to it."""
         can_hold = ownership.decide(spec, observed, is_asked=True).model is not None
-        is_kind = spec.kind is ResourceKind.DATASTORE and spec.unit is Unit.IOPS
-        if self._post is None or not is_kind or not can_hold:
+        if self._post is None or spec.unit is not Unit.IOPS or not can_hold:
             self._joint.pop(observed.device, None)
             return None
         known = self._joint.get(observed.device)
