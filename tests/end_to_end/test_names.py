@@ -84,7 +84,8 @@ def pages_of(organisation: Organisation, resource: Resource) -> list[str]:
 @example("a b,c=d")
 def test_name_is_shown_as_it_was_sent_or_refused_and_others_go_on(name: str) -> None:
     odd, plain = make_tenant("odd"), make_tenant("plain")
-    send(odd, f"{disk_line(name)}\n{disk_line('beside')}", now=timezone.now())
+    sent = send(odd, f"{disk_line(name)}\n{disk_line('beside')}", now=timezone.now())
+    assert sent.accepted + sent.rejected == 2, sent
     send(plain, disk_line("h1"), now=timezone.now())
 
     for organisation in (odd, plain):
@@ -95,7 +96,7 @@ def test_name_is_shown_as_it_was_sent_or_refused_and_others_go_on(name: str) -> 
     assert [one.name for one in plain.resources.all()] == ["h1/sda"]
     assert "h1/sda" in status_of(plain)
     found = {one.name: one for one in odd.resources.all()}
-    assert "beside/sda" in found
+    assert "beside/sda" in found, sent
     if len(name) > LONGEST_HOST_NAME:
         assert set(found) == {"beside/sda"}
         refused = RejectedLine.objects.get(organisation=odd)
