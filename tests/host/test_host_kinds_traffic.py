@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -90,7 +91,9 @@ def test_nfs_and_migration_share_the_hosts_part_and_its_ping_stays_short(
     }
     try:
         time.sleep(SETTLE_S)
-        rates = measure_mbps(rig, classids)
+        # A machine that stands still for a moment spoils one of them.
+        measured = [measure_mbps(rig, classids) for _ in range(3)]
+        rates = {name: median(one[name] for one in measured) for name in classids}
         longest_ms = ping_p99_ms(frames_of_host)
     finally:
         for process in bulk:
