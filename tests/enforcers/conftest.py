@@ -1,9 +1,12 @@
 """Fixtures of the host agent's tests."""
 
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from enforcers import signals
 from tests.enforcers.agent_bench import Bench
 from tests.enforcers.fake_tc import FakeTc
 from tests.enforcers.rig import Rig, start_rig
@@ -16,6 +19,15 @@ def own_run_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for user in ("assembly", "dead_man"):
         monkeypatch.setattr(f"enforcers.{user}.RUN_DIR", folder)
     return folder
+
+
+@pytest.fixture
+def deaf() -> Iterator[None]:
+    """A signal that comes after the agent's end must not end the tests."""
+    former = {number: signal.signal(number, signal.SIG_IGN) for number in signals.ALL}
+    yield
+    for number, handler in former.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

@@ -12,26 +12,20 @@ from pathlib import Path
 
 import pytest
 
-from enforcers import cli, signals
+from enforcers import cli
 from enforcers.client import DOCUMENT_PATH, EXCHANGE_PATH
 from enforcers.contract import encode_document
 from enforcers.exchange import decode_exchange, encode_load, pooled
+from tests.enforcers.agent_files import write_agent_toml
 from tests.enforcers.fake_cgroups import MOUNT, FakeCgroups
 from tests.enforcers.fake_tc import FakeTc
-from tests.enforcers.policies import KEY, document, group
+from tests.enforcers.policies import document, group
 from tests.enforcers.web_service import WebService, web_service
+
+pytestmark = pytest.mark.usefixtures("deaf")
 
 PATIENCE_S = 60.0
 NAMES = ("/machine.slice/vm1", "/machine.slice/vm2")
-
-
-@pytest.fixture(autouse=True)
-def deaf() -> Iterator[None]:
-    """A signal that comes after the agent's end must not end the tests."""
-    former = {number: signal.signal(number, signal.SIG_IGN) for number in signals.ALL}
-    yield
-    for number, handler in former.items():
-        signal.signal(number, handler)
 
 
 @pytest.fixture
@@ -54,18 +48,12 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeCgroups:
 
 @pytest.fixture
 def agent_toml(tmp_path: Path, service: WebService) -> Path:
-    for name, secret in (("token", b"sluice-token-0001"), ("signing-key", KEY)):
-        (tmp_path / name).write_bytes(secret)
-        (tmp_path / name).chmod(0o600)
-    file = tmp_path / "agent.toml"
-    file.write_text(
-        f'[agent]\nhost = "h1"\nstate_dir = "state"\n'
-        f'[server]\nurl = "{service.url}"\n'
-        'token_file = "token"\nsigning_key_file = "signing-key"\n'
+    return write_agent_toml(
+        tmp_path,
+        service.url,
         '[cgroup_io]\nsubtrees = ["/machine.slice"]\ndevices = ["8:0"]\n'
-        'capacity_is_measured = ["8:0"]\n'
+        'capacity_is_measured = ["8:0"]\n',
     )
-    return file
 
 
 def answering(service: WebService, exchange: Callable[[BaseHTTPRequestHandler], None]) -> None:

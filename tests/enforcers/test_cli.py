@@ -11,8 +11,9 @@ from enforcers.contract import decode_report, encode_document
 from enforcers.ledger import Ledger, LedgerEntry
 from enforcers.state_dir import StateDir
 from enforcers.version import VERSION
+from tests.enforcers.agent_files import write_agent_toml
 from tests.enforcers.fake_tc import FakeTc
-from tests.enforcers.policies import KEY, document, vnic
+from tests.enforcers.policies import document, vnic
 from tests.enforcers.test_contract import REPORT
 from tests.enforcers.web_service import WebService, web_service
 
@@ -26,17 +27,7 @@ def service() -> object:
 @pytest.fixture
 def agent_toml(tmp_path: Path, service: WebService) -> Path:
     """The configuration of host h1 for the running service."""
-    for name, secret in (("token", b"sluice-token-0001"), ("signing-key", KEY)):
-        (tmp_path / name).write_bytes(secret)
-        (tmp_path / name).chmod(0o600)
-    file = tmp_path / "agent.toml"
-    file.write_text(
-        f'[agent]\nhost = "h1"\nstate_dir = "state"\n'
-        f'[server]\nurl = "{service.url}"\n'
-        'token_file = "token"\nsigning_key_file = "signing-key"\n'
-        '[tc_htb]\ninterfaces = ["up0"]\n'
-    )
-    return file
+    return write_agent_toml(tmp_path, service.url, '[tc_htb]\ninterfaces = ["up0"]\n')
 
 
 @pytest.fixture

@@ -17,9 +17,12 @@ from enforcers import cli, signals
 from enforcers.contract import encode_document
 from enforcers.ledger import Ledger, LedgerEntry
 from enforcers.state_dir import StateDir
+from tests.enforcers.agent_files import write_agent_toml
 from tests.enforcers.fake_tc import FakeTc
-from tests.enforcers.policies import KEY, document, vnic
+from tests.enforcers.policies import document, vnic
 from tests.enforcers.web_service import WebService, web_service
+
+pytestmark = pytest.mark.usefixtures("deaf")
 
 LONG_ENOUGH_S = 30.0
 
@@ -33,29 +36,10 @@ def service() -> Iterator[WebService]:
         yield running
 
 
-@pytest.fixture(autouse=True)
-def deaf() -> Iterator[None]:
-    """A signal that comes after the agent's end must not end the tests."""
-    former = {number: signal.signal(number, signal.SIG_IGN) for number in signals.ALL}
-    yield
-    for number, handler in former.items():
-        signal.signal(number, handler)
-
-
 @pytest.fixture
 def agent_toml(tmp_path: Path, service: WebService) -> Path:
     """The configuration of host h1 for the running service."""
-    for name, secret in (("token", b"sluice-token-0001"), ("signing-key", KEY)):
-        (tmp_path / name).write_bytes(secret)
-        (tmp_path / name).chmod(0o600)
-    file = tmp_path / "agent.toml"
-    file.write_text(
-        f'[agent]\nhost = "h1"\nstate_dir = "state"\n'
-        f'[server]\nurl = "{service.url}"\n'
-        'token_file = "token"\nsigning_key_file = "signing-key"\n'
-        '[tc_htb]\ninterfaces = ["up0"]\n'
-    )
-    return file
+    return write_agent_toml(tmp_path, service.url, '[tc_htb]\ninterfaces = ["up0"]\n')
 
 
 @pytest.fixture

@@ -16,9 +16,10 @@ from enforcers.mechanisms.cgroup_io.mechanism import CgroupIoConfig
 from enforcers.mechanisms.tc_htb.mechanism import HtbConfig
 from enforcers.registry import build_mechanisms
 from enforcers.state_dir import StateDir
+from tests.enforcers.agent_files import write_agent_toml
 from tests.enforcers.fake_cgroups import MOUNT, FakeCgroups
 from tests.enforcers.fake_tc import FakeTc
-from tests.enforcers.policies import KEY, group, vnic
+from tests.enforcers.policies import group, vnic
 from tests.enforcers.test_dead_man import hold
 
 
@@ -161,14 +162,8 @@ def test_device_that_somebody_gave_a_model_says_nothing_of_it(tmp_path: Path, tc
 
 @pytest.fixture
 def agent_toml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name, secret in (("token", b"sluice-token-0001"), ("signing-key", KEY)):
-        (tmp_path / name).write_bytes(secret)
-        (tmp_path / name).chmod(0o600)
-    file = tmp_path / "agent.toml"
-    file.write_text(
-        '[agent]\nhost = "h1"\nstate_dir = "state"\n[server]\nurl = "http://127.0.0.1:9"\n'
-        'token_file = "token"\nsigning_key_file = "signing-key"\n'
-        '[tc_htb]\ninterfaces = ["up0", "gone"]\n'
+    file = write_agent_toml(
+        tmp_path, "http://127.0.0.1:9", '[tc_htb]\ninterfaces = ["up0", "gone"]\n'
     )
     StateDir(root=tmp_path / "state").create()
     monkeypatch.setattr("enforcers.assembly.SubprocessRunner", lambda: FakeTc("up0", "p1"))
