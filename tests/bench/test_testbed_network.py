@@ -19,10 +19,10 @@ from bench.testbed.asked import Asked
 from bench.testbed.network import rows
 from bench.testbed.network.kinds import RESERVATIONS_MBPS, below_reservation
 from bench.testbed.network.part import SHORT
-from bench.testbed.network.rates import Rates, off_ideal_ratio
-from bench.testbed.network.study import ideal_mbps
+from bench.testbed.network.study import ideal_mbps, off_ideal_ratio
 from enforcers.mechanisms.tc_htb.kernel_probe import missing_in_kernel
 from enforcers.runner import SubprocessRunner
+from tests.host.steady_rates import Rates
 
 CHECKOUT = Path(__file__).parents[2]
 WHY = "only root can make network namespaces"

@@ -1,10 +1,8 @@
 """The host's own NFS and migration under real TCP: divided by shares, beside busy workloads."""
 
 import time
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
 
 import pytest
 
@@ -12,7 +10,7 @@ from enforcers.mechanisms.tc_htb.observed import HtbObserved
 from tests.enforcers.policies import desired, host_traffic, nothing, uplink, vnic
 from tests.enforcers.rig import Rig, start_rig
 from tests.host.network import MIGRATION_PORT, NFS_PORT, Network, sender
-from tests.host.stillness import Stillness
+from tests.host.steady_rates import median_rates
 
 pytestmark = pytest.mark.root
 
@@ -20,10 +18,6 @@ HTB = "tc_htb"
 NFS, MIGRATION = "51ce:5", "51ce:8"
 SETTLE_S = 1.5
 WINDOW_S = 5.0
-LOOKS = 10
-ATTEMPTS = 8
-LEAST_WAITING_RATIO = 0.8
-LONGEST_STANDSTILL_RATIO = 0.02
 PINGS = 150
 TOLERANCE_MBPS = 0.03 * 94
 
@@ -41,28 +35,6 @@ def frames_of_host(busy_network: Network) -> Iterator[Network]:
     run(["ip", "link", "set", "up0", "gso_max_segs", "1", "gso_max_size", "1500"])
     yield busy_network
     run(["ip", "link", "set", "up0", "gso_max_segs", "65535", "gso_max_size", "65536"])
-
-
-def measure_mbps(rig: Rig, classids: dict[str, str]) -> dict[str, float]:
-    """Rates by name over a window in which the machine ran and all of them wanted more."""
-    for _ in range(ATTEMPTS):
-        before, started_s = look(rig).classes, time.monotonic()
-        waiting: Counter[str] = Counter()
-        with Stillness() as machine:
-            for _ in range(LOOKS):
-                time.sleep(WINDOW_S / LOOKS)
-                now = look(rig).classes
-                waiting.update(
-                    {name: now[own].backlog_bytes > 0 for name, own in classids.items()}
-                )
-        after, window_s = look(rig).classes, time.monotonic() - started_s
-        all_sent = all(waiting[name] >= LEAST_WAITING_RATIO * LOOKS for name in classids)
-        if all_sent and machine.still_s <= LONGEST_STANDSTILL_RATIO * window_s:
-            break
-    return {
-        name: (after[own].sent_bytes - before[own].sent_bytes) * 8e-6 / window_s
-        for name, own in classids.items()
-    }
 
 
 def ping_p99_ms(built: Network) -> float:
@@ -91,9 +63,7 @@ def test_nfs_and_migration_share_the_hosts_part_and_its_ping_stays_short(
     }
     try:
         time.sleep(SETTLE_S)
-        # A machine that stands still for a moment spoils one of them.
-        measured = [measure_mbps(rig, classids) for _ in range(3)]
-        rates = {name: median(one[name] for one in measured) for name in classids}
+        rates = median_rates(lambda: look(rig).classes, classids, WINDOW_S).mbps
         longest_ms = ping_p99_ms(frames_of_host)
     finally:
         for process in bulk:

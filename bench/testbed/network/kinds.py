@@ -14,11 +14,11 @@ from bench.testbed.asked import Asked
 from bench.testbed.network.host import LINK_MBPS, Host, class_of, host
 from bench.testbed.network.part import Effort, Part
 from bench.testbed.network.pings import Pings, pings
-from bench.testbed.network.rates import Rates, median_rates
 from enforcers.mechanisms.tc_htb.host_kinds import HostKind
 from enforcers.mechanisms.tc_htb.observed import KIND_CLASSES
 from tests.enforcers.policies import vnic
 from tests.host.network import MIGRATION_PORT, NFS_PORT
+from tests.host.steady_rates import Rates, median_rates
 
 WORKLOADS = 12
 RESERVED_MBPS = 3.75
@@ -64,7 +64,8 @@ def _measure(effort: Effort) -> list[Row]:
         built.enforce(*(vnic(n, RESERVED_MBPS * 1e6) for n in range(1, WORKLOADS + 1)))
         unloaded = pings(built.network, built.network.host, effort.pings)
         _fill(built)
-        rates = median_rates(built, _CLASSES, effort.window_s)
+        built.settle()
+        rates = median_rates(built.classes, _CLASSES, effort.window_s)
         loaded = pings(built.network, built.network.host, effort.pings)
     return _rows(rates, unloaded, loaded)
 

@@ -12,8 +12,8 @@ from bench.fleet.rows import Row
 from bench.testbed.asked import Asked
 from bench.testbed.network.host import LINK_MBPS, Host, class_of, host
 from bench.testbed.network.part import Effort, Part
-from bench.testbed.network.rates import median_rates, off_ideal_ratio
 from tests.enforcers.policies import vnic
+from tests.host.steady_rates import Rates, median_rates
 
 TOLERANCE_RATIO = 0.02
 # Each step has its hosts, and each host the reservations of its workloads in Mbit/s.
@@ -28,6 +28,11 @@ def ideal_mbps(reservations_mbps: Mapping[int, float]) -> dict[str, float]:
     """Each has its reservation and an equal part of what no reservation has."""
     spare = (LINK_MBPS - sum(reservations_mbps.values())) / len(reservations_mbps)
     return {f"vm{number}": own + spare for number, own in reservations_mbps.items()}
+
+
+def off_ideal_ratio(rates: Rates, ideal_mbps: Mapping[str, float]) -> float:
+    """By which part of the link the class that is furthest from its ideal differs from it."""
+    return max(abs(rates.mbps[name] - ideal) for name, ideal in ideal_mbps.items()) / LINK_MBPS
 
 
 def _asked(step: str) -> Asked:
@@ -52,7 +57,8 @@ def _step(built: Host, step: str, effort: Effort) -> Row:
         built.enforce(*(vnic(number, own * 1e6) for number, own in reservations.items()))
         built.let_send(*reservations)
         classids = {f"vm{number}": class_of(n) for n, number in enumerate(reservations)}
-        rates = median_rates(built, classids, effort.window_s)
+        built.settle()
+        rates = median_rates(built.classes, classids, effort.window_s)
         ideal = ideal_mbps(reservations)
         apart.append(off_ideal_ratio(rates, ideal))
         notes.append(f"{rates.text}, ideal {' / '.join(f'{one:.1f}' for one in ideal.values())}")

@@ -5,18 +5,21 @@ from __future__ import annotations
 import statistics
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from bench.testbed.network.host import LINK_MBPS, Host
-from bench.testbed.network.part import ROUNDS
+from enforcers.mechanisms.tc_htb.tc_text import HtbClass
 from tests.host.stillness import Stillness
+
+Look = Callable[[], Mapping[str, HtbClass]]
+"""The classes of the uplink by number, as they are now."""
 
 # What the machine's own pauses and TCP that waits for its timer take away says nothing of HTB.
 MOST_STILL_RATIO = 0.02
 LEAST_WAITING_RATIO = 0.8
 LOOKS = 10
 MOST_WINDOWS = 12
+ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,18 +43,17 @@ class _Window:
     is_steady: bool
 
 
-def median_rates(host: Host, classids: Mapping[str, str], window_s: float) -> Rates:
+def median_rates(look: Look, classids: Mapping[str, str], window_s: float) -> Rates:
     """The median of three windows, for names and their classes; all of them must be busy.
 
     Raises RuntimeError if the machine had less than three steady windows.
     """
-    host.settle()
     windows: list[_Window] = []
     steady: list[_Window] = []
     while len(steady) < ROUNDS:
         if len(windows) == MOST_WINDOWS:
             raise RuntimeError(f"steady windows: {len(steady)} of {len(windows)}")
-        windows.append(_window(host, classids, window_s))
+        windows.append(_window(look, classids, window_s))
         steady = [window for window in windows if window.is_steady]
     return Rates(
         mbps={name: statistics.median(one.mbps[name] for one in steady) for name in classids},
@@ -60,20 +62,15 @@ def median_rates(host: Host, classids: Mapping[str, str], window_s: float) -> Ra
     )
 
 
-def off_ideal_ratio(rates: Rates, ideal_mbps: Mapping[str, float]) -> float:
-    """By which part of the link the class that is furthest from its ideal differs from it."""
-    return max(abs(rates.mbps[name] - ideal) for name, ideal in ideal_mbps.items()) / LINK_MBPS
-
-
-def _window(host: Host, classids: Mapping[str, str], window_s: float) -> _Window:
+def _window(look: Look, classids: Mapping[str, str], window_s: float) -> _Window:
     waiting: Counter[str] = Counter()
-    before, began_s = host.classes(), time.monotonic()
+    before, began_s = look(), time.monotonic()
     with Stillness() as machine:
         for _ in range(LOOKS):
             time.sleep(window_s / LOOKS)
-            now = host.classes()
+            now = look()
             waiting.update({name: now[own].backlog_bytes > 0 for name, own in classids.items()})
-    after, took_s = host.classes(), time.monotonic() - began_s
+    after, took_s = look(), time.monotonic() - began_s
     return _Window(
         mbps={
             name: (after[own].sent_bytes - before[own].sent_bytes) * 8e-6 / took_s
