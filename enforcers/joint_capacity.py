@@ -58,13 +58,15 @@ class CapacityLaw:
 class Capacity:
     """I/Os per second, and the steps upward that went well in a row.
 
-    For `drain_periods` more it does not fall. `fell_from` is what was done when it fell last.
+    For `drain_periods` more it does not fall, and for `join_periods` it stays while all that came
+    hear of it. `fell_from` is what was done when it fell last.
     """
 
     iops: float
     steps: int = 0
     drain_periods: int = 0
     fell_from: float | None = None
+    join_periods: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,7 +109,9 @@ def part_of(state: JointState, period: RatePeriod) -> HostPart:
         met_iops=met,
         shares=period.shares,
         reserved_iops=period.reserved_iops,
-        capacity_iops=None if state.capacity is None else state.capacity.iops,
+        capacity_iops=None
+        if state.capacity is None or _is_by_itself(state)
+        else state.capacity.iops,
     )
 
 
@@ -127,9 +129,8 @@ def after_period(
     since = state.periods_since + 1
     if state.heard is None or state.budget_iops is None:
         return replace(state, periods_since=since)
-    if since <= KEPT_PERIODS:
-        return replace(state, periods_since=since)
-    return replace(_by_itself(state, period, stated_iops), periods_since=since)
+    state = replace(state, periods_since=since)
+    return _by_itself(state, period, stated_iops) if _is_by_itself(state) else state
 
 
 def _by_answer(
@@ -166,21 +167,45 @@ def _joint(state: JointState, load: DatastoreLoad, law: CapacityLaw) -> Capacity
     """
     least = None if load.capacity_iops is None else law.bounded(load.capacity_iops)
     own = state.capacity
-    if own is None:
-        iops = law.stated_iops if least is None else least
-        return Capacity(iops=iops, drain_periods=JOIN_PERIODS)
     is_late = load.latency_ms is not None and load.latency_ms > law.threshold_ms
+    if own is None or _is_by_itself(state):
+        known = law.stated_iops if own is None else own.iops
+        return _joined(known if least is None else least, load, law, is_late=is_late)
+    # The hosts' periods end at different times: while one takes much from another, the sum has
+    # the loss of this one before the gain of that one. So a fall goes by the larger of two sums.
+    before = load if state.heard is None else state.heard
+    done_iops = max(load.done_iops, before.done_iops)
     if is_late and least is not None and least < LOWERED_RATIO * own.iops:
-        return Capacity(iops=least, drain_periods=DRAIN_PERIODS, fell_from=load.done_iops)
+        return Capacity(iops=least, drain_periods=DRAIN_PERIODS, fell_from=done_iops)
+    if own.join_periods > 0 and not is_late:
+        return replace(own, join_periods=own.join_periods - 1)
     own = replace(own, iops=own.iops if least is None else least)
-    if state.heard is None or load.hosts != state.heard.hosts:
+    if load.hosts > before.hosts:
+        return _joined(own.iops, load, law, is_late=is_late)
+    if load.hosts < before.hosts:
         return own
     seen = Seen(
-        done_iops=load.done_iops,
+        done_iops=done_iops if is_late else load.done_iops,
         latency_ms=load.latency_ms,
         is_wanted=load.total_active_shares > 0,
     )
     return next_capacity(own, seen, law=law)
+
+
+def _joined(iops: float, load: DatastoreLoad, law: CapacityLaw, *, is_late: bool) -> Capacity:
+    """Where hosts come together: at least what they do now, if it is not late.
+
+    Who hears nothing of a host takes what that one leaves for the capacity. What is stated is the
+    bound: sums of different times may have the same I/O twice. It stands until all have heard.
+    """
+    if not is_late:
+        iops = max(iops, min(load.done_iops, law.stated_iops))
+    return Capacity(iops=iops, drain_periods=JOIN_PERIODS, join_periods=JOIN_PERIODS)
+
+
+def _is_by_itself(state: JointState) -> bool:
+    """Whether the last answer is so old that the host goes on alone; the others may know more."""
+    return state.periods_since > KEPT_PERIODS
 
 
 def _next_per_share(held: float | None, load: DatastoreLoad, capacity: float) -> float | None:

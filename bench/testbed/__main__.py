@@ -1,9 +1,9 @@
 """`python -m bench.testbed`: what the agent must hold on real kernels, and what it does hold.
 
-Storage on one host runs in guests, in virtual time; it needs root, QEMU and the kernels of
-`make testbed-programs`. Networks are namespaces on this machine's kernel, in real time, and need
-root. Looks at many control groups are taken of a tree of files. What has no testbed yet is in the
-table as not measured.
+Storage runs in guests, in virtual time; it needs root, QEMU and the kernels of
+`make testbed-programs`, and two hosts with one datastore also PostgreSQL and valkey. Networks are
+namespaces on this machine's kernel, in real time, and need root. Looks at many control groups are
+taken of a tree of files.
 """
 
 from __future__ import annotations
@@ -16,17 +16,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.fleet.rows import Row, as_document, as_json, as_table, not_measured
-from bench.testbed import storage, storage_pass
+from bench.testbed import shared_datastore, storage, storage_pass
 from bench.testbed.endings import clean_up_when_told_to_end
 from bench.testbed.network import part as network_part
 from bench.testbed.network import rows as network
-from bench.testbed.open_rows import open_rows
 from tests.testbed.programs import kernel_file, missing_for_guests
 from tests.testbed.storage.guest import KERNELS, Kernel
 
 WHAT_STORAGE = ("all rows of storage on one host", "rows", "all")
 GROUPS = {"storage": storage.PARTS, "network": network.PARTS}
-PARTS = (*storage.PARTS, *network.PARTS, storage_pass.PART)
+PARTS = (*storage.PARTS, *network.PARTS, storage_pass.PART, shared_datastore.PART)
 
 
 def main() -> None:
@@ -37,7 +36,8 @@ def main() -> None:
     rows = [*_storage(options, parts), *_network(options, parts)]
     if storage_pass.PART in parts:
         rows += storage_pass.storage_pass_rows()
-    rows += open_rows()
+    if shared_datastore.PART in parts:
+        rows += shared_datastore.shared_datastore_rows(is_short=options.short)
     print(f"\n{as_table(rows)}")
     if options.json:
         options.json.write_text(json.dumps(as_json(rows), indent=1) + "\n")

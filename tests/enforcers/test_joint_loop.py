@@ -6,6 +6,7 @@ A datastore of 2,000 IOPS with a threshold of 20 ms, and 128 I/Os outstanding at
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -234,6 +235,21 @@ def test_host_cut_off_from_the_others_neither_starves_nor_floods_them() -> None:
     assert again == pytest.approx([sum(again) / 16] * 16, rel=0.05)
 
 
+def test_host_that_was_cut_off_takes_nothing_from_the_others_by_coming_back() -> None:
+    datastore = uneven()
+    few, _ = datastore.hosts
+    datastore.run(60)
+    few.is_cut_off = True
+    datastore.run(60)
+    before = sum(per_workload(datastore))
+    few.is_cut_off = False
+
+    datastore.run(2 * PERIOD_S)
+    datastore.run(2 * PERIOD_S)
+
+    assert sum(per_workload(datastore, 2 * PERIOD_S)) >= 0.95 * before
+
+
 def test_agent_that_starts_again_takes_the_others_capacity() -> None:
     datastore = uneven(stated=2600.0)
     datastore.run(60)
@@ -397,6 +413,48 @@ def test_holding_back_is_in_vain_where_the_lowest_capacity_is_still_late(
     # A quarter of 2,000.
     assert is_in_vain(state, stated_iops=2000) is expected
     assert not is_in_vain(JointState(), stated_iops=2000)
+
+
+def test_loss_of_one_host_without_the_gain_of_the_other_is_no_lower_capacity() -> None:
+    state = JointState(
+        budget_iops=500.0,
+        capacity=Capacity(iops=2000.0),
+        heard=load(done_iops=1990.0, capacity_iops=2000.0),
+    )
+    late = load(latency_ms=60.0, done_iops=1400.0, capacity_iops=2000.0)
+
+    once = after_period(state, period(WAITING), late, stated_iops=2000)
+    again = after_period(replace(state, heard=late), period(WAITING), late, stated_iops=2000)
+
+    assert once.capacity is not None
+    assert once.capacity.iops == pytest.approx(0.95 * 1990)
+    # Twice in a row it is what the datastore does.
+    assert again.capacity is not None
+    assert again.capacity.iops == pytest.approx(0.95 * 1400)
+
+
+def test_host_that_was_cut_off_comes_back_with_the_others_capacity() -> None:
+    state = JointState(
+        budget_iops=300.0,
+        capacity=Capacity(iops=900.0),
+        heard=load(done_iops=890.0, capacity_iops=900.0),
+    )
+    for _ in range(KEPT_PERIODS + 1):
+        told = part_of(state, period(WAITING))
+        state = after_period(state, period(WAITING), None, stated_iops=2000)
+
+    silent = part_of(state, period(WAITING))
+    back = after_period(
+        state, period(WAITING), load(done_iops=1900.0, capacity_iops=1950.0), stated_iops=2000
+    )
+    nobody_knows = after_period(state, period(WAITING), load(done_iops=850.0), stated_iops=2000)
+
+    assert told.capacity_iops == 900.0
+    assert silent.capacity_iops is None
+    assert back.capacity is not None
+    assert back.capacity.iops == 1950.0
+    assert nobody_knows.capacity is not None
+    assert nobody_knows.capacity.iops == 900.0
 
 
 def test_service_that_was_never_heard_changes_nothing() -> None:

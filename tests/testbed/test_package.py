@@ -50,10 +50,10 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def holds_limit(limits: list[str]) -> bool:
-    """Whether the first unit alone has its limit of 500, give or take the agent's correction."""
+    """Whether the first unit alone has its limit of 400, give or take the agent's correction."""
     words = dict(word.split("=") for word in limits[0].split()[1:])
     return (
-        words.get("riops", "").isdecimal() and int(words["riops"]) <= 520 and not any(limits[1:])
+        words.get("riops", "").isdecimal() and int(words["riops"]) <= 420 and not any(limits[1:])
     )
 
 
@@ -71,7 +71,7 @@ def test_shares_reservation_and_limit_hold(life: dict[str, Any]) -> None:
     # A plain quarter would be 500.
     assert life["reservation"][0] >= 0.95 * 0.6 * CAPACITY
     assert sum(life["reservation"]) >= 0.97 * CAPACITY
-    assert life["limit"]["iops"] == pytest.approx(500.0, rel=0.02)
+    assert life["limit"]["iops"] == pytest.approx(400.0, rel=0.02)
     assert life["limit"]["outcomes"]["vm1.service"][0] in {"applied", "unchanged"}
     assert holds_limit(life["limit"]["limits"])
 

@@ -26,7 +26,8 @@ GROUPS = [f"/machine.slice/{unit}" for unit in UNITS]
 CONFIGURATION = Path("/etc/sluice-enforcer/agent.toml")
 STATE = Path("/var/lib/sluice-enforcer")
 DEADLINE_S = 300.0
-LIMIT_IOPS = 500.0
+# Less than a quarter of the disk, which each unit would get anyhow.
+LIMIT_IOPS = 400.0
 SHORT_LEASE = timedelta(seconds=20)
 
 

@@ -24,14 +24,14 @@ class Counts:
         return {group: (self.ios[group] - before.ios[group]) / took_s for group in self.ios}
 
 
-def make_groups(count: int) -> list[str]:
+def make_groups(count: int, *, parent: str = PARENT) -> list[str]:
     """Groups vm1, vm2, ... as paths below the mount; those of an earlier order are gone."""
-    parent = ROOT / PARENT.lstrip("/")
-    parent.mkdir(exist_ok=True)
-    (parent / "cgroup.subtree_control").write_text("+io")
-    for old in parent.glob("*/"):
+    above = folder(parent)
+    above.mkdir(exist_ok=True)
+    (above / "cgroup.subtree_control").write_text("+io")
+    for old in above.glob("*/"):
         old.rmdir()
-    names = [f"{PARENT}/vm{number + 1}" for number in range(count)]
+    names = [f"{parent}/vm{number + 1}" for number in range(count)]
     for name in names:
         folder(name).mkdir()
     return names

@@ -26,6 +26,7 @@ from typing import Any
 
 from tests.testbed.guest import Boot, Guest
 from tests.testbed.programs import kernel_file
+from tests.testbed.storage.null_disk import SHARED_PARAMETER
 from tests.testbed.storage.orders import PORT
 
 CHECKOUT = Path(__file__).parents[3]
@@ -154,7 +155,7 @@ def _boot(kernel: Kernel, root: Root) -> Boot:
         clock=_VIRTUAL_TIME,
         processor=kernel.processor,
         # Each disk is made on its own, with a capacity of its own.
-        parameters=f"null_blk.nr_devices=0 nowatchdog {root.parameters}",
+        parameters=f"null_blk.nr_devices=0 {SHARED_PARAMETER} nowatchdog {root.parameters}",
     )
 
 
