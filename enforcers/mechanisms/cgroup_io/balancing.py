@@ -25,6 +25,7 @@ from enforcers.mechanisms.cgroup_io.iocost import Model
 from enforcers.mechanisms.cgroup_io.joint_budget import JointBudget
 from enforcers.mechanisms.cgroup_io.observed import IO_STAT, IoObserved
 from enforcers.mechanisms.cgroup_io.pooled_limit import Pool, Took, first_pool, next_pool
+from enforcers.mechanisms.cgroup_io.standing import Standing
 from enforcers.mechanisms.cgroup_io.tracked_capacity import WAITED_RATIO
 from enforcers.mechanisms.cgroup_io.watched_device import WatchedDevice
 
@@ -65,11 +66,17 @@ class Ground:
 class Balancing:
     """Follows one policy on one device; `standing` is what it has set.
 
-    `joint` is what the host may do on it beside other hosts; None if none is asked.
+    `joint` is what the host may do on it beside other hosts; None if none is asked. `resumed` is
+    what an agent before this one has set of the device.
     """
 
     def __init__(
-        self, host_fs: HostFs, ground: Ground, *, joint: JointBudget | None = None
+        self,
+        host_fs: HostFs,
+        ground: Ground,
+        *,
+        joint: JointBudget | None = None,
+        resumed: Standing | None = None,
     ) -> None:
         self._host_fs = host_fs
         self._joint = joint
@@ -78,10 +85,21 @@ class Balancing:
         self._active_groups = 0
         self._failed: OSError | StateError | None = None
         self._pools: dict[str, Pool] = {}
+        self.standing = Standing()
         self._device = WatchedDevice(
-            host_fs, ground.observed, base=ground.model, stated=ground.spec.capacity
+            host_fs,
+            ground.observed,
+            base=ground.model,
+            stated=ground.spec.capacity,
+            written=None if resumed is None else resumed.capacity,
         )
         self.renew(ground)
+        self.standing = replace(
+            self.standing,
+            capacity=self._device.capacity,
+            model=self._device.model,
+            is_resumed=False,
+        )
 
     def is_of(self, ground: Ground) -> bool:
         """Whether it may go on with this ground: the same capacity, told by the same."""

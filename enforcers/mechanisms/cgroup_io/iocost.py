@@ -82,6 +82,17 @@ def read_model(words: list[str]) -> Model:
     return Model(rates=rates)
 
 
+def model_shown(line: str | None) -> Model | None:
+    """The model in the kernel's line of a device; None for one that the kernel guessed."""
+    pairs = _pairs(line)
+    if pairs.get("ctrl") != "user":
+        return None
+    try:
+        return read_model([f"{key}={pairs[key]}" for key in COEFFICIENTS if key in pairs])
+    except ValueError:
+        return None
+
+
 def is_same(shown: str | None, wanted: str) -> bool:
     """Whether a line that the kernel prints says what was wanted, key by key."""
     present = _pairs(shown)

@@ -6,10 +6,10 @@ Counts each period, has it told, and takes the answer when it comes; waits for n
 import logging
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from enforcers.contract import Allocation
-from enforcers.exchange import PERIOD_S
+from enforcers.exchange import KEPT_PERIODS, PERIOD_S
 from enforcers.following import PERIOD_S as FOLLOWED_S
 from enforcers.host_fs import HostFs
 from enforcers.joint_loop import (
@@ -37,17 +37,33 @@ _NOISE_RATIO = 0.03
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """The host's part of a shared datastore, and the latency that the datastore shall have."""
+    """The host's part of a shared datastore, and the latency that the datastore shall have.
+
+    `threshold_ms` None: nobody has said it to this agent yet.
+    """
 
     budget_iops: float
-    threshold_ms: float
+    threshold_ms: float | None
 
 
 class JointBudget:
-    """One device, by the name that its datastore has in the policy."""
+    """One device, by the name that its datastore has in the policy.
 
-    def __init__(self, host_fs: HostFs, post: Post, *, resource: str, stated_iops: float) -> None:
+    `resumed_iops` is what an agent before this one let the host do: its part until the first
+    answer, or until none has come for as long as an answer counts.
+    """
+
+    def __init__(
+        self,
+        host_fs: HostFs,
+        post: Post,
+        *,
+        resource: str,
+        stated_iops: float,
+        resumed_iops: float | None = None,
+    ) -> None:
         self.resource, self.stated_iops = resource, stated_iops
+        self._resumed_iops = resumed_iops
         self._host_fs, self._post = host_fs, post
         self._state = JointState()
         self._told: RatePeriod | None = None
@@ -59,6 +75,8 @@ class JointBudget:
     @property
     def part(self) -> Part | None:
         """None: no other host uses the datastore, as far as this one knows."""
+        if self._resumed_iops is not None:
+            return Part(budget_iops=self._resumed_iops, threshold_ms=None)
         budget, threshold_ms = self._state.budget_iops, self._state.threshold_ms
         if budget is None or threshold_ms is None:
             return None
@@ -86,6 +104,8 @@ class JointBudget:
             return
         if self._told is not None:
             self._state = after_period(self._state, period, None, stated_iops=self.stated_iops)
+            if self._state.periods_since > KEPT_PERIODS:
+                self._resumed_iops = None
         self._told = period
         self._post.put(self.resource, part_of(self._state, period))
 
@@ -94,6 +114,10 @@ class JointBudget:
         if answer is None or self._told is None:
             return
         was_alone = self._state.budget_iops is None
+        if self._resumed_iops is not None and answer.hosts > 1:
+            # It takes more only once the others have heard of it.
+            self._state = replace(self._state, budget_iops=self._resumed_iops)
+        self._resumed_iops = None
         self._state = after_period(self._state, self._told, answer, stated_iops=self.stated_iops)
         self._told = None
         if was_alone and self._state.budget_iops is not None:

@@ -91,7 +91,7 @@ class CgroupIo:
             if shortfalls.group_problem(item, self._config.subtrees) is None
         }
         noted = controls.groups_of(entries)
-        return observe(
+        observed = observe(
             self._host_fs,
             desired.device,
             groups=groups | noted,
@@ -99,6 +99,18 @@ class CgroupIo:
             entries=entries,
             standing=self._standing(desired),
             places=known,
+        )
+        if desired.spec is None or not self._may_resume(desired.spec, observed):
+            return observed
+        return replace(observed, standing=ownership.resumed(desired.spec, observed))
+
+    def _may_resume(self, spec: ResourceSpec, observed: IoObserved) -> bool:
+        """Whether this agent has not followed the device, which may have a part of a datastore."""
+        return (
+            self._post is not None
+            and observed.device not in self._followed
+            and spec.unit is Unit.IOPS
+            and shortfalls.obstacle(spec, observed) is None
         )
 
     def plan(self, desired: Desired, observed: IoObserved) -> Plan:
@@ -164,17 +176,20 @@ class CgroupIo:
             self._followed.pop(desired.device, None)
             self._joint.pop(desired.device, None)
             return
+        before = observed.standing if observed.standing.is_resumed else None
         wanted = self._wanted(desired.spec, desired.allocations, observed)
         ground = Ground(
             spec=desired.spec,
             kept=wanted.kept,
             controls=wanted.controls,
             observed=observed,
-            model=wanted.ownership.model,
+            model=wanted.ownership.model
+            if before is None
+            else ownership.stated_model(desired.spec, observed),
         )
         if known is None or not known[1].is_of(ground):
-            joint = self._joint_budget(desired.spec, observed)
-            balancing = Balancing(self._host_fs, ground, joint=joint)
+            joint = self._joint_budget(desired.spec, observed, before)
+            balancing = Balancing(self._host_fs, ground, joint=joint, resumed=before)
             self._followed[desired.device] = (desired, balancing)
             balancing.look_at_all(clock_s)
             return
@@ -183,7 +198,9 @@ class CgroupIo:
         self._followed[desired.device] = (desired, balancing)
         balancing.follow(executor, clock_s)
 
-    def _joint_budget(self, spec: ResourceSpec, observed: IoObserved) -> JointBudget | None:
+    def _joint_budget(
+        self, spec: ResourceSpec, observed: IoObserved, before: Standing | None
+    ) -> JointBudget | None:
         """The host's part of a datastore; None where the agent could not hold the host to it."""
         can_hold = ownership.decide(spec, observed, is_asked=True).model is not None
         if self._post is None or spec.unit is not Unit.IOPS or not can_hold:
@@ -192,7 +209,11 @@ class CgroupIo:
         known = self._joint.get(observed.device)
         if known is None or (known.resource, known.stated_iops) != (spec.name, spec.capacity):
             known = JointBudget(
-                self._host_fs, self._post, resource=spec.name, stated_iops=spec.capacity
+                self._host_fs,
+                self._post,
+                resource=spec.name,
+                stated_iops=spec.capacity,
+                resumed_iops=None if before is None else before.capacity,
             )
             self._joint[observed.device] = known
         return known
@@ -241,7 +262,11 @@ class CgroupIo:
             else:
                 notes[item.id] = problem
         items = tuple(kept.values())
-        is_asked = _asks_for_weights(allocations) or self._is_divided(spec, observed.device)
+        is_asked = (
+            _asks_for_weights(allocations)
+            or self._is_divided(spec, observed.device)
+            or observed.standing.is_resumed
+        )
         decided = ownership.decide(spec, observed, is_asked=is_asked)
         weights = _weights(spec, items, observed) if decided.has_weights else {}
         return _Wanted(

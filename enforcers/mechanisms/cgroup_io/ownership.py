@@ -1,12 +1,18 @@
 """What the agent does with iocost of a device, and why not where it does nothing. Pure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from enforcers.contract import Outcome, ResourceSpec
 from enforcers.mechanism import Note
 from enforcers.mechanisms.cgroup_io.device_controls import iocost_as_found, owns_model
-from enforcers.mechanisms.cgroup_io.iocost import SMALLEST_CAPACITY, Model, model_of
+from enforcers.mechanisms.cgroup_io.iocost import (
+    SMALLEST_CAPACITY,
+    Model,
+    model_of,
+    model_shown,
+)
 from enforcers.mechanisms.cgroup_io.observed import IoObserved
+from enforcers.mechanisms.cgroup_io.standing import Standing
 
 NOBODY_MEASURED = "nobody says what the device can do"
 TO_MEASURE = (
@@ -58,6 +64,27 @@ def decide(spec: ResourceSpec, observed: IoObserved, *, is_asked: bool) -> Owner
     if model is not None and observed.standing.model is not None:
         model = observed.standing.model
     return Ownership(is_own=True, has_weights=True, model=model, problem=None)
+
+
+def stated_model(spec: ResourceSpec, observed: IoObserved) -> Model | None:
+    """The agent's own model, before anything was found wrong of it; None if it may have none."""
+    return decide(spec, replace(observed, standing=Standing()), is_asked=True).model
+
+
+def resumed(spec: ResourceSpec, observed: IoObserved) -> Standing:
+    """What an agent before this one let the device do, if that is less than the policy says.
+
+    It may be the host's part of a datastore: until the others are heard the host keeps to it.
+    """
+    base = stated_model(spec, observed)
+    present = model_shown(observed.iocost.model)
+    if base is None or present is None or not owns_model(observed):
+        return Standing()
+    # Of the largest rate the least is lost by rounding.
+    ratio = max(present.rates) / max(base.rates)
+    if ratio >= 1 or base.scaled(ratio) != present:
+        return Standing()
+    return Standing(capacity=ratio * spec.capacity, model=present, is_resumed=True)
 
 
 def lacks_model(observed: IoObserved) -> bool:

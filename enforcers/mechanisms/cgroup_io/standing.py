@@ -11,7 +11,7 @@ class Standing:
     """Values that stand until the loop sets others; a group that is not in it has its first.
 
     `capacity` and `model` None are those of the policy. `no_grip` says why weights
-    are not in force although they are set.
+    are not in force although they are set. `is_resumed`: an agent before this one has set it.
     """
 
     weights: Mapping[str, int] = field(default_factory=dict)
@@ -19,3 +19,4 @@ class Standing:
     capacity: float | None = None
     model: Model | None = None
     no_grip: str | None = None
+    is_resumed: bool = False

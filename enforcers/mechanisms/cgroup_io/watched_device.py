@@ -38,17 +38,24 @@ class WatchedDevice:
     """One device; `base` is the model of the stated capacity, None if it is not the agent's.
 
     Only a model that is the capacity may rise: what the device does can be compared with that.
+    `written` is what an agent before this one has set instead of it.
     """
 
     def __init__(
-        self, host_fs: HostFs, observed: IoObserved, *, base: Model | None, stated: float
+        self,
+        host_fs: HostFs,
+        observed: IoObserved,
+        *,
+        base: Model | None,
+        stated: float,
+        written: float | None = None,
     ) -> None:
         self._host_fs = host_fs
         self._observed = observed
         self._base = base
         is_capacity = base is not None and observed.operators_model is None
         self._track = first_track(stated, may_rise=is_capacity)
-        self._written = stated
+        self._written = stated if written is None else written
         self._before: DiskCount | None = None
         self._troubled_since_s: float | None = None
         self._is_pressed = False
@@ -150,7 +157,11 @@ class WatchedDevice:
         if self._base is None:
             return
         latency_ms = 1000 * seen.queue / seen.total if seen.total > 0 else None
-        ratio = drained_ratio(latency_ms, threshold_ms=part.threshold_ms, period_s=PERIOD_S)
+        ratio = (
+            1.0
+            if part.threshold_ms is None
+            else drained_ratio(latency_ms, threshold_ms=part.threshold_ms, period_s=PERIOD_S)
+        )
         self._write(executor, self._base, part.budget_iops * ratio, worth=_PART_WORTH_RATIO)
 
     @property

@@ -63,23 +63,16 @@ class KernelHost(RateHost):
         tracks: bool = False,
     ) -> None:
         super().__init__(name, [Workload(100, outstanding) for _ in shares])
-        self.service, self.post = service, Post()
+        self.service, self.folder = service, folder
         self.groups = [f"{PARENT}/{name}{number}" for number in range(len(shares))]
         self.cgroups = FakeCgroups(folder / "root", iocost=False)
         for each in self.groups:
             self.cgroups.add_group(each)
-        config = CgroupIoConfig(
+        self.config = CgroupIoConfig(
             subtrees=frozenset({PARENT}),
             devices=DEVICE,
             capacity_is_measured=DEVICE,
             track_capacity=DEVICE if tracks else frozenset(),
-        )
-        self.rig = start_rig(
-            folder,
-            FakeTc(),
-            host_fs=self.cgroups,
-            configs={"cgroup_io": config},
-            post=self.post,
         )
         items = [group(each, shares=one) for each, one in zip(self.groups, shares, strict=True)]
         self.policy = self._policy(items, spec or datastore())
@@ -87,7 +80,20 @@ class KernelHost(RateHost):
         self.now_s = self.passed_s = 0.0
         self.iops = UNHELD_IOPS
         self.show()
+        self.start()
+
+    def start(self) -> None:
+        """A new agent, which knows what the one before it has written."""
+        self.post = Post()
+        self.rig = start_rig(
+            self.folder,
+            FakeTc(),
+            host_fs=self.cgroups,
+            configs={"cgroup_io": self.config},
+            post=self.post,
+        )
         self.run_pass()
+        self._take_settings()
 
     @property
     def budget(self) -> float:
@@ -261,3 +267,41 @@ def test_clock_that_stands_still_for_a_minute_and_goes_on_is_survived(
 
     rates = per_workload(equal)
     assert rates == pytest.approx([sum(rates) / 16] * 16, rel=0.05)
+
+
+@pytest.mark.parametrize("shares", [[100] * 4, [400, 200, 100, 100]], ids=["equal", "tiers"])
+def test_agent_that_starts_again_keeps_the_hosts_part_until_it_hears_the_others(
+    tmp_path: Path, shares: list[int]
+) -> None:
+    shared = two(tmp_path, shares, [100] * 12)
+    shared.run(80)
+    few, started_s = kernel(shared, 0), shared.now_s
+    part = few.iops
+
+    few.start()
+    at_once = few.iops
+    shared.run(2)
+    unheard = few.iops
+    shared.run(20)
+    rates = per_workload(shared)
+
+    assert part < 0.5 * 2000
+    assert at_once == pytest.approx(part, rel=0.001)
+    assert unheard == pytest.approx(part, rel=0.001)
+    assert max(shared.latency_since(started_s)) <= 1.25 * THRESHOLD_MS
+    due = [2000 * one / sum([*shares, *[100] * 12]) for one in [*shares, *[100] * 12]]
+    assert rates == pytest.approx(due, rel=0.07)
+
+
+def test_agent_that_starts_again_without_the_service_goes_by_the_policy(
+    equal: KernelDatastore,
+) -> None:
+    equal.run(80)
+    few = kernel(equal, 0)
+    equal.service.is_away = True
+
+    few.start()
+    equal.run((KEPT_PERIODS + 2) * PERIOD_S + POLL_S)
+
+    # Its workloads have equal shares: nothing is to be divided.
+    assert not few.is_on
