@@ -5,7 +5,6 @@ The disks of both complete 600 I/Os a second together; workloads of 12 and 4 wan
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -39,7 +38,7 @@ class Seen:
 
 
 @pytest.fixture(scope="module")
-def seen(laboratory: Laboratory, valkey_url: str) -> Iterator[Seen]:
+def seen(laboratory: Laboratory, valkey_url: str) -> Seen:
     """Both hosts from the start of their agents; one is idle for a while."""
     fleet, hosts = arrangement.arrange()
     with StorageGuest(KERNELS[0], laboratory.folder) as guest:
@@ -56,7 +55,7 @@ def seen(laboratory: Laboratory, valkey_url: str) -> Iterator[Seen]:
         )
     enforcers = Enforcer.objects.filter(host__organisation=fleet.organisation)
     reported = set(enforcers.exclude(applied_revision=None).values_list("host__name", flat=True))
-    yield Seen(steps=steps, reported=reported)
+    return Seen(steps=steps, reported=reported)
 
 
 def test_both_hosts_report_the_policy_of_the_service(seen: Seen) -> None:

@@ -23,9 +23,7 @@ HOSTS: Mapping[str, tuple[Tier, ...]] = {
     "esx2": (MEDIUM, HIGH, MEDIUM, LOW),
 }
 """The tiers of each host's workloads; the first one has a reservation."""
-CLASSES = {
-    host: ("reserved", *(str(tier) for tier in tiers[1:])) for host, tiers in HOSTS.items()
-}
+CLASSES = {host: ("reserved", *(str(tier) for tier in tiers[1:])) for host, tiers in HOSTS.items()}
 
 
 def arrange() -> tuple[Fleet, list[dict[str, Any]]]:

@@ -31,9 +31,7 @@ def apart(seconds: Seconds, classes: Classes) -> float:
 def settled_after_s(seconds: Seconds, classes: Classes, *, within: float) -> int | None:
     """From when on no four seconds are further apart than this; None if not before the end."""
     begins = range(len(seconds) - WINDOW_S + 1)
-    wrong = [
-        at for at in begins if apart(seconds[at : at + WINDOW_S], classes) > within
-    ]
+    wrong = [at for at in begins if apart(seconds[at : at + WINDOW_S], classes) > within]
     after = wrong[-1] + 1 if wrong else 0
     return after if after in begins else None
 
@@ -46,9 +44,9 @@ def total_iops(seconds: Seconds) -> float:
 def latency_ms(seconds: Seconds) -> float:
     """Mean over all I/Os of all hosts."""
     hosts = [host for second in seconds for host in second.values() if host["ios"]]
-    ios = sum(host["ios"] for host in hosts)
-    total: float = sum(host["ios"] * host["latency_ms"] for host in hosts)
-    return total / ios
+    ios: int = sum(host["ios"] for host in hosts)
+    waited_ms: float = sum(host["ios"] * host["latency_ms"] for host in hosts)
+    return waited_ms / ios
 
 
 def _of_host(seconds: Seconds, host: str, names: Sequence[str]) -> dict[str, float]:

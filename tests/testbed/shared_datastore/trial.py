@@ -115,7 +115,7 @@ def _prepare_network() -> None:
 
 @contextmanager
 def _kept_busy() -> Iterator[None]:
-    """Until there is I/O somebody works, so that no time runs off while agents wait for answers."""
+    """Before there is I/O somebody works, so that no time runs off while agents wait."""
     process = os.fork()
     if not process:
         os.nice(19)
