@@ -7,9 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from psycopg.types.json import Jsonb
+
 from ingest.binary_cursor import binary_cursor
 
-BYTES = "bytea"
+PACKED = ("bytea", "jsonb")
+"""Types whose values are sent as an array: they are long, and would be written and read twice."""
 
 
 def write_rows(
@@ -20,29 +23,37 @@ def write_rows(
     `{rows}` in it are the rows as a table `new`, `{names}` its columns; it has placeholders for
     the `values` before them.
     """
-    plain = [name for name, kind in columns.items() if kind != BYTES]
-    packed = [name for name, kind in columns.items() if kind == BYTES]
+    plain = [name for name, kind in columns.items() if kind not in PACKED]
+    packed = [name for name, kind in columns.items() if kind in PACKED]
     definition = ", ".join(f"{name} {columns[name]}" for name in plain)
-    parts = [f"json_to_recordset(%s) AS ({definition})", *["unnest(%b::bytea[])"] * len(packed)]
+    parts = [f"json_to_recordset(%s) AS ({definition})"]
+    parts += [f"unnest(%b::{columns[name]}[])" for name in packed]
     table = f"ROWS FROM ({', '.join(parts)}) AS new({', '.join((*plain, *packed))})"
     dicts = [dict(zip(columns, row, strict=True)) for row in rows]
     with binary_cursor() as cursor:
         cursor.execute(
             statement.format(rows=table, names=", ".join(f"new.{name}" for name in columns)),
-            [*values, _text(dicts, plain), *([row[name] for row in dicts] for name in packed)],
+            [
+                *values,
+                _text(dicts, plain),
+                *(_array(dicts, name, columns[name]) for name in packed),
+            ],
         )
 
 
 def _text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    return json.dumps(
-        [{name: row[name] for name in columns} for row in rows],
-        ensure_ascii=False,
-        allow_nan=False,
-        default=_moment,
-    )
+    return _dumps([{name: row[name] for name in columns} for row in rows])
+
+
+def _array(rows: Sequence[Mapping[str, Any]], name: str, kind: str) -> list[Any]:
+    values = [row[name] for row in rows]
+    return [Jsonb(value, _dumps) for value in values] if kind == "jsonb" else values
 
 
 def _moment(value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat()
     raise TypeError(f"{value!r} cannot be a value of a row")
+
+
+_dumps = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_moment).encode

@@ -10,6 +10,7 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
+from django.db import connection
 
 from advisor.core.canonical import from_plain, to_plain
 from advisor.core.detection import incident as core
@@ -26,6 +27,7 @@ from advisor.history.reader import read_history
 from advisor.history.recordset import write_rows
 from advisor.history.usual_rates import UsualAsked, usual_by_workload
 from advisor.models import Incident, Resource, ResourceStatus
+from ingest.binary_cursor import binary_cursor
 from ingest.core.grid import grid_of
 from ingest.grid_reader import array_of
 
@@ -47,8 +49,9 @@ COUNTED = {
 SHOWN = {"victims": "jsonb", "aggressors": "jsonb", "evidence": "jsonb"}
 """Those that are renewed once a minute while it is open."""
 ENDED = {"ended_at": "timestamptz"}
+_OPEN_COLUMNS = ("id", "organisation_id", "resource_id", "started_at", "ended_at", *COUNTED)
 _OPEN = f"""
-    SELECT id, organisation_id, resource_id, started_at, ended_at, {", ".join(COUNTED)}
+    SELECT {", ".join(_OPEN_COLUMNS)}
       FROM advisor_incident
      WHERE resource_id = ANY(%s::bigint[]) AND ended_at IS NULL AND withdrawn_at IS NULL
 """  # noqa: S608  # of this file
@@ -71,7 +74,11 @@ class NewPoints:
 
 def open_incidents(resources: Collection[int]) -> dict[int, Incident]:
     """By the keys of resources the open incident, without what is shown of it."""
-    rows = Incident.objects.raw(_OPEN, [array_of(resources)])
+    with binary_cursor() as cursor:
+        cursor.execute(_OPEN, [array_of(resources)])
+        rows = [
+            Incident.from_db(connection.alias, _OPEN_COLUMNS, row) for row in cursor.fetchall()
+        ]
     return {row.resource_id: row for row in rows}
 
 
