@@ -289,21 +289,24 @@ def inventory_of(
 
 _STAMP = """
     WITH allocation AS MATERIALIZED (
-        SELECT id, host_id, workload_id, vanished_at, xmin::text::bigint AS written
-          FROM advisor_allocation WHERE resource_id = ANY(%(resources)s::bigint[])
+        SELECT count(*) AS count, max(own.vanished_at) AS vanished_at,
+               array_agg(DISTINCT own.host_id) AS hosts,
+               sum(hashint8extended(own.id, own.xmin::text::bigint)) AS written,
+               sum(hashint8extended(workload.id, workload.xmin::text::bigint)) AS workloads
+          FROM advisor_allocation AS own
+          JOIN advisor_workload AS workload ON workload.id = own.workload_id
+         WHERE own.resource_id = ANY(%(resources)s::bigint[])
     ), attachment AS MATERIALIZED (
         SELECT id, host_id, xmin::text::bigint AS written
           FROM advisor_attachment WHERE resource_id = ANY(%(resources)s::bigint[])
     ), host AS MATERIALIZED (
-        SELECT host_id AS id FROM allocation UNION SELECT host_id FROM attachment
+        SELECT unnest(hosts) AS id FROM allocation UNION SELECT host_id FROM attachment
     )
-    SELECT (SELECT max(vanished_at) FROM allocation),
+    SELECT (SELECT vanished_at FROM allocation),
            (SELECT (count(*), sum(hashint8extended(id, xmin::text::bigint)))::text
               FROM advisor_resource WHERE id = ANY(%(resources)s::bigint[])),
            (SELECT (count(*), sum(hashint8extended(id, written)))::text FROM attachment),
-           (SELECT (count(*), sum(hashint8extended(id, written)))::text FROM allocation),
-           (SELECT (count(*), sum(hashint8extended(id, xmin::text::bigint)))::text
-              FROM advisor_workload WHERE id IN (SELECT workload_id FROM allocation)),
+           (SELECT (count, written, workloads)::text FROM allocation),
            (SELECT (count(*), sum(hashtextextended(name, id)))::text
               FROM ingest_host WHERE id IN (SELECT id FROM host)),
            (SELECT (count(*), sum(id))::text

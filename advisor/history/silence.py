@@ -49,8 +49,7 @@ def silence_texts(resources: Collection[Resource], *, at: datetime) -> dict[int,
             _SILENT,
             {
                 "resources": array_of(resource.pk for resource in resources),
-                "of_each": measurements,
-                "measurements": list(dict.fromkeys(measurements)),
+                "measurements": measurements,
                 "remembered": at - REMEMBERED,
                 "silent": at - SILENCE,
             },
@@ -65,17 +64,17 @@ def silence_texts(resources: Collection[Resource], *, at: datetime) -> dict[int,
 
 
 _SILENT = """
-    SELECT attachment.resource_id, host.name, attachment.device, max(series.last_sample_at)
-      FROM unnest(%(resources)s::bigint[], %(of_each)s::text[]) AS wanted(resource_id, measurement)
+    SELECT attachment.resource_id, host.name, attachment.device, newest.at
+      FROM unnest(%(resources)s::bigint[], %(measurements)s::text[])
+           AS wanted(resource_id, measurement)
       JOIN advisor_attachment AS attachment USING (resource_id)
       JOIN ingest_host AS host ON host.id = attachment.host_id
-      JOIN ingest_series AS series
-        ON series.host_id = attachment.host_id AND series.subject = attachment.device
-       AND series.measurement = wanted.measurement
-     WHERE series.measurement = ANY(%(measurements)s)
-     GROUP BY attachment.id, host.id
-    HAVING max(series.last_sample_at) > %(remembered)s
-       AND max(series.last_sample_at) < %(silent)s
+     CROSS JOIN LATERAL (
+        SELECT max(last_sample_at) AS at FROM ingest_series AS series
+         WHERE series.host_id = attachment.host_id AND series.subject = attachment.device
+           AND series.measurement = wanted.measurement
+     ) AS newest
+     WHERE newest.at > %(remembered)s AND newest.at < %(silent)s
      ORDER BY host.name, attachment.device
 """
 """Looked for every few seconds, and seldom found: the database hands over the silent ones only."""

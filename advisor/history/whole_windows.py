@@ -94,8 +94,7 @@ _SENT = """
          WHERE resource_id IN (SELECT resource_id FROM wanted)
     ), oldest AS MATERIALIZED (
         SELECT host_id, measurement, min(last_sample_at) AS at FROM ingest_series
-         WHERE host_id IN (SELECT host_id FROM attached)
-           AND measurement IN (SELECT measurement FROM wanted) AND last_sample_at > %s
+         WHERE host_id IN (SELECT host_id FROM attached) AND last_sample_at > %s
          GROUP BY host_id, measurement
     )
     SELECT wanted.resource_id, max(host.heard_at), min(oldest.at)
