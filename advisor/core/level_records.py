@@ -24,6 +24,7 @@ from __future__ import annotations
 import json
 import math
 import struct
+import threading
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -41,9 +42,20 @@ FIGURES = ("value", "threshold", "load", "device_load")
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+_LEVEL = 3
+
+
+class _Zstd(threading.local):
+    """What packs and unpacks in a thread; it takes longer to make than five minutes to pack."""
+
+    def __init__(self) -> None:
+        self.compress = zstandard.ZstdCompressor(level=_LEVEL).compress
+        self.decompress = zstandard.ZstdDecompressor().decompress
+
+
+_zstd = _Zstd()
 _HEADER = struct.Struct("<BxxxII")
 _LENGTH = struct.Struct("<I")
-_LEVEL = 3
 
 
 class DamagedLevelsError(ValueError):
@@ -135,7 +147,7 @@ def pack(records: Records) -> bytes:
             _planes(records.figures.astype("<f8")),
         ]
     )
-    body = zstandard.ZstdCompressor(level=_LEVEL).compress(raw)
+    body = _zstd.compress(raw)
     count = len(records.at_us)
     return _HEADER.pack(VERSION, count, _checksum(count, body)) + body
 
@@ -150,7 +162,7 @@ def unpack(data: bytes) -> Records:
     body = data[_HEADER.size :]
     if any(data[1:4]) or _checksum(count, body) != checksum:
         raise DamagedLevelsError("the checksum does not fit: the records were cut or changed")
-    raw = zstandard.ZstdDecompressor().decompress(body)
+    raw = _zstd.decompress(body)
     (length,) = _LENGTH.unpack_from(raw)
     begin = _LENGTH.size + length
     sayings = tuple(Saying(*one) for one in json.loads(raw[_LENGTH.size : begin]))
