@@ -27,6 +27,7 @@ from advisor.decisions import discovery
 from advisor.history.level_store import forget_points, stored_rows
 from advisor.history.levels import newest_ends, read_levels
 from advisor.models import Resource, ResourceStatus
+from advisor.pipeline.detect import detect
 from advisor.pipeline.groups import GROUP_SIZE, judge_together
 from advisor.pipeline.learn_thresholds import resources_to_learn
 from advisor.pipeline.look_outside import look_where_due, resources_to_look_at
@@ -45,6 +46,11 @@ def judge(resources: Iterable[Resource], now: datetime) -> None:
     rows = list(resources)
     for begin in range(0, len(rows), GROUP_SIZE):
         judge_together(rows[begin : begin + GROUP_SIZE], now=now)
+
+
+def judge_one(resource: Resource, now: datetime) -> None:
+    """The same of one resource by itself."""
+    detect(resource=resource, now=now)
 
 
 def judge_from(resources: Iterable[Resource], at: datetime) -> None:
