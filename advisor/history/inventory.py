@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import gc
 from collections import OrderedDict, defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from itertools import accumulate
 from typing import Any
 
 from django.db import connection
@@ -21,15 +20,21 @@ from django.db.models import Q
 from advisor.history.agents import Queued, queued
 from advisor.history.layout import Layout, Places, layout_of, places_in
 from advisor.history.own_times import Mounted, OwnTime, mounted, own_times
-from advisor.models import AdapterKind, Allocation, Attachment, Resource, Unit
+from advisor.history.subjects import (
+    RateSubjects,
+    Wanted,
+    device_subject,
+    joined_subjects,
+    over_all_devices,
+    rate_subjects,
+    tcp_subject,
+)
+from advisor.models import AdapterKind, Allocation, Attachment, Resource
 from ingest import queries
 from ingest.core.catalogue import BLOCK_DEVICE
 from ingest.core.figures import CGROUP_IO, INTERFACE, PRESSURE, TCP, FigureKind
 from ingest.grid_reader import SeriesOfSubjects, Subject, SubjectSeries, array_of, series_of
 
-Wanted = dict[FigureKind[Any], list[Subject]]
-TCP_SUBJECT = "snmp"
-"""The TCP counters are those of /proc/net/snmp, which Telegraf tags so."""
 MOST_KEPT = 20_000
 """Resources and allocations that a process remembers: about 4 kB each."""
 LARGE = 1_000
@@ -89,18 +94,6 @@ class Inventory:
         """Those of the allocations of all resources, one resource after the other."""
         return joined_subjects(self.rates.values())
 
-    def pressures(self) -> list[Subject]:
-        """The cgroups of all allocations, in the order of `all_rates.cgroups`."""
-        return list(map(over_all_devices, self.all_rates.cgroups))
-
-    def device_subjects(self, resources: Sequence[int]) -> list[Subject]:
-        """The devices of these, one resource after the other."""
-        return [device_subject(one) for key in resources for one in self.attachments[key]]
-
-    def tcp_subjects(self, resources: Sequence[int]) -> list[Subject]:
-        """The TCP of the host of each of their devices."""
-        return [tcp_subject(one) for key in resources for one in self.attachments[key]]
-
     @cached_property
     def queued(self) -> Queued:
         """The allocations of all resources whose queues agents see."""
@@ -129,7 +122,13 @@ class Inventory:
     @cached_property
     def layout(self) -> Layout:
         """Where those of each resource stand."""
-        return layout_of(self)
+        return layout_of(
+            self.resources,
+            self.attachments,
+            self.allocations,
+            rates=self.all_rates,
+            places=self.places,
+        )
 
     @cached_property
     def series(self) -> SeriesOfSubjects:
@@ -186,68 +185,6 @@ class Inventory:
             numbers=self.numbers,
             whole=self,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RateSubjects:
-    """What the rates of allocations are made of; `count` allocations, by their places.
-
-    Those `on_vnics` have the subjects `vnics`. Those `on_cgroups` have `cgroups`, and are
-    `in_iops` where their resource counts I/Os. Others are not measured.
-    """
-
-    count: int
-    on_vnics: list[int]
-    vnics: tuple[Subject, ...]
-    on_cgroups: list[int]
-    cgroups: tuple[Subject, ...]
-    in_iops: list[bool]
-
-    @property
-    def wanted(self) -> Wanted:
-        """What is to be read for them."""
-        return {INTERFACE: [*self.vnics], CGROUP_IO: [*self.cgroups]}
-
-
-def rate_subjects(allocations: Sequence[Allocation], numbers: Mapping[int, str]) -> RateSubjects:
-    """Those of these allocations; `numbers` are those of the devices of cgroups."""
-    on_vnics, on_cgroups = [], []
-    for place, row in enumerate(allocations):
-        if row.adapter_kind == AdapterKind.VNIC:
-            on_vnics.append(place)
-        elif row.pk in numbers:
-            on_cgroups.append(place)
-    return RateSubjects(
-        count=len(allocations),
-        on_vnics=on_vnics,
-        vnics=tuple(adapter_subject(allocations[place]) for place in on_vnics),
-        on_cgroups=on_cgroups,
-        cgroups=tuple(on_device(allocations[place], numbers) for place in on_cgroups),
-        in_iops=[allocations[place].resource.unit == Unit.IOPS for place in on_cgroups],
-    )
-
-
-def joined_subjects(parts: Iterable[RateSubjects]) -> RateSubjects:
-    """Those of all, one after the other."""
-    every = list(parts)
-    begins = [0, *accumulate(one.count for one in every)]
-    return RateSubjects(
-        count=begins[-1],
-        on_vnics=[
-            begin + at for begin, one in zip(begins, every, strict=False) for at in one.on_vnics
-        ],
-        vnics=tuple(subject for one in every for subject in one.vnics),
-        on_cgroups=[
-            begin + at for begin, one in zip(begins, every, strict=False) for at in one.on_cgroups
-        ],
-        cgroups=tuple(subject for one in every for subject in one.cgroups),
-        in_iops=[flag for one in every for flag in one.in_iops],
-    )
-
-
-def tcp_subject(attachment: Attachment) -> Subject:
-    """The TCP of its host."""
-    return Subject(host=attachment.host_id, name=TCP_SUBJECT)
 
 
 def inventory_of(
@@ -363,26 +300,6 @@ def _spare_collector(new: Inventory) -> None:
     gc.unfreeze()
     gc.collect()
     gc.freeze()
-
-
-def device_subject(attachment: Attachment) -> Subject:
-    return Subject(host=attachment.host_id, name=attachment.device)
-
-
-def adapter_subject(allocation: Allocation) -> Subject:
-    """Its vNIC, or its cgroup over all devices."""
-    return Subject(host=allocation.host_id, name=allocation.adapter)
-
-
-def over_all_devices(cgroup: Subject) -> Subject:
-    """The cgroup as its pressure is measured."""
-    return cgroup._replace(device="")
-
-
-def on_device(allocation: Allocation, numbers: Mapping[int, str]) -> Subject:
-    """Its cgroup on the allocated device."""
-    number = numbers[allocation.pk]
-    return Subject(host=allocation.host_id, name=allocation.adapter, device=number)
 
 
 def cgroup_device_numbers(

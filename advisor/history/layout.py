@@ -9,18 +9,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from advisor.models import Allocation
+from advisor.history.subjects import (
+    RateSubjects,
+    device_subject,
+    over_all_devices,
+    tcp_subject,
+)
+from advisor.models import Allocation, Attachment, Resource
 from advisor.resource_kinds.reader import Reader
 from ingest.core.figures import CGROUP_IO, INTERFACE, PRESSURE, TCP, FigureKind
 from ingest.core.grid import Flags, Floats, Integers
 from ingest.grid_reader import Subject
-
-if TYPE_CHECKING:
-    from advisor.history.inventory import Inventory, RateSubjects
 
 Places = Mapping[FigureKind[Any], Mapping[Subject, int]]
 """The column of each subject in what was read of its kind."""
@@ -122,26 +125,29 @@ class Layout:
     names: Mapping[int, tuple[str, ...]]
 
 
-def layout_of(inventory: Inventory) -> Layout:
-    """That of all that an inventory says is read."""
-    by_resource, places = inventory.allocations, inventory.places
-    rows = [row for own in by_resource.values() for row in own]
+def layout_of(
+    resources: Sequence[Resource],
+    attachments: Mapping[int, Sequence[Attachment]],
+    allocations: Mapping[int, Sequence[Allocation]],
+    *,
+    rates: RateSubjects,
+    places: Places,
+) -> Layout:
+    """That of all that is read; `rates` are those of the allocations of all resources in order."""
+    rows = [row for own in allocations.values() for row in own]
+    pressures = list(map(over_all_devices, rates.cgroups))
     return Layout(
-        rates=rate_places(inventory.all_rates, places),
-        pressures=columns_of(PRESSURE, inventory.pressures(), places),
+        rates=rate_places(rates, places),
+        pressures=columns_of(PRESSURE, pressures, places),
         counted_before=np.array(
             [row.resource.traits.counts_before_limit for row in rows], dtype=np.bool_
         ),
-        parts=_parts({key: len(own) for key, own in by_resource.items()}),
+        parts=_parts({key: len(own) for key, own in allocations.items()}),
         place_of={row.pk: place for place, row in enumerate(rows)},
-        heads={key: _heads(own) for key, own in by_resource.items()},
-        devices=_device_groups(inventory),
-        hosts={
-            key: tuple(one.host.name for one in own) for key, own in inventory.attachments.items()
-        },
-        names={
-            key: tuple(one.device for one in own) for key, own in inventory.attachments.items()
-        },
+        heads={key: _heads(own) for key, own in allocations.items()},
+        devices=_device_groups(resources, attachments, places),
+        hosts={key: tuple(one.host.name for one in own) for key, own in attachments.items()},
+        names={key: tuple(one.device for one in own) for key, own in attachments.items()},
     )
 
 
@@ -167,22 +173,25 @@ def _heads(rows: Sequence[Allocation]) -> AllocationHeads:
     )
 
 
-def _device_groups(inventory: Inventory) -> list[DeviceGroup]:
-    alike: dict[str, list[int]] = defaultdict(list)
+def _device_groups(
+    resources: Sequence[Resource], attachments: Mapping[int, Sequence[Attachment]], places: Places
+) -> list[DeviceGroup]:
+    alike: dict[str, dict[int, Sequence[Attachment]]] = defaultdict(dict)
     readers: dict[str, Reader[Any]] = {}
-    for resource in inventory.resources:
+    for resource in resources:
         readers[resource.traits.name] = resource.traits.reader
-        alike[resource.traits.name].append(resource.pk)
-    return [_device_group(inventory, keys, readers[name]) for name, keys in alike.items()]
+        alike[resource.traits.name][resource.pk] = attachments[resource.pk]
+    return [_device_group(own, readers[name], places) for name, own in alike.items()]
 
 
-def _device_group(inventory: Inventory, keys: Sequence[int], reader: Reader[Any]) -> DeviceGroup:
-    asks_tcp = inventory.tcp_subjects(keys) if reader.with_tcp else []
-    tcp = columns_of(TCP, asks_tcp, inventory.places)
-    devices = inventory.device_subjects(keys)
+def _device_group(
+    attachments: Mapping[int, Sequence[Attachment]], reader: Reader[Any], places: Places
+) -> DeviceGroup:
+    every = [one for own in attachments.values() for one in own]
+    tcp = list(map(tcp_subject, every)) if reader.with_tcp else []
     return DeviceGroup(
         figures=reader.figures,
-        columns=columns_of(reader.figures, devices, inventory.places),
-        tcp=tcp if reader.with_tcp else None,
-        parts=_parts({key: len(inventory.attachments[key]) for key in keys}),
+        columns=columns_of(reader.figures, list(map(device_subject, every)), places),
+        tcp=columns_of(TCP, tcp, places) if reader.with_tcp else None,
+        parts=_parts({key: len(own) for key, own in attachments.items()}),
     )

@@ -16,13 +16,7 @@ import numpy as np
 
 from advisor.core.resource import Unit
 from advisor.core.stored_hour import WINDOW_S
-from advisor.history.inventory import (
-    Inventory,
-    RateSubjects,
-    cgroup_device_numbers,
-    device_subject,
-    rate_subjects,
-)
+from advisor.history.inventory import Inventory, cgroup_device_numbers
 from advisor.history.layout import (
     Layout,
     Places,
@@ -37,6 +31,7 @@ from advisor.history.stored.read import (
     Wanted,
     read_sealed_spans,
 )
+from advisor.history.subjects import RateSubjects, device_subject, rate_subjects
 from advisor.models import Allocation, Attachment, Resource
 from advisor.resource_kinds.reader import Devices
 from ingest.core.figures import (

@@ -8,16 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from advisor.history.agents import queue_columns, queued
-from advisor.history.inventory import (
-    RateSubjects,
-    Wanted,
-    cgroup_device_numbers,
-    over_all_devices,
-    rate_subjects,
-)
+from advisor.history.inventory import cgroup_device_numbers
 from advisor.history.measured import Measured, rate_kinds, read_spans
 from advisor.history.reader import waits
 from advisor.history.stored.read import Span
+from advisor.history.subjects import RateSubjects, Wanted, over_all_devices, rate_subjects
 from advisor.models import Allocation, Unit
 from ingest.core.figures import CGROUP_IO, INTERFACE, PRESSURE, FigureKind, RateFigures
 from ingest.core.grid import Floats, Grid

@@ -263,11 +263,12 @@ def _free(resources: Collection[int]) -> list[ResourceStatus]:
 
 def _keep_checkpoints(turns: Sequence[_Turn]) -> None:
     """The states and open incidents of before these turns."""
-    keep_checkpoints(
+    due = [
         (one.status, one.running, one.since)
         for one in turns
         if one.since < one.until and is_checkpoint_due(one.status, at=one.since)
-    )
+    ]
+    keep_checkpoints(due)
 
 
 def _histories(turns: Sequence[_Turn], known: Inventory) -> dict[int, History]:

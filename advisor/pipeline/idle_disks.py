@@ -18,8 +18,9 @@ from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from advisor.core.level_records import hour_of
-from advisor.history.inventory import Inventory, device_subject
+from advisor.history.inventory import Inventory
 from advisor.history.measured import measure
+from advisor.history.subjects import device_subject
 from advisor.history.whole_windows import Waiting
 from advisor.models import (
     LateChange,

@@ -9,9 +9,10 @@ from datetime import datetime
 import numpy as np
 from django.db.models import Q
 
-from advisor.history.inventory import cgroup_device_numbers, device_subject, rate_subjects
+from advisor.history.inventory import cgroup_device_numbers
 from advisor.history.measured import devices_of, rates_of, read_measured
 from advisor.history.own_times import mounted, own_times, windows_of_others
+from advisor.history.subjects import device_subject, rate_subjects
 from advisor.models import Incident, Resource
 from advisor.queries.allocation_rates import allocations_in_order, workload_tracks
 from advisor.queries.charts import (

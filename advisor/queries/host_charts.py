@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from advisor.history.history import numbers
-from advisor.history.inventory import cgroup_device_numbers, device_subject, rate_subjects
+from advisor.history.inventory import cgroup_device_numbers
 from advisor.history.measured import rates_of, read_measured
+from advisor.history.subjects import device_subject, rate_subjects
 from advisor.models import Allocation, Attachment, Unit
 from advisor.queries.charts import Chart, ChartKind, ChartSet, ChartSpan, Track, charts_on
 from advisor.queries.totals import total
