@@ -237,8 +237,10 @@ def _cgroup(found: GridGrowth) -> CgroupFigures:
 def _rate(found: GridGrowth) -> RateFigures:
     """The sum over the counters, which are in one unit."""
     seconds = _known(found.seconds)
-    first, *others = (grown / seconds for grown in found.growth)
-    return RateFigures(seconds=found.seconds, rate=sum(others, start=first))
+    rate: Floats = found.growth[0] / seconds
+    for grown in found.growth[1:]:
+        rate += grown / seconds
+    return RateFigures(seconds=found.seconds, rate=rate)
 
 
 def _bit_rate(found: GridGrowth) -> RateFigures:

@@ -329,8 +329,9 @@ def _intervals(
     steps_s = step_s[readings.series[1:]] if isinstance(step_s, np.ndarray) else step_s
     is_gap = gaps(length_us, before_us, step_s=steps_s)
     valid[1:] = follows & ~is_reset & ~is_incomplete & ~is_gap
-    growth[1:] = np.where(valid[1:, None], grown, 0)
-    interval_us[1:] = np.where(valid[1:], np.diff(at_us), 0)
+    growth[1:], interval_us[1:] = grown, np.diff(at_us)
+    growth[~valid] = 0
+    interval_us[~valid] = 0
     return valid, growth, interval_us
 
 
