@@ -268,6 +268,8 @@ def _allocations(
             tier=tier,
             usual=summarize_rates(row[SETTLED:WINDOWS], span_days=1.0),
             congested=summarize_rates(row[WINDOWS + SETTLED :], span_days=1.0),
+            calm_rates=tuple(row[SETTLED:WINDOWS]),
+            congested_rates=tuple(row[WINDOWS + SETTLED :]),
             mean_io_bytes=size,
             backlogged=None if waits is None else waits[index],
         )

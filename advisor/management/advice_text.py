@@ -11,7 +11,7 @@ from advisor.advice.shared.decide.recommended_allocation import RecommendedAlloc
 from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.explanation.answer import Alternative, Confidence
 from advisor.core.quantity import format_rate
-from advisor.management.past_text import past_text
+from advisor.management.past_text import past_text, rates_between
 from advisor.models import POLICY_TOPIC, Recommendation, RecommendationState
 from advisor.queries.advice_detail import AdviceDetail, amount_text
 from advisor.queries.past_table import past_table
@@ -116,6 +116,8 @@ def _allocations(rows: Sequence[RecommendedAllocation], unit: str) -> str:
             "limit": None if one.limit is None else format_rate(one.limit, unit),
             "measured": None if one.measured is None else format_rate(one.measured, unit),
             "predicted": format_rate(one.predicted_after, unit),
+            "expected": rates_between(one.interval, unit),
+            "not_sure": one.unsure or None,
         }
         for one in rows
     ]

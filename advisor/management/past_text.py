@@ -37,7 +37,7 @@ def _row(row: PastRow, unit: str) -> dict[str, object]:
         "rate": None
         if row.rate_before is None or row.rate_after is None
         else f"{format_rate(row.rate_before, unit)} → {format_rate(row.rate_after, unit)}",
-        "expected": _rates(row.interval, unit),
+        "expected": rates_between(row.interval, unit),
         "throttled_min": past
         and f"{past.throttled_min_before:.0f} → {past.throttled_min_after:.0f}",
         "unmet_min": past and f"{past.unmet_min_before:.0f} → {past.unmet_min_after:.0f}",
@@ -51,7 +51,8 @@ def _row(row: PastRow, unit: str) -> dict[str, object]:
     }
 
 
-def _rates(interval: Interval | None, unit: str) -> str | None:
+def rates_between(interval: Interval | None, unit: str) -> str | None:
+    """Both ends of an interval; None without one."""
     if interval is None:
         return None
     return f"{format_rate(interval.low, unit)} to {format_rate(interval.high, unit)}"

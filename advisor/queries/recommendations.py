@@ -13,6 +13,7 @@ from advisor.advice.shared.decide.recommended_allocation import DRAFT
 from advisor.advice.what_if.decide.what_if_draft import PolicyDraft
 from advisor.core.canonical import CanonicalError, loads
 from advisor.core.enumeration import clauses
+from advisor.core.forecast.prediction_interval import Interval
 from advisor.core.mechanism_choice import choose_mechanism
 from advisor.models import (
     Allocation,
@@ -40,7 +41,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """One workload before and after: measured, predicted, and measured again under the policy."""
+    """One workload before and after: measured, predicted, and measured again under the policy.
+
+    `unsure` says why the prediction is no promise; it is empty where it is one.
+    """
 
     workload: str
     host: str
@@ -48,6 +52,8 @@ class Effect:
     limit: float | None
     before: float | None
     after: float
+    interval: Interval | None
+    unsure: str
     measured_since: float | None
     verdict: str | None
 
@@ -178,6 +184,8 @@ def _effects(answer: Answer | PolicyDraft, policy: Policy | None) -> list[Effect
                 limit=item.limit,
                 before=item.measured,
                 after=item.predicted_after,
+                interval=item.interval,
+                unsure=item.unsure,
                 measured_since=record.measured if record else None,
                 verdict=record.verdict if record else None,
             )

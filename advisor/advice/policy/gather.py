@@ -16,7 +16,9 @@ from advisor.advice.policy.decide.policy_inputs import (
 )
 from advisor.core.allocation import ReservationMode
 from advisor.core.canonical import from_plain
+from advisor.core.demand.forecast import BLOCK
 from advisor.core.detection import incident as core_incident
+from advisor.core.explanation.rounding import rounded
 from advisor.core.forecast.past import Past
 from advisor.core.grant import Grant
 from advisor.core.resource import Tier, Unit
@@ -45,6 +47,8 @@ MOST_WINDOWS = 336
 MOST_CELLS = 20_000
 """Limit of windows times allocations, so that stored advice stays below a megabyte."""
 FEWEST_WINDOWS = 48
+DRAWN_WINDOWS = 40
+"""So many calm windows, and as many of the incident, say what a workload wants."""
 
 
 def policy_inputs(
@@ -181,7 +185,8 @@ def _allocations(day: _Day, began_at: datetime) -> tuple[AdviceAllocation, ...]:
     is_clear[clear[clear >= 0]] = True
     unit = Unit(during.resource.unit)
     incident_days, usual_days = (grid.until - began_at) / DAY, USUAL_SPAN / DAY
-    usual = summarize_columns(day.rates.T[:, is_clear].T, span_days=usual_days)
+    calm = day.rates.T[:, is_clear]
+    usual = summarize_columns(calm.T, span_days=usual_days)
     congested = summarize_columns(during.rate, span_days=incident_days)
     found = []
     rates, sizes, backlogged = during.rate.T, during.mean_io_bytes.T, during.backlogged.T
@@ -200,12 +205,33 @@ def _allocations(day: _Day, began_at: datetime) -> tuple[AdviceAllocation, ...]:
                 shares=row.shares,
                 congested=congested[place],
                 usual=usual[place],
+                congested_rates=_blocks(rate[known]),
+                calm_rates=_newest(calm[place]),
                 active=_is_active(rate, ends_us, grid),
                 backlogged=_mostly(backlogged[place][known]),
                 mean_io_bytes=_mean_io_bytes(rate, sizes[place], unit),
             )
         )
     return tuple(found)
+
+
+def _newest(rate: Floats) -> tuple[float, ...]:
+    """The last known windows, which are most like those to come; (windows)."""
+    known = rate[~np.isnan(rate)]
+    return _digits(known[-DRAWN_WINDOWS:])
+
+
+def _blocks(rate: Floats) -> tuple[float, ...]:
+    """Blocks of neighbouring windows from all over the incident; (windows), all known."""
+    if len(rate) <= DRAWN_WINDOWS:
+        return _digits(rate)
+    begins = np.linspace(0, len(rate) - BLOCK, DRAWN_WINDOWS // BLOCK).astype(np.intp)
+    return _digits(rate[begins[:, np.newaxis] + np.arange(BLOCK)].ravel())
+
+
+def _digits(rates: Floats) -> tuple[float, ...]:
+    """As many digits as an answer has: they are stored with the advice."""
+    return tuple(rounded(one) for one in rates.tolist())
 
 
 def _mean_io_bytes(rate: Floats, size: Floats, unit: Unit) -> float | None:

@@ -156,10 +156,11 @@ def test_unmet_reservation_is_recommended_with_the_solvers_split(cluster: Cluste
     third = 19 * MBIT / 3
     expected = [75 * MBIT + third, third, third]
     assert [row["entitlement"] for row in rows] == pytest.approx(expected, rel=1e-4)
-    # No queue was measured: web-1 is predicted 1.05 times the most it took, half the rest each
-    most = 1.05 * EQUAL
-    bounded = [most, (94 * MBIT - most) / 2, (94 * MBIT - most) / 2]
-    assert [row["predicted_after"] for row in rows] == pytest.approx(bounded, rel=1e-4)
+    # All three grew alike, and nobody looked at their queues: each may want anything.
+    assert [row["predicted_after"] for row in rows] == pytest.approx(expected, rel=1e-4)
+    assert rows[0]["unsure"]
+    assert "web-1" in found.summary
+    assert "81.3 Mbit/s if it wants so much" in found.summary
 
 
 def test_stored_inputs_give_the_stored_answer_byte_for_byte(cluster: Cluster) -> None:

@@ -2,16 +2,21 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
-from advisor.advice.policy.decide.demand import Wanted, wanted
+import numpy as np
+
+from advisor.advice.policy.decide.demand import demands, rate_wanted
 from advisor.advice.policy.decide.policy_inputs import AdviceAllocation, AdviceInputs
 from advisor.core.admission import Admission, RequestedReservation, admit
-from advisor.core.allocation import Allocation, entitlements
+from advisor.core.allocation import solve
+from advisor.core.demand.kind import Demand
 from advisor.core.grant import Grant
 from advisor.core.iosize import unit_cost
 from advisor.core.quantity import significant
 from advisor.core.resource import Tier
 from advisor.core.standing import UNALLOCATED
+from advisor.core.waterfill import Floats, groups_of
 from advisor.resource_kinds.registry import traits_of
 
 SHORT_TOLERANCE = 0.05
@@ -36,15 +41,15 @@ class Setting:
     inputs: AdviceInputs
     capacity: float
     capacity_source: str
-    wants: tuple[Wanted, ...]
+    wants: tuple[Demand, ...]
     io_costs: tuple[float, ...]
     victims: frozenset[str]
     aggressors: frozenset[str]
 
     @property
     def demands(self) -> tuple[float | None, ...]:
-        """What each allocation wants; None is more than it got."""
-        return tuple(one.rate for one in self.wants)
+        """What each allocation is expected to want; None is more than it got."""
+        return tuple(rate_wanted(one) for one in self.wants)
 
     @property
     def pressing(self) -> tuple[float | None, ...]:
@@ -60,22 +65,37 @@ class Setting:
     ) -> list[float]:
         """What each one gets under the policy; `demands` None means those of the incident."""
         asked = self.demands if demands is None else demands
-        allocations = [
-            Allocation(
-                reservation=grant.reservation * cost,
-                limit=None if grant.limit is None else grant.limit * cost,
-                shares=grant.shares,
-                demand=None if demand is None else demand * cost,
-            )
-            for grant, demand, cost in zip(policy, asked, self.io_costs, strict=True)
-        ]
+        row = [inf if one is None else one for one in asked]
+        found: list[float] = self.divide(policy, np.array([row], dtype=np.float64))[0].tolist()
+        return found
+
+    def divide(self, policy: Policy, demands: Floats) -> Floats:
+        """The same for many rows of demands; both are (draws, allocations), infinite unknown."""
+        costs = np.array(self.io_costs)
+        limits = np.array([inf if grant.limit is None else grant.limit for grant in policy])
+        reserved = np.array([grant.reservation for grant in policy]) * costs
+        shares = np.array([float(grant.shares) for grant in policy])
+        caps = np.minimum(demands, limits) * costs
         if self.inputs.host_traffic is not None:
-            shares = [grant.shares for grant in policy]
             is_managed = policy != plain_sharing(self.inputs)
-            host = self.inputs.host_traffic.beside(shares, is_managed=is_managed)
-            allocations.append(host)
-        found = entitlements(self.capacity, allocations, self.inputs.mode)[: len(policy)]
-        return [time / cost for time, cost in zip(found, self.io_costs, strict=True)]
+            host = self.inputs.host_traffic.beside(
+                [grant.shares for grant in policy], is_managed=is_managed
+            )
+            wants = np.full((len(caps), 1), inf if host.demand is None else host.demand)
+            caps = np.hstack([caps, wants])
+            reserved = np.append(reserved, host.reservation)
+            shares = np.append(shares, host.shares)
+        draws, width = caps.shape
+        found = solve(
+            np.full(draws, self.capacity),
+            np.tile(reserved, draws),
+            caps.ravel(),
+            np.tile(shares, draws),
+            mode=self.inputs.mode,
+            groups=groups_of(np.full(draws, width)),
+        )
+        rates: Floats = found.reshape(draws, width)[:, : len(policy)] / costs
+        return rates
 
 
 def setting_of(inputs: AdviceInputs, delivered: float) -> Setting:
@@ -84,15 +104,11 @@ def setting_of(inputs: AdviceInputs, delivered: float) -> Setting:
     victims = frozenset(victim.workload for victim in inputs.incident.victims)
     aggressors = frozenset(aggressor.workload for aggressor in inputs.incident.aggressors)
     capacity, source = _capacity(inputs, delivered)
-    contending = victims | aggressors
     return Setting(
         inputs=inputs,
         capacity=capacity,
         capacity_source=source,
-        wants=tuple(
-            wanted(inputs, allocation, contending=allocation.workload in contending)
-            for allocation in inputs.allocations
-        ),
+        wants=demands(inputs),
         io_costs=_io_costs(inputs),
         victims=victims,
         aggressors=aggressors,

@@ -1,52 +1,47 @@
-"""What a workload wants, for predictions: never more than it is known to have wanted.
+"""What the workloads of an incident want, for predictions; `advisor.core.demand` has the rules.
 
-Contention hides demand. Where a queue of the workload's own was measured, it wants more than it
-got, by an unknown amount. Elsewhere the windows in which nothing held it back tell:
-
-    most   = 1.05 · max(p95 of calm windows, p95 of congested windows)
-    demand = most, if it took more under contention (mean) than in 19 of 20 calm windows
-             max(mean of calm windows, mean of congested windows), if it did not
-
-The mean, because a percentile is no demand: an on/off source takes its peak for a part of the
-time. Waiting for I/O (PSI) is no queue: whoever does I/O waits for it.
+Waiting for I/O (PSI) is no queue: whoever does I/O waits for it, and asynchronous I/O waits
+unseen. So on a datastore it is not known who waits, and on an uplink the agent's queues tell it.
 """
 
-from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
 
 from advisor.advice.policy.decide.policy_inputs import AdviceAllocation, AdviceInputs
+from advisor.core.demand.forecast import EXPECTED_RATIO, Forecast
+from advisor.core.demand.kind import FEWEST_CALM, Demand, DemandKind, SeenRates, demands_of
+from advisor.core.explanation.rounding import rounded
+from advisor.core.quantity import format_rate
 from advisor.resource_kinds.registry import traits_of
 
 HEADROOM = 1.05
+WIDEST_RATIO = 0.5
+"""A rate whose bounds are farther apart than this part of it is not said to be sure."""
+MOST_SEEN_RATIO = 2.0
+"""Nor is one beyond so many times of what was ever seen."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What an allocation wants, in the resource's unit; `rate` None is more than it got.
-
-    `gap` says why it is not known; it is empty where a queue proves that it wants more.
-    """
-
-    rate: float | None
-    gap: str = ""
+def demands(inputs: AdviceInputs) -> tuple[Demand, ...]:
+    """What each allocation wants, in the order of the allocations."""
+    return tuple(demands_of([_seen(inputs, one) for one in inputs.allocations]))
 
 
-def wanted(inputs: AdviceInputs, allocation: AdviceAllocation, *, contending: bool) -> Wanted:
-    """What the allocation wants; `contending` says that it is a victim or an aggressor."""
-    congested = allocation.congested
-    if not allocation.active or congested is None:
-        return Wanted(rate=0.0)
-    if allocation.throttled:
-        return Wanted(rate=congested.p95)
-    if queue_was_measured(inputs, allocation):
-        return Wanted(rate=None)
-    most = most_wanted(inputs, allocation)
-    if allocation.usual is not None and most is not None:
-        grew = congested.mean > allocation.usual.p95
-        return Wanted(rate=most if grew else max(allocation.usual.mean, congested.mean))
-    if allocation.backlogged is False or not (allocation.backlogged or contending):
-        return Wanted(rate=congested.p95)
-    have = 0 if allocation.usual is None else allocation.usual.sample_count
-    return Wanted(rate=None, gap=f"{have} of {inputs.samples_needed} calm windows")
+def _seen(inputs: AdviceInputs, allocation: AdviceAllocation) -> SeenRates:
+    seen = allocation.congested_rates if allocation.active else ()
+    return SeenRates(
+        calm=np.array(allocation.calm_rates, dtype=np.float64),
+        congested=np.array(seen, dtype=np.float64),
+        waits=allocation.backlogged if traits_of(inputs.kind).shows_queues else None,
+        is_throttled=allocation.throttled,
+    )
+
+
+def rate_wanted(demand: Demand) -> float | None:
+    """What it is expected to want; None is an unknown amount more than it got."""
+    if not demand.is_open:
+        return demand.mean
+    return EXPECTED_RATIO * demand.least if isfinite(demand.most) else None
 
 
 def most_wanted(inputs: AdviceInputs, allocation: AdviceAllocation) -> float | None:
@@ -54,11 +49,28 @@ def most_wanted(inputs: AdviceInputs, allocation: AdviceAllocation) -> float | N
     usual, congested = allocation.usual, allocation.congested
     if usual is None or usual.sample_count < inputs.samples_needed:
         return None
-    if queue_was_measured(inputs, allocation):
+    if traits_of(inputs.kind).shows_queues and allocation.backlogged is True:
         return None
     return HEADROOM * max(usual.p95, 0.0 if congested is None else congested.p95)
 
 
-def queue_was_measured(inputs: AdviceInputs, allocation: AdviceAllocation) -> bool:
-    """On an uplink an agent sees the queue of each allocation; elsewhere only waiting is seen."""
-    return traits_of(inputs.kind).shows_queues and allocation.backlogged is True
+def demand_gap(allocation: AdviceAllocation, demand: Demand) -> str:
+    """Why it is not known how much it wants; empty where that is known."""
+    if demand.kind is DemandKind.UNKNOWN:
+        return f"{len(allocation.calm_rates)} of {FEWEST_CALM} calm windows seen"
+    return "it grew while others were held back" if demand.is_open else ""
+
+
+def why_unsure(inputs: AdviceInputs, place: int, demand: Demand, predicted: Forecast) -> str:
+    """Why the predicted rate of an allocation is no promise; empty if it is one."""
+    allocation = inputs.allocations[place]
+    if demand.kind is DemandKind.UNKNOWN:
+        return demand_gap(allocation, demand)
+    rate, bounds = float(predicted.rate[place]), predicted.interval(place)
+    if bounds.high - bounds.low > WIDEST_RATIO * rate:
+        low, high = (format_rate(rounded(one), inputs.unit) for one in (bounds.low, bounds.high))
+        return f"{low} to {high} predicted"
+    seen = max((*allocation.calm_rates, *allocation.congested_rates), default=0.0)
+    if rate > MOST_SEEN_RATIO * seen:
+        return f"at most {format_rate(rounded(seen), inputs.unit)} were ever seen"
+    return ""

@@ -8,6 +8,7 @@ reservation still harms others, and the past week justifies it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from advisor.advice.policy.decide.candidate import (
     Policy,
@@ -22,7 +23,12 @@ from advisor.advice.policy.decide.candidate import (
     with_limits_in_force,
     with_reservations,
 )
-from advisor.advice.policy.decide.demand import most_wanted
+from advisor.advice.policy.decide.demand import (
+    demand_gap,
+    most_wanted,
+    rate_wanted,
+    why_unsure,
+)
 from advisor.advice.policy.decide.limit_choice import choose_limits, played_allocations
 from advisor.advice.policy.decide.policy_answer import (
     Advice,
@@ -42,16 +48,16 @@ from advisor.advice.shared.decide.recommended_allocation import (
     RecommendedAllocation,
 )
 from advisor.core.admission import Admission, RequestedReservation, refusal_text
+from advisor.core.demand.forecast import forecast
 from advisor.core.enumeration import listed
 from advisor.core.explanation.answer import Alternative, InsufficientData, Missing, NoChange
 from advisor.core.explanation.rounding import round_all, rounded
 from advisor.core.forecast.comparison import Comparison
 from advisor.core.forecast.counterfactual import counterfactual
-from advisor.core.forecast.prediction_interval import interval_or_gap
 from advisor.core.quantity import format_rate
 from advisor.resource_kinds.registry import traits_of
 
-MODEL_VERSION = "policy-5"
+MODEL_VERSION = "policy-6"
 """Changes whenever the same inputs may give another answer."""
 
 
@@ -202,8 +208,8 @@ def _recommend(
 def _rows(setting: Setting, policy: Policy) -> tuple[RecommendedAllocation, ...]:
     allocations = setting.inputs.allocations
     entitled = setting.rates(policy, demands=[None] * len(allocations))
-    before, after = setting.rates(in_force(setting.inputs)), setting.rates(policy)
-    expected = [interval_or_gap(rate, setting.inputs.past.outcomes) for rate in after]
+    before = setting.rates(in_force(setting.inputs))
+    after = forecast(setting.wants, partial(setting.divide, policy))
     return tuple(
         RecommendedAllocation(
             allocation=allocation.allocation,
@@ -212,17 +218,17 @@ def _rows(setting: Setting, policy: Policy) -> tuple[RecommendedAllocation, ...]
             reservation=grant.reservation,
             limit=grant.limit,
             shares=grant.shares,
-            entitlement=rounded(entitled[index]),
-            demand=None if want.rate is None else rounded(want.rate),
-            demand_gap=want.gap,
-            io_cost=rounded(setting.io_costs[index]),
+            entitlement=rounded(entitled[place]),
+            demand=round_all(rate_wanted(want)),
+            demand_gap=demand_gap(allocation, want),
+            io_cost=rounded(setting.io_costs[place]),
             measured=None if allocation.congested is None else rounded(allocation.congested.mean),
-            predicted_before=rounded(before[index]),
-            predicted_after=rounded(after[index]),
-            interval=round_all(expected[index][0]),
-            interval_gap=expected[index][1],
+            predicted_before=rounded(before[place]),
+            predicted_after=rounded(float(after.rate[place])),
+            interval=round_all(after.interval(place)),
+            unsure=why_unsure(setting.inputs, place, want, after),
         )
-        for index, (allocation, grant, want) in enumerate(
+        for place, (allocation, grant, want) in enumerate(
             zip(allocations, policy, setting.wants, strict=True)
         )
     )

@@ -82,6 +82,8 @@ class AdviceAllocation:
 
     `shares` None means those of the tier. `congested` summarises its rate in the windows of the
     incident, `usual` in windows in which nothing held it back; None means there were none.
+    `congested_rates` and `calm_rates` are some of these windows one by one, in order of time, from
+    which demands are drawn.
     `active` is False if it did nothing in the incident, or is gone by its end.
     `backlogged` and `throttled` are as in `AllocationObservation`, for most windows of the
     incident. `mean_io_bytes` is the size of its I/Os in the incident; None if not measured.
@@ -96,6 +98,8 @@ class AdviceAllocation:
     shares: int | None = None
     congested: RateSummary | None = None
     usual: RateSummary | None = None
+    congested_rates: tuple[float, ...] = ()
+    calm_rates: tuple[float, ...] = ()
     active: bool = True
     backlogged: bool | None = None
     throttled: bool = False
@@ -104,6 +108,8 @@ class AdviceAllocation:
     def __post_init__(self) -> None:
         check_amount(f"mean_io_bytes of {self.workload}", self.mean_io_bytes)
         check_amount(f"reservation of {self.workload}", self.reservation)
+        for rate in (*self.calm_rates, *self.congested_rates):
+            check_amount(f"a rate of {self.workload}", rate)
         check_positive(f"limit of {self.workload}", self.limit)
         if self.shares is not None and self.shares < 1:
             raise ValueError(f"shares of {self.workload} is {self.shares}; it must be at least 1")

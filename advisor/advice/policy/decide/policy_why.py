@@ -47,13 +47,23 @@ def summarize(
 
 
 def _gain(lead: RecommendedAllocation, unit: str) -> str:
-    """What it has and will have; without more to have, also what it may have when it asks."""
-    now, then = lead.measured or 0.0, lead.predicted_after
-    most = "at most " if lead.demand_gap else ""
-    words = f"{format_rate(now, unit)} now, {most}{format_rate(then, unit)} predicted"
-    if then > now * (1 + SMALL_GAIN) or lead.entitlement <= then:
+    """What it has and what it will have, as far as that is sure; and what it may have as well."""
+    now, due = lead.measured or 0.0, lead.entitlement
+    if lead.unsure:
+        most = format_rate(due, unit)
+        return f"{format_rate(now, unit)} now, {most} if it wants so much ({lead.unsure})"
+    words = f"{format_rate(now, unit)} now, {_range(lead, unit)} predicted"
+    if lead.predicted_after > now * (1 + SMALL_GAIN) or due <= lead.predicted_after:
         return words
-    return f"{words}, {format_rate(lead.entitlement, unit)} due when it asks for more"
+    return f"{words}, {format_rate(due, unit)} due when it asks for more"
+
+
+def _range(lead: RecommendedAllocation, unit: str) -> str:
+    """The bounds of the predicted rate; one number where they are told alike."""
+    if lead.interval is None:
+        return format_rate(lead.predicted_after, unit)
+    low, high = (format_rate(one, unit) for one in (lead.interval.low, lead.interval.high))
+    return low if low == high else f"{low} to {high}"
 
 
 def _others(rows: Sequence[RecommendedAllocation], unit: str) -> str:
@@ -68,12 +78,21 @@ def _others(rows: Sequence[RecommendedAllocation], unit: str) -> str:
 
 
 def _lead(setting: Setting, rows: Sequence[RecommendedAllocation]) -> RecommendedAllocation:
-    """The victim that gains most; one with a reservation before one without."""
+    """The victim that surely gains most; one with a reservation before one without.
+
+    Whose predicted gain is largest is mostly who is predicted worst, so the lower bound counts.
+    Where no gain is sure, it is who is furthest from its due.
+    """
     victims = [row for row in rows if row.workload in setting.victims]
-    return max(
-        victims or rows,
-        key=lambda row: (row.reservation > 0, row.predicted_after - (row.measured or 0.0)),
-    )
+    return max(victims or rows, key=lambda row: (row.reservation > 0, *_gain_of(row)))
+
+
+def _gain_of(row: RecommendedAllocation) -> tuple[bool, float]:
+    """Whether its gain is sure, and the gain; else what it lacks of its due."""
+    now = row.measured or 0.0
+    least = row.predicted_after if row.interval is None else row.interval.low
+    is_sure = not row.unsure and least > now
+    return is_sure, (least if is_sure else row.entitlement) - now
 
 
 def formula(setting: Setting) -> str:

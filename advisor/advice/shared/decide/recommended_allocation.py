@@ -21,8 +21,9 @@ class RecommendedAllocation:
     where a queue was measured. `io_cost` is the device time of one of its I/Os, 1 being that of
     the mean I/O of the incident. `measured` is its mean rate in the incident; `predicted_before`
     and `predicted_after` come from the same solver, with the policy in force and with the
-    recommended one. None means it was not measured. `interval` is where earlier predictions let
-    `predicted_after` be expected; `interval_gap` says why not.
+    recommended one. None means it was not measured. `interval` is where the mean rate is expected;
+    `interval_gap` says why there is none. `unsure` says why `predicted_after` is no promise; it is
+    empty where it is one.
     """
 
     allocation: int
@@ -38,5 +39,6 @@ class RecommendedAllocation:
     predicted_after: float
     interval: Interval | None = None
     interval_gap: str = ""
+    unsure: str = ""
     demand_gap: str = ""
     io_cost: float = 1.0

@@ -17,11 +17,21 @@ from advisor.core.resource import ResourceKind, Tier, Unit
 MBIT = 1e6
 BEGAN = datetime(2026, 3, 2, 12, tzinfo=UTC)
 ENDED = BEGAN + timedelta(minutes=10)
+SHOWN = 40
+"""So many windows of each kind are looked at one by one."""
 
 
 def steady(rate, *, samples=60, span_days=1.0):
     """A rate that never changed; None without samples."""
     return summarize_rates([rate] * samples, span_days=span_days) if samples else None
+
+
+def seen_calm(rate, *, samples=60):
+    """Fields of an allocation that took this rate, unchanging, while nothing held it back."""
+    return {
+        "usual": steady(rate, samples=samples),
+        "calm_rates": (rate,) * min(samples, SHOWN),
+    }
 
 
 def allocation(number, workload, rate, *, samples=60, **fields):
@@ -32,6 +42,7 @@ def allocation(number, workload, rate, *, samples=60, **fields):
         host="h1",
         tier=fields.pop("tier", Tier.MEDIUM),
         congested=steady(rate, samples=samples),
+        congested_rates=(rate,) * min(samples, SHOWN),
         **fields,
     )
 

@@ -6,7 +6,6 @@ import pytest
 
 from advisor.advice.policy.decide.policy_advice import advise
 from advisor.advice.policy.decide.policy_answer import RecommendationKind
-from advisor.advice.policy.decide.policy_inputs import summarize_rates
 from advisor.core.resource import Tier
 from tests.advisor.advice.policy.contended_resources import MBIT, datastore, steady, uplink
 
@@ -17,7 +16,7 @@ def test_an_unmet_reservation_is_recommended_with_what_it_brings():
     assert advice.kind is RecommendationKind.RESERVATION
     assert advice.summary == (
         "Reserve 75.0 Mbit/s for web-1 on uplink h1/eth0: "
-        "it gets 31.2 Mbit/s now, 81.3 Mbit/s predicted"
+        "it gets 31.2 Mbit/s now, 81.3 Mbit/s if it wants so much (0 of 4 calm windows seen)"
     )
     # 75 + 19/3, 19/3, 19/3 of 94; without a policy a third each.
     after = [row.predicted_after / MBIT for row in advice.allocations]
@@ -38,7 +37,7 @@ def test_shares_are_recommended_where_nothing_was_promised():
     # Nobody saw it in a calm hour, so what it wants is not known.
     assert advice.summary == (
         "Divide datastore nfs-07 by shares 2000:1000:500: "
-        "db gets 200 IOPS now, at most 571 IOPS predicted"
+        "db gets 200 IOPS now, 571 IOPS if it wants so much (0 of 4 calm windows seen)"
     )
 
 
@@ -98,13 +97,19 @@ def test_an_inactive_workload_needs_no_samples_and_leaves_its_part_to_the_others
     assert advice.allocations[2].entitlement / MBIT == pytest.approx(19 / 3)
 
 
-def test_a_workload_that_wants_no_more_is_predicted_its_high_percentile():
+def test_a_workload_that_wants_no_more_is_predicted_its_mean():
     inputs = uplink()
-    # One in ten of 60 windows has 4 Mbit/s, so 95 in 100 are at most that; the mean is 2.2.
-    rates = summarize_rates([2 * MBIT] * 54 + [4 * MBIT] * 6, span_days=1.0)
-    modest = replace(inputs.allocations[2], workload="modest", congested=rates)
+    # A tenth of the windows has 4 Mbit/s: a percentile of 4 is not what it takes.
+    rates = (2 * MBIT,) * 36 + (4 * MBIT,) * 4
+    modest = replace(
+        inputs.allocations[2],
+        workload="modest",
+        congested=steady(2.2 * MBIT),
+        congested_rates=rates,
+        calm_rates=rates,
+    )
 
     advice = advise(replace(inputs, allocations=(*inputs.allocations[:2], modest)))
 
-    assert advice.allocations[2].demand == 4 * MBIT
-    assert advice.allocations[2].predicted_after == 4 * MBIT
+    assert advice.allocations[2].demand == pytest.approx(2.2 * MBIT)
+    assert advice.allocations[2].predicted_after == pytest.approx(2.2 * MBIT)

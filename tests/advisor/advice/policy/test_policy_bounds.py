@@ -19,12 +19,18 @@ from advisor.advice.policy.decide.candidate import (
     with_limits_in_force,
     with_reservations,
 )
-from advisor.advice.policy.decide.demand import most_wanted, wanted
+from advisor.advice.policy.decide.demand import (
+    demand_gap,
+    demands,
+    most_wanted,
+    rate_wanted,
+)
 from advisor.advice.policy.decide.policy_inputs import (
     AdviceInputs,
     RateSummary,
     summarize_rates,
 )
+from advisor.core.demand.kind import DemandKind
 from advisor.core.grant import Grant
 from advisor.core.resource import Tier
 from advisor.core.standing import UNALLOCATED
@@ -71,7 +77,7 @@ def limits(inputs: AdviceInputs) -> list[float | None]:
 def test_victims_and_aggressors_may_want_anything_and_others_what_they_took() -> None:
     # db and app are victims, batch is the aggressor; `calm` is neither.
     inputs = datastore()
-    calm = allocation(4, "calm", 50.0, backlogged=False)
+    calm = allocation(4, "calm", 50.0, calm_rates=(50.0,) * 40)
     inputs = replace(inputs, allocations=(*inputs.allocations, calm))
 
     assert setting(inputs).pressing == (None, None, None, 50.0)
@@ -270,17 +276,15 @@ def test_uplink_gives_its_rate_less_what_belongs_to_no_allocation() -> None:
     ("changes", "rate"),
     [
         ({"active": False}, 0.0),
-        ({"congested": None}, 0.0),
+        ({"congested": None, "congested_rates": ()}, 0.0),
         ({"throttled": True}, 700.0),
-        # No more than in 19 of 20 calm windows: its mean, calm or not, whichever is higher.
-        ({"usual": summary(p95=700.0, mean=650.0)}, 700.0),
-        ({"usual": summary(p95=700.0, mean=710.0)}, 710.0),
-        # More than that: 1.05 times the most that was seen.
-        ({"usual": summary(p95=699.0)}, 735.0),
-        ({"usual": summary(p95=699.0, sample_count=29)}, None),
-        ({"usual": summary(p95=699.0, sample_count=30)}, 735.0),
-        ({"backlogged": False}, 700.0),
-        ({"backlogged": None}, None),
+        # It took 700 in the incident, as in calm windows: 40 of each.
+        ({"calm_rates": (660.0,) * 40}, 680.0),
+        # Below 0.95 of its calm windows it was held back, and these alone count.
+        ({"calm_rates": (740.0,) * 40}, 740.0),
+        ({"calm_rates": (300.0,) * 40}, None),
+        ({"calm_rates": (700.0,) * 3}, None),
+        ({"calm_rates": (700.0,) * 4}, 700.0),
     ],
     ids=str,
 )
@@ -289,32 +293,32 @@ def test_demand_is_what_is_known_to_have_been_wanted(
 ) -> None:
     inputs = changed(datastore(), 2, **changes)
 
-    found = wanted(inputs, inputs.allocations[2], contending=True)
+    found = demands(inputs)[2]
 
-    assert found.rate == (None if rate is None else pytest.approx(rate))
-    assert bool(found.gap) is (rate is None)
-
-
-def test_who_contends_with_nobody_wants_what_it_took() -> None:
-    inputs = changed(datastore(), 2, backlogged=None)
-
-    assert wanted(inputs, inputs.allocations[2], contending=False).rate == 700.0
-    waiting = changed(inputs, 2, backlogged=True)
-    assert wanted(waiting, waiting.allocations[2], contending=False).rate is None
+    assert rate_wanted(found) == (None if rate is None else pytest.approx(rate))
+    assert bool(demand_gap(inputs.allocations[2], found)) is (rate is None)
 
 
-def test_queue_on_an_uplink_proves_that_more_is_wanted_and_waiting_on_a_datastore_does_not() -> (
-    None
-):
+def test_queue_on_an_uplink_tells_who_waits_and_waiting_on_a_datastore_does_not() -> None:
+    grown = {"calm_rates": (20 * MBIT,) * 40, "backlogged": False}
+    on_link = changed(uplink(), 0, **grown)
+    on_disk = changed(datastore(), 2, **grown | {"calm_rates": (200.0,) * 40})
+
+    assert demands(on_link)[0].kind is DemandKind.GROWN
+    assert demands(on_disk)[2].kind is DemandKind.GREEDY
+
+
+def test_most_that_was_wanted_is_known_unless_a_queue_shows_more() -> None:
     usual = summary(p95=700.0)
     on_link = changed(uplink(), 0, usual=usual, backlogged=True)
     on_disk = changed(datastore(), 2, usual=usual, backlogged=True)
 
     assert most_wanted(on_link, on_link.allocations[0]) is None
-    assert wanted(on_link, on_link.allocations[0], contending=True).rate is None
     assert most_wanted(on_disk, on_disk.allocations[2]) == pytest.approx(735.0)
     unseen = changed(on_disk, 2, congested=steady(800.0))
     assert most_wanted(unseen, unseen.allocations[2]) == pytest.approx(840.0)
+    barely = changed(on_disk, 2, usual=summary(p95=700.0, sample_count=29))
+    assert most_wanted(barely, barely.allocations[2]) is None
 
 
 @pytest.mark.parametrize(

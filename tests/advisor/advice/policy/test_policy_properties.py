@@ -27,6 +27,7 @@ from tests.advisor.advice.policy.contended_resources import (
 from tests.advisor.core.forecast.weeks import week
 
 rates = st.floats(0.0, 1e6)
+shown_rates = st.lists(rates, max_size=12).map(tuple)
 capacities = st.none() | st.floats(1.0, 1e6)
 
 
@@ -82,6 +83,8 @@ def advice_inputs(draw, *, samples=(0, 29, 30, 90), capacities=capacities, least
             limit=draw(st.none() | st.floats(1.0, 1e6)),
             congested=steady(draw(rates), samples=draw(st.sampled_from(samples))),
             usual=steady(draw(rates), samples=draw(st.sampled_from([0, 30]))),
+            congested_rates=draw(shown_rates),
+            calm_rates=draw(shown_rates),
             active=draw(st.booleans()),
             backlogged=draw(st.sampled_from([None, True, False])),
             throttled=draw(st.booleans()),

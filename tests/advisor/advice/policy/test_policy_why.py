@@ -7,8 +7,6 @@ import pytest
 from advisor.advice.policy.decide.candidate import due_of, setting_of
 from advisor.advice.policy.decide.policy_advice import advise
 from advisor.core.explanation.answer import AdviceOutcome
-from advisor.core.forecast.past import Past
-from advisor.core.forecast.prediction_interval import Outcome
 from tests.advisor.advice.policy.contended_resources import (
     BEGAN,
     ENDED,
@@ -89,21 +87,6 @@ def test_what_is_due_is_named_only_where_an_aggressor_took_more(excess, text):
 
     assert evidence.victims == ("db got 571 IOPS", "app got 100 IOPS of 286 IOPS due")
     assert evidence.aggressors[0].endswith(f"%, {text}")
-
-
-def test_a_prediction_has_an_interval_once_enough_earlier_ones_were_measured():
-    outcomes = tuple(Outcome(predicted=100.0, measured=100.0 + off) for off in (5, -10, 2, 8))
-
-    few = advise(replace(datastore(), past=Past(outcomes=outcomes[:3]))).allocations[0]
-    enough = advise(replace(datastore(), past=Past(outcomes=outcomes))).allocations[0]
-
-    assert (few.interval, few.interval_gap) == (
-        None,
-        "3 earlier predictions were measured, 4 are needed",
-    )
-    # The fourth smallest of four errors is 10 %: 571 ± 57.
-    assert enough.interval.low == pytest.approx(4000 / 7 * 0.9)
-    assert enough.interval.high == pytest.approx(4000 / 7 * 1.1)
 
 
 @pytest.mark.parametrize(
