@@ -11,7 +11,7 @@ export PYTHON
 unexport PYTHONDONTWRITEBYTECODE
 export SLUICE_CACHE_DIR ?= $(HOME)/.cache/sluice
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo deb test test-fast mutate check telegraf timescaledb testbed testbed-programs lock clean
+.PHONY: help setup run demo deb test test-fast mutate check telegraf timescaledb lab testbed testbed-programs lock clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -75,6 +75,9 @@ testbed: setup ## measure on real kernels what the agent must hold, and print th
 	@scripts/testbed
 	@scripts/kernels
 	@$(BIN)/python -m bench.testbed $(ARGS)
+
+lab: setup ## let policy advice predict what planted loads get on this kernel, measure it, and print the table (root; ARGS="--json FILE")
+	@$(BIN)/python -m bench.lab $(ARGS)
 
 testbed-programs: ## obtain kernels, a Debian 13, NFS server and vCenter for the testbed (Debian, amd64)
 	@scripts/testbed
