@@ -33,8 +33,10 @@ def prediction_text(row: Recommendation) -> str:
 
 def calibration_text(found: CalibrationSummary) -> str:
     """All scored predictions in one line."""
-    covered = found.errors.covered_ratio if found.errors else None
-    coverage = "" if covered is None else f", intervals covered {covered:.0%} of the rates"
+    coverage = ""
+    if found.coverage is not None:
+        inside, level = found.coverage.inside_ratio, found.coverage.level
+        coverage = f", intervals covered {inside:.0%} of the rates, {level:.0%} were meant"
     return (
         f"{found.held} of {found.count} predictions held: bias {found.bias_ratio:+.0%}, mean "
         f"error {found.error_ratio:.0%} of the capacity{coverage}"

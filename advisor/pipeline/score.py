@@ -153,6 +153,7 @@ def _save(
             "host": row["host"],
             "before": row["predicted_before"],
             "predicted": row["predicted_after"],
+            "interval": row.get("interval"),
             "measured": fmean(window[row["allocation"]] for window in windows),
         }
         for row in _predicted(recommendation)

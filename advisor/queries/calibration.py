@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from accounts.models import Organisation
-from advisor.core.forecast.calibration import Band, Score, calibrate
-from advisor.core.forecast.prediction_interval import (
-    ErrorDistribution,
-    Outcome,
-    error_distribution,
-)
+from advisor.core.forecast.calibration import Band, Coverage, Score, calibrate, coverage_of
+from advisor.core.forecast.prediction_interval import Interval
 from advisor.models import PredictionScore
 
 MOST_SCORES = 500
@@ -22,7 +18,8 @@ class CalibrationSummary:
     """All scored predictions; errors are fractions of the capacity.
 
     `bias_ratio` is above 0 if workloads got more than predicted. `gap` is the mean difference
-    between confidence and the fraction that held. `errors` is about single rates.
+    between confidence and the fraction that held. `coverage` is that of the intervals of single
+    rates; None if none was told.
     """
 
     count: int
@@ -31,7 +28,7 @@ class CalibrationSummary:
     error_ratio: float
     gap: float
     bands: tuple[Band, ...]
-    errors: ErrorDistribution | None
+    coverage: Coverage | None
 
 
 def calibration_of(organisation: Organisation) -> CalibrationSummary | None:
@@ -57,10 +54,10 @@ def _summary(rows: list[PredictionScore]) -> CalibrationSummary | None:
         ]
     )
     outcomes = [
-        Outcome(predicted=rate["predicted"], measured=rate["measured"])
-        for row in reversed(rows)
+        (Interval(**rate["interval"]), float(rate["measured"]))
+        for row in rows
         for rate in row.rates
-        if rate["predicted"] > 0
+        if rate.get("interval")
     ]
     return CalibrationSummary(
         count=len(rows),
@@ -69,5 +66,5 @@ def _summary(rows: list[PredictionScore]) -> CalibrationSummary | None:
         error_ratio=found.mean_error_ratio or 0.0,
         gap=found.gap or 0.0,
         bands=tuple(band for band in found.bands if band.count),
-        errors=error_distribution(outcomes),
+        coverage=coverage_of(outcomes),
     )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from advisor.core.forecast.prediction_interval import Interval
 from advisor.core.number_checks import check_amount, check_positive, check_ratio
 
 HELD_TOLERANCE = 0.05
@@ -57,6 +58,33 @@ def score(rates: Sequence[PredictedRate], *, capacity: float, confidence: float)
         bias_ratio=fmean(errors),
         skill_ratio=1 - missed / changed if changed > 0 else None,
         held=max(map(abs, errors)) <= HELD_TOLERANCE,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """How many of the measured rates lay in the interval that was told for them.
+
+    `level` is how many of them should; the intervals may have had different ones.
+    """
+
+    count: int
+    inside_count: int
+    level: float
+
+    @property
+    def inside_ratio(self) -> float:
+        return self.inside_count / self.count
+
+
+def coverage_of(outcomes: Sequence[tuple[Interval, float]]) -> Coverage | None:
+    """That of intervals with what was measured; None without any."""
+    if not outcomes:
+        return None
+    return Coverage(
+        count=len(outcomes),
+        inside_count=sum(told.low <= measured <= told.high for told, measured in outcomes),
+        level=fmean(told.level for told, _ in outcomes),
     )
 
 

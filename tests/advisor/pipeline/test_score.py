@@ -10,8 +10,10 @@ import pytest
 from django.core.management import call_command
 
 from accounts.models import Organisation
+from advisor.core.forecast.calibration import Coverage
 from advisor.decisions.decide import approve
 from advisor.decisions.enrolment import enroll
+from advisor.management.prediction_text import calibration_text
 from advisor.models import (
     Allocation,
     Attachment,
@@ -55,6 +57,7 @@ def approved(cluster: Cluster, *, at: datetime = APPROVED_AT) -> Recommendation:
     allocations = json.loads(row.answer)["allocations"]
     for allocation, rate in zip(allocations, PREDICTED, strict=True):
         allocation |= {"host": "h1", "predicted_before": 31 * MBIT, "predicted_after": rate}
+        allocation["interval"] = {"low": 0.9 * rate, "high": 1.1 * rate, "level": 0.9}
     answer = {"allocations": allocations, "confidence": {"value": 0.9}, "kind": "reservation"}
     Recommendation.objects.filter(pk=row.pk).update(
         answer=json.dumps(answer), created_at=at, expires_at=at + timedelta(days=1)
@@ -258,6 +261,19 @@ def test_summary_has_bias_coverage_and_bands(cluster: Cluster) -> None:
     # It was 90 % sure and held.
     assert summary.gap == pytest.approx(0.1)
     assert [(band.count, band.held_count) for band in summary.bands] == [(1, 1)]
+
+
+def test_coverage_counts_rates_in_the_interval_that_was_told(cluster: Cluster) -> None:
+    enforced(cluster)
+    # 80, 7 and 7 were told with a tenth to each side: 9 is beyond it.
+    measured(cluster, 77 * MBIT, 7 * MBIT, 9 * MBIT)
+    score_recent()
+
+    summary = calibration_of(cluster.organisation)
+
+    assert summary is not None
+    assert summary.coverage == Coverage(count=3, inside_count=2, level=0.9)
+    assert "intervals covered 67% of the rates, 90% were meant" in calibration_text(summary)
 
 
 def test_scores_of_other_organisations_do_not_count(cluster: Cluster) -> None:
