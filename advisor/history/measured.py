@@ -120,16 +120,17 @@ def read_measured(
     grid: Grid,
     *,
     known: SeriesOfSubjects | None = None,
+    most_open: timedelta = MOST_OPEN,
 ) -> Measured:
     """What each subject did in each window; one that is wanted twice is read once.
 
-    `known` are the series of just these subjects, none of which is wanted twice.
+    `known` are the series of just these subjects, none of which is wanted twice. If more than
+    `most_open` is not sealed, long windows there are made of the last readings in them.
     """
     once = {kind: list(dict.fromkeys(subjects)) for kind, subjects in wanted.items()}
     hosts = {subject.host for subjects in once.values() for subject in subjects}
-    return Measured(
-        grid=grid, places=places_in(once), growth=_read(once, grid, hosts=hosts, known=known)
-    )
+    growth = _read(once, grid, hosts=hosts, known=known, most_open=most_open)
+    return Measured(grid=grid, places=places_in(once), growth=growth)
 
 
 def measure(inventory: Inventory, grid: Grid) -> Measured:
@@ -186,12 +187,17 @@ def _tail(wanted: Wanted, rows: Sequence[Grid], known: SeriesOfSubjects | None) 
 
 
 def _read(
-    wanted: Wanted, grid: Grid, *, hosts: Collection[int], known: SeriesOfSubjects | None
+    wanted: Wanted,
+    grid: Grid,
+    *,
+    hosts: Collection[int],
+    known: SeriesOfSubjects | None,
+    most_open: timedelta = MOST_OPEN,
 ) -> dict[FigureKind[Any], GridGrowth]:
     if not hosts or not grid.count:
         return read_samples(wanted, grid, known=known)
     part = open_part(hosts, since=grid.since, until=grid.until)
-    rows = _rows_grid(grid, part)
+    rows = _rows_grid(grid, part, most_open)
     if not rows.count:
         known = {
             kind: SubjectSeries(by_subject=[()] * len(subjects))
@@ -210,7 +216,7 @@ def _read(
     return {kind: sums.growth() for kind, sums in found.sums.items()}
 
 
-def _rows_grid(grid: Grid, part: OpenPart) -> Grid:
+def _rows_grid(grid: Grid, part: OpenPart, most_open: timedelta = MOST_OPEN) -> Grid:
     """What is read from samples at the end of the grid: windows of 10 s that add up to those of
     the grid, else windows of the grid.
     """
@@ -219,7 +225,7 @@ def _rows_grid(grid: Grid, part: OpenPart) -> Grid:
     if grid.window_us % _WINDOW_US or grid.since_us % _WINDOW_US:
         # Samples say more of such windows than what is stored, as long as they are there.
         open_us = whole_us
-    elif grid.window_s < COARSE_WINDOW_S or moment(grid.until_us - open_us) <= EPOCH + MOST_OPEN:
+    elif grid.window_s < COARSE_WINDOW_S or moment(grid.until_us - open_us) <= EPOCH + most_open:
         begin_us = min(max(open_us, grid.since_us), grid.until_us)
         count = (grid.until_us - begin_us) // _WINDOW_US
         return Grid(since_us=begin_us, window_us=_WINDOW_US, count=count)
@@ -291,10 +297,12 @@ class AllocationRates:
     done: CgroupFigures
 
 
-def read_rates(allocations: Sequence[Allocation], grid: Grid) -> AllocationRates:
+def read_rates(
+    allocations: Sequence[Allocation], grid: Grid, *, most_open: timedelta = MOST_OPEN
+) -> AllocationRates:
     """The rates of these allocations alone, of any resources, in their order."""
     subjects = rate_subjects(allocations, cgroup_device_numbers(allocations))
-    return rates_of(subjects, read_measured(subjects.wanted, grid))
+    return rates_of(subjects, read_measured(subjects.wanted, grid, most_open=most_open))
 
 
 def read_fine_rates(allocations: Sequence[Allocation], grid: Grid) -> tuple[Floats, Floats]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -15,7 +15,6 @@ from advisor.models import (
     ComplianceRecord,
     Policy,
     PublishedDocument,
-    Resource,
 )
 from advisor.models.workload import allocation_id
 from enforcers.contract import Outcome
@@ -118,9 +117,9 @@ def policy_state(policy: Policy, *, now: datetime) -> PolicyState:
     return policy_states([policy], now=now)[policy.pk]
 
 
-def newest_policies(resources: Sequence[Resource]) -> list[Policy]:
-    """The newest version of each resource that has one."""
-    rows = Policy.objects.filter(resource__in=resources).select_related("resource")
+def newest_policies(resources: Iterable[int]) -> list[Policy]:
+    """The newest version of each resource that has one, by their keys."""
+    rows = Policy.objects.filter(resource__in=list(resources)).select_related("resource")
     return list(rows.order_by("resource_id", "-version").distinct("resource_id"))
 
 

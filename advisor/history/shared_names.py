@@ -16,12 +16,12 @@ SHARED_FOR = timedelta(minutes=10)
 def shared_names(resource: Resource, *, at: datetime) -> list[str]:
     """The hosts of a resource under whose names several machines send."""
     hosts = Host.objects.filter(attachments__resource=resource).exclude(shared_at=None)
-    return sorted({host.name for host in hosts if is_shared(host, at=at)})
+    return sorted({host.name for host in hosts if is_shared(host.shared_at, at=at)})
 
 
-def is_shared(host: Host, *, at: datetime) -> bool:
-    """Whether samples of several machines came under the host's name lately."""
-    return host.shared_at is not None and at - host.shared_at <= SHARED_FOR
+def is_shared(shared_at: datetime | None, *, at: datetime) -> bool:
+    """Whether samples of several machines came lately under a host's name, the last then."""
+    return shared_at is not None and at - shared_at <= SHARED_FOR
 
 
 def shared_clause(names: Sequence[str]) -> str:

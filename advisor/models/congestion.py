@@ -55,12 +55,17 @@ class ResourceStatus(models.Model):
     @property
     def why(self) -> str:
         """The reason of the state, with what is silent."""
-        return "; ".join(part for part in (self.reason, self.silence) if part)
+        return with_silence(self.reason, self.silence)
 
     @property
     def is_rejudging(self) -> bool:
         """Whether windows that were judged are judged again."""
         return self.history_until is not None and self.rewound_to is not None
+
+
+def with_silence(reason: str | None, silence: str | None) -> str:
+    """The reason of a state, with what is silent."""
+    return "; ".join(part for part in (reason, silence) if part)
 
 
 class EvaluationGroup(models.Model):
@@ -152,7 +157,8 @@ class NewestRates(models.Model):
     """What each allocation of a resource got in its newest judged window, which ended at `at`.
 
     `allocations` are keys and `rates` are in the resource's unit, as arrays of 64-bit integers and
-    floats (`advisor.history.newest_rates`). One that was not measured is not among them.
+    floats (`advisor.history.newest_rates`). `hosts` has what the devices of each host carried, by
+    its name, in the unit of the kind's load. What was not measured is not among them.
     """
 
     resource = models.OneToOneField(
@@ -161,6 +167,7 @@ class NewestRates(models.Model):
     at = models.DateTimeField()
     allocations = models.BinaryField()
     rates = models.BinaryField()
+    hosts = models.JSONField(default=dict)
 
     class Meta:
         ordering = ["resource"]

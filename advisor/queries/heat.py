@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,6 @@ from django.core.cache import cache
 from advisor.core.detection.worst_levels import CONGESTED_WINDOW, STALLED_WINDOW, WorstWindows
 from advisor.history.history import numbers
 from advisor.history.levels import read_worst_windows
-from advisor.models import Resource
 from ingest.core.grid import Floats
 
 COLUMN_S = 300
@@ -91,51 +91,41 @@ def day_until(now: datetime) -> tuple[datetime, datetime]:
     return until - timedelta(seconds=COLUMN_S * COLUMNS), until
 
 
-def heat_strips(
-    resources: Sequence[Resource], *, now: datetime, only: Collection[int] | None = None
-) -> dict[int, Strip]:
-    """One strip per resource, by its primary key, or per resource of those in `only`.
+def heat_strips(resources: Iterable[int], *, now: datetime) -> dict[int, Strip]:
+    """One strip per resource, by its primary key.
 
     Older columns are cached for five minutes: a day has thousands of windows per resource, and
     only the newest still change.
     """
+    pks = sorted(resources)
     since, until = day_until(now)
-    still_open = until - timedelta(seconds=COLUMN_S * OPEN_COLUMNS)
-    pks = sorted(row.pk for row in resources)
+    worst = _day(pks, since, until)
+    levels = _levels(worst)
+    # A value while stalled is none of a device that works, and one without a threshold has no
+    # ratio.
+    unknown = (worst.alarm == STALLED_WINDOW) | np.isnan(worst.ratio)
+    ratio, value = (np.where(unknown, np.nan, one) for one in (worst.ratio, worst.value))
+    return {
+        pk: Strip(since=since, levels=levels[place], ratio=ratio[place], value=value[place])
+        for place, pk in enumerate(pks)
+    }
+
+
+def _day(pks: Sequence[int], since: datetime, until: datetime) -> WorstWindows:
     digest = hashlib.sha256(repr(pks).encode()).hexdigest()
     key = f"heat-2-{since:%Y%m%dT%H%M}-{digest}"
     past: WorstWindows | None = cache.get(key)
     if past is None:
-        past = read_worst_windows(pks, since=since, until=still_open)
-        cache.set(key, past, COLUMN_S)
-    recent = read_worst_windows(pks, since=still_open, until=until)
-    worst = _joined(past, recent)
-    levels = _levels(worst)
-    places = {pk: place for place, pk in enumerate(pks)}
-    return {
-        pk: Strip(
-            since=since,
-            levels=levels[places[pk]],
-            ratio=worst.ratio[places[pk]],
-            value=worst.value[places[pk]],
-        )
-        for pk in (pks if only is None else sorted(set(only)))
-    }
+        whole = read_worst_windows(pks, since=since, until=until)
+        cache.set(key, _columns(lambda name: getattr(whole, name)[:, :-OPEN_COLUMNS]), COLUMN_S)
+        return whole
+    still_open = until - timedelta(seconds=COLUMN_S * OPEN_COLUMNS)
+    both = past, read_worst_windows(pks, since=still_open, until=until)
+    return _columns(lambda name: np.concatenate([getattr(one, name) for one in both], axis=1))
 
 
-def _joined(past: WorstWindows, recent: WorstWindows) -> WorstWindows:
-    """The columns of both, one after the other.
-
-    A value while stalled is none of a device that works, and one without a threshold has no ratio.
-    """
-    ratio, value, alarm = (
-        np.concatenate([getattr(one, name) for one in (past, recent)], axis=1)
-        for name in ("ratio", "value", "alarm")
-    )
-    unknown = (alarm == STALLED_WINDOW) | np.isnan(ratio)
-    return WorstWindows(
-        ratio=np.where(unknown, np.nan, ratio), value=np.where(unknown, np.nan, value), alarm=alarm
-    )
+def _columns(of: Callable[[str], Any]) -> WorstWindows:
+    return WorstWindows(ratio=of("ratio"), value=of("value"), alarm=of("alarm"))
 
 
 def _levels(worst: WorstWindows) -> npt.NDArray[np.uint8]:

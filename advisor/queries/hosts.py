@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from django.db.models import F, OuterRef, QuerySet, Subquery
 
@@ -84,7 +85,17 @@ class HostHealth:
         return self.agent_reason if self.agent_needs_care else self.sample_reason
 
 
-def sample_trouble(host: Host, *, now: datetime) -> str:
+class Sender(NamedTuple):
+    """What is known of the samples of a host, as its row says it."""
+
+    pk: int
+    name: str
+    last_sample_at: datetime | None
+    heard_at: datetime | None
+    shared_at: datetime | None
+
+
+def sample_trouble(host: Host | Sender, *, now: datetime) -> str:
     """What is wrong with the samples of a host; empty if nothing."""
     last_sample_at = host.last_sample_at
     if host.heard_at is None and last_sample_at is not None:
@@ -96,7 +107,7 @@ def sample_trouble(host: Host, *, now: datetime) -> str:
             f"{gap.capitalize()}; check that Telegraf runs there and reaches this service, "
             "and that the host's clock is not behind."
         )
-    if is_shared(host, at=now):
+    if is_shared(host.shared_at, at=now):
         return shared_sentence([host.name])
     if last_sample_at is not None and last_sample_at - now > CLOCK_TOLERANCE:
         return (
@@ -121,6 +132,7 @@ def host_healths(scope: Scope, *, now: datetime, host_pk: int | None = None) -> 
     enforcers = {one.host_id: one for one in Enforcer.objects.filter(host__in=hosts)}
     published = _newest_documents(hosts)
     newest = _newest_records(hosts)
+    senders = [Sender(*row) for row in hosts.order_by("name").values_list(*Sender._fields)]
     return [
         _health(
             host,
@@ -129,7 +141,7 @@ def host_healths(scope: Scope, *, now: datetime, host_pk: int | None = None) -> 
             records=newest.get(host.pk, ()),
             now=now,
         )
-        for host in hosts.order_by("name")
+        for host in senders
     ]
 
 
@@ -169,7 +181,7 @@ def _newest_records(hosts: QuerySet[Host]) -> dict[int, list[ComplianceRecord]]:
 
 
 def _health(
-    host: Host,
+    host: Sender,
     enforcer: Enforcer | None,
     *,
     document: _Document | None,

@@ -33,14 +33,14 @@ class Shared:
 class Listed(Generic[RowT]):
     """`count` rows; `build` makes the one at a place. `shared` is what rows share, by its name.
 
-    `ranks`, (rows), are the places of rows in the order of a column, by its key; `NO_RANK` is that
+    `ranks` give the places of rows in the order of a column, (rows), by its key; `NO_RANK` is that
     of a row without a value.
     """
 
     count: int
     build: Callable[[int], RowT]
     shared: Mapping[str, Shared]
-    ranks: Mapping[str, Places] = field(default_factory=dict)
+    ranks: Mapping[str, Callable[[], Places]] = field(default_factory=dict)
 
     def by(self, what: str) -> Shared:
         """What rows share of this name; without one every row stands for itself."""

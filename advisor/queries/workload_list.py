@@ -9,15 +9,21 @@ from functools import cache
 from math import isnan
 
 import numpy as np
-from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import QuerySet
 
 from advisor.core.natural_order import natural_key
 from advisor.history.newest_rates import RatesByKey, newest_rates
-from advisor.models import Allocation, Workload
+from advisor.models import Workload
+from advisor.queries.allocation_columns import (
+    TIERS,
+    places_of,
+    present_allocations,
+    tier_places,
+)
 from advisor.queries.allocation_rates import REACH
 from advisor.queries.listed import NO_RANK, Listed, Places, Shared
-from advisor.queries.packed import PackedKeys, unpacked
-from advisor.queries.resources import ResourceLine, resource_line, resource_rows
+from advisor.queries.packed import packed_columns
+from advisor.queries.resources import ResourceLine, read_lines
 from advisor.queries.scope import Scope
 from advisor.queries.tables import HostName, WorkloadRow, host_names
 from ingest.core.grid import Floats
@@ -39,8 +45,7 @@ class _Workloads:
 
     keys: Places
     names: Sequence[str]
-    kinds: Sequence[str]
-    tiers: Sequence[str]
+    tiers: Places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,107 +61,84 @@ def workload_list(
     scope: Scope, *, now: datetime, host_pk: int | None = None
 ) -> Listed[WorkloadRow]:
     """Every workload on every resource that it has an allocation on, or those of one host."""
-    lines = [resource_line(row, now=now) for row in resource_rows(scope)]
+    allocations = present_allocations(scope)
+    if host_pk is not None:
+        allocations = allocations.filter(host=host_pk)
+    (keys, *of), _ = packed_columns(allocations, "pk", "workload_id", "resource_id", "host_id")
+    workloads = scope.rows(Workload)
+    if host_pk is not None:
+        workloads = workloads.filter(pk__in=np.unique(of[0]).tolist())
     inventory = _Inventory(
-        workloads=_workloads(scope),
-        lines=sorted(lines, key=lambda line: line.name),
+        workloads=_workloads(workloads),
+        lines=sorted(read_lines(scope, now=now), key=lambda line: line.name),
         hosts=list(host_names(scope).values()),
     )
     rates = newest_rates(scope.organisation, since=now - REACH)
-    return _rows(inventory, _allocations(scope, inventory, host_pk), rates)
+    return _rows(inventory, _allocations(inventory, keys, of), rates)
 
 
-def _workloads(scope: Scope) -> _Workloads:
-    rows = scope.rows(Workload).order_by()
-    found = rows.aggregate(
-        keys=PackedKeys("pk"),
-        names=ArrayAgg("name", default=[]),
-        kinds=ArrayAgg("kind", default=[]),
-        tiers=ArrayAgg("tier", default=[]),
-    )
-    by_name = [natural_key(name) for name in found["names"]]
+def _workloads(rows: QuerySet[Workload]) -> _Workloads:
+    (keys,), (names, tiers) = packed_columns(rows, "pk", texts=("name", "tier"))
+    by_name = [natural_key(name) for name in names]
     order = sorted(range(len(by_name)), key=by_name.__getitem__)
-    names, kinds, tiers = ([found[key][at] for at in order] for key in ("names", "kinds", "tiers"))
-    return _Workloads(keys=unpacked(found["keys"])[order], names=names, kinds=kinds, tiers=tiers)
-
-
-def _allocations(scope: Scope, inventory: _Inventory, host_pk: int | None) -> _Allocations:
-    rows = Allocation.objects.filter(
-        resource__organisation=scope.organisation, vanished_at=None
-    ).order_by()
-    if host_pk is not None:
-        rows = rows.filter(host=host_pk)
-    # In one answer: a tuple for each row would cost more.
-    columns = rows.aggregate(
-        own=PackedKeys("pk"),
-        workload=PackedKeys("workload_id"),
-        resource=PackedKeys("resource_id"),
-        host=PackedKeys("host_id"),
+    return _Workloads(
+        keys=keys[order],
+        names=[names[place] for place in order],
+        tiers=tier_places(tiers)[order],
     )
-    keys, *of = (unpacked(column) for column in columns.values())
+
+
+def _allocations(inventory: _Inventory, keys: Places, of: Sequence[Places]) -> _Allocations:
     known = (
         inventory.workloads.keys,
         np.array([line.pk for line in inventory.lines], dtype=np.int64),
         np.array([host.pk for host in inventory.hosts], dtype=np.int64),
     )
-    places = [_places(ids, own) for ids, own in zip(of, known, strict=True)]
+    places = [places_of(ids, own) for ids, own in zip(of, known, strict=True)]
     # What this person may not see has no place.
-    seen = np.all([own >= 0 for own in places], axis=0)
+    seen = np.logical_and.reduce([own >= 0 for own in places])
     workload, resource, host = (own[seen] for own in places)
     return _Allocations(keys=keys[seen], workload=workload, resource=resource, host=host)
 
 
-def _places(ids: Places, known: Places) -> Places:
-    """The place of each key among those that are known; -1 for others."""
-    if not len(known):
-        return np.full(len(ids), -1)
-    order = np.argsort(known)
-    ordered = known[order]
-    at = np.minimum(np.searchsorted(ordered, ids), len(known) - 1)
-    return np.where(ordered[at] == ids, order[at], -1)
-
-
 def _rows(inventory: _Inventory, own: _Allocations, known: RatesByKey) -> Listed[WorkloadRow]:
-    pairs, row_of = np.unique(
-        own.workload * max(len(inventory.lines), 1) + own.resource, return_inverse=True
-    )
-    order = np.lexsort((own.keys, row_of))
-    begins = np.searchsorted(row_of[order], np.arange(len(pairs) + 1))
+    workloads, lines = inventory.workloads, inventory.lines
+    row_of = own.workload * len(lines) + own.resource
+    order = np.argsort(row_of, kind="stable")
+    begins = np.flatnonzero(np.diff(row_of[order], prepend=-1))
+    ends = np.append(begins[1:], len(order))
     keys, hosts = own.keys[order], own.host[order]
-    workload, resource = np.divmod(pairs, max(len(inventory.lines), 1))
+    workload, resource = own.workload[order][begins], own.resource[order][begins]
     rates = _sums(known.of(keys), begins)
-    workloads = inventory.workloads
 
     @cache
     def build(place: int) -> WorkloadRow:
-        own = workload[place]
-        mine = slice(begins[place], begins[place + 1])
+        at = workload[place]
+        mine = slice(begins[place], ends[place])
         rate = float(rates[place])
         return WorkloadRow(
-            pk=int(workloads.keys[own]),
-            name=workloads.names[own],
-            kind=workloads.kinds[own],
-            tier=workloads.tiers[own],
-            resource=inventory.lines[resource[place]],
+            pk=int(workloads.keys[at]),
+            name=workloads.names[at],
+            tier=TIERS[workloads.tiers[at]],
+            resource=lines[resource[place]],
             hosts=tuple([inventory.hosts[host] for host in sorted(set(hosts[mine].tolist()))]),
             allocations=tuple(keys[mine].tolist()),
             rate=None if isnan(rate) else rate,
         )
 
-    tiers = {tier: place for place, tier in enumerate(sorted(set(workloads.tiers)))}
-    tier_of = np.array([tiers[tier] for tier in workloads.tiers], dtype=np.int64)
+    host_sets, sets = _host_sets(begins, ends, hosts, len(inventory.hosts))
     return Listed(
-        count=len(pairs),
+        count=len(begins),
         build=build,
         shared={
-            "workload": _shared(workload, names=workloads.names),
-            "resource": _shared(resource),
-            "hosts": _shared(_host_sets(begins, hosts, len(inventory.hosts))),
-            "tier": _shared(tier_of[workload]),
+            "workload": _shared(workload, len(workloads.keys), names=workloads.names),
+            "resource": _shared(resource, len(lines)),
+            "hosts": _shared(host_sets, sets),
+            "tier": _shared(workloads.tiers[workload], len(TIERS)),
         },
         ranks={
-            "name": workload,
-            "rate": _ranks([line.unit for line in inventory.lines], resource, rates),
+            "name": lambda: workload,
+            "rate": lambda: _ranks([line.unit for line in lines], resource, rates),
         },
     )
 
@@ -166,8 +148,8 @@ def _sums(rates: Floats, begins: Places) -> Floats:
     if not len(rates):
         return np.empty(0)
     known = ~np.isnan(rates)
-    sums = np.add.reduceat(np.where(known, rates, 0.0), begins[:-1])
-    return np.where(np.logical_or.reduceat(known, begins[:-1]), sums, np.nan)
+    sums = np.add.reduceat(np.where(known, rates, 0.0), begins)
+    return np.where(np.logical_or.reduceat(known, begins), sums, np.nan)
 
 
 def _ranks(units: Sequence[str], resource: Places, rates: Floats) -> Places:
@@ -180,19 +162,23 @@ def _ranks(units: Sequence[str], resource: Places, rates: Floats) -> Places:
     return np.where(np.isnan(rates), NO_RANK, ranks)
 
 
-def _shared(of_row: Places, *, names: Sequence[str] | None = None) -> Shared:
-    known, first, places = np.unique(of_row, return_index=True, return_inverse=True)
-    own = None if names is None else [names[one] for one in known.tolist()]
-    return Shared(first=first.tolist(), of_row=places, names=own)
+def _shared(of_row: Places, count: int, *, names: Sequence[str] | None = None) -> Shared:
+    """What rows share, of which there are so many; some may have no row."""
+    first = np.full(count, -1, dtype=np.int64)
+    # Of several rows with the same the last one that is written stays.
+    first[of_row[::-1]] = np.arange(len(of_row))[::-1]
+    known = first >= 0
+    places = np.cumsum(known) - 1
+    own = None if names is None else [names[one] for one in np.flatnonzero(known).tolist()]
+    return Shared(first=first[known].tolist(), of_row=places[of_row], names=own)
 
 
-def _host_sets(begins: Places, hosts: Places, count: int) -> Places:
-    """A number for each row's set of hosts: that of the host where it is one."""
-    sizes = np.diff(begins)
-    found = hosts[begins[:-1]] if len(sizes) else np.empty(0, dtype=np.int64)
+def _host_sets(begins: Places, ends: Places, hosts: Places, count: int) -> tuple[Places, int]:
+    """A number for each row's set of hosts, that of the host where it is one, and how many."""
+    found = hosts[begins]
     sets: dict[tuple[int, ...], int] = {}
-    for place in np.flatnonzero(sizes > 1).tolist():
-        own = tuple(np.unique(hosts[begins[place] : begins[place + 1]]).tolist())
+    for place in np.flatnonzero(ends - begins > 1).tolist():
+        own = tuple(np.unique(hosts[begins[place] : ends[place]]).tolist())
         if len(own) > 1:
             found[place] = sets.setdefault(own, count + len(sets))
-    return found
+    return found, count + len(sets)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from operator import attrgetter
 
 import numpy as np
 
@@ -100,7 +101,9 @@ DATASTORE = ResourceTraits(
     threshold=THRESHOLD_MS,
     threshold_modes=tuple(ThresholdMode),
     activity_floor=_activity_floor,
-    reader=Reader(figures=DISK, delivered=_delivered, readings=_readings),
+    reader=Reader(
+        figures=DISK, carried=attrgetter("iops"), delivered=_delivered, readings=_readings
+    ),
     charts=(
         ChartPlan(key="level", title="Normalised latency", form="line"),
         ChartPlan(key="workloads", title="Rate per workload", form="stack"),

@@ -76,10 +76,12 @@ class Reader(Generic[FiguresT]):
     """The figures to read of each device, and how to combine them.
 
     `readings` has one for each of the windows that end at the given times. `delivered` is what
-    all devices carried in each window, in the unit of the allocations.
+    all devices carried in each window, in the unit of the allocations; `carried` is what each
+    did, (windows, devices), in the unit of the kind's load.
     """
 
     figures: FigureKind[FiguresT]
+    carried: Callable[[FiguresT], Floats]
     delivered: Callable[[ReadResource, Devices[FiguresT]], Floats]
     readings: Callable[
         [ReadResource, Sequence[datetime], Devices[FiguresT], SeenAllocations], list[Reading]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from operator import attrgetter
 
 import numpy as np
 
@@ -105,7 +106,13 @@ UPLINK = ResourceTraits(
     # Peak throughput is learnt from latency over outstanding I/O.
     threshold_modes=(ThresholdMode.FIXED, ThresholdMode.BASELINE),
     activity_floor=_activity_floor,
-    reader=Reader(figures=INTERFACE, delivered=_delivered, readings=_readings, with_tcp=True),
+    reader=Reader(
+        figures=INTERFACE,
+        carried=attrgetter("sent_bits_per_s"),
+        delivered=_delivered,
+        readings=_readings,
+        with_tcp=True,
+    ),
     charts=(
         ChartPlan(key="level", title="Utilisation", form="line"),
         ChartPlan(key="workloads", title="Rate per workload", form="stack"),

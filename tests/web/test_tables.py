@@ -162,13 +162,41 @@ def test_rows_without_a_value_stand_last_both_ways(viewer: Client, fleet: Fleet)
         assert names(page_of(viewer.get("/workloads/", {"sort": order})))[-1] == "aaa-quiet"
 
 
-def test_workloads_are_sorted_by_rate_without_reading_samples(viewer: Client) -> None:
+@pytest.mark.parametrize("address", ["/workloads/", "/hosts/"])
+def test_list_is_sorted_by_rate_without_reading_samples(viewer: Client, address: str) -> None:
     with CaptureQueriesContext(connection) as asked:
-        page = page_of(viewer.get("/workloads/", {"sort": "-rate", "columns": ["name", "rate"]}))
+        page = page_of(viewer.get(address, {"sort": "-rate", "columns": ["name", "rate"]}))
 
     assert names(page)
     # Whoever reads samples asks for their series first.
     assert not [one["sql"] for one in asked if "ingest_series" in one["sql"]]
+
+
+def test_hosts_are_sorted_by_what_their_disks_do(viewer: Client) -> None:
+    rates = {row["Host"]: row["Disk I/O"] for row in exported(viewer, "/hosts/", sort="-rate")}
+
+    known = [float(rate) for rate in rates.values() if rate]
+    assert known == sorted(known, reverse=True)
+    assert all(rates[name] for name in ("kvm-01", "kvm-02", "kvm-03"))
+
+
+def test_host_whose_disks_are_not_measured_says_so(viewer: Client) -> None:
+    page = page_of(viewer.get("/hosts/", {"columns": ["name", "rate"]}))
+
+    # It is silent.
+    (rate,) = page.row("table", "kvm-05")
+    assert rate.endswith("its disks were not measured in the last 2 minutes")
+
+
+def test_workload_with_two_disks_on_a_datastore_counts_once(viewer: Client, fleet: Fleet) -> None:
+    fleet.add_allocation(fleet.resources["nfs-07"], "db-orders", "kvm-02", Tier.HIGH)
+
+    storage = page_of(viewer.get("/storage/", {"columns": ["workloads", "tier"]}))
+    hosts = page_of(viewer.get("/hosts/", {"columns": ["workloads", "tier"]}))
+
+    assert storage.row("table", "nfs-07") == ["5 workloads of nfs-07", "high, medium, low"]
+    # web-shop and mail-1 have allocations on two resources there, backup-7 and now db-orders one.
+    assert hosts.row("table", "kvm-02")[0] == "4 workloads of kvm-02"
 
 
 def test_states_are_sorted_by_urgency(viewer: Client) -> None:

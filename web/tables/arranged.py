@@ -1,14 +1,14 @@
 """Which rows of a list an address asks for, and in which order.
 
 What rows share is looked at once, so that the cost follows what there is to compare, and not the
-rows; only rows that are shown or measured are built.
+rows; only rows that are shown are built.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -19,29 +19,23 @@ import numpy as np
 from advisor.core.natural_order import natural_key
 from advisor.queries.listed import NO_RANK, Listed, Places
 from advisor.queries.scope import Scope
-from advisor.queries.tables import Figures
 from web.tables.address import TableAddress
-from web.tables.column import Column, Needs, Order, RowT, Table
+from web.tables.column import Column, Order, RowT, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Arranged(Generic[RowT]):
     """The places of the rows that are asked for, in order.
 
-    `measured` are those rows with their rates, if the order needed them. `title_of` has the place
-    of each listed row in `group_names`.
+    `title_of` has the place of each listed row in `group_names`.
     """
 
     listed: Listed[RowT]
     places: Places
-    measured: Mapping[int, RowT]
     title_of: Places
     group_names: Sequence[str]
 
     def rows(self, places: Places) -> list[RowT]:
-        """These rows, with their rates if they have been read."""
-        if self.measured:
-            return [self.measured[place] for place in places.tolist()]
         return [self.listed.build(place) for place in places.tolist()]
 
     def titles(self, places: Places) -> list[str]:
@@ -64,22 +58,13 @@ def arranged(
     """The rows that the address asks for."""
     listed = table.read(scope, now)
     places = np.flatnonzero(_wanted(table, address, listed))
-    by = table.column(address.sort)
-    measured: dict[int, RowT] = {}
-    if by.needs is Needs.RATES:
-        rows = [listed.build(place) for place in places.tolist()]
-        rows = table.measured(scope, rows, Figures(rates=True), now)
-        measured = dict(zip(places.tolist(), rows, strict=True))
-        ranks = _ranks([(by.value or _nothing)(row) for row in rows])
-    else:
-        ranks = _value_ranks(by, listed)[places]
+    ranks = _value_ranks(table.column(address.sort), listed)[places]
     group = table.column(address.group) if address.group else None
     titles, title_of, group_ranks = _titles(group, listed)
     order = np.lexsort((_turned(ranks, address.is_descending), group_ranks[places]))
     return Arranged(
         listed=listed,
         places=places[order],
-        measured=measured,
         title_of=title_of,
         group_names=titles,
     )
@@ -88,23 +73,27 @@ def arranged(
 # --- Filtering
 
 
-def part_counts(column: Column[RowT], listed: Listed[RowT]) -> Counter[str]:
-    """How many rows have each part of the column."""
+def part_counts(column: Column[RowT], listed: Listed[RowT], *, most: int) -> Counter[str] | None:
+    """How many rows have each part of the column; None if there are more than `most` parts."""
     shared = listed.by(column.of)
     sizes = np.bincount(shared.of_row, minlength=len(shared.first)).tolist()
     counts: Counter[str] = Counter()
     for parts, size in zip(_parts(column, listed), sizes, strict=True):
         for part in parts:
             counts[part] += size
+        if len(counts) > most:
+            return None
     return counts
 
 
-def _parts(column: Column[RowT], listed: Listed[RowT]) -> list[Sequence[str]]:
+def _parts(column: Column[RowT], listed: Listed[RowT]) -> Iterator[Sequence[str]]:
     """The parts of each of what rows share."""
-    parts = column.parts
-    if parts is None:
-        return [() for _ in listed.by(column.of).first]
-    return [parts(listed.build(place)) for place in listed.by(column.of).first]
+    parts = column.parts or _no_parts
+    return (parts(listed.build(place)) for place in listed.by(column.of).first)
+
+
+def _no_parts(_: Any) -> Sequence[str]:
+    return ()
 
 
 def _wanted(table: Table[RowT], address: TableAddress, listed: Listed[RowT]) -> Any:
@@ -153,7 +142,7 @@ def _nothing(_: Any) -> None:
 def _value_ranks(column: Column[RowT], listed: Listed[RowT]) -> Places:
     """The rank of each row by the column."""
     if column.key in listed.ranks:
-        return listed.ranks[column.key]
+        return listed.ranks[column.key]()
     return _ranks(_values(column, listed))[listed.by(column.of).of_row]
 
 
@@ -177,7 +166,7 @@ def _titles(
         nothing = np.zeros(listed.count, dtype=np.int64)
         return [""], nothing, nothing
     places = {name: place for place, name in enumerate(column.order)}
-    every = _parts(column, listed)
+    every = list(_parts(column, listed))
     keys = [
         tuple((places.get(part, len(places)), natural_key(part)) for part in parts)
         for parts in every

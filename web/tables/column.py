@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Generic, TypeVar
 
 from advisor.queries.listed import Listed
 from advisor.queries.scope import Scope
-from advisor.queries.tables import Figures
 from web.drawing.sparkline import Sparkline
 
 RowT = TypeVar("RowT")
@@ -19,14 +17,6 @@ Plain = str | float | datetime | None
 """A value as it is exported: in base units, None if there is none."""
 Order = str | float | datetime | None
 """What rows are compared by; those with None stand last."""
-
-
-class Needs(StrEnum):
-    """What has to be read beyond the rows themselves before a column can be written."""
-
-    NOTHING = "nothing"
-    RATES = "rates"
-    DAY = "day"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +56,8 @@ class Column(Generic[RowT]):
     With `parts` the rows can be filtered and grouped by it: a row belongs to each of its parts.
     `order` is the order of the groups, for names that have one; others are in that of the
     alphabet. `of` is what of the row it is about, as `Listed.shared` has it: rows that share this
-    have the same value and parts. A column with `is_name` has the name of that for both.
+    have the same value and parts. A column with `is_name` has the name of that for both. One with
+    `needs_day` can be written once the last day of the row was read.
     """
 
     key: str
@@ -82,14 +73,14 @@ class Column(Generic[RowT]):
     is_shown: bool = True
     of: str = ""
     is_name: bool = False
-    needs: Needs = Needs.NOTHING
+    needs_day: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table(Generic[RowT]):
     """A list: its rows and columns; the first column names the row and is always shown.
 
-    `read` gives all rows; `measured` gives the same rows with figures from their samples.
+    `read` gives all rows; `with_days` gives some of them with their last day.
     """
 
     name: str
@@ -100,7 +91,7 @@ class Table(Generic[RowT]):
     columns: tuple[Column[RowT], ...]
     identity: Callable[[RowT], str]
     read: Callable[[Scope, datetime], Listed[RowT]]
-    measured: Callable[[Scope, Sequence[RowT], Figures, datetime], list[RowT]]
+    with_days: Callable[[Sequence[RowT], datetime], list[RowT]]
 
     def column(self, key: str) -> Column[RowT]:
         return next(column for column in self.columns if column.key == key)

@@ -8,13 +8,12 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from advisor.core.enumeration import MOST_NAMED
-from advisor.queries import tables
+from advisor.queries.host_list import HostRow, with_host_days
 from advisor.queries.hosts import AgentState
 from advisor.queries.listed import listed
-from advisor.queries.tables import HostRow
 from enforcers.contract import MechanismSupport
 from web.tables import cells
-from web.tables.column import Cell, Column, Link, Needs, Table
+from web.tables.column import Cell, Column, Link, Table
 from web.tables.shared_columns import tiers_column, workloads_column
 from web.templatetags.named import agent_mark
 
@@ -48,9 +47,7 @@ def host_table(rows: Sequence[HostRow]) -> Table[HostRow]:
         ),
         identity=lambda row: f"host-{row.health.pk}",
         read=lambda _, __: listed(rows),
-        measured=lambda scope, rows, wanted, at: tables.with_host_figures(
-            scope, rows, wanted, now=at
-        ),
+        with_days=lambda rows, at: with_host_days(rows, now=at),
     )
 
 
@@ -116,24 +113,24 @@ def _load_columns() -> tuple[Column[HostRow], ...]:
         Column(
             key="rate",
             title="Disk I/O",
-            cell=lambda row: cells.rate_cell(row.rate, "iops", "no samples of its disks"),
+            cell=lambda row: cells.rate_cell(
+                row.rate, "iops", "its disks were not measured in the last 2 minutes"
+            ),
             value=lambda row: row.rate,
             plain_unit=lambda _: "iops",
-            hint="What its disks do: the mean over the newest measured minute.",
+            hint="What its disks did in the newest judged window.",
             is_number=True,
-            needs=Needs.RATES,
         ),
         Column(
             key="sent",
             title="Sent",
             cell=lambda row: cells.rate_cell(
-                row.sent, "bits_per_s", "no samples of its network interfaces"
+                row.sent, "bits_per_s", "its uplinks were not measured in the last 2 minutes"
             ),
             value=lambda row: row.sent,
             plain_unit=lambda _: "bits_per_s",
-            hint="What its uplinks send: the mean over the newest measured minute.",
+            hint="What its uplinks sent in the newest judged window.",
             is_number=True,
-            needs=Needs.RATES,
         ),
         Column(
             key="day",
@@ -141,7 +138,7 @@ def _load_columns() -> tuple[Column[HostRow], ...]:
             cell=lambda row: cells.rate_day_cell(
                 row.day, "iops", f"I/O rate of {row.health.name} in the last 24 hours"
             ),
-            needs=Needs.DAY,
+            needs_day=True,
         ),
         workloads_column(_workloads, lambda row: row.workload_count),
         Column(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,10 +13,9 @@ from typing import Any
 from advisor.core.natural_order import natural_key
 from advisor.queries.listed import Listed
 from advisor.queries.scope import Scope
-from advisor.queries.tables import Figures
 from web.tables.address import TableAddress
 from web.tables.arranged import arranged, part_counts
-from web.tables.column import Cell, Column, Needs, Plain, RowT, Table
+from web.tables.column import Cell, Column, Plain, RowT, Table
 
 PAGE_ROWS = 50
 MOST_CHOICES = 60
@@ -134,9 +134,9 @@ def listing(table: Table[RowT], address: TableAddress, *, scope: Scope, now: dat
     page = min(address.page, pages)
     places = found.places[(page - 1) * PAGE_ROWS : page * PAGE_ROWS]
     columns = [table.column(key) for key in address.columns]
-    needs = {column.needs for column in columns}
-    wanted = Figures(rates=Needs.RATES in needs and not found.measured, days=Needs.DAY in needs)
-    shown = table.measured(scope, found.rows(places), wanted, now)
+    shown = found.rows(places)
+    if any(column.needs_day for column in columns):
+        shown = table.with_days(shown, now)
     return Listing(
         address=address,
         heads=tuple(_head(column, address) for column in columns),
@@ -159,8 +159,6 @@ def exported(
     columns = [column for key in address.columns if (column := table.column(key)).value]
     found = arranged(table, address, scope=scope, now=now)
     rows = found.rows(found.places)
-    if not found.measured and any(column.needs is Needs.RATES for column in columns):
-        rows = table.measured(scope, rows, Figures(rates=True), now)
     heads = []
     for column in columns:
         heads += [column.title, f"{column.title}, unit"] if column.plain_unit else [column.title]
@@ -222,11 +220,9 @@ def _head(column: Column[Any], address: TableAddress) -> Head:
 
 
 def _filter(column: Column[RowT], address: TableAddress, rows: Listed[RowT]) -> Filter:
-    counts = part_counts(column, rows)
+    counts = part_counts(column, rows, most=MOST_CHOICES) or Counter()
     places = {name: place for place, name in enumerate(column.order)}
-    names: list[str] = []
-    if len(counts) <= MOST_CHOICES:
-        names = sorted(counts, key=lambda name: (places.get(name, len(places)), natural_key(name)))
+    names = sorted(counts, key=lambda name: (places.get(name, len(places)), natural_key(name)))
     return Filter(
         key=column.key,
         title=column.title,

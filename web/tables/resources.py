@@ -14,7 +14,7 @@ from advisor.resource_kinds.registry import KINDS
 from advisor.resource_kinds.traits import ResourceTraits
 from web.formatting import level_scale
 from web.tables import cells
-from web.tables.column import Cell, Column, Link, Needs, Table
+from web.tables.column import Cell, Column, Link, Table
 from web.tables.shared_columns import hosts_column, tiers_column, workloads_column
 
 
@@ -42,9 +42,7 @@ def _table(name: str, title: str, area: str, now: datetime) -> Table[ResourceRow
         columns=_state_columns(kinds[0]) + _use_columns(now),
         identity=lambda row: f"resource-{row.line.pk}",
         read=lambda scope, at: listed(tables.resource_table_rows(scope, names, now=at)),
-        measured=lambda scope, rows, wanted, at: tables.with_resource_figures(
-            scope, rows, wanted, now=at
-        ),
+        with_days=lambda rows, at: tables.with_resource_days(rows, now=at),
     )
 
 
@@ -104,7 +102,7 @@ def _level_columns(traits: ResourceTraits) -> tuple[Column[ResourceRow], ...]:
             title="Last 24 h",
             cell=lambda row: cells.level_day_cell(row.line, row.day),
             hint="The worst of each half hour; the dashed line is the threshold.",
-            needs=Needs.DAY,
+            needs_day=True,
         ),
     )
 

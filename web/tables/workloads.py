@@ -6,11 +6,10 @@ from datetime import datetime
 
 from django.urls import reverse
 
-from advisor.queries import tables
-from advisor.queries.tables import WorkloadRow
+from advisor.queries.tables import WorkloadRow, with_workload_days
 from advisor.queries.workload_list import workload_list
 from web.tables import cells
-from web.tables.column import Cell, Column, Link, Needs, Table
+from web.tables.column import Cell, Column, Link, Table
 from web.tables.shared_columns import hosts_column
 
 
@@ -26,9 +25,7 @@ def workload_table(now: datetime, *, host_pk: int | None = None) -> Table[Worklo
         columns=_place_columns() + _measured_columns(now),
         identity=lambda row: f"workload-{row.pk}-{row.resource.pk}",
         read=lambda scope, at: workload_list(scope, now=at, host_pk=host_pk),
-        measured=lambda _, rows, wanted, at: (
-            tables.with_workload_days(rows, now=at) if wanted.days else list(rows)
-        ),
+        with_days=lambda rows, at: with_workload_days(rows, now=at),
     )
 
 
@@ -97,7 +94,7 @@ def _measured_columns(now: datetime) -> tuple[Column[WorkloadRow], ...]:
             cell=lambda row: cells.rate_day_cell(
                 row.day, row.resource.unit, f"Rate of {row.name} in the last 24 hours"
             ),
-            needs=Needs.DAY,
+            needs_day=True,
         ),
         Column(
             key="state",

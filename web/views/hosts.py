@@ -14,9 +14,9 @@ from django.utils import timezone
 
 from advisor.models import ComplianceRecord
 from advisor.queries.host_charts import host_chart_plans
+from advisor.queries.host_list import host_rows
 from advisor.queries.hosts import AgentState, HostHealth, host_healths, other_case
 from advisor.queries.resources import resource_line
-from advisor.queries.tables import host_rows
 from enforcers.contract import Holds
 from ingest.models import Host, UnknownMeasurement
 from ingest.sent_twice import sent_twice

@@ -9,8 +9,8 @@ from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 
 from advisor.history.policy_state import newest_policies, policy_states
-from advisor.models import Recommendation, RecommendationState, Resource, State
-from advisor.queries.heat import COLUMN_S, heat_strips
+from advisor.models import Recommendation, RecommendationState, State
+from advisor.queries.heat import heat_strips
 from advisor.queries.hosts import host_healths
 from advisor.queries.incidents import correlated_lines, open_incident_lines
 from advisor.queries.movers import (
@@ -20,10 +20,10 @@ from advisor.queries.movers import (
     remembered_movers,
     top_movers,
 )
-from advisor.queries.resources import resource_lines, resource_rows
+from advisor.queries.resources import ResourceLine, by_urgency, read_lines
 from ingest.models import Host
 from web.access import Workspace, workspace_view
-from web.drawing.heat import HEIGHT, THRESHOLD_Y, axis_labels, heat_row, hour_cells, hour_starts
+from web.drawing.heat import axis_labels, heat_row, hour_cells, hour_starts
 from web.page import render_page, render_part
 
 
@@ -35,12 +35,12 @@ def overview(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     if "HX-Request" in request.headers:
         template, context = _part(workspace, request.GET.get("part", ""), against, now)
         return render_part(request, workspace, template, now=now, **context)
-    rows = resource_rows(workspace.scope)
+    lines = by_urgency(read_lines(workspace.scope, now=now))
     context = {
-        **_state(workspace, rows, now),
-        **_heat(workspace, rows, now),
+        **_state(workspace, lines, now),
+        **_heat(workspace, lines, now),
         **_frame_of_movers(workspace, against, now, at_once="movers" in request.GET),
-        **_lists(workspace, rows, now),
+        **_lists(workspace, lines, now),
     }
     return render_page(
         request, workspace, "web/overview.html", now=now, section="overview", **context
@@ -51,23 +51,22 @@ def _part(
     workspace: Workspace, name: str, against: Against, now: datetime
 ) -> tuple[str, dict[str, Any]]:
     """The template of the part of this name, and what it shows; the state without a name."""
-    rows = resource_rows(workspace.scope) if name != "movers" else []
+    if name == "movers":
+        return "web/parts/movers.html", _movers(workspace, against, now)
+    lines = by_urgency(read_lines(workspace.scope, now=now))
     match name:
         case "hours":
-            return "web/parts/heat_hours.html", _hours(rows, now)
+            return "web/parts/heat_hours.html", _hours(lines, now)
         case "heat":
-            return "web/parts/overview_heat.html", _heat(workspace, rows, now)
-        case "movers":
-            return "web/parts/movers.html", _movers(workspace, against, now)
+            return "web/parts/overview_heat.html", _heat(workspace, lines, now)
         case "lists":
-            return "web/parts/overview_lists.html", _lists(workspace, rows, now)
-    return "web/parts/overview.html", _state(workspace, rows, now)
+            return "web/parts/overview_lists.html", _lists(workspace, lines, now)
+    return "web/parts/overview.html", _state(workspace, lines, now)
 
 
-def _state(workspace: Workspace, rows: list[Resource], now: datetime) -> dict[str, Any]:
+def _state(workspace: Workspace, lines: list[ResourceLine], now: datetime) -> dict[str, Any]:
     """Whether anything is congested, and who causes it."""
     scope = workspace.scope
-    lines = resource_lines(rows, now=now)
     sampled = scope.rows(Host).values_list("last_sample_at", flat=True)
     times = list(sampled)
     # A host whose clock is ahead sent its samples by now all the same.
@@ -91,19 +90,13 @@ def _state(workspace: Workspace, rows: list[Resource], now: datetime) -> dict[st
     }
 
 
-def _heat(workspace: Workspace, rows: list[Resource], now: datetime) -> dict[str, Any]:
+def _heat(workspace: Workspace, lines: list[ResourceLine], now: datetime) -> dict[str, Any]:
     """The last day of every resource, as strips."""
-    lines = resource_lines(rows, now=now)
-    strips = heat_strips(rows, now=now)
+    strips = heat_strips([line.pk for line in lines], now=now)
     return {
         "hosts": workspace.scope.rows(Host).exists(),
         "heat": [heat_row(line, strips[line.pk]) for line in lines],
-        "heat_frame": {
-            "height": HEIGHT,
-            "threshold_y": THRESHOLD_Y,
-            "column_s": COLUMN_S,
-            "axis": axis_labels(strips[lines[0].pk]) if lines else [],
-        },
+        "heat_axis": axis_labels(strips[lines[0].pk]) if lines else [],
     }
 
 
@@ -132,14 +125,14 @@ def _movers(workspace: Workspace, against: Against, now: datetime) -> dict[str, 
     }
 
 
-def _lists(workspace: Workspace, rows: list[Resource], now: datetime) -> dict[str, Any]:
+def _lists(workspace: Workspace, lines: list[ResourceLine], now: datetime) -> dict[str, Any]:
     """What waits for somebody: recommendations, hosts, policies that are not in force."""
     scope = workspace.scope
     hosts = host_healths(scope, now=now)
     proposed = scope.rows(Recommendation).filter(
         state=RecommendationState.PROPOSED, expires_at__gt=now
     )
-    policies = newest_policies(rows)
+    policies = newest_policies([line.pk for line in lines])
     states = policy_states(policies, now=now)
     return {
         "hosts": hosts,
@@ -152,10 +145,9 @@ def _lists(workspace: Workspace, rows: list[Resource], now: datetime) -> dict[st
     }
 
 
-def _hours(rows: list[Resource], now: datetime) -> dict[str, Any]:
+def _hours(lines: list[ResourceLine], now: datetime) -> dict[str, Any]:
     """The last day as a table, for those who cannot see the strip."""
-    strips = heat_strips(rows, now=now)
-    lines = resource_lines(rows, now=now)
+    strips = heat_strips([line.pk for line in lines], now=now)
     return {
         "heat": [(line, hour_cells(strips[line.pk])) for line in lines],
         "hours": hour_starts(strips[lines[0].pk]) if lines else [],

@@ -23,8 +23,7 @@ class Command(ProductCommand):
         rows = Policy.objects.filter(organisation=organisation).select_related("resource")
         if options["resource"]:
             rows = rows.filter(resource__name=options["resource"])
-        resources = {policy.resource_id: policy.resource for policy in rows}
-        newest = newest_policies(list(resources.values()))
+        newest = newest_policies({policy.resource_id for policy in rows})
         states = policy_states(newest, now=timezone.now())
         self.show(
             [_row(policy, states.get(policy.pk)) for policy in rows],

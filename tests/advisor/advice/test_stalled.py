@@ -117,5 +117,5 @@ def test_advice_on_shares_is_not_given_for_a_stall(cluster: Cluster) -> None:
 def test_heat_strip_shows_the_stall_above_all(cluster: Cluster) -> None:
     lun = disk(cluster, ".....!!!!")
 
-    cells = [cell for cell in heat_strips([lun], now=NOW)[lun.pk].cells if cell is not None]
+    cells = [cell for cell in heat_strips([lun.pk], now=NOW)[lun.pk].cells if cell is not None]
     assert [(cell.level, cell.value) for cell in cells] == [(Level.STALLED, None)]

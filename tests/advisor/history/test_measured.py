@@ -401,6 +401,26 @@ def test_long_windows_are_read_though_sealing_is_far_behind(tenant: Tenant) -> N
     assert found.growth[INTERFACE].growth[0, :, 0].tolist() == [25200] * hours
 
 
+def test_long_windows_of_open_hours_are_the_same_of_their_last_readings_alone(
+    tenant: Tenant,
+) -> None:
+    hour = hour_of_tests()
+    send_net(tenant, times(hour - 3 * HOUR, hour + 31 * MINUTE), per_s=7)
+    seal_all(tenant, after(hour - 2 * HOUR))
+    subject = Subject(host=tenant.host().pk, name="eth0")
+    grid = grid_of(hour - 2 * HOUR, hour + 30 * MINUTE, 1800)
+
+    exact, of_last = (
+        read_measured({INTERFACE: [subject]}, grid, most_open=most).growth[INTERFACE]
+        for most in (MOST_OPEN, timedelta(0))
+    )
+
+    # 7 bytes a second for half an hour; one hour is sealed, the others are not.
+    assert of_last.growth[0, :, 0].tolist() == [12600] * 5
+    assert np.array_equal(of_last.growth, exact.growth)
+    assert np.array_equal(of_last.seconds, exact.seconds)
+
+
 @pytest.mark.parametrize("window_s", [10, 60])
 def test_windows_of_open_hours_ask_for_nothing_that_is_sealed(
     tenant: Tenant, window_s: int

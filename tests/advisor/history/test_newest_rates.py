@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from accounts.models import Organisation
-from advisor.history.newest_rates import newest_rates
-from advisor.models import Allocation, NewestRates, Resource
+from advisor.history.newest_rates import newest_host_rates, newest_rates
+from advisor.models import Allocation, NewestRates, Resource, Unit
 from advisor.pipeline.groups import judge_together
 from ingest.models import Host
 from tests.advisor.samples import send
@@ -112,3 +112,24 @@ def test_one_organisation_does_not_see_the_rates_of_another(
 
     other = Organisation.objects.create(slug="other", name="Other")
     assert rates(other, web) == [None]
+
+
+def test_host_has_the_rates_of_all_its_disks_also_without_any_workload(acme: Organisation) -> None:
+    disks = [stated_datastore(acme, "sda", "h1"), stated_datastore(acme, "sdb", "h1")]
+    for number in range(6):
+        at_ns = int((START + number * STEP).timestamp()) * 10**9
+        lines = [
+            f"diskio,host=h1,name={name} reads={iops * number * 10}i,writes=0i,read_bytes=0i,"
+            f"write_bytes=0i,read_time=0i,write_time=0i,io_time=0i,weighted_io_time=0i,"
+            f"iops_in_progress=0i {at_ns}"
+            for name, iops in (("sda", 100), ("sdb", 30))
+        ]
+        send(acme, "\n".join(lines), now=NOW)
+
+    for disk in disks:
+        judge(disk, 5)
+
+    assert newest_host_rates(acme, since=START)[Unit.IOPS] == {"h1": 130.0}
+    assert newest_host_rates(acme, since=START + 5 * STEP) == {}
+    other = Organisation.objects.create(slug="other", name="Other")
+    assert newest_host_rates(other, since=START) == {}

@@ -50,7 +50,7 @@ def test_column_shows_its_worst_window(datastore: Resource) -> None:
     window(datastore, NOW - timedelta(seconds=60), 17.0)
     window(datastore, NOW - timedelta(seconds=50), 9.0)
 
-    cell = heat_strips([datastore], now=NOW)[datastore.pk].cells[-1]
+    cell = heat_strips([datastore.pk], now=NOW)[datastore.pk].cells[-1]
 
     assert cell is not None
     assert (cell.value, cell.ratio) == (17.0, pytest.approx(0.85))
@@ -73,7 +73,7 @@ def test_level_follows_the_ratio_and_the_state_decides_on_congestion(
 ) -> None:
     window(datastore, NOW, value, state)
 
-    cell = heat_strips([datastore], now=NOW)[datastore.pk].cells[-1]
+    cell = heat_strips([datastore.pk], now=NOW)[datastore.pk].cells[-1]
 
     assert cell is not None
     assert cell.level == level
@@ -87,7 +87,7 @@ def test_window_belongs_to_the_column_that_it_ends_in(
 ) -> None:
     window(datastore, datetime(2026, 11, 20, 12, 0, seconds, tzinfo=UTC), 1.0)
 
-    cells = heat_strips([datastore], now=NOW)[datastore.pk].cells
+    cells = heat_strips([datastore.pk], now=NOW)[datastore.pk].cells
 
     assert [index - COLUMNS for index, cell in enumerate(cells) if cell] == [column]
 
@@ -100,7 +100,7 @@ def test_window_belongs_to_the_column_that_it_ends_in(
 def test_day_begins_a_day_ago(datastore: Resource, age: timedelta, shown: bool) -> None:
     window(datastore, NOW - age, 1.0)
 
-    cells = heat_strips([datastore], now=NOW)[datastore.pk].cells
+    cells = heat_strips([datastore.pk], now=NOW)[datastore.pk].cells
 
     assert any(cells) is shown
 
@@ -108,13 +108,13 @@ def test_day_begins_a_day_ago(datastore: Resource, age: timedelta, shown: bool) 
 def test_window_without_a_value_is_a_gap(datastore: Resource) -> None:
     window(datastore, NOW, None, State.UNKNOWN)
 
-    assert set(heat_strips([datastore], now=NOW)[datastore.pk].cells) == {None}
+    assert set(heat_strips([datastore.pk], now=NOW)[datastore.pk].cells) == {None}
 
 
 def test_newest_columns_are_never_remembered(datastore: Resource) -> None:
-    heat_strips([datastore], now=NOW)
+    heat_strips([datastore.pk], now=NOW)
     window(datastore, NOW - timedelta(minutes=11), 1.0)
 
-    cells = heat_strips([datastore], now=NOW)[datastore.pk].cells
+    cells = heat_strips([datastore.pk], now=NOW)[datastore.pk].cells
 
     assert cells[-3] is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from operator import attrgetter
 
 import numpy as np
 
@@ -59,7 +60,9 @@ EXPORT = ResourceTraits(
     threshold=50.0,
     threshold_modes=(ThresholdMode.FIXED,),
     activity_floor=_activity_floor,
-    reader=Reader(figures=DISK, delivered=_delivered, readings=_readings),
+    reader=Reader(
+        figures=DISK, carried=attrgetter("iops"), delivered=_delivered, readings=_readings
+    ),
     charts=(ChartPlan(key="level", title="Latency of the export", form="line"),),
     adapter="cgroup",
     adapter_option="--cgroup PATH",

@@ -1,0 +1,63 @@
+"""How the last day of resources is written: one row of bars each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from django import template
+from django.urls import reverse
+from django.utils.html import conditional_escape
+from django.utils.safestring import SafeString, mark_safe
+
+from advisor.queries.heat import COLUMNS
+from advisor.queries.resources import ResourceLine
+from web.drawing.heat import HEIGHT, THRESHOLD_Y, HeatRow
+from web.templatetags.shown import level, mark
+
+register = template.Library()
+
+
+@register.simple_tag
+def heat_rows(rows: Sequence[HeatRow]) -> SafeString:
+    """A row for each resource: a template takes long for so many."""
+    drawn = "\n".join([_row(row) for row in rows])
+    return mark_safe(drawn)  # noqa: S308  each text is escaped where it is put in
+
+
+def _row(row: HeatRow) -> str:
+    line, name = row.line, escape(row.line.name)
+    address = escape(reverse("resource", args=[line.pk]))
+    return (
+        f'<div class="heat-row"><a class="heat-name" href="{address}" title="{name}">'
+        f"{mark(line.shown_state)}{name}</a> "
+        f'<a class="heat-cell" href="{address}?range=24h" tabindex="-1" aria-hidden="true">'
+        f'{_strip(row, name)}</a> <span class="heat-now">{_now(line)}</span></div>'
+    )
+
+
+def _strip(row: HeatRow, name: str) -> str:
+    paths = "".join(
+        [f'<path class="{escape(one)}" d="{escape(path)}"/>' for one, path in row.paths]
+    )
+    return (
+        f'<svg class="heat-strip" viewBox="0 0 {COLUMNS} {HEIGHT}" preserveAspectRatio="none"'
+        f' shape-rendering="crispEdges" data-heat data-name="{name}"'
+        f' data-unit="{escape(row.line.level.unit)}" data-since="{row.since_s}"'
+        f' data-values="{escape(row.values)}">'
+        f'<rect class="ground" width="{COLUMNS}" height="{HEIGHT}"/>{paths}'
+        f'<line class="line" x1="0" x2="{COLUMNS}" y1="{THRESHOLD_Y}" y2="{THRESHOLD_Y}"/></svg>'
+    )
+
+
+def _now(line: ResourceLine) -> str:
+    """The newest level beside its threshold."""
+    if line.shown_state == "stalled":
+        return f'<span class="state-stalled" title="{escape(line.reason)}">stalled</span>'
+    value = level(line.value, line.kind, line.reason or "nothing was measured")
+    threshold = level(
+        line.threshold, line.kind, "no threshold yet: the baseline is still being learned"
+    )
+    return (
+        f'{conditional_escape(value)} <span class="muted">/ {conditional_escape(threshold)}</span>'
+    )
