@@ -322,7 +322,10 @@ def cgroup_device_numbers(
         return named
     if attachments is None:
         attachments = list(
-            Attachment.objects.filter(resource__in={r.resource_id for r in cgroups})
+            Attachment.objects.filter(
+                resource__in={row.resource_id for row in cgroups},
+                host__in={row.host_id for row in cgroups},
+            )
         )
     names = {(one.resource_id, one.host_id): one.device for one in attachments}
     told = queries.device_numbers({row.host_id: row.host for row in cgroups}.values())

@@ -305,12 +305,11 @@ def read_rates(
     return rates_of(subjects, read_measured(subjects.wanted, grid, most_open=most_open))
 
 
-def read_fine_rates(allocations: Sequence[Allocation], grid: Grid) -> tuple[Floats, Floats]:
+def read_fine_rates(subjects: RateSubjects, grid: Grid) -> tuple[Floats, Floats]:
     """Rates as `read_rates` gives them and the seconds that they are known for, nothing else.
 
     For windows that are too fine for sums: of a sealed hour these have a chunk for each figure.
     """
-    subjects = rate_subjects(allocations, cgroup_device_numbers(allocations))
     pairs = list(zip(subjects.on_cgroups, subjects.cgroups, subjects.in_iops, strict=True))
     parts: dict[FigureKind[RateFigures], list[tuple[int, Subject]]] = {
         RECEIVED_BITS: list(zip(subjects.on_vnics, subjects.vnics, strict=True)),

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from advisor.history.history import numbers
+from advisor.history.inventory import cgroup_device_numbers, rate_subjects
 from advisor.history.measured import read_fine_rates
 from advisor.models import Allocation, Resource
 from advisor.queries.totals import total
@@ -69,9 +70,21 @@ def _common_limit(allocations: Sequence[Allocation]) -> float | None:
 
 def current_rates(allocations: Sequence[Allocation], *, now: datetime) -> dict[int, float | None]:
     """By allocation, its mean rate over the newest measured minute, in its resource's unit."""
-    rate, seconds = read_fine_rates(allocations, recent_grid(now))
-    means = numbers(recent_means(rate, seconds))
-    return {row.pk: mean for row, mean in zip(allocations, means, strict=True)}
+    (rates,) = rates_at(allocations, [now])
+    return rates
+
+
+def rates_at(
+    allocations: Sequence[Allocation], moments: Sequence[datetime]
+) -> list[dict[int, float | None]]:
+    """The same as of each of these moments."""
+    subjects = rate_subjects(allocations, cgroup_device_numbers(allocations))
+    found = []
+    for moment in moments:
+        rate, seconds = read_fine_rates(subjects, recent_grid(moment))
+        means = numbers(recent_means(rate, seconds))
+        found.append({row.pk: mean for row, mean in zip(allocations, means, strict=True)})
+    return found
 
 
 def recent_grid(now: datetime) -> Grid:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from django.core.cache import cache
 
 from advisor.models import Allocation, Resource, Workload
-from advisor.queries.allocation_rates import current_rates
+from advisor.queries.allocation_rates import rates_at
 from advisor.queries.likely_movers import likely_movers
 from advisor.queries.scope import Scope
 
@@ -92,15 +92,20 @@ def _read(scope: Scope, against: Against, now: datetime) -> list[Mover]:
     likely = likely_movers(scope.organisation, now=now, then=then)
     if likely is not None:
         rows = rows.filter(pk__in=likely)
-    allocations = list(rows.select_related("workload", "resource").prefetch_related("host"))
-    rates = current_rates(allocations, now=now)
-    before = current_rates(allocations, now=then)
+    allocations = list(rows.select_related("workload", "resource", "host").only(*_SHOWN))
+    rates, before = rates_at(allocations, [now, then])
     both: dict[tuple[int, int], list[Allocation]] = defaultdict(list)
     for one in allocations:
         # An allocation that was measured only once would look like a jump.
         if rates[one.pk] is not None and before[one.pk] is not None:
             both[one.workload_id, one.resource_id].append(one)
     return largest([_mover(own, rates, before) for own in both.values()])
+
+
+_SHOWN = (
+    *("adapter_kind", "adapter", "vdisk", "host__id"),
+    *("workload__name", "resource__name", "resource__kind", "resource__unit"),
+)
 
 
 def largest(movers: Sequence[Mover]) -> list[Mover]:
