@@ -325,7 +325,7 @@ def cgroup_device_numbers(
             Attachment.objects.filter(
                 resource__in={row.resource_id for row in cgroups},
                 host__in={row.host_id for row in cgroups},
-            )
+            ).order_by("device")
         )
     names = {(one.resource_id, one.host_id): one.device for one in attachments}
     told = queries.device_numbers({row.host_id: row.host for row in cgroups}.values())

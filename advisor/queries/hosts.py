@@ -129,7 +129,8 @@ def other_case(host: Host, names: Iterable[str]) -> list[str]:
 def host_healths(scope: Scope, *, now: datetime, host_pk: int | None = None) -> list[HostHealth]:
     """Every host of the organisation by name, or only the one asked for."""
     hosts = scope.rows(Host) if host_pk is None else scope.rows(Host).filter(pk=host_pk)
-    enforcers = {one.host_id: one for one in Enforcer.objects.filter(host__in=hosts)}
+    found = Enforcer.objects.filter(host__in=hosts).order_by()
+    enforcers = {one.host_id: one for one in found}
     published = _newest_documents(hosts)
     newest = _newest_records(hosts)
     senders = [Sender(*row) for row in hosts.order_by("name").values_list(*Sender._fields)]

@@ -62,7 +62,9 @@ def _largest(rows: QuarterRates, change: Floats) -> Flags:
 
 def _device_numbers(organisation: Organisation) -> dict[tuple[int, int], str]:
     """By resource and host the number of its device there, where it is known."""
-    told = queries.device_numbers(Host.objects.filter(organisation=organisation).only("pk"))
+    told = queries.device_numbers(
+        Host.objects.filter(organisation=organisation).only("pk").order_by()
+    )
     attached = Attachment.objects.filter(resource__organisation=organisation).order_by()
     return {
         (resource, host): told[host, device]

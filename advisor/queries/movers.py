@@ -92,7 +92,8 @@ def _read(scope: Scope, against: Against, now: datetime) -> list[Mover]:
     likely = likely_movers(scope.organisation, now=now, then=then)
     if likely is not None:
         rows = rows.filter(pk__in=likely)
-    allocations = list(rows.select_related("workload", "resource", "host").only(*_SHOWN))
+    rows = rows.select_related("workload", "resource", "host").only(*_SHOWN)
+    allocations = list(rows.order_by("pk"))
     rates, before = rates_at(allocations, [now, then])
     both: dict[tuple[int, int], list[Allocation]] = defaultdict(list)
     for one in allocations:

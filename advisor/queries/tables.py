@@ -97,6 +97,7 @@ def with_workload_days(rows: Sequence[WorkloadRow], *, now: datetime) -> list[Wo
         Allocation.objects.filter(pk__in=[pk for row in rows for pk in row.allocations])
         .select_related("host", "resource")
         .only("adapter_kind", "adapter", "vdisk", "host__id", "resource__unit")
+        .order_by()
     )
     rate = read_rates(allocations, day_grid(now), most_open=NOTHING).rate
     places = {one.pk: place for place, one in enumerate(allocations)}
