@@ -10,10 +10,8 @@ from enforcers.atomic_file import write_atomically
 from enforcers.clocks import Clocks, Moment
 from enforcers.config import AgentConfig, OnExit
 from enforcers.contract import (
-    ComplianceReport,
     EnforcementState,
     MechanismSupport,
-    decode_document,
     encode_report,
 )
 from enforcers.enforcement import Enforcement, PassResult
@@ -26,6 +24,7 @@ from enforcers.outcome_log import OutcomeLog
 from enforcers.policy_store import HeldPolicy, PolicyStore
 from enforcers.reporting import Reporter
 from enforcers.signals import Call
+from enforcers.signed_document import DocumentReader
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +68,7 @@ class Agent:
         self._clocks = clocks
         self._status_file = status_file
         self._figures = figures
+        self._reader = DocumentReader(config.server.signing_key)
         self._outcomes = OutcomeLog()
         self._outbox = Outbox(service.send_report)
         self._reporter = Reporter(host=config.host, window_s=config.report_s)
@@ -169,13 +169,12 @@ class Agent:
     def _pull(self) -> str | None:
         """Take the newest document if it may be taken, else say why not."""
         try:
-            document = decode_document(self._service.fetch_document())
+            document = self._reader.read(self._service.fetch_document())
             held = self._store.latest
             moment = self._clocks.moment()
             lease_ends_at = acceptance.accept(
                 document,
                 host=self._config.host,
-                key=self._config.server.signing_key,
                 held=held.document if held else None,
                 now=moment.now,
             )
@@ -244,11 +243,12 @@ class Agent:
             reports_dropped=self._outbox.dropped,
             support=self._support(),
         )
-        self._outbox.put(encode_report(report))
-        self._show_status(report)
+        encoded = encode_report(report)
+        self._outbox.put(encoded)
+        self._show_status(encoded)
 
-    def _show_status(self, report: ComplianceReport) -> None:
+    def _show_status(self, report: bytes) -> None:
         try:
-            write_atomically(self._status_file, encode_report(report))
+            write_atomically(self._status_file, report)
         except StateError as error:
             log.warning("status not written", extra={"error": str(error)})

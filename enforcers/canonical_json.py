@@ -35,8 +35,10 @@ def dump(plain: Any) -> bytes:
 
 def to_plain(value: Any) -> Any:
     """Turn a dataclass into dicts, lists and scalars."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    kind: Any = type(value)
+    names = _field_names(kind)
+    if names:
+        return {name: to_plain(getattr(value, name)) for name in names}
     if isinstance(value, tuple):
         return [to_plain(item) for item in value]
     if isinstance(value, datetime):
@@ -44,6 +46,14 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, StrEnum):
         return value.value
     return value
+
+
+@functools.cache
+def _field_names(kind: Any) -> tuple[str, ...]:
+    """Looked up once for each type, and not for each value."""
+    if not dataclasses.is_dataclass(kind):
+        return ()
+    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 def parse(data: bytes | str) -> Any:

@@ -10,10 +10,11 @@ from enforcers.assembly import Parts, assemble
 from enforcers.canonical_json import to_plain
 from enforcers.client import Client
 from enforcers.config import AgentConfig
-from enforcers.contract import ComplianceReport, PolicyDocument, decode_document, decode_report
+from enforcers.contract import ComplianceReport, PolicyDocument, decode_report
 from enforcers.errors import EnforcerError, StateError
 from enforcers.mechanism import Plan
 from enforcers.restoring import put_back
+from enforcers.signed_document import DocumentReader
 from enforcers.state_dir import StateDir
 from enforcers.text_table import text_table
 
@@ -95,11 +96,11 @@ def restore(config: AgentConfig, *, as_json: bool, by_force: bool = False) -> in
 def _newest_document(config: AgentConfig, parts: Parts) -> tuple[PolicyDocument | None, str]:
     held = parts.store.latest
     try:
-        document = decode_document(Client(config.server).fetch_document())
+        reader = DocumentReader(config.server.signing_key)
+        document = reader.read(Client(config.server).fetch_document())
         acceptance.accept(
             document,
             host=config.host,
-            key=config.server.signing_key,
             held=held.document if held else None,
             now=datetime.now(UTC),
         )

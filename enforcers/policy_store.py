@@ -8,7 +8,13 @@ from typing import Any
 from enforcers import canonical_json
 from enforcers.atomic_file import write_atomically
 from enforcers.clocks import Moment
-from enforcers.contract import ContractError, PolicyDocument, SignatureError, verify
+from enforcers.contract import (
+    Allocation,
+    ContractError,
+    PolicyDocument,
+    SignatureError,
+    verify,
+)
 from enforcers.errors import StateError
 from enforcers.lease import Lease, check_lease, taken_over
 
@@ -37,6 +43,34 @@ class HeldPolicies:
     enforced: HeldPolicy | None = None
 
 
+class HeldText:
+    """The text of what is held; that of allocations which stay the very same is made once.
+
+    A renewed lease is kept with each poll, and allocations are nearly all of the text.
+    """
+
+    def __init__(self) -> None:
+        self._allocations: tuple[Allocation, ...] = ()
+        self._of_allocations = b"[]"
+
+    def of(self, held: HeldPolicies) -> bytes:
+        """The canonical text."""
+        enforced, latest = self._of(held.enforced), self._of(held.latest)
+        version = held.schema_version
+        return b'{"enforced":%b,"latest":%b,"schema_version":%d}' % (enforced, latest, version)
+
+    def _of(self, policy: HeldPolicy | None) -> bytes:
+        if policy is None:
+            return b"null"
+        allocations = policy.document.allocations
+        if allocations is not self._allocations:
+            self._allocations = allocations
+            self._of_allocations = canonical_json.encode(allocations)
+        rest = canonical_json.encode(replace(policy.document, allocations=()))
+        document = rest.replace(b"[]", self._of_allocations, 1)
+        return b'{"document":%b,"lease":%b}' % (document, canonical_json.encode(policy.lease))
+
+
 class PolicyStore:
     """Reads and keeps the policies held."""
 
@@ -47,6 +81,7 @@ class PolicyStore:
         `key` None: signatures are not checked, for one who looks at leases alone.
         """
         self._path = path
+        self._text = HeldText()
         held = _read(path, key)
         self.was_in_force = (
             held.enforced is not None and held.enforced.lease.boot_id == moment.boot_id
@@ -87,7 +122,7 @@ class PolicyStore:
     def _store(self, held: HeldPolicies) -> None:
         # The document counts even if it cannot be stored.
         self._held = held
-        write_atomically(self._path, canonical_json.encode(held))
+        write_atomically(self._path, self._text.of(held))
 
 
 def _revision(policy: HeldPolicy | None) -> int | None:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from enforcers import canonical_json
 from enforcers.clocks import Moment
 from enforcers.errors import StateError
 from enforcers.lease import Lease, begin
-from enforcers.policy_store import HeldPolicy, PolicyStore
+from enforcers.policy_store import HeldPolicies, HeldPolicy, HeldText, PolicyStore
 from tests.enforcers.policies import KEY, NOON, document, vnic
 
 MOMENT = Moment(now=NOON, boot_id="b", boot_s=100.0)
@@ -32,6 +33,21 @@ def test_policies_survive_a_restart(tmp_path: Path) -> None:
     again = open_store(tmp_path)
 
     assert (again.latest, again.enforced) == (NEXT, HELD)
+
+
+def test_text_of_what_is_held_is_canonical_whatever_it_was_before() -> None:
+    text = HeldText()
+    renewed = replace(HELD, document=replace(HELD.document, dry_run=True))
+    empty = replace(HELD, document=document(revision=3))
+
+    for held in (
+        HeldPolicies(),
+        HeldPolicies(latest=HELD),
+        HeldPolicies(latest=renewed, enforced=HELD),
+        HeldPolicies(latest=NEXT, enforced=renewed),
+        HeldPolicies(latest=empty, enforced=NEXT),
+    ):
+        assert text.of(held) == canonical_json.encode(held)
 
 
 def test_policy_that_a_former_agent_kept_goes_on(tmp_path: Path) -> None:

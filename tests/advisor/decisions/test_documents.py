@@ -34,6 +34,7 @@ from enforcers.contract import (
     verify,
 )
 from enforcers.mechanism import Plan
+from enforcers.signed_document import DocumentReader
 from tests.advisor.agent_support import SUPPORT, state_support
 from tests.advisor.scenario import MBIT, NOW, Cluster, make_cluster, propose
 from tests.enforcers.fake_tc import FakeTc
@@ -104,11 +105,11 @@ def test_agent_accepts_what_the_service_gives_the_host(
     Resource.objects.filter(pk=cluster.uplink.pk).update(mode=mode)
     approve(recommendation=propose(cluster), user=cluster.people.owner, now=NOW)
     document = current_document(host=cluster.enrolment.host, now=NOW)
-    key = cluster.enrolment.signing_key.encode()
+    reader = DocumentReader(cluster.enrolment.signing_key.encode())
 
-    lease_ends_at = accept(document, host="h1", key=key, held=None, now=NOW)
+    read = reader.read(encode_document(document))
 
-    assert lease_ends_at == document.expires_at
+    assert accept(read, host="h1", held=None, now=NOW) == document.expires_at
 
 
 def test_what_a_limit_holds_and_counts_is_sent_to_agents_that_read_it(cluster: Cluster) -> None:
